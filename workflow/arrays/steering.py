@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.arrays.plane_waves import steering_weights
-from workflow.data import Array, Coordinate, Staged, blank
+from workflow.data import PLACES, Array, Coordinate, Staged, blank
 from workflow.storage.drawn import Drawn
 from workflow.storage.input_operand import InputError
 
@@ -17,10 +17,10 @@ REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 
 
 def places(where: Array) -> dict[str, Coordinate]:
-    """Return east and north of (antennas, 2) positions in m, as the antennas' coordinates."""
+    """Return (antennas, 2 or 3) east, north and up in m, as the antennas' coordinates."""
     return {
-        name: Coordinate(where[:, place], "m", f"{name} of the array's centre", ("antenna",))
-        for place, name in enumerate(("east", "north"))
+        name: Coordinate(along, "m", f"{name} of the array's centre", ("antenna",))
+        for name, along in zip(PLACES, where.T, strict=False)
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     Field,
@@ -22,6 +22,10 @@ from workflow.config.text_forms import text_like
 
 FormatName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(FORMATS)})]
 """A name of FORMATS; the schema lists the choices, validators say them."""
+
+
+Flagged = Literal["refuse", "zero", "keep"]
+"""What becomes of values that a file says are bad."""
 
 
 class DatasetSource(Model):
@@ -114,6 +118,11 @@ class FileInput(Model):
         description="For each operand, the unit of its values, such as V; text alone where there "
         "is one operand. The dataset's attribute `units` where not given.",
     )
+    flagged: Flagged = Field(
+        default="refuse",
+        description="What becomes of values that a UVH5 file flags: `refuse` is an error where any "
+        "of them is not zero, `zero` leaves them out of sums, `keep` takes them as they are.",
+    )
     external: bool = Field(
         default=False,
         description="Whether data may lie in other files that this one names: by external links, "
@@ -162,11 +171,15 @@ class FileInput(Model):
         if datasets and self.file is None:
             raise ValueError(f"file: missing; {datasets[0]} is a dataset of it")
         if not datasets:
-            for key in ("file", "coordinates", "sample_rate_hz", "external"):
+            for key in ("file", "coordinates", "sample_rate_hz", "flagged", "external"):
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} must not be given where no operand is a dataset")
         with_rate = self.format == HDF5 or FORMATS[self.format].lacks_rate
-        for key, allowed in (("sample_rate_hz", with_rate), ("external", self.format == HDF5)):
+        for key, allowed in (
+            ("sample_rate_hz", with_rate),
+            ("flagged", FORMATS[self.format].has_flags),
+            ("external", self.format == HDF5),
+        ):
             if key in self.model_fields_set and not allowed:
                 raise ValueError(f"{key} must not be given beside format: {self.format}")
         for name, of in self.coordinates.items():

@@ -13,19 +13,23 @@ class Format:
 
     ``objects`` are the names of which each HDF5 file of the format has all, and ``covariance`` is
     its array of covariances of antennas; there may be neither. ``lacks_rate`` says that a file may
-    not tell its sample rate, and ``suffix`` is a regular expression of the suffix of its name.
+    not tell its sample rate, ``has_flags`` that it may flag values, and ``suffix`` is a regular
+    expression of the suffix of its name.
     """
 
     contents: str
     objects: tuple[str, ...] = ()
     covariance: str | None = None
     lacks_rate: bool = False
+    has_flags: bool = False
     suffix: str = ""
 
 
 FORMATS = {
     HDF5: Format("datasets by their paths"),
-    "uvh5": Format("visibilities of an interferometer", ("Header", "Data"), "covariance"),
+    "uvh5": Format(
+        "visibilities of an interferometer", ("Header", "Data"), "covariance", has_flags=True
+    ),
     "guppi": Format("voltages of a GUPPI file, by the package baseband", suffix=r"\.raw"),
     "dada": Format("voltages of a DADA file, by the package baseband", suffix=r"\.dada"),
     "vdif": Format(

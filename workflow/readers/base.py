@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
+from workflow.config.file_input import Flagged
 from workflow.data import Array, Product
 from workflow.storage.input_operand import InputError
+from workflow.storage.selections import Picked
 
 
 class Reader(ABC):
@@ -35,6 +39,15 @@ class Reader(ABC):
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """Return a range of each axis, of steps of 1; errors as in `outline`."""
 
+    @property
+    def has_flags(self) -> bool:
+        """Whether the file says of its values which are bad (`flags`)."""
+        return False
+
+    def flags(self, name: str, part: Sequence[slice]) -> Array:
+        """Return whether each value of a range of each axis is bad, as the file says."""
+        raise NotImplementedError(name)
+
     def known(self, name: object, key: str) -> str:
         """Return the name itself; raises InputError with what there is for another."""
         if name not in self.names:
@@ -42,14 +55,52 @@ class Reader(ABC):
         return str(name)
 
 
+Box = tuple[slice, ...]
+
+
 @dataclass(frozen=True)
 class FileArray:
-    """One array of a reader, of which a box is read at a time."""
+    """One array of a reader, of which a box is read at a time; ``flagged`` is the config's."""
+
+    reader: Reader
+    name: str
+    flagged: Flagged = "refuse"
+
+    def __getitem__(self, spans: Box) -> Array:
+        """Return the entries of a range of each axis."""
+        return _stepped(self.reader.read, self.name, spans)
+
+    def taken(self, picked: Picked) -> Array:
+        """Return what a selection takes, its flagged values made zero unless they are kept.
+
+        Raises InputError where flagged ones are not zero and the config does not say so.
+        """
+        data = picked.read(self)
+        if self.flagged == "keep" or not self.reader.has_flags:
+            return data
+        bad = picked.read(_Flags(self.reader, self.name))
+        lost = int(np.count_nonzero(bad & (data != 0)))
+        if lost and self.flagged == "refuse":
+            raise InputError(
+                f"input.file: {self.reader.path} flags {lost} of the first {data.size} values "
+                f"of {self.name} that are selected, which are not zero; `flagged: zero` in the "
+                "input leaves them out of sums, `flagged: keep` takes them as they are"
+            )
+        return np.where(bad, data.dtype.type(0), data)
+
+
+@dataclass(frozen=True)
+class _Flags:
+    """The flags of an array of a reader, of its shape."""
 
     reader: Reader
     name: str
 
-    def __getitem__(self, spans: tuple[slice, ...]) -> Array:
-        """Return the entries of a range of each axis."""
-        found = self.reader.read(self.name, [slice(one.start, one.stop) for one in spans])
-        return found[tuple(slice(None, None, one.step) for one in spans)]
+    def __getitem__(self, spans: Box) -> Array:
+        return _stepped(self.reader.flags, self.name, spans)
+
+
+def _stepped(read: Callable[[str, Sequence[slice]], Array], name: str, spans: Box) -> Array:
+    """Return ranges of any steps by a function that reads ranges of steps of 1."""
+    found = read(name, [slice(one.start, one.stop) for one in spans])
+    return found[tuple(slice(None, None, one.step) for one in spans)]

@@ -17,8 +17,10 @@ class Pairs:
     Attributes:
         antennas: (antennas,) their numbers, sorted.
         baseline: (antennas, antennas) the baseline of the row's and the column's antenna.
-        turned: (antennas, antennas) whether it is in the file from column to row, so that the
-            element is its complex conjugate.
+        turned: (antennas, antennas) whether it is in the file from row to column, so that the
+            element is its complex conjugate: a visibility is the product of the second antenna's
+            voltage and the conjugate of the first's, an element that of the row's and the
+            conjugate of the column's.
     """
 
     antennas: Array
@@ -40,10 +42,10 @@ def pairs_of(baselines: Array, what: str) -> Pairs:
     row, column = place.reshape(-1, 2).T
     baseline = np.full((count, count), -1)
     turned = np.zeros((count, count), bool)
-    baseline[column, row] = np.arange(len(baselines))
-    turned[column, row] = row != column
     baseline[row, column] = np.arange(len(baselines))
-    turned[row, column] = False
+    turned[row, column] = row != column
+    baseline[column, row] = np.arange(len(baselines))
+    turned[column, row] = False
     if lacking := int(np.count_nonzero(np.triu(baseline < 0))):
         raise InputError(_missing(what, count, lacking))
     return Pairs(antennas, baseline, turned)

@@ -2,12 +2,14 @@
 
 It is HDF5 with its meaning in ``/Header``, so it needs no package. Baselines and times are one axis
 there; where each baseline has each time once they become two, the one that is slower in the file
-first. Where all pairs of antennas are there they are the covariance of the antennas, too.
+first. Where all pairs of antennas are there they are the covariance of the antennas, too. A
+visibility is the product of the second antenna's voltage and the conjugate of the first's: so say
+pyuvdata's conventions, and the memo nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,9 +17,12 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
-from workflow.data import PLACES, Array, Coordinate, Product, blank
+from workflow.arrays.steering import places
+from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.readers.covariance import Pairs, east_north_up, pairs_of
+from workflow.readers.phasing import turned_metres, unturned
+from workflow.readers.polarizations import POLARIZATIONS, in_turn
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.coordinates import read_numbers
@@ -26,25 +31,20 @@ from workflow.storage.inputs import opened
 from workflow.storage.links import DatasetError, find_dataset
 from workflow.storage.memory import limited_memory, machine_memory
 
-POLARIZATIONS = {
-    1: "I", 2: "Q", 3: "U", 4: "V", -1: "rr", -2: "ll", -3: "rl", -4: "lr", -5: "xx", -6: "yy",
-    -7: "xy", -8: "yx",
-}  # fmt: skip
-"""AIPS memo 117, as the UVH5 memo has them."""
 SECONDS_OF_DAY = 86400.0
-DATA = "Data/visdata"
+DATA, FLAGS = "Data/visdata", "Data/flags"
 _MOST_ANTENNAS = 1 << 16
 _COPIES = 16
 """Copies of a header's values while rows are sorted by times and baselines."""
 
 
 class Uvh5(Reader):
-    """Two arrays of the same numbers.
+    """Two arrays of the same visibilities, conj(x_1) x_2 of a baseline's antennas.
 
     ``visibilities`` are (time, baseline, frequency, polarization), or the first two turned;
     ``covariance`` is (time, frequency, polarization, antenna, column), the product of an antenna's
     voltage and the conjugate of the column's, with the antennas' places in metres where the file
-    has them.
+    has them. Of visibilities that are phased to a source, the phase is undone in it.
     """
 
     names: ClassVar[tuple[str, ...]] = ("visibilities", "covariance")
@@ -144,39 +144,98 @@ class Uvh5(Reader):
         numbers, flat, latitude, longitude = (found[name] for name in needed)
         fits = flat.size == 3 * numbers.size and latitude.size == longitude.size == 1
         fits = fits and all(np.isfinite(values).all() for values in found.values())
-        place = {int(number): index for index, number in enumerate(numbers)} if fits else {}
-        if not all(int(one) in place for one in antennas):
+        if not fits or not np.isin(antennas, numbers).all():
             raise InputError(
                 f"input.file: {self.path}: Header/antenna_positions must have three finite values "
                 "for each of Header/antenna_numbers, among them all antennas of the data"
             )
-        chosen = flat.reshape(-1, 3)[[place[int(one)] for one in antennas]]
-        metres = east_north_up(chosen, float(latitude[0]), float(longitude[0]))
-        return {
-            name: Coordinate(metres[:, axis], "m", f"{name} of the array's centre", ("antenna",))
-            for axis, name in enumerate(PLACES)
-        }
+        order = np.argsort(numbers, kind="stable")
+        chosen = flat.reshape(-1, 3)[order[np.searchsorted(numbers, antennas, sorter=order)]]
+        return places(east_north_up(chosen, float(latitude[0]), float(longitude[0])))
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""
-        return self._covariance(part) if name == "covariance" else self._visibilities(part)
+        if name == "covariance":
+            return self._squares(part, self._unturned, np.conj)
+        return self._visibilities(part)
 
-    def _covariance(self, part: Sequence[slice]) -> Array:
+    @cached_property
+    def has_flags(self) -> bool:
+        """See `Reader.has_flags`."""
+        with opened(self.path) as file:
+            return FLAGS in file
+
+    def flags(self, name: str, part: Sequence[slice]) -> Array:
+        """See `Reader.flags`."""
+
+        def read(rows: Sequence[slice]) -> Array:
+            return np.asarray(self._rows_of(FLAGS, rows) != 0)
+
+        return self._squares(part, read, np.asarray) if name == "covariance" else read(part)
+
+    @cached_property
+    def _turned_metres(self) -> Array | None:
+        """The metres in the phase of each row of the file that a covariance is without."""
+        with opened(self.path) as file:
+            return turned_metres(file, f"input.file: {self.path}", self.shape[0], self._header)
+
+    def _unturned(self, part: Sequence[slice]) -> Array:
+        """Return a part of the visibilities without the phase toward a source."""
+        values = self._visibilities(part)
+        if (metres := self._turned_metres) is not None:
+            rows = self.rows[part[0], part[1]]
+            values = unturned(values, metres[rows], self.frequency[part[2]])
+        return values
+
+    def _squares(
+        self,
+        part: Sequence[slice],
+        read: Callable[[Sequence[slice]], Array],
+        turn: Callable[[Array], Array],
+    ) -> Array:
+        """Return a part of the covariance, of what ``read`` returns of a part of visibilities.
+
+        An element whose baseline is turned is ``turn`` of it, and of the feeds in turn: x of the
+        row and y of the column are those of xy from row to column, and of yx the other way.
+        """
         time, frequency, polarization, row, column = part
-        baseline = self.pairs.baseline[row, column]
-        turned = self.pairs.turned[row, column, None, None]
+        baseline, turned = self.pairs.baseline[row, column], self.pairs.turned[row, column]
         first = int(baseline.min())
         span = slice(first, int(baseline.max()) + 1)
+        own = np.arange(*polarization.indices(self.shape[2]))
+        other = in_turn([int(code) for code in self.polarization])[own]
+        if other.min() < 0:
+            raise InputError(
+                f"input.file: {self.path}: a covariance of crossed feeds needs those in turn too, "
+                "as xy needs yx, which the file lacks; take others by input.select"
+            )
+        least, most = min(own.min(), other.min()), max(own.max(), other.max())
         slow = (time, span) if self.by_time else (span, time)
-        found = self._visibilities((*slow, frequency, polarization))
+        found = read((*slow, frequency, slice(least, most + 1)))
         found = (found if self.by_time else found.swapaxes(0, 1))[:, baseline - first]
-        return np.moveaxis(np.where(turned, found.conj(), found), (1, 2), (3, 4))
+        found = np.moveaxis(found, (1, 2), (3, 4))
+        return np.where(turned, turn(found[:, :, own - least]), found[:, :, other - least])
 
     def _visibilities(self, part: Sequence[slice]) -> Array:
+        raw = self._rows_of(DATA, part)
+        fields = complex_fields(raw.dtype)
+        values = np.empty(raw.shape, self.dtype)
+        values.real = raw.real if fields is None else raw[fields[0]]
+        values.imag = raw.imag if fields is None else raw[fields[1]]
+        return values
+
+    def _rows_of(self, path: str, part: Sequence[slice]) -> Array:
+        """Return a part of visibilities or of their flags, as they are stored."""
         rows = self.rows[part[0], part[1]]
         first, last = int(rows.min()), int(rows.max()) + 1
         with opened(self.path) as file:
-            data = self._dataset(file, DATA)
+            data = self._dataset(file, path)
+            whole, kind = (data.shape[0], *data.shape[-2:]), data.dtype.kind
+            if whole != self.shape or data.ndim > 4 or (path == FLAGS and kind not in "biu"):
+                raise InputError(
+                    f"input.file: {self.path}: {path} must be truth values of the shape of {DATA}, "
+                    f"got {data.dtype} of shape {data.shape}"
+                )
             inner = [slice(0, 1)] * (data.ndim - 3)
             box = [range(first, last), *(range(one.start, one.stop) for one in inner)]
             box += [range(n)[one] for n, one in zip(self.shape[1:], part[2:], strict=True)]
@@ -186,13 +245,9 @@ class Uvh5(Reader):
                     check_chunks(data, box)
                     raw = data[tuple(slice(span.start, span.stop) for span in box)]
             except (ChunkError, MemoryError) as error:
-                raise InputError(f"input.file: {self.path}: {DATA}: {error}") from error
-        fields = complex_fields(raw.dtype)
-        values = np.empty(raw.shape, self.dtype)
-        values.real = raw.real if fields is None else raw[fields[0]]
-        values.imag = raw.imag if fields is None else raw[fields[1]]
-        values = values.reshape(last - first, *values.shape[-2:])
-        return np.asarray(values[rows - first])
+                raise InputError(f"input.file: {self.path}: {path}: {error}") from error
+        raw = raw.reshape(last - first, *raw.shape[-2:])
+        return np.asarray(raw[rows - first])
 
     def _dataset(self, file: h5py.File, path: str) -> h5py.Dataset:
         try:

@@ -112,7 +112,7 @@ def staged(
         name: one.stretched(
             ProductArray(upstream[products[name]])
             if name in products
-            else FileArray(reader_of(source), getattr(source, name))
+            else FileArray(reader_of(source), getattr(source, name), source.flagged)
         )
         for name, (_, one) in found.items()
         if one is not None

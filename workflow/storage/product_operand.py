@@ -88,6 +88,10 @@ class ProductArray:
         found = read_product(self.path, part=[slice(one.start, one.stop) for one in spans])
         return found.data[tuple(slice(None, None, one.step) for one in spans)]
 
+    def taken(self, picked: Picked) -> Array:
+        """Return what a selection takes of it."""
+        return picked.read(self)
+
 
 class ProductOperand:
     """The operand that a product gives: ``product`` has its axes, shape, coordinates and unit.
@@ -194,7 +198,7 @@ class ProductOperand:
             part = self.picked
             if place is not None:
                 part = part.stretch(kept[place], start, min(start + entries, length))
-            data = part.read(array).transpose(self.map.order)
+            data = array.taken(part).transpose(self.map.order)
             data = data.reshape(*shape[:axis], -1, *shape[axis + 1 :])
             return np.ascontiguousarray(data, dtype)
 

@@ -2,8 +2,8 @@
 
 The phase centre is the zenith, which moves with the Earth (`unprojected`): baselines are east,
 north and up of the array, from an antenna to itself or to a later one. With uvw = r_2 - r_1 a
-source at direction s has V_12 = x_1 conj(x_2) = exp(-2 pi i f uvw . s / c), as the memo wants it,
-because voltages are ahead by r . s / c (`workflow.arrays.antennas`).
+source at direction s has V_12 = conj(x_1) x_2 = exp(2 pi i f uvw . s / c), as pyuvdata's
+conventions want it, because voltages are ahead by r . s / c (`workflow.arrays.antennas`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Product
 from workflow.readers.covariance import geocentric
-from workflow.readers.visibilities import DATA, POLARIZATIONS, SECONDS_OF_DAY
+from workflow.readers.polarizations import POLARIZATIONS
+from workflow.readers.visibilities import DATA, SECONDS_OF_DAY
 from workflow.storage.failures import writing, writing_named
 from workflow.storage.products import read_outline, read_product
 from workflow.storage.run_folder import result_path
@@ -108,7 +109,7 @@ def _of_baselines(matrices: Array, header: _Header) -> Array:
     """Return (baseline, frequency, polarization) of (frequency, input, input)."""
     elements = len(header.places)
     found = [
-        matrices[:, one * elements + header.first, other * elements + header.second]
+        matrices[:, other * elements + header.second, one * elements + header.first]
         for one, other in _pairs(header.polarizations)
     ]
     return np.stack(found, axis=-1).swapaxes(0, 1)

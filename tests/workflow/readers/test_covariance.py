@@ -16,21 +16,37 @@ from workflow.storage.inputs import InputError
 
 @pytest.mark.parametrize("by_time", [True, False])
 def test_a_covariance_is_hermitian_and_read_in_parts(tmp_path: Path, by_time: bool) -> None:
-    """Antennas 1 and 7: (1, 1), (1, 7) and (7, 7) are in the file, (7, 1) is the conjugate."""
+    """Antennas 1 and 7: (1, 1), (1, 7) and (7, 7) are in the file as conj(x_1) x_7, and so on."""
     data = write(tmp_path / "v.uvh5", by_time=by_time)
     reader = Uvh5(tmp_path / "v.uvh5")
     outline = reader.outline("covariance")
     assert outline.axes == ("time", "frequency", "polarization", "antenna", "column")
     assert outline.data.shape == (TIMES, CHANNELS, 2, 2, 2)
     whole = reader.read("covariance", [slice(0, n) for n in outline.data.shape])
-    for place, (i, j) in enumerate([(0, 0), (0, 1), (1, 1)]):
+    for place, (i, j) in enumerate([(0, 0), (1, 0), (1, 1)]):
         np.testing.assert_array_equal(whole[..., i, j], data[:, place])
-    np.testing.assert_array_equal(whole[..., 1, 0], data[:, 1].conj())
+    np.testing.assert_array_equal(whole[..., 0, 1], data[:, 1].conj())
     part = [slice(1, 3), slice(2, 7), slice(1, 2), slice(1, 2), slice(0, 1)]
     np.testing.assert_array_equal(reader.read("covariance", part), whole[tuple(part)])
     np.testing.assert_array_equal(outline.coordinates["antenna"].values, [1, 7])
     assert outline.coordinates["antenna_2"].axes == ("column",)
     assert "east" not in outline.coordinates  # the file does not say where they stand
+
+
+def test_crossed_feeds_of_a_covariance_need_both_orders(tmp_path: Path) -> None:
+    """Element (row, column) of xy is x of the row and y of the column: that of yx in the file."""
+    path = tmp_path / "v.uvh5"
+    data = write(path)
+    change(path, "Header/polarization_array", np.array([-8, -7]))
+    reader = Uvh5(path)
+    part = [slice(n) for n in reader.outline("covariance").data.shape]
+    part[2] = slice(1, 2)
+    found = reader.read("covariance", part)
+    np.testing.assert_array_equal(found[:, :, 0, 1, 0], data[:, 1, :, 0])
+    np.testing.assert_array_equal(found[:, :, 0, 0, 1], data[:, 1, :, 1].conj())
+    change(path, "Header/polarization_array", np.array([-5, -7]))
+    with pytest.raises(InputError, match="as xy needs yx, which the file lacks"):
+        Uvh5(path).read("covariance", part)
 
 
 def test_what_is_near_a_covariance_is_led_to_it(tmp_path: Path) -> None:
@@ -96,6 +112,114 @@ def test_pairs_of_antennas_that_are_missing(
     change(path, "Header/ant_2_array", np.tile(second, TIMES))
     with pytest.raises(InputError, match=rf"each pair of them.* but {lacking}.* are not there"):
         Uvh5(path).outline("covariance")
+
+
+FREQUENCIES = 1e8 + 1e5 * np.arange(CHANNELS)
+
+
+def phase(path: Path, **changed: Any) -> Any:
+    """Say that every other row is phased to a source; returns the metres in the phases of rows."""
+    rows = TIMES * 3
+    uvw = np.random.default_rng(8).uniform(-3e4, 3e4, (rows, 3))
+    header: dict[str, Any] = {
+        "uvw_array": uvw, "phase_center_id_array": np.arange(rows) % 2 * 5,
+        "phase_center_catalog/0/cat_type": np.bytes_("unprojected"),
+        "phase_center_catalog/5/cat_type": np.bytes_("sidereal"), **changed,
+    }  # fmt: skip
+    with h5py.File(path, "a") as file:
+        for name, values in header.items():
+            if values is not None:
+                file[f"Header/{name}"] = values
+    return uvw[:, 2] * (np.arange(rows) % 2)
+
+
+@pytest.mark.parametrize("by_time", [True, False])
+def test_the_phase_toward_a_source_is_undone(tmp_path: Path, by_time: bool) -> None:
+    """A wave from the source has the phase 0 in the file, and 2 pi f w / c without its phasing."""
+    path = tmp_path / "v.uvh5"
+    data = write(path, by_time=by_time)
+    metres = phase(path)
+    ordered = metres.reshape(TIMES, 3) if by_time else metres.reshape(3, TIMES).T
+    turns = ordered[..., None] * FREQUENCIES / 299792458
+    expected = data * np.exp(2j * np.pi * turns)[..., None]
+    reader = Uvh5(path)
+    whole = [slice(n) for n in reader.outline("covariance").data.shape]
+    found = reader.read("covariance", whole)
+    for place, (i, j) in enumerate([(0, 0), (1, 0), (1, 1)]):
+        np.testing.assert_allclose(found[..., i, j], expected[:, place], rtol=1e-5, atol=1e-3)
+    np.testing.assert_array_equal(found[..., 0, 1], found[..., 1, 0].conj())
+    lines = [slice(n) for n in reader.outline("visibilities").data.shape]
+    as_there = data if by_time else data.swapaxes(0, 1)
+    np.testing.assert_array_equal(reader.read("visibilities", lines), as_there)
+
+
+@pytest.mark.parametrize(("kind", "turned"), [("phased", True), ("drift", False)])
+def test_the_phase_of_files_without_a_catalogue(tmp_path: Path, kind: str, turned: bool) -> None:
+    path = tmp_path / "v.uvh5"
+    data = write(path)
+    uvw = np.full((TIMES * 3, 3), 2.0)
+    with h5py.File(path, "a") as file:
+        file["Header/phase_type"], file["Header/uvw_array"] = kind, uvw
+    reader = Uvh5(path)
+    found = reader.read("covariance", [slice(n) for n in reader.outline("covariance").data.shape])
+    phases = np.exp(2j * np.pi * turned * 2.0 * FREQUENCIES / 299792458)[:, None]
+    np.testing.assert_allclose(found[..., 1, 0], data[:, 1] * phases, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"uvw_array": None}, "has no dataset Header/uvw_array"),
+        ({"uvw_array": np.zeros((4, 3))}, "uvw_array must have 12 times three finite values"),
+        ({"uvw_array": np.full((12, 3), np.nan)}, "must have 12 times three finite values"),
+        ({"phase_center_id_array": np.zeros(3, int)}, "must have 12 whole numbers, got 3"),
+        ({"phase_center_id_array": np.full(12, 9)}, "the type of a phase centre is missing"),
+        ({"phase_center_id_array": np.full(12, 1e300)}, "whole numbers, got 12 of float64"),
+        (
+            {"phase_center_catalog/5/cat_type": np.bytes_("near_field")},
+            "must be one of ['unprojected', 'drift', 'sidereal', 'ephem', 'driftscan', 'phased'] "
+            "for a covariance, got 'near_field'; pyuvdata's UVData.unproject_phase makes",
+        ),
+        ({"phase_center_catalog/5/cat_type": np.bytes_("x" * 70)}, "for a covariance, got ''"),
+        ({"phase_center_catalog/5/cat_type": np.zeros(1 << 20)}, "for a covariance, got ''"),
+        ({"phase_center_catalog/5/cat_type": h5py.SoftLink("/no")}, "phase centre is missing"),
+        (
+            {"phase_center_catalog/5/cat_type": h5py.ExternalLink("o.h5", "/x")},
+            "phase centre is missing",
+        ),
+    ],
+    ids=lambda value: str(value)[:50],
+)  # fmt: skip
+def test_phases_toward_nothing_that_is_known(
+    tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    path = tmp_path / "v.uvh5"
+    write(path)
+    phase(path, **changed)
+    reader = Uvh5(path)
+    part = [slice(n) for n in reader.outline("covariance").data.shape]
+    with pytest.raises(InputError) as error:
+        reader.read("covariance", part)
+    assert said in str(error.value)
+    reader.read("visibilities", [slice(n) for n in reader.outline("visibilities").data.shape])
+
+
+def test_a_phased_file_of_the_allen_telescope_array_is_as_pyuvdata_unphases_it(
+    real_data: Path,
+) -> None:
+    pyuvdata = pytest.importorskip("pyuvdata")
+    path = real_data / "vis" / "ata_LoA_C0352_3c286.uvh5"
+    known = pyuvdata.UVData.from_file(str(path))
+    known.unproject_phase()
+    reader = Uvh5(path)
+    outline = reader.outline("covariance")
+    numbers = outline.coordinates["antenna"].values.tolist()
+    found = reader.read("covariance", [slice(n) for n in outline.data.shape])[0]
+    for i, j in ((0, 3), (27, 5), (11, 26)):
+        expected = known.get_data(numbers[i], numbers[j]).conj()
+        feeds = [known.polarization_array.tolist().index(code) for code in (-5, -6)]
+        for feed in feeds:
+            np.testing.assert_allclose(found[:, feed, i, j], expected[0, :, feed], rtol=1e-4)
 
 
 def test_places_of_the_murchison_widefield_array_are_those_of_its_baselines(

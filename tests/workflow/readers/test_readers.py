@@ -9,12 +9,21 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import case, change, error_of, study_of, write
+from tests.workflow.readers.uvh5_file import (
+    CHANNELS,
+    TIMES,
+    case,
+    change,
+    error_of,
+    study_of,
+    write,
+)
 from workflow.config.check import check_study
 from workflow.config.formats import FORMATS, HDF5
-from workflow.readers import READERS, Uvh5
+from workflow.readers import READERS, FileArray, Uvh5
 from workflow.steps.staging import stage
 from workflow.storage.inputs import InputError
+from workflow.storage.selections import pick
 from workflow.storage.staged import read_staged
 
 
@@ -51,6 +60,57 @@ def test_visibilities(
     product = study.workload("w").product(staged, staged.operands["samples"])
     np.testing.assert_allclose(product.coordinates["delay"].values, np.arange(8) / 8e5)
     assert product.coordinates["delay"].units == "s"
+
+
+@pytest.mark.parametrize("by_time", [True, False])
+def test_flagged_values_are_said_left_out_or_kept(tmp_path: Path, by_time: bool) -> None:
+    path = tmp_path / "v.uvh5"
+    data = write(path, by_time=by_time)
+    flags = np.zeros((TIMES, 3, CHANNELS, 2), bool)
+    flags[1, 2, 3:5, 1], flags[2] = True, True
+    data[2] = 0  # what is zero already is in no sum
+    ordered, shown = (x if by_time else x.swapaxes(0, 1) for x in (data, flags))
+    change(path, "Data/visdata", ordered.reshape(-1, 1, CHANNELS, 2).astype("c8"))
+    with h5py.File(path, "a") as file:
+        file["Data/flags"] = shown.reshape(-1, 1, CHANNELS, 2)
+
+    def read(**more: Any) -> Any:
+        return study_of(case(path, **more)).workload("w").stage().operands["samples"]
+
+    with pytest.raises(InputError, match=r"flags 2 of the first 192 values of visibilities that"):
+        read()
+    chosen = {"samples": {"frequency": [2, 5]}}  # 3 and 4 are read with them, and not taken
+    assert read(select=chosen).shape[-1] == 2
+    as_read = ordered.transpose(0, 1, 3, 2)
+    np.testing.assert_array_equal(read(flagged="keep"), as_read)
+    left = np.where(shown.transpose(0, 1, 3, 2), 0, as_read)
+    np.testing.assert_array_equal(read(flagged="zero"), left)
+    assert left[(1, 2) if by_time else (2, 1)][1, 3] == 0
+    square = FileArray(Uvh5(path), "covariance", "zero")
+    found = square.taken(pick(None, Uvh5(path).outline("covariance").data.shape))
+    for place, (i, j) in enumerate([(0, 0), (1, 0), (1, 1)]):
+        np.testing.assert_array_equal(found[..., i, j], np.where(flags, 0, data)[:, place])
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (np.zeros((12, 8, 1), bool), "must be truth values of the shape of Data/visdata"),
+        (np.zeros((11, 8, 2), bool), "must be truth values of the shape of Data/visdata"),
+        (np.zeros((12, 1, 1, 8, 2), bool), "must be truth values of the shape of Data/visdata"),
+        (np.zeros((12, 8, 2)), "must be truth values of the shape of Data/visdata"),
+        (np.zeros((12, 8, 2), "S4"), "must be truth values of the shape of Data/visdata"),
+        (h5py.ExternalLink("other.h5", "/x"), "Data/flags"),
+    ],
+    ids=str,
+)
+def test_flags_that_are_none(tmp_path: Path, flags: Any, said: str) -> None:
+    path = tmp_path / "v.uvh5"
+    write(path)
+    with h5py.File(path, "a") as file:
+        file["Data/flags"] = flags
+    with pytest.raises(InputError, match=said):
+        study_of(case(path)).workload("w").stage()
 
 
 DAMAGE: list[tuple[str, Any, str]] = [
@@ -125,6 +185,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"coordinates": {"azimuth": {"step": 1}}}, "input.coordinates.azimuth: must be of an axis of"),
     ({"sample_rate_hz": 3.0}, "input.sample_rate_hz must not be given beside format: uvh5"),
+    ({"flagged": "drop"}, "input.flagged: must be one of ['refuse', 'zero', 'keep'], got 'drop'"),
+    ({"flagged": True}, "input.flagged: must be one of ['refuse', 'zero', 'keep'], got true"),
+    ({"flagged": "zero", "format": "csi"}, "input.flagged must not be given beside format: csi"),
+    ({"flagged": "zero", "format": "hdf5"}, "input.flagged must not be given beside format: hdf5"),
     ({"external": True}, "input.external must not be given beside format: uvh5"),
     ({"file": "/nowhere.uvh5"}, "input.file: there is no file /nowhere.uvh5"),
     ({"select": {"samples": {"time": 9}}}, "input.select.samples: visibilities of "),

@@ -47,14 +47,14 @@ def test_our_reader_finds_the_product(written: tuple[Product, Path]) -> None:
     square = product.data.reshape(3, 3, 2, 5, 2, 5)
     names = outline.coordinates["polarization"].values.tolist()
     assert names == ["xx", "yy", "xy", "yx"]
-    for place, (one, other) in enumerate([(0, 0), (1, 1)]):
+    for place, (one, other) in enumerate([(0, 0), (1, 1), (0, 1), (1, 0)]):
         expected = square[:, :, one, :, other].swapaxes(0, 1)
         np.testing.assert_array_equal(found[:, :, place], expected)
     lines = reader.outline("visibilities")
     rows = reader.read("visibilities", [slice(n) for n in lines.data.shape])
     first, second = (lines.coordinates[f"antenna_{n}"].values for n in (1, 2))
     for place, (one, other) in enumerate([(0, 0), (1, 1), (0, 1), (1, 0)]):
-        expected = square[:, :, one, first, other, second]
+        expected = square[:, :, other, second, one, first]
         np.testing.assert_array_equal(rows[..., place], expected.transpose(1, 2, 0))
 
 
@@ -90,6 +90,37 @@ def test_its_image_is_that_of_the_product(tmp_path: Path) -> None:
     assert abs(east[column] - 0.2) <= abs(east[1] - east[0])
 
 
+def test_a_wave_has_the_phase_of_pyuvdatas_conventions(tmp_path: Path) -> None:
+    """Those of 2026: V_12 = conj(x_1) x_2, uvw = r_2 - r_1, so that exp(-2 pi i w) undoes it."""
+    wave = {"sources": [{"l": 0.2, "m": -0.1}], "noise": 0.0, "polarizations": 1}
+    run(study_of({"v": {**VISIBILITIES, **wave}}), tmp_path)
+    path = tmp_path / "v.uvh5"
+    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site.model_validate(SITE))
+    with h5py.File(path) as file:
+        data, uvw = file["Data/visdata"][...], file["Header/uvw_array"][...]
+        hertz = file["Header/freq_array"][...]
+    turns = uvw[:, :2] @ [0.2, -0.1] / 299792458
+    phased = data[..., 0] * np.exp(-2j * np.pi * turns[:, None] * hertz)
+    np.testing.assert_allclose(np.angle(phased), 0, atol=1e-5)
+
+
+def test_what_pyuvdata_phases(written: tuple[Product, Path], tmp_path: Path) -> None:
+    """A source 20 degrees east of the meridian, at the zenith's declination, has one phase."""
+    pyuvdata = pytest.importorskip("pyuvdata")
+    uv = pyuvdata.UVData.from_file(str(written[1]))
+    unprojected = uv.uvw_array.copy()
+    uv.phase(
+        lon=uv.lst_array[0] + np.deg2rad(20), lat=np.deg2rad(SITE["latitude_deg"]), cat_name="s",
+        cat_type="sidereal", phase_frame="icrs",
+    )  # fmt: skip
+    toward = np.linalg.lstsq(unprojected[:, :2], uv.uvw_array[:, 2], rcond=None)[0]
+    assert toward[0] > 0.25
+    uv.data_array = np.ones_like(uv.data_array)
+    uv.unproject_phase()
+    phases = np.exp(2j * np.pi * (unprojected[:, :2] @ toward)[:, None] * uv.freq_array / 299792458)
+    np.testing.assert_allclose(uv.data_array[..., 0], phases, atol=1e-3)
+
+
 def test_counts_of_the_header_are_those_of_its_arrays(written: tuple[Product, Path]) -> None:
     with h5py.File(written[1]) as file:
         header = file["Header"]
@@ -122,7 +153,7 @@ def test_what_pyuvdata_finds(written: tuple[Product, Path]) -> None:
     product, path = written
     uv = pyuvdata.UVData.from_file(str(path))
     square = product.data.reshape(3, 3, 2, 5, 2, 5)
-    np.testing.assert_array_equal(uv.get_data(1, 3, "xy"), square[:, :, 0, 1, 1, 3].T)
+    np.testing.assert_array_equal(uv.get_data(1, 3, "xy"), square[:, :, 1, 3, 0, 1].T)
     step = 1 / product.coordinates["integration_time"].values[0] * 8
     np.testing.assert_allclose(uv.channel_width, step, rtol=1e-9)
 
