@@ -1,0 +1,1 @@
+"""Calls of this checkout beside those of another, in turn."""

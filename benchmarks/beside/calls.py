@@ -1,0 +1,56 @@
+"""Drawn calls of the argand that this process imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argand.runtime.kernel_digest import kernel_digest
+
+from benchmarks.beside.side import Draw, Opened, Times, digest_of
+from benchmarks.harness.measuring import chosen_device, release
+from benchmarks.sweep.compiling import compile_calls
+from benchmarks.sweep.draws import drawn
+from benchmarks.sweep.measuring import calls_of, timed
+
+
+class DrawnCalls:
+    """The calls of drawn cases, one open at a time."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw, self._device = draw, chosen_device(draw.device)
+        self._cases = drawn(draw.sweep, draw.cases, draw.seed)
+        self._calls: Sequence[Callable[[], object]] = ()
+
+    def compile(self) -> str:
+        """Compile what the calls need; return the device's name."""
+        if self._device.backend == "cuda":
+            compile_calls(self._draw.sweep, self._draw.cases, self._draw.seed)
+        return self._device.name
+
+    def labels(self, number: int) -> tuple[tuple[str, str, str], list[str]]:
+        """Return operation, shape and kind of a case, and the precisions of its calls."""
+        case = self._cases[number]
+        precisions = [one.precision.name for one in case.ours(self._device)]
+        return (case.operation, case.shape, case.kind), precisions
+
+    def digest(self, number: int) -> str:
+        """Return the digest of the code that computes a case."""
+        return kernel_digest(self._cases[number].operation)
+
+    def open(self, number: int, place: int) -> Opened:
+        """Make one call of a case, which `time` then repeats."""
+        self._calls = ()
+        release(self._device)
+        case = self._cases[number]
+        candidate = case.ours(self._device)[place]
+        operands = case.operands(self._device, self._draw.seed + number)
+        inputs = candidate.prepare(*operands)
+        digest = digest_of(candidate.result(candidate.compute(*inputs)))
+        plan = candidate.chosen(*inputs)
+        self._calls = calls_of(case, candidate, operands, inputs)
+        return Opened(plan, digest)
+
+    def time(self) -> Times:
+        """Return the times of the open call."""
+        seconds, host = timed(self._calls, self._device)
+        return Times(1e6 * seconds, 1e6 * host)
