@@ -68,9 +68,12 @@ def direction_cosines(azimuth_deg: float, elevation_deg: float) -> tuple[float, 
 def phases(frequencies_hz: Array, where: Array, directions: Array) -> Array:
     """Return exp(2 pi i f tau) of each frequency, direction and antenna: (f, directions, antennas).
 
-    ``where`` is (antennas, 2) in metres, ``directions`` (directions, 2) of l and m; the antennas
-    lie in one plane, so the third direction cosine does not enter. Complex128; steering weights are
-    its conjugate.
+    ``where`` is (antennas, 2) or (antennas, 3) in metres, ``directions`` (directions, 2) of l and m
+    above the horizon, or of any where the antennas lie in one plane: the third direction cosine
+    does not enter then. Complex128; steering weights are its conjugate.
     """
+    if where.shape[-1] > 2:
+        above = np.sqrt(np.maximum(0, 1 - np.square(directions).sum(axis=-1, keepdims=True)))
+        directions = np.concatenate([directions, above], axis=-1)
     delays = directions @ where.T / SPEED_OF_LIGHT
     return np.asarray(np.exp(2j * np.pi * frequencies_hz[:, None, None] * delays))

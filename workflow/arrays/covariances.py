@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workflow.arrays.steering import lacking_places
+from workflow.arrays.steering import check_units, lacking_places
 from workflow.data import PLACES, Staged
 from workflow.storage.inputs import InputError
 
@@ -71,11 +71,7 @@ def check_covariances(outline: Staged, array: str | None) -> None:
             f"there is no {' and no '.join(lacking)}, only {sorted(there)}; give "
             "input.coordinates, for east as {dataset: path, units: m, axis: antenna}"
         )
-    for name, unit in (("frequency", "Hz"), ("east", "m"), ("north", "m"), ("up", "m")):
-        if name in there and there[name].units != unit:
-            raise InputError(
-                f"input.coordinates.{name} must be in {unit}, got {there[name].units!r}"
-            )
+    check_units(there)
     polarizations = there.get("polarization")
     crossed = (
         [] if polarizations is None else sorted({*CROSSED} & {*map(str, polarizations.values)})

@@ -36,7 +36,7 @@ def steering_weights(
 
     Args:
         frequencies_hz: (channels,) centres of the channels.
-        where: (antennas, 2) in metres.
+        where: (antennas, 2) or (antennas, 3) in metres.
         directions: (beams, 2) direction cosines.
     """
 

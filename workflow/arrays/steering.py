@@ -14,6 +14,7 @@ from workflow.storage.input_operand import InputError
 
 REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
+_UNITS = {"frequency": "Hz", **dict.fromkeys(PLACES, "m")}
 
 
 def places(where: Array) -> dict[str, Coordinate]:
@@ -32,6 +33,15 @@ def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
     ]  # fmt: skip
 
 
+def check_units(there: Mapping[str, Coordinate]) -> None:
+    """Raise InputError where frequencies are not in Hz, or places of antennas not in m."""
+    for name, unit in _UNITS.items():
+        if name in there and there[name].units != unit:
+            raise InputError(
+                f"input.coordinates.{name} must be in {unit}, got {there[name].units!r}"
+            )
+
+
 def steered(
     samples: Staged, directions: Array, beams: Mapping[str, Coordinate], axes: tuple[str, ...],
     *, held: bool,
@@ -39,8 +49,8 @@ def steered(
     """Return samples, or their outline, with weights toward (beams, 2) direction cosines.
 
     Args:
-        samples: with frequency in Hz, and east and north of the antennas in m, as coordinates; the
-            weights are the same for each polarization.
+        samples: with frequency in Hz, and east, north and, but where they stand in one plane, up
+            of the antennas in m, as coordinates; the weights are the same for each polarization.
         directions: l and m of each beam.
         beams: the coordinates of the beams.
         axes: of the weights.
@@ -54,12 +64,16 @@ def steered(
             "input.weights: missing; beams are steered by frequency, east and north of the "
             f"antennas, but the samples have no {' and no '.join(lacking)}, only {sorted(there)}"
         )
+    check_units(there)
     frequencies = there["frequency"].values
-    place = np.stack([there["east"].values, there["north"].values], axis=-1)
+    along = [name for name in PLACES if name in there and there[name].of(name) == ("antenna",)]
+    place = np.stack([there[name].values for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))
     weights = Drawn(shape, np.dtype(np.complex64), steering_weights(frequencies, place, directions))
     kept = {name: one for name, one in there.items() if "antenna" not in one.of(name)}
-    position = Coordinate(place, "m", "east and north of an antenna", ("antenna", "east_north"))
+    position = Coordinate(
+        place, "m", f"{', '.join(along)} of an antenna", ("antenna", "_".join(along))
+    )
     outlined = {} if held else {"weights": blank(shape, np.complex64)}
     return replace(
         samples,

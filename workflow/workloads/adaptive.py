@@ -223,7 +223,7 @@ class Adaptive(Workload):
         kept = {
             name: one
             for name, one in staged.coordinates.items()
-            if set(one.of(name)) <= {*AXES, "east_north"}
+            if set(one.of(name)) <= {*AXES, "east_north", "east_north_up"}
         }
         return Product("weights", result, AXES, kept, f"{self.name}: adaptive weights")
 

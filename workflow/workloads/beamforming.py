@@ -45,8 +45,8 @@ class BeamformingInput(FileInput):
     weights: DatasetRef | None = Field(
         None,
         description="As `samples`, with the axes (frequency, polarization, beam, antenna). Without "
-        "it, `beams` of the grid of `extent` are steered by frequency, east and north of the "
-        "antennas, which samples of `format: uvh5` have.",
+        "it, `beams` of the grid of `extent` are steered by frequency, east, north and up of "
+        "the antennas, which samples of `format: uvh5` have.",
     )
     samples: DatasetRef = Field(description=OF_ANTENNAS)
 

@@ -143,7 +143,7 @@ def array_file(path, *, positions=True):
     for place, (i, j) in enumerate(pairs):
         if i == j:
             data[:, place] = data[:, place].real
-        exact[..., j, i], exact[..., i, j] = data[:, place].conj(), data[:, place]
+        exact[..., i, j], exact[..., j, i] = data[:, place].conj(), data[:, place]
     # Some pairs are in the file from the later antenna to the earlier one.
     for place in range(0, len(pairs), 3):
         i, j = pairs[place]
@@ -174,21 +174,24 @@ STEERED = {
 
 
 def test_beams_are_steered_by_the_antennas_of_the_file(tmp_path):
-    """At latitude and longitude 0 east is y and north is z; antenna 99 has no data."""
+    """At latitude and longitude 0 east is y, north z and up x; antenna 99 has no data."""
     exact = array_file(tmp_path / "a.uvh5")
     one = beamforming(input={"file": tmp_path / "a.uvh5", **STEERED}, beams=4, extent=0.3)
     one.check()
     staged, beams = computed(one, "fp64")
     with h5py.File(tmp_path / "a.uvh5") as file:
-        where = file["Header/antenna_positions"][1:, 1:]
+        where = file["Header/antenna_positions"][...][1:, [1, 2, 0]]
+    assert np.ptp(where[:, 2]) > 1
     grid = np.array([[-0.3, -0.3], [0.3, -0.3], [-0.3, 0.3], [0.3, 0.3]])
+    toward = np.column_stack([grid, np.full(4, 0.82**0.5)])
     waves = np.array([1.5e8, 1.6e8, 1.7e8])[:, None, None] / antennas.SPEED_OF_LIGHT
-    weights = np.exp(-2j * np.pi * waves * (grid @ where.T))
+    weights = np.exp(-2j * np.pi * waves * (toward @ where.T))
     expected = np.einsum("fba,fac->fbc", weights, exact[1, :, 0])
     assert np.abs(beams[:, 0] - expected).max() <= 1e-5 * np.abs(expected).max()  # weights in fp32
     product = one.product(staged, beams)
     check_product(product)
     np.testing.assert_allclose(product.coordinates["antenna_position"].values, where)
+    assert product.coordinates["antenna_position"].axes == ("antenna", "east_north_up")
     np.testing.assert_array_equal(product.coordinates["l"].values, grid[:, 0])
     figure = Figure()
     one.picture(product, figure.subplots())
@@ -219,6 +222,27 @@ def test_antennas_without_a_place_cannot_be_steered(tmp_path):
         one.check()
 
 
+@pytest.mark.parametrize(("name", "unit"), [("frequency", "MHz"), ("east", "km"), ("up", "")])
+def test_beams_are_not_steered_by_other_units(tmp_path, name, unit):
+    """150 in MHz was taken for 150 Hz, at which all antennas are in phase."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["samples"] = np.ones((3, 5, 8), np.complex64)
+        file["f"], file["x"] = np.arange(3.0) + 150, np.arange(5.0)
+    units = {"frequency": "Hz", "east": "m", "north": "m", "up": "m", name: unit}
+    coordinates = {
+        key: {"dataset": "f" if key == "frequency" else "x", "units": units[key] or None}
+        | ({} if key == "frequency" else {"axis": "antenna"})
+        for key in units
+    }
+    source = {
+        "file": tmp_path / "v.h5", "samples": "samples", "coordinates": coordinates,
+        "axes": {"samples": ["frequency", "antenna", "time"]},
+    }  # fmt: skip
+    one = beamforming(input=source, beams=4)
+    with pytest.raises(InputError, match=rf"input\.coordinates\.{name} must be in .*{unit}'"):
+        one.check()
+
+
 def test_image_of_the_mwa_covariance(real_data, tmp_path):
     """Weights times the 128 x 128 covariance; with the weights again it is the dirty image.
 
@@ -232,8 +256,8 @@ def test_image_of_the_mwa_covariance(real_data, tmp_path):
     number = {antenna: index for index, antenna in enumerate(np.unique([*first, *second]))}
     i, j = (np.array([number[one] for one in ends]) for ends in (first, second))
     covariance = np.zeros((128, 128), complex)
-    covariance[i, j] = visibility
-    covariance[j, i] = np.where(i == j, visibility, visibility.conj())
+    covariance[i, j] = visibility.conj()
+    covariance[j, i] = visibility  # x_2 conj(x_1)
     # A baseline is a difference of two positions: those relative to antenna 0 are all there.
     where = np.zeros((128, 3))
     where[j[i == 0]] = uvw[i == 0]
@@ -249,7 +273,7 @@ def test_image_of_the_mwa_covariance(real_data, tmp_path):
     reference = one.reference(staged)
     phase = np.exp(-2j * np.pi * frequency / antennas.SPEED_OF_LIGHT * (grid @ between[:, :2].T))
     off = i != j
-    image = 2 * (phase[:, off].conj() @ visibility[off]).real + visibility[~off].real.sum()
+    image = 2 * (phase[:, off] @ visibility[off]).real + visibility[~off].real.sum()
     for name, precision in PRECISIONS.items():
         implementation = one.argand(staged, precision, cpu())
         beams = implementation.compute(implementation.prepare(staged.operands))
