@@ -38,8 +38,8 @@ class CallPlan:
         options: of the operation's function, by name.
 
     Planning makes the call once, into an array of its own: on a GPU its kernels are compiled then,
-    and later changes of tuned plans do not concern the plan. A plan serves many streams; the calls
-    of one stream are made by one thread at a time. A CUDA graph that captured a call has
+    and later changes of tuned plans do not concern the plan. Threads may share a plan, and a stream
+    too: then one waits until the other has launched its call. A CUDA graph that captured a call has
     memory of its own and may be replayed as long as the plan lives. An array that a plan has seen
     is not checked again while it lives: to assign to its shape does not change what the plan reads.
     A tensor's address, shape and strides are checked at every call.

@@ -40,8 +40,8 @@ class DevicePlan:
         self.device = gpu(device)
         #: What calls take beside their operands.
         self.memory = PlanMemory()
-        with self.memory.use(_current_stream().ptr), cache.planning() as kept:
-            result = call(*arrays)
+        with cache.planning() as kept:
+            result = self.memory.run(call, arrays, _current_stream().ptr)
         self._alone, _ = cache.look((*arrays, None))
         # A call may pass on a view of an operand, or return a view of what was computed.
         if not kept or not _as_given(*kept[-1], self._alone, result):
@@ -82,8 +82,7 @@ class DevicePlan:
             out, place = self._result_of(self.call)
             places = (*places[:-1], place)
         if self._has_memory:
-            with self.memory.use(_current_stream().ptr):
-                self._run(*places)
+            self.memory.run(self._run, places, _current_stream().ptr)
         else:
             self._run(*places)
         return out

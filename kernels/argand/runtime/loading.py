@@ -189,10 +189,11 @@ def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int)
 
     function = _module(source, target, device).get_function(kernel)
     # More than 48 KB, static memory included, has to be asked for. Launches of one kernel may
-    # differ in it, so what was asked for is never lowered.
+    # differ in it, so what was asked for is never lowered, by another thread neither.
     driver = cupy.cuda.driver
-    if shared_bytes > driver.funcGetAttribute(_DYNAMIC_SHARED_BYTES, function.ptr):
-        driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
+    with _lock:
+        if shared_bytes > driver.funcGetAttribute(_DYNAMIC_SHARED_BYTES, function.ptr):
+            driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
     return LoadedKernel(function, int(function.ptr), waits_first(source, target))
 
 

@@ -7,6 +7,7 @@ length, is copied into such rows, and the result back.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, NamedTuple
 
 import cupy
@@ -15,16 +16,18 @@ from argand.checks import check_out, refuse_misaligned
 from argand.runtime.call_cache import CallCache
 from argand.runtime.captured_memory import capture_of
 from argand.runtime.device_plan import DevicePlan
+from argand.runtime.workspace import stream_key
 
 _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream
 
 
 class _Memory(NamedTuple):
-    """Rows and results of one stream's calls."""
+    """Rows and results of one stream's calls, and the lock of the thread that launches one."""
 
     rows: Any
     result: Any
+    lock: Lock
 
 
 class StagedPlan:
@@ -54,7 +57,7 @@ class StagedPlan:
         result = self._plan((rows, None))
         self._keeps_axis = result.ndim == x.ndim
         self._result_of_rows = result.shape, result.dtype
-        self._streams = {_current_stream().ptr: _Memory(rows, result)}
+        self._streams = {stream_key(_current_stream().ptr): _Memory(rows, result, Lock())}
         self._result = tuple(self._turned_back(result).shape), str(result.dtype)
 
     def of_tensors(self) -> StagedPlan:
@@ -80,17 +83,19 @@ class StagedPlan:
         if capture is not None:
             memory = capture.kept((self, stream), lambda: self._memory_of(x))
         else:
-            memory = self._streams.get(stream)
+            key = stream_key(stream)
+            memory = self._streams.get(key)
             if memory is None:
-                memory = self._streams[stream] = self._memory_of(x)
-        memory.rows[..., self._read] = cupy.moveaxis(x, self._axis, -1)[..., self._read]
-        if out is None:
-            return self._turned_back(self._plan((memory.rows, None)))
-        out[...] = self._turned_back(self._plan((memory.rows, memory.result)))
+                memory = self._streams[key] = self._memory_of(x)
+        with memory.lock:
+            memory.rows[..., self._read] = cupy.moveaxis(x, self._axis, -1)[..., self._read]
+            if out is None:
+                return self._turned_back(self._plan((memory.rows, None)))
+            out[...] = self._turned_back(self._plan((memory.rows, memory.result)))
         return out
 
     def _memory_of(self, x: Any) -> _Memory:
-        return _Memory(self._rows_of(x), cupy.ndarray(*self._result_of_rows))
+        return _Memory(self._rows_of(x), cupy.ndarray(*self._result_of_rows), Lock())
 
     def mismatch(self, names: tuple[str, ...], every: tuple[Any, ...]) -> str | None:
         """Return why a call is not this plan's; None where it is."""

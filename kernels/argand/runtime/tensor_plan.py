@@ -154,8 +154,7 @@ class TensorPlan:
         if self._takes_stream:
             self._run(*places, stream)
         elif self._has_memory:
-            with self._memory.use(stream):
-                self._run(*places)
+            self._memory.run(self._run, places, stream)
         else:
             self._run(*places)
         return out

@@ -9,9 +9,9 @@ may run beside each other, in any order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, NamedTuple
 
 import cupy
 
@@ -19,13 +19,14 @@ from argand.frameworks.graph_memory import CAPTURE, memory_in_graph
 from argand.runtime.captured_memory import capture_of, keep_in_graph
 
 _MIN_BYTES = 1 << 16
-_NOTHING = (0, 0, None)
+_NOTHING = (0, 0)
 PER_THREAD = 2
 """CUDA's handle of the default stream that each thread has for itself."""
-_kept: dict[tuple[int, int, int], tuple[int, int, Any]] = {}
-"""Address, bytes and array, by device, stream and thread."""
-_outgrown: list[Any] = []
-"""Smaller arrays, whose addresses captured graphs may hold: less than the ones that are kept."""
+_kept: dict[tuple[int, int, int], tuple[int, int]] = {}
+"""Address and bytes, by device, stream and thread."""
+_arrays: list[Any] = []
+"""All arrays that were ever kept. Graphs may hold the addresses of outgrown ones, which are smaller
+together than the last one. Of threads that begin to share a stream each may have made one."""
 
 
 def stream_key(stream: int) -> tuple[int, int]:
@@ -56,13 +57,12 @@ def zeroed_workspace(
         capture.keep(owner)
         return capture.counters(nbytes, stream)
     key = (cupy.cuda.runtime.getDevice() if device is None else device, *stream_key(stream))
-    address, size, smaller = _kept.get(key, _NOTHING)
+    address, size = _kept.get(key, _NOTHING)
     if size < nbytes:
-        if smaller is not None:
-            _outgrown.append(smaller)
         found = cupy.zeros(max(nbytes, 2 * size, _MIN_BYTES), cupy.uint8)
+        _arrays.append(found)
         address = int(found.data.ptr)
-        _kept[key] = address, int(found.nbytes), found
+        _kept[key] = address, int(found.nbytes)
     return address
 
 
@@ -81,9 +81,10 @@ def library_workspace(nbytes: int, stream: int, device: int) -> int:
     if capture is not None:
         return int(capture.memory(nbytes, stream).ptr)  # later calls of the stream get it too
     key = (device, *stream_key(stream), nbytes)
-    if key not in _libraries:
-        _libraries[key] = cupy.cuda.alloc(nbytes)
-    return int(_libraries[key].ptr)
+    found = _libraries.get(key)
+    if found is None:  # another thread of the stream may have come first: then all take its memory
+        found = _libraries.setdefault(key, cupy.cuda.alloc(nbytes))
+    return int(found.ptr)
 
 
 class _ThreadsPlan(threading.local):
@@ -114,26 +115,42 @@ def call_memory(nbytes: int, owner: Any = None) -> Any:
     return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
 
 
+class _StreamsMemory(NamedTuple):
+    """The blocks of a plan's calls on one stream, and the lock of the thread that launches one."""
+
+    blocks: list[Any]
+    lock: Lock
+
+
 class PlanMemory:
-    """The memory of one plan's calls, by stream: calls of one stream run one after another."""
+    """The memory of one plan's calls, by stream: calls of one stream run one after another.
+
+    Threads may share a stream, so each holds a lock until the last launch of its call: no kernel of
+    another call comes between those that share a block.
+    """
 
     def __init__(self) -> None:
-        self._blocks: dict[tuple[int, int], list[Any]] = {}  # by `stream_key`
+        self._streams: dict[tuple[int, int], _StreamsMemory] = {}  # by `stream_key`
 
     @property
     def nbytes(self) -> int:
         """Bytes of a call; 0 where calls take none."""
-        return max((sum(x.mem.size for x in of) for of in self._blocks.values()), default=0)
+        every = [one.blocks for one in self._streams.values()]
+        return max((sum(x.mem.size for x in blocks) for blocks in every), default=0)
 
-    @contextmanager
-    def use(self, stream: int) -> Iterator[None]:
-        """Let calls of this thread on this stream take their memory from here, in this context."""
-        before = _current.taking
-        _current.taking = _Taking(self._blocks.setdefault(stream_key(stream), []))
-        try:
-            yield
-        finally:
-            _current.taking = before
+    def run(self, call: Callable[..., Any], arguments: tuple[Any, ...], stream: int) -> Any:
+        """Return a call's result on a stream, the current one; it takes its memory from here."""
+        key = stream_key(stream)
+        found = self._streams.get(key)
+        if found is None:
+            found = self._streams.setdefault(key, _StreamsMemory([], Lock()))
+        with found.lock:
+            before = _current.taking
+            _current.taking = _Taking(found.blocks)
+            try:
+                return call(*arguments)
+            finally:
+                _current.taking = before
 
 
 class _Taking:

@@ -59,7 +59,7 @@ def test_the_same_bits_with_any_throttle(
             forget_calls()
             for found, first in zip(products(cp, precision, left, right), expected, strict=True):
                 assert bool((found == first).all())
-            assert not any(bool(kept[-1].any()) for kept in cuda_workspace._kept.values())
+            assert not any(bool(counters.any()) for counters in cuda_workspace._arrays)
 
 
 def test_blocks_that_start_late_are_not_waited_for(
