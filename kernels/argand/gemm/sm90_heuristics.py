@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from argand.gemm.candidates import GemmChoice, partials_capacity
 from argand.gemm.pack_plan import ALONE_K, panel_fill
-from argand.gemm.question import Question
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
 from argand.precision import Precision
@@ -133,47 +133,18 @@ def estimate(
         result *= _UNALIGNED_RESULT
     moved = batch * items * k / memory_bytes + result
     moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumers == 1 else 1.0
-    packing, scaled = 0.0, False
     if plan.fused_pack:  # packing then shares the memory with the product
         copied = (batch if column_traits.batched else 1) * columns * k
         moved += copied * (8 + precision.planar_bytes) / memory_bytes
-    for operand_rows, traits, packs in (
-        (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
-    ):  # fmt: skip
-        if sizes.triangle and packing:
-            continue  # the planes of both operands are the same
-        if packs and not traits.packed:
-            item = (4 if traits.half else 8) + precision.planar_bytes
-            copies = batch if traits.batched else 1
-            finds_absmax = precision.scaled and not traits.half
-            factor = _SCALED_PACKING if finds_absmax else 1.0
-            if finds_absmax and sizes.triangle and precision.terms == 1:
-                factor *= panel_fill(precision, operand_rows, k)
-            packing += factor * copies * operand_rows * k * item / pack_bytes
-            scaled |= finds_absmax
-    total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
-    waits = packing and plan.storage == "planar" and not sizes.triangle
-    total += _PLANAR_WAIT[precision.terms] if waits else 0.0
-    alone = precision.terms > 1 and k <= ALONE_K
-    total += _ABSMAX_EXCHANGE if scaled and not alone else 0.0
-    total += _FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch
+    total = _start(plan, question, (columns, column_traits), (rows, row_traits), pack_bytes)
     turned = replace(sizes, m=rows, n=columns)
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
     each = -(-num_k_tiles // plan.k_warpgroups)  # of a warpgroup
     mainloop = each * plan.k_warpgroups * plan.depth * _seconds_of_k(plan, precision, rows, k)
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
-    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
-    if sizes.narrow and (choice.swapped or n % 2):
-        store *= _SCATTERED_STORE
-    direct = n % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
-    if direct and not sizes.narrow and choice.split_k_slices == 1:
-        shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
-        if plan.shared_columns:
-            store *= _SHARED_COLUMNS_STORE[plan.consumer_warpgroups]
-        else:
-            store *= shifted if n % 2 else _DIRECT_STORE
-    store += 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
+    store = _store(choice, plan, question)
+    direct = _stores_directly(plan, precision, n)
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
     overlapped = overlaps and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
@@ -202,6 +173,60 @@ def estimate(
         fused = copied / (_FUSED_PACKING * sm_count)
         spent = max(spent, fused) if whole and choice.split_k_slices == 1 else spent + fused
     return total + max(spent, moved) + _EXPOSED * min(spent, moved)
+
+
+def _start(
+    plan: WgmmaPlan, question: Question, column_operand: tuple[int, OperandTraits],
+    row_operand: tuple[int, OperandTraits], pack_bytes: float,
+) -> float:  # fmt: skip
+    """Return the seconds of a call until a first k-tile is loaded: launches and packing.
+
+    An operand is its rows, of k each, and its traits; ``pack_bytes`` the rate of packing.
+    """
+    precision, sizes, *_ = question
+    k, packing, scaled = sizes.k, 0.0, False
+    for (rows, traits), packs in (
+        (column_operand, not plan.fused_pack), (row_operand, plan.storage == "planar"),
+    ):  # fmt: skip
+        if sizes.triangle and packing:
+            continue  # the planes of both operands are the same
+        if packs and not traits.packed:
+            item = (4 if traits.half else 8) + precision.planar_bytes
+            copies = sizes.batch if traits.batched else 1
+            finds_absmax = precision.scaled and not traits.half
+            factor = _SCALED_PACKING if finds_absmax else 1.0
+            if finds_absmax and sizes.triangle and precision.terms == 1:
+                factor *= panel_fill(precision, rows, k)
+            packing += factor * copies * rows * k * item / pack_bytes
+            scaled |= finds_absmax
+    total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
+    waits = packing and plan.storage == "planar" and not sizes.triangle
+    total += _PLANAR_WAIT[precision.terms] if waits else 0.0
+    alone = precision.terms > 1 and k <= ALONE_K
+    total += _ABSMAX_EXCHANGE if scaled and not alone else 0.0
+    return total + (_FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch)
+
+
+def _stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:
+    """Return whether a tile is stored from registers: TMA or registers allow nothing else."""
+    return columns % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
+
+
+def _store(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
+    """Return the seconds of a tile's epilogue that nothing overlaps."""
+    precision, sizes, *_ = question
+    n = sizes.n
+    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
+    if sizes.narrow and (choice.swapped or n % 2):
+        store *= _SCATTERED_STORE
+    direct = _stores_directly(plan, precision, n)
+    if direct and not sizes.narrow and choice.split_k_slices == 1:
+        shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
+        if plan.shared_columns:
+            store *= _SHARED_COLUMNS_STORE[plan.consumer_warpgroups]
+        else:
+            store *= shifted if n % 2 else _DIRECT_STORE
+    return store + 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
 
 
 def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:
