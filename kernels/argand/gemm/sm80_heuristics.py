@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan, check_plan, holds_accumulators, whole_passes
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
 from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
@@ -212,11 +213,8 @@ def estimate(
     """
     batch, m, n, k = sizes
     costs = _COSTS
-    tiles = -(-m // plan.block_m) * -(-n // plan.block_n)
-    if plan.triangle:
-        side = -(-m // plan.block_m)
-        tiles = side * (side + 1) // 2
-    blocks = batch * tiles * plan.slices
+    product = GemmSizes(batch, m, n, k, triangle=plan.triangle)
+    blocks = product.tiles(plan.block_m, plan.block_n) * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
     resident = max(1, min(_occupancy(plan, k), -(-blocks // usable)))
@@ -248,8 +246,9 @@ def estimate(
         mainloop *= _TRIANGLE_TERMS
     work = waves * (mainloop + resident * store)
     # Both operands of a triangle are one, which L2 holds from a row to its column.
-    read, rate = (m * k, costs.triangle_bytes) if plan.triangle else (m * k + k * n, costs.bytes)
-    moved = 8 * batch * (read + m * n) / (memory * rate)
+    read = m * k if plan.triangle else m * k + k * n
+    bandwidth = costs.triangle_bytes if plan.triangle else costs.bytes
+    moved = 8 * batch * (read + m * n) / (memory * bandwidth)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     if plan.whole_k and precision.terms == 1 and not plan.triangle:
         total *= _WHOLE_K
