@@ -47,16 +47,24 @@ def _dtype(rng: Rng, *kinds: str) -> str:
     return str(rng.choice(kinds))
 
 
+def _broadcast(rng: Rng, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape that broadcasts to this one: with axes of 1, or without the first ones."""
+    found = tuple(1 if rng.random() < 0.2 else length for length in shape)
+    return found[int(rng.integers(0, len(found) + 1)) :] if rng.random() < 0.2 else found
+
+
 def gemm(rng: Rng) -> tuple[str, Verdict]:
     """Try alpha op(a) op(b) + beta c, also of packed operands."""
     precision = any_precision(rng)
     m, n, k = (int(rng.choice(LENGTHS)) for _ in range(3))
-    batch = [(), (0,), (1,), (2,), (3, 1)][int(rng.integers(5))]
+    batch = [(), (0,), (1,), (2,), (3, 1), (3, 2)][int(rng.integers(6))]
+    batch_a, batch_b = (_broadcast(rng, batch) for _ in "ab")
+    batch = np.broadcast_shapes(batch_a, batch_b)
     op_a, op_b = (str(rng.choice(["N", "T", "C"])) for _ in "ab")
     kinds = ("complex64", "complex128", "float32", "float64", "int16")
     large = _largest(precision)
-    a = numbers(rng, (*batch, *((m, k) if op_a == "N" else (k, m))), _dtype(rng, *kinds), large)
-    b = numbers(rng, (*batch, *((k, n) if op_b == "N" else (n, k))), _dtype(rng, *kinds), large)
+    a = numbers(rng, (*batch_a, *((m, k) if op_a == "N" else (k, m))), _dtype(rng, *kinds), large)
+    b = numbers(rng, (*batch_b, *((k, n) if op_b == "N" else (n, k))), _dtype(rng, *kinds), large)
     alpha = complex(rng.choice([1, 1, 0, -2.5, 1 + 1j]))
     beta = complex(rng.choice([0, 0, 1, 0.5j]))
     c = numbers(rng, (*batch, m, n), precision.output, large) if beta else None
@@ -103,14 +111,19 @@ def softmax(rng: Rng) -> tuple[str, Verdict]:
     name = str(rng.choice(["softmax", "log_softmax", "logsumexp"]))
     rows = [(), (0,), (1,), (3,), (2, 2)][int(rng.integers(5))]
     columns = int(rng.choice([0, 1, 2, 3, 7, 64, 1000, 40_000]))
+    axis = int(rng.integers(-1 - len(rows), len(rows) + 1))
+    place = axis % (len(rows) + 1)
     real = precision.real_output
-    x = numbers(rng, (*rows, columns), _dtype(rng, "float32", real, "float16", "int16"), 300.0)
+    made = (*rows[:place], columns, *rows[place:])
+    x = numbers(rng, made, _dtype(rng, "float32", real, "float16", "int16"), 300.0)
     way, x = arranged(rng, x)
     shape = rows if name == "logsumexp" else x.shape
     where, x, out = target(rng, x, shape, real)
-    what = f"{name} {precision.name} {x.shape}{x.dtype} {way}, {where}"
-    truth = x.copy()
-    got = getattr(argand, name)(x, precision=precision, out=out)
+    what = f"{name} {precision.name} {x.shape}{x.dtype} {way}, axis {axis}, {where}"
+    truth = np.moveaxis(np.array(x), axis, -1).copy()
+    got = getattr(argand, name)(x, axis, precision=precision, out=out)
+    if name != "logsumexp":
+        got = np.moveaxis(got, axis, -1)
     if name == "softmax":
         reference = softmax_reference(truth)
         return what, verdict(assess_softmax(reference, got, precision, backend="cpu"))

@@ -18,6 +18,10 @@ Verdict = str
 LENGTHS = (0, 1, 2, 3, 5, 8, 17, 33)
 
 
+class _Subclass(np.ndarray):  # type: ignore[type-arg]
+    """An array that is not NumPy's own class."""
+
+
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, largest: float) -> Array:
     """Return the numbers of one style or of a mixture, their moduli at most about ``largest``.
 
@@ -54,7 +58,7 @@ def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, larges
 
 def arranged(rng: np.random.Generator, x: Array) -> tuple[str, Array]:
     """Return the same numbers in another layout, and its name."""
-    way = int(rng.integers(6))
+    way = int(rng.integers(10))
     if way == 1:
         return "Fortran", np.asfortranarray(x)
     if way == 2 and x.ndim:
@@ -67,6 +71,15 @@ def arranged(rng: np.random.Generator, x: Array) -> tuple[str, Array]:
         fixed = x.copy()
         fixed.setflags(write=False)
         return "read-only", fixed
+    if way == 6:
+        return "swapped bytes", x.astype(x.dtype.newbyteorder())
+    if way == 7:
+        return "subclass", x.view(_Subclass)
+    if way == 8 and x.ndim:
+        return "rows reversed", np.ascontiguousarray(x[::-1])[::-1]
+    if way == 9 and x.ndim > 1:
+        order = rng.permutation(x.ndim)
+        return "axes moved", np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
     if way == 5:
         bytes_ = np.zeros(x.nbytes + 1, np.uint8)
         odd = bytes_[1:].view(x.dtype).reshape(x.shape)
