@@ -71,6 +71,8 @@ def coordinates_of(
 def lacking_for_uvh5(coordinates: Mapping[str, Coordinate]) -> list[str]:
     """Return what the coordinates of voltages lack for a UVH5 file, in words."""
     required = {"frequency": "Hz", "time": "s", "east": "m", "north": "m"}
+    if "up" in coordinates:
+        required["up"] = "m"
     return [
         f"{name} in {units}"
         for name, units in required.items()

@@ -1,18 +1,20 @@
-"""Polarizations of visibilities, by the codes of AIPS memo 117, which the UVH5 memo has too."""
+"""Polarizations: of visibilities by the codes of AIPS memo 117 and UVH5, of voltages by feeds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from workflow.data import Array
+from workflow.data import Array, Coordinate
+from workflow.storage.input_operand import InputError
 
 POLARIZATIONS = {
     1: "I", 2: "Q", 3: "U", 4: "V", -1: "rr", -2: "ll", -3: "rl", -4: "lr", -5: "xx", -6: "yy",
     -7: "xy", -8: "yx",
 }  # fmt: skip
 """Names by code: of two feeds that of the baseline's first antenna and that of its second."""
+LINEAR, CIRCULAR = ("x", "y"), ("r", "l")
 _IN_TURN = {-3: -4, -4: -3, -7: -8, -8: -7}
 
 
@@ -20,3 +22,34 @@ def in_turn(codes: Sequence[int]) -> Array:
     """Return for each code the place of that of its feeds in turn, yx for xy; -1 of none there."""
     turned = [_IN_TURN.get(code, code) for code in codes]
     return np.array([codes.index(code) if code in codes else -1 for code in turned])
+
+
+def feeds_of(coordinates: Mapping[str, Coordinate], name: str) -> tuple[str, ...] | None:
+    """Return the names along a coordinate in small letters, each once; None of numbers or none."""
+    found = coordinates.get(name)
+    if found is None or found.values.dtype.kind in "fiub":
+        return None
+    return tuple(dict.fromkeys(str(value).lower() for value in found.values))
+
+
+def check_linear(feeds: tuple[str, ...] | None) -> None:
+    """Raise InputError where feeds are known, and others than x before y as `detect: stokes`."""
+    if feeds and ({*feeds} <= {*CIRCULAR} or feeds == LINEAR[::-1]):
+        hint = "; `polarization: [1, 0]` in input.select turns them" if "y" in feeds else ""
+        raise InputError(
+            f"detect: stokes is of linear feeds, x before y, got {' before '.join(feeds)}{hint}"
+        )
+
+
+def check_written(feeds: tuple[str, ...] | None, count: int) -> None:
+    """Raise InputError for polarizations that UVH5 has not: more than two, or of other feeds."""
+    if count > 2:
+        raise InputError(f"uvh5: there must be at most 2 polarizations, got {count}")
+    if feeds is None:
+        return
+    known = any({*feeds} <= {*names} for names in (LINEAR, CIRCULAR))
+    if not known or len(feeds) != count:
+        raise InputError(
+            f"uvh5: {count} polarizations must be x and y, or r and l, each once, or have numbers "
+            f"alone, got {', '.join(feeds)}"
+        )

@@ -19,20 +19,21 @@ import numpy as np
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Product
 from workflow.readers.covariance import geocentric
-from workflow.readers.polarizations import POLARIZATIONS
+from workflow.readers.polarizations import LINEAR, POLARIZATIONS, feeds_of
 from workflow.readers.visibilities import DATA, SECONDS_OF_DAY
 from workflow.storage.failures import writing, writing_named
 from workflow.storage.products import read_outline, read_product
 from workflow.storage.run_folder import result_path
 
-FEEDS = ("x", "y")
-"""Names of the first and the second polarization."""
 _CHUNK_VALUES = 1 << 17
 
 
 @dataclass(frozen=True)
 class _Header:
-    """Columns of the rows: baselines of an integration after those of the one before."""
+    """Columns of the rows: baselines of an integration after those of the one before.
+
+    ``antennas`` are the names or numbers of antennas, ``feeds`` those of polarizations.
+    """
 
     first: Array
     second: Array
@@ -40,7 +41,8 @@ class _Header:
     lengths: Array
     frequency: Array
     places: Array
-    polarizations: int
+    antennas: Array
+    feeds: tuple[str, ...]
 
 
 def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
@@ -79,9 +81,10 @@ def _pairs(polarizations: int) -> list[tuple[int, int]]:
 
 def _header(product: Product) -> _Header:
     known = product.coordinates
-    polarization = np.unique(known["input_polarization"].values, return_inverse=True)[1]
-    count = int(polarization.max()) + 1
-    elements = len(polarization) // count
+    inputs = len(known["input_polarization"].values)
+    count = len(np.unique(known["input_polarization"].values))
+    feeds = feeds_of(known, "input_polarization") or LINEAR[:count]
+    elements = inputs // count
     places = np.zeros((elements, 3))
     for axis, name in enumerate(PLACES):
         if name in known:
@@ -90,13 +93,14 @@ def _header(product: Product) -> _Header:
     return _Header(
         first, second, np.asarray(known["integration"].values, float),
         np.asarray(known["integration_time"].values, float),
-        np.asarray(known["frequency"].values, float), places, count,
+        np.asarray(known["frequency"].values, float), places,
+        np.asarray(known["input_antenna"].values[:elements]), feeds,
     )  # fmt: skip
 
 
 def _create_data(file: h5py.File, header: _Header, dtype: np.dtype[Any]) -> h5py.Dataset:
     """Create the datasets of visibilities, which are returned, of flags and of sample counts."""
-    inner = (len(header.frequency), len(_pairs(header.polarizations)))
+    inner = (len(header.frequency), len(_pairs(len(header.feeds))))
     shape = (len(header.seconds) * len(header.first), *inner)
     chunks = (max(1, min(len(header.first), _CHUNK_VALUES // (inner[0] * inner[1]))), *inner)
     # A verified result is no radio interference: every sample counts once, none is flagged.
@@ -110,7 +114,7 @@ def _of_baselines(matrices: Array, header: _Header) -> Array:
     elements = len(header.places)
     found = [
         matrices[:, other * elements + header.second, one * elements + header.first]
-        for one, other in _pairs(header.polarizations)
+        for one, other in _pairs(len(header.feeds))
     ]
     return np.stack(found, axis=-1).swapaxes(0, 1)
 
@@ -121,9 +125,10 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
     spacing = np.diff(header.frequency)
     width = site.channel_width_hz or (float(np.abs(spacing).min()) if channels > 1 else 0.0)
     names = {name: code for code, name in POLARIZATIONS.items()}
-    pairs = [FEEDS[one] + FEEDS[other] for one, other in _pairs(header.polarizations)]
+    pairs = [header.feeds[one] + header.feeds[other] for one, other in _pairs(len(header.feeds))]
     days = site.julian_date + header.seconds / SECONDS_OF_DAY
     uvw = header.places[header.second] - header.places[header.first]
+    named, numbers = _antennas(header.antennas)
     header_values: dict[str, Any] = {
         "version": "1.2", "telescope_name": site.telescope, "instrument": site.telescope,
         "latitude": site.latitude_deg, "longitude": site.longitude_deg,
@@ -131,11 +136,10 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
         "vis_units": "uncalib", "flex_spw": False,
         "Nants_data": elements, "Nants_telescope": elements, "Nbls": baselines, "Nblts": rows,
         "Nfreqs": channels, "Npols": len(pairs), "Nspws": 1, "Ntimes": times, "Nphase": 1,
-        "antenna_numbers": np.arange(elements),
-        "antenna_names": np.array([f"{number}" for number in range(elements)], "S8"),
+        "antenna_numbers": numbers, "antenna_names": named,
         "antenna_positions": geocentric(header.places, site.latitude_deg, site.longitude_deg),
-        "ant_1_array": np.tile(header.first, times),
-        "ant_2_array": np.tile(header.second, times),
+        "ant_1_array": np.tile(numbers[header.first], times),
+        "ant_2_array": np.tile(numbers[header.second], times),
         "uvw_array": np.tile(uvw, (times, 1)),
         "time_array": np.repeat(days, baselines),
         "integration_time": np.repeat(header.lengths, baselines),
@@ -154,6 +158,15 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
     for name, text in (("cat_name", "zenith"), ("cat_type", "unprojected"), ("cat_frame", "altaz")):
         centre[name] = np.bytes_(text)
     centre["cat_lon"], centre["cat_lat"] = 0.0, np.pi / 2
+
+
+def _antennas(known: Array) -> tuple[Array, Array]:
+    """Return the names and numbers of antennas: their own numbers, or 0, 1, ... beside names."""
+    numbers = np.arange(len(known))
+    if known.dtype.kind in "iuf" and not np.any(known % 1) and len(np.unique(known)) == len(known):
+        known = known.astype(np.int64)
+        numbers = known if known.min() >= 0 else numbers
+    return np.array([str(one).encode() for one in known.tolist()]), numbers
 
 
 def _sidereal(days: Array, longitude_deg: float) -> Array:

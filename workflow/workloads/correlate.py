@@ -35,6 +35,7 @@ from workflow.data import (
     middles,
 )
 from workflow.figures import pictures
+from workflow.readers.polarizations import check_written, feeds_of
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError
@@ -105,8 +106,7 @@ class Correlate(Workload):
         missing = visibilities.lacking_for_uvh5(outline.coordinates)
         if missing:
             raise InputError(f"uvh5: the voltages have no coordinates {', '.join(missing)}")
-        if polarizations > 2:
-            raise InputError(f"uvh5: there must be at most 2 polarizations, got {polarizations}")
+        check_written(feeds_of(outline.coordinates, "polarization"), polarizations)
         if samples < 2:
             raise InputError("uvh5: one sample has no length")
         if channels == 1 and site.channel_width_hz is None:

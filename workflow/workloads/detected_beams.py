@@ -17,6 +17,7 @@ from workflow.accuracy.beam_power_accuracy import (
     beam_power_reference,
 )
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
+from workflow.readers.polarizations import check_linear, feeds_of
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import NOTHING
@@ -50,10 +51,13 @@ class DetectedBeams(Beamforming):
         return ("frequency", "polarization") if self.case.detect == "power" else ("frequency",)
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
-        """Raise InputError also where bins do not divide samples or polarizations are not two."""
+        """Raise InputError also where bins do not divide samples or polarizations are not x, y."""
         super().check(upstream)
         if self.case.input is not None:
-            self._problem(self.outline(upstream))
+            outline = self.outline(upstream)
+            self._problem(outline)
+            if self.case.detect == "stokes":
+                check_linear(feeds_of(outline.coordinates, "polarization"))
 
     def _problem(self, staged: Staged, precision: Precision = FP64) -> BeamPowerProblem:
         """Return the problem of what is staged; raises InputError with what of it does not fit."""

@@ -14,7 +14,7 @@ from tests.workflow.chained_cases import study_of
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import Product
+from workflow.data import PLACES, Product
 from workflow.readers.visibilities import Uvh5
 from workflow.steps.budget import disk_of
 from workflow.storage.products import read_product
@@ -88,6 +88,83 @@ def test_its_image_is_that_of_the_product(tmp_path: Path) -> None:
     row, column = np.unravel_index(again.data[0, 0].argmax(), again.data.shape[-2:])
     assert abs(north[row] + 0.1) <= abs(north[1] - north[0])
     assert abs(east[column] - 0.2) <= abs(east[1] - east[0])
+
+
+def labelled(folder: Path, **changed: Any) -> dict[str, Any]:
+    """A correlation of voltages in a file whose coordinates have names."""
+    rng = np.random.default_rng(5)
+    parts = rng.standard_normal((3, 2, 4, 24, 2)).astype("f4")
+    with h5py.File(folder / "v.h5", "w") as file:
+        file["v"] = parts.view("c8")[..., 0]
+        file["east"], file["north"] = [0.0, 3.0, 9.0, 4.0], [1.0, -2.0, 0.0, 8.0]
+    places = {name: {"dataset": name, "units": "m", "axis": "antenna"} for name in PLACES[:2]}
+    coordinates = {
+        "frequency": {"start": 1e8, "step_hz": -1e6}, "time": {"step_s": 1e-3}, **places, **changed
+    }  # fmt: skip
+    source = {
+        "file": str(folder / "v.h5"), "voltages": "v", "coordinates": coordinates,
+        "axes": ["frequency", "polarization", "antenna", "time"],
+    }  # fmt: skip
+    return {"kind": "correlate", "integrate": 8, "uvh5": SITE, "input": source}
+
+
+@pytest.mark.parametrize(
+    ("antennas", "numbers"), [([7, 3, 12, 5], [7, 3, 12, 5]), (["A", "B", "Ö", "D"], [0, 1, 2, 3])]
+)
+def test_feeds_and_antennas_keep_their_names(
+    tmp_path: Path, antennas: list[Any], numbers: list[int]
+) -> None:
+    case = labelled(tmp_path, polarization=["Y", "X"], antenna=antennas)
+    study = study_of({"v": case})
+    check_study(study)
+    square = run(study, tmp_path)["v"].data.reshape(3, 3, 2, 4, 2, 4)
+    path = tmp_path / "v.uvh5"
+    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site.model_validate(SITE))
+    with h5py.File(path) as file:
+        header = file["Header"]
+        assert header["polarization_array"][...].tolist() == [-6, -5, -8, -7]  # yy, xx, yx, xy
+        assert header["antenna_numbers"][...].tolist() == numbers
+        names = [name.decode() for name in header["antenna_names"][...]]
+        ends = [header[f"ant_{end}_array"][1] for end in (1, 2)]
+        assert ends == numbers[:2]
+        assert file["Data/visdata"][1, 0, 3] == square[0, 0, 0, 1, 1, 0]  # x of 1, y of 2
+    assert names == list(map(str, antennas))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"polarization": ["x", "x"]}, "2 polarizations must be x and y, or r and l, each once"),
+        ({"polarization": ["x", "r"]}, "each once, or have numbers alone, got x, r"),
+        ({"polarization": ["H", "V"]}, "each once, or have numbers alone, got h, v"),
+        ({"up": {"dataset": "east", "units": "km", "axis": "antenna"}}, "no coordinates up in m"),
+    ],
+    ids=str,
+)
+def test_names_that_uvh5_has_not(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(StudyError, match=said):
+        check_study(study_of({"v": labelled(tmp_path, **changed)}))
+
+
+@pytest.mark.parametrize(
+    ("feeds", "said"),
+    [
+        (["Y", "X"], "of linear feeds, x before y, got y before x; `polarization: .1, 0.` in"),
+        (["R", "L"], "of linear feeds, x before y, got r before l$"), (["X", "Y"], ""),
+        (["H", "V"], ""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_stokes_parameters_of_other_feeds(tmp_path: Path, feeds: list[str], said: str) -> None:
+    source = labelled(tmp_path, polarization=feeds)["input"]
+    beams = {key: source[key] for key in ("file", "coordinates")} | {
+        "samples": "v", "axes": {"samples": source["axes"]}
+    }  # fmt: skip
+    case = {"kind": "beamforming", "beams": 4, "detect": "stokes", "integrate": 4, "input": beams}
+    if not said:
+        return check_study(study_of({"b": case}))
+    with pytest.raises(StudyError, match=said):
+        check_study(study_of({"b": case}))
 
 
 def test_a_wave_has_the_phase_of_pyuvdatas_conventions(tmp_path: Path) -> None:
