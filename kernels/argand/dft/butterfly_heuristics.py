@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
-from itertools import product
+from functools import cache, lru_cache
+from itertools import chain, product
 from math import prod
 
 from argand.dft.butterfly import LARGEST_SIZE, STAGES, ButterflyPlan
@@ -121,7 +121,7 @@ def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
         splits: list[tuple[int, ...]] = []
         most = min(_LARGEST_LINE, int((2 * length - 1) * _SPARE) // lines)
         for size in range(least, most + 1, width):
-            found = [split for stages in (2, 3) for split in _splits(size, stages, _RADICES)]
+            found = _chirp_sizes().get(size, [])
             splits += found
             if found and size > 1.05 * least:
                 break
@@ -138,10 +138,18 @@ def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
 def _chirp_splits(length: int) -> tuple[tuple[int, ...], ...]:
     """Return two or three radices of every length up to `_SPARE` times the least."""
     least = 2 * length - 1
-    return tuple(
-        split for size in range(least, int(least * _SPARE) + 1) for stages in (2, 3)
-        for split in _splits(size, stages, _RADICES)
-    )  # fmt: skip
+    most = int(least * _SPARE)
+    sizes = _chirp_sizes().items()
+    return tuple(split for size, splits in sizes if least <= size <= most for split in splits)
+
+
+@cache
+def _chirp_sizes() -> dict[int, list[tuple[int, ...]]]:
+    """Return the lengths that two or three radices make, in order, and the radices of each."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for split in chain(product(_RADICES, repeat=2), product(_RADICES, repeat=3)):
+        found.setdefault(prod(split), []).append(split)
+    return dict(sorted(found.items()))
 
 
 @lru_cache(maxsize=4096)
