@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -59,6 +60,7 @@ class Voltages(Reader):
             start.precision = DIGITS
             since = f"time since {start.isot} UTC"
             band = [stream.header0.get(key) for key in self.band]
+            self._turned(stream)
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
             raise InputError(
@@ -85,8 +87,17 @@ class Voltages(Reader):
         with self._opened() as stream:
             stream.seek(part[0].start)
             found = np.asarray(stream.read(part[0].stop - part[0].start))
+            if self._turned(stream):
+                found = found.reshape(len(found), *found.shape[:0:-1]).swapaxes(1, 2)
             kind = np.complex64 if stream.complex_data else np.float32
         return np.asarray(found[(slice(None), *part[1:])], kind)
+
+    def _turned(self, stream: Any) -> bool:
+        """Return whether the last two axes lie in the file in the other order than in baseband.
+
+        Raises InputError where time is not the slowest.
+        """
+        return False
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -94,8 +105,11 @@ class Voltages(Reader):
         try:
             with self._package.open(str(self.path), "rs", squeeze=False, **self._options) as stream:
                 yield stream
+        except InputError:
+            raise
         except Exception as error:  # baseband and astropy raise of many kinds for a damaged file
             said = str(error).replace("`sample_rate`", "`input.sample_rate_hz`")
+            said = said or f"in {traceback.extract_tb(error.__traceback__)[-1].line}"
             raise InputError(
                 f"input.file: {self.path} cannot be read as {self.module} "
                 f"({type(error).__name__}: {said})"
@@ -126,6 +140,19 @@ class Dada(Voltages):
 
     module: ClassVar[str] = "dada"
     band: ClassVar[tuple[str, ...]] = ("FREQ", "BW")
+
+    def _turned(self, stream: Any) -> bool:
+        """See `Voltages._turned`: baseband reads TPF, and passes over ``ORDER``."""
+        order = str(stream.header0.get("ORDER", "TPF")).upper()
+        lengths = dict(zip("PF", stream.shape[1:], strict=True))
+        kept = "".join(axis for axis in order if lengths.get(axis) != 1)
+        if kept not in ("T", "TP", "TF", "TPF", "TFP"):
+            raise InputError(
+                f"input.file: {self.path}: its header's ORDER must have time first, as TFP or TPF, "
+                f"or be of one channel and polarization, got {order!r} of {lengths['P']} "
+                f"polarizations and {lengths['F']} channels"
+            )
+        return kept == "TFP"
 
 
 class Vdif(Voltages):

@@ -205,6 +205,41 @@ def test_wrong_frequencies_of_a_header_are_replaced(
     assert "coordinates.time.replace must not be given beside format: hdf5" in error_of(given)
 
 
+@pytest.mark.parametrize(
+    ("order", "turned"), [("TPF", False), (None, False), ("tfp", True), ("FTP", None), ("PT", None)]
+)
+def test_the_order_of_a_dada_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str | None, turned: bool | None
+) -> None:
+    path = tmp_path / "v.dada"
+    path.write_bytes(bytes(2 * 36))
+    monkeypatch.setattr(Stream, "header0", {"ORDER": order} if order else {})
+    install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
+    given = case(path, format="dada", samples="voltages") | {"axis": "time"}
+    if turned is None:
+        said = f"time first, as TFP or TPF, or be of one channel and polarization, got '{order}' of"
+        assert said in error_of(given)
+        monkeypatch.setattr(Stream, "shape", (6, 1, 1))
+        return check_study(study_of(given))
+    found = study_of(given).workload("w").stage().operands["samples"]
+    as_there = Stream.data.reshape(6, 3, 2).swapaxes(1, 2) if turned else Stream.data
+    np.testing.assert_array_equal(found, as_there.transpose(1, 2, 0))
+
+
+def test_an_assertion_of_baseband_says_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "v.dada"
+    path.write_bytes(bytes(36))
+
+    def opened(file: str, mode: str, squeeze: bool) -> Any:
+        raise AssertionError
+
+    install(monkeypatch, "dada", opened)
+    given = case(path, format="dada", samples="voltages") | {"axis": "time"}
+    assert "cannot be read as dada (AssertionError: in raise AssertionError)" in error_of(given)
+
+
 def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
