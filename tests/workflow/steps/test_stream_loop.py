@@ -87,9 +87,9 @@ def test_reading_computing_and_writing_overlap(device: Device, tmp_path: Path) -
 
 
 def test_host_memory_holds_a_fixed_number_of_chunks(device: Device, tmp_path: Path) -> None:
-    slow = Slow(tmp_path / "x.h5", 60)
+    slow = Slow(tmp_path / "x.h5", 30)
     original = slow.write
-    slow.write = lambda start, result: (time.sleep(0.1), original(start, result))[1]  # type: ignore
+    slow.write = lambda start, result: (time.sleep(0.05), original(start, result))[1]  # type: ignore
     slow.stream(device, 1)
     assert slow.most_read <= 10
 
