@@ -18,7 +18,7 @@ Verdict = str
 LENGTHS = (0, 1, 2, 3, 5, 8, 17, 33)
 
 
-class _Subclass(np.ndarray):  # type: ignore[type-arg]
+class _Subclass(np.ndarray):
     """An array that is not NumPy's own class."""
 
 
