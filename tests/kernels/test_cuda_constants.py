@@ -1,0 +1,114 @@
+"""Constants that stand in CUDA C++ and in Python have one value.
+
+Those of herk, modular products and filter banks are asserted by the sources of their kernels.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from argand.runtime.compiler import compile_cubin
+from argand.runtime.nvrtc import CompileError
+
+CONSTANTS: dict[str, dict[str, str]] = {
+    "gemm/sm90_plan.cuh": {
+        "kWarp": "gemm.sm90_plan.WARP",
+        "kWarpgroupThreads": "gemm.sm90_plan.WARPGROUP",
+        "kWgmmaM": "gemm.sm90_plan._WARPGROUP_ROWS",
+        "kSwizzleBytes": "gemm.sm90_plan._SWIZZLE_BYTES",
+        "kStoreBoxSide": "gemm.sm90_plan.STORE_SIDE",
+        "kRasterGroupM": "gemm.sm90_scheduler._TILE_GROUP",
+        "kFewTileColumns": "gemm.sm90_scheduler._FEW_TILES",
+    },
+    "gemm/sm90_fused_pack.cuh": {
+        "kPackBlockK": "gemm.pack_plan._FUSED_PACK_K",
+        "kPackWarps": "gemm.pack_plan._FUSED_PACK_WARPS",
+        "kPackTileElements": "gemm.pack_plan.TILE",
+        "kPackThreads": "gemm.pack_plan.THREADS",
+        "kMaxPackRows": "gemm.pack_plan._ROWS",
+    },
+    "gemm/absmax_scan.cuh": {"kScanWarps * kWarp": "gemm.scan_plan.SCAN_THREADS"},
+    "gemm/modular/norms.cuh": {
+        "kNormThreads": "gemm.modular.product_plan.NORM_THREADS",
+        "kExponentWarps": "gemm.modular.product_plan.EXPONENT_WARPS",
+    },
+    "gemm/modular/encode.cuh": {
+        "kAcrossBytes": "gemm.modular.product_plan.ACROSS_BYTES",
+        "kAcrossGroup": "gemm.modular.product_plan.ACROSS_GROUP",
+    },
+    "gemm/modular/proof_image.cuh": {
+        "kImageTerms<true>": "gemm.modular.proof_plan.LANES_TERMS",
+        "kImageSums<true>": "gemm.modular.proof_plan.LANES_SUMS",
+        "kImageTerms<false>": "gemm.modular.proof_plan.OWN_TERMS",
+        "kImageSums<false>": "gemm.modular.proof_plan.OWN_SUMS",
+    },
+    "readout/sample_kernels.cuh": {
+        "kSampleThreads": "readout.source.THREADS",
+        "kBlockCells": "readout.source.BLOCK_CELLS",
+        "kScanThreads": "readout.source.SCAN_THREADS",
+    },
+    "readout/marginal_kernels.cuh": {
+        "kMarginalThreads": "readout.source.THREADS",
+        "kMarginalChunks": "readout.source.MARGINAL_CHUNKS",
+        "kMostSegments": "readout.source.MOST_SEGMENTS",
+        "kMostChosen": "readout.source.MOST_CHOSEN",
+    },
+    "readout/pauli_kernels.cuh": {
+        "kPauliThreads": "readout.source.PAULI_THREADS",
+        "kRegisterBits": "readout.source.REGISTER_BITS",
+        "kLaneBits": "readout.source.LANE_BITS",
+        "kLaneFlips": "readout.source.LANE_FLIPS",
+        "kMostStrings": "readout.source.MOST_STRINGS",
+        "kMostRuns": "readout.source.MOST_RUNS",
+    },
+    "softmax/exchange.cuh": {"kMaxEpilogueStages": "softmax.plan.MOST_EPILOGUE_STAGES"},
+    "softmax/ring_storage.cuh": {"kMaxLoadStages": "softmax.plan.MOST_LOAD_STAGES"},
+    "softmax/slab_kernel.cuh": {"kChunk": "softmax.plan._GRAIN_BYTES"},
+    "gates/tile.cuh": {
+        "kMaxSegments": "gates.source._MOST_SEGMENTS",
+        "kMaxThreadBits": "gates.source._MOST_THREAD_BITS",
+        "kMaxChunks": "gates.layout.MOST_CHUNKS",
+        "kMaxWidth": "gates.plan.MOST_WIDTH",
+    },
+    "gates/matrix_kernel.cuh": {
+        "kMatrixWarps * kWarp": "gates.matrix_source.MATRIX_THREADS",
+        "kCoreColumns": "gates.operands.CORE_COLUMNS",
+    },
+    "gates/sequence_tile.cuh": {
+        "kPhaseBits": "gates.sequence_plan.PHASE_QUBITS",
+        "kOutsideQubits": "gates.sequence_plan.OUTSIDE_QUBITS",
+        "kMostProducts": "gates.sequence_plan.MOST_GATES",
+        "kMostGates": "gates.sequence_plan.MOST_ENTRIES",
+    },
+    "gates/trajectory_kernel.cuh": {
+        "kTrajectoryThreads": "gates.trajectory_source.THREADS",
+        "kMostOperationWidth": "gates.trajectory_source.MOST_WIDTH",
+    },
+    "beam_power/sm90_weights.cuh": {"kWeightRowBytes": "beam_power.sm90_plan.WEIGHT_ROW_BYTES"},
+    "beam_power/pack_kernel.cuh": {"kPackThreads": "beam_power.plan.PACK_THREADS"},
+    "image/pack_kernel.cuh": {"kPackThreads": "image.plan.PACK_THREADS"},
+    "dft/scale.cuh": {"kScaledByThread * 256": "dft.scale.SCALED_BY_BLOCK"},
+}
+"""By header: expressions of CUDA C++, and the names in argand that have their values."""
+
+
+def value_of(name: str) -> object:
+    module, _, constant = name.rpartition(".")
+    return getattr(import_module(f"argand.{module}"), constant)
+
+
+def asserted(header: str, checks: list[str]) -> str:
+    lines = "".join(f'static_assert({check}, "{check}");\n' for check in checks)
+    return f'#include "{header}"\n{lines}extern "C" __global__ void f() {{}}'
+
+
+@pytest.mark.parametrize("header", CONSTANTS)
+def test_cuda_and_python_have_one_value(header: str) -> None:
+    checks = [f"{cuda} == {value_of(name)}" for cuda, name in CONSTANTS[header].items()]
+    compile_cubin(asserted(header, checks), "sm_90a")
+
+
+def test_another_value_does_not_compile() -> None:
+    with pytest.raises(CompileError, match="kRasterGroupM == 17"):
+        compile_cubin(asserted("gemm/sm90_plan.cuh", ["kRasterGroupM == 17"]), "sm_90a")
