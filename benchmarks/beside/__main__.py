@@ -1,4 +1,4 @@
-"""What a change does to the time and the bits of drawn calls: this checkout beside another.
+"""Time and bits of drawn calls by this checkout and by another, in turn.
 
     git worktree add ../before COMMIT
     python -m benchmarks.beside ../before gemm --cases 40 --seed 20261128 --csv rows.csv

@@ -183,7 +183,7 @@ def test_a_run_that_is_interrupted_says_how_it_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     statuses: list[int],
 ) -> None:
-    """It is interrupted while jobs run, so no report is begun, or while the report is made."""
+    """An interrupt comes while jobs run, so no report is begun, or while it is made."""
     ended = iter(statuses)
     monkeypatch.setattr(command, "finished", lambda words: next(ended))
     assert command.main(["run", "v1.2.yaml"]) == INTERRUPTED

@@ -56,7 +56,7 @@ def test_types_of_torch(rng: np.random.Generator) -> None:
 
 
 def test_a_real_type_of_torch_is_refused(rng: np.random.Generator) -> None:
-    """It would drop imaginary parts."""
+    """A real result would drop imaginary parts."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     a, b = (torch.tensor(x, dtype=torch.complex64) for x in operands(rng, SUBSCRIPTS[0]))
     with pytest.raises(ValueError, match="dtype must be complex but with power"):

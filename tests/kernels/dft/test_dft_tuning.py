@@ -60,7 +60,7 @@ def test_what_was_measured_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cufft_is_asked_where_rows_fill_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked of lengths that the rules by factors leave open: no primes, no dense ones."""
+    """The rules by factors leave some lengths open: no primes, no dense ones."""
     monkeypatch.setattr(heuristics, "FEW_NUMBERS", FEW)
     asked: list[tuple[int, int]] = []
 

@@ -44,7 +44,7 @@ def test_several_kernels_give_a_length_to_ours(
 
 @pytest.mark.parametrize("length", [870, 4060])
 def test_cufft_is_asked_within_a_capture(cp: Any, length: int) -> None:
-    """It makes a plan, and the question captures another stream."""
+    """The call makes a plan, and the question captures another stream."""
     from argand.dft.gpu import plan_of
 
     x = cp.random.default_rng(length).standard_normal((40, 2 * length), dtype="f4").view("c8")

@@ -65,7 +65,7 @@ def test_powers_that_are_lost_or_not_finite_are_wrong() -> None:
 
 
 def test_samples_whose_squares_underflow_in_fp64_where_the_power_does_not() -> None:
-    """It is no number of fp32: 0 is right."""
+    """The power is no number of fp32: 0 is right."""
     w, x = np.array([[32 + 3j]]), np.array([[1.0, 1.3e-163]])
     problem = beam_power_problem(
         w.shape, x.shape, detect="power", integrate=1, precision=PRECISIONS["fp32"]

@@ -173,7 +173,7 @@ def test_a_baseline_that_there_is_not(tmp_path):
     ("key", "value"), [("kernels", {"tf32": "wgmma"}), ("rounding", {"tf32": "toward_zero"})]
 )
 def test_a_choice_for_a_precision_that_is_not_measured(key, value):
-    """It would do nothing, and nobody would know."""
+    """The choice would do nothing, and nobody would know."""
     product = {"kind": "gemm", "m": 2, "n": 2, "k": 2, key: value}
     study = {"device": "cpu", "workloads": {"x": product}}
     check_study(load_study(study))
