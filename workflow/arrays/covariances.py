@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workflow.arrays.steering import check_units, lacking_places
+from workflow.arrays.steering import in_hz_or_m, lacking_places
 from workflow.data import PLACES, Staged
 from workflow.storage.inputs import InputError
 
@@ -71,7 +71,9 @@ def check_covariances(outline: Staged, array: str | None) -> None:
             f"there is no {' and no '.join(lacking)}, only {sorted(there)}; give "
             "input.coordinates, for east as {dataset: path, units: m, axis: antenna}"
         )
-    check_units(there)
+    for name in ("frequency", *PLACES):
+        if name in there:
+            in_hz_or_m(there, name)
     polarizations = there.get("polarization")
     crossed = (
         [] if polarizations is None else sorted({*CROSSED} & {*map(str, polarizations.values)})

@@ -14,7 +14,9 @@ from workflow.storage.input_operand import InputError
 
 REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
-_UNITS = {"frequency": "Hz", **dict.fromkeys(PLACES, "m")}
+_HZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+_M = {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3}
+"""How many Hz, and m, the units are that frequencies and places may have."""
 
 
 def places(where: Array) -> dict[str, Coordinate]:
@@ -33,13 +35,14 @@ def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
     ]  # fmt: skip
 
 
-def check_units(there: Mapping[str, Coordinate]) -> None:
-    """Raise InputError where frequencies are not in Hz, or places of antennas not in m."""
-    for name, unit in _UNITS.items():
-        if name in there and there[name].units != unit:
-            raise InputError(
-                f"input.coordinates.{name} must be in {unit}, got {there[name].units!r}"
-            )
+def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
+    """Return the values of a frequency in Hz, or of a place in m; raises InputError for no unit."""
+    known, found = _M if name in PLACES else _HZ, there[name]
+    if found.units not in known:
+        raise InputError(
+            f"input.coordinates.{name} must be in one of {list(known)}, got {found.units!r}"
+        )
+    return found.values * known[found.units]
 
 
 def steered(
@@ -49,8 +52,8 @@ def steered(
     """Return samples, or their outline, with weights toward (beams, 2) direction cosines.
 
     Args:
-        samples: with frequency in Hz, and east, north and, but where they stand in one plane, up
-            of the antennas in m, as coordinates; the weights are the same for each polarization.
+        samples: with frequency, and east, north and, but where they stand in one plane, up of the
+            antennas as coordinates; the weights are the same for each polarization.
         directions: l and m of each beam.
         beams: the coordinates of the beams.
         axes: of the weights.
@@ -64,10 +67,9 @@ def steered(
             "input.weights: missing; beams are steered by frequency, east and north of the "
             f"antennas, but the samples have no {' and no '.join(lacking)}, only {sorted(there)}"
         )
-    check_units(there)
-    frequencies = there["frequency"].values
+    frequencies = in_hz_or_m(there, "frequency")
     along = [name for name in PLACES if name in there and there[name].of(name) == ("antenna",)]
-    place = np.stack([there[name].values for name in along], axis=-1)
+    place = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))
     weights = Drawn(shape, np.dtype(np.complex64), steering_weights(frequencies, place, directions))
     kept = {name: one for name, one in there.items() if "antenna" not in one.of(name)}

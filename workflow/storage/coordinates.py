@@ -20,6 +20,7 @@ from workflow.storage.input_operand import (
     InputError,
     InputOperand,
     Mistakes,
+    OperandHeader,
     open_datasets,
     text_attribute,
 )
@@ -205,7 +206,9 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
     """Return the numbers of a dataset; integers stay integers. Raises InputError."""
     kind = dataset.dtype
     if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
-        raise InputError(f"{key}: {dataset.name} must hold numbers, got {kind}")
+        named = h5py.check_string_dtype(kind) and key.startswith("input.coordinates.")
+        hint = "text; names are given in the study, as `polarization: [x, y]`" if named else kind
+        raise InputError(f"{key}: {dataset.name} must hold numbers, got {hint}")
     dtype = np.dtype(np.float64 if kind.kind == "f" else np.int64)
     if check and dataset.size > MOST_CHECKED:
         return blank(dataset.shape, dtype)
@@ -255,6 +258,25 @@ def _steps(values: Array) -> tuple[float, Array]:
     """Return the mean step of (n,) values and how far each is off multiples of it."""
     step = float(values[-1] - values[0]) / (len(values) - 1)
     return step, np.abs(values - (values[0] + step * np.arange(len(values))))
+
+
+def number_selected(
+    coordinates: dict[str, Coordinate], there: Sequence[Operand],
+    headers: Mapping[str, OperandHeader],
+) -> None:  # fmt: skip
+    """Add the numbers of selected entries where nothing else stands along an axis.
+
+    Not where operands have other entries of it, nor along axes whose values need a unit, nor along
+    the one that is worked along, whose entries are one sample apart.
+    """
+    for operand in there:
+        mapped = headers[operand.name].map
+        for axis, numbers in headers[operand.name].numbers.items():
+            along = operand.free and axis == mapped.axes[-1]
+            others = [one for one in headers.values() if axis in one.map.axes]
+            same = all(np.array_equal(one.numbers.get(axis, ()), numbers) for one in others)
+            if axis not in (*coordinates, *WITH_UNITS) and same and not along:
+                coordinates[axis] = Coordinate(numbers, "", f"number of the {axis} in the input")
 
 
 def fitting(found: Mapping[str, Coordinate], lengths: Mapping[str, int]) -> dict[str, Coordinate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,14 +71,16 @@ PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
 class OperandHeader:
     """The arrays of a file for an operand, by their headers.
 
-    ``map`` has its axes and its shape, after the selection and with missing axes as 1; ``dtype`` is
-    what `read_operand` returns; ``stored`` says how it lies in the file, ``units`` in which unit.
+    ``map`` has its axes and shape, as selected and with missing axes as 1; ``dtype`` is what
+    `read_operand` returns; ``stored`` says how it lies in the file, ``units`` in which unit, and
+    ``numbers`` which entries of an axis they are, of those of which a part is selected.
     """
 
     map: AxisMap
     dtype: str
     stored: str
     units: str
+    numbers: Mapping[str, Array]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -128,13 +130,11 @@ class InputOperand:
         """Check type, axes and shape."""
         stored = [self._component(dataset) for dataset in self.datasets]
         wide = any(name in _WIDE for _, name in stored)
-        kind = "float" if self.real else "complex"
-        bits = (64 if wide else 32) * (1 if self.real else 2)
-        units = self.units
-        if units is None:
-            units = text_attribute(self.datasets[0], "units")
-        said = " and ".join(text for text, _ in stored)
-        return OperandHeader(self.mapped(), f"{kind}{bits}", said, units)
+        kind, bits = ("float", 32) if self.real else ("complex", 64)
+        units = text_attribute(self.datasets[0], "units") if self.units is None else self.units
+        said, mapped = " and ".join(text for text, _ in stored), self.mapped()
+        numbers = self.picked.numbers(self.datasets[0].shape, mapped)
+        return OperandHeader(mapped, f"{kind}{bits << wide}", said, units, numbers)
 
     def mapped(self) -> AxisMap:
         """Return how the selected part becomes the operand.

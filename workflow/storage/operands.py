@@ -17,6 +17,7 @@ from workflow.config.formats import HDF5
 from workflow.data import Coordinate, Product, Staged, blank, is_blank
 from workflow.readers import FileArray, reader_of
 from workflow.storage.axes import Operand as Operand
+from workflow.storage.coordinates import number_selected
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import (
     InputError,
@@ -167,6 +168,7 @@ def _described(
                     f"input.{operand.name}: it has other values along {name} than another operand; "
                     "give input.axes to name that axis otherwise"
                 )
+    number_selected(coordinates, there, {name: header for name, (header, _) in found.items()})
     return found, coordinates
 
 

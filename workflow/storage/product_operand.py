@@ -139,8 +139,9 @@ class ProductOperand:
         kind = product.data.dtype if operand.real else np.result_type(product.data, np.complex64)
         units = source.units_of(name) if source is not None else None
         self.header = OperandHeader(
-            self.map, kind.name, what, product.units if units is None else units
-        )
+            self.map, kind.name, what, product.units if units is None else units,
+            self.picked.numbers(shape, self.map),
+        )  # fmt: skip
         numbers = [number for number, axis in enumerate(self.picked.axes) if axis.kept]
         self.renamed = {
             product.axes[number]: axis

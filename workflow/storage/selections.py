@@ -11,6 +11,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from workflow.storage.axes import AxisMap
+
 Array = npt.NDArray[Any]
 
 
@@ -66,6 +68,20 @@ class Picked:
         return math.prod(
             len(range(axis.span.start, axis.span.stop, axis.span.step)) for axis in self.axes
         )
+
+    def numbers(self, shape: Sequence[int], mapped: AxisMap) -> dict[str, Array]:
+        """Return the entries that are taken of a dataset's axes, by the axes that they become.
+
+        Axes of which all is taken are left out.
+        """
+        kept = [(one, n) for one, n in zip(self.axes, shape, strict=True) if one.kept]
+        places = {axis: mapped.place(axis) for axis in mapped.axes}
+        found = {axis: kept[place] for axis, place in places.items() if place is not None}
+        return {
+            axis: one.indices
+            for axis, (one, n) in found.items()
+            if one.length != n or (isinstance(one.within, list) and one.within != list(range(n)))
+        }
 
     def pieces(
         self, most: int, chunks: Sequence[int] | None

@@ -24,7 +24,7 @@ from workflow.accuracy.adaptive_accuracy import (
 from workflow.arrays import antennas, sky
 from workflow.arrays.covariances import check_covariances, check_inputs, placed
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import places, steered
+from workflow.arrays.steering import in_hz_or_m, places, steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
@@ -237,7 +237,7 @@ class Adaptive(Workload):
             pictures.label_whole(axes.xaxis)
             axes.set_ylabel(f"modulus of the weights of beam {beam}")
             return
-        frequency, where = there["frequency"].values[:1], there["antenna_position"].values
+        frequency, where = in_hz_or_m(there, "frequency")[:1], there["antenna_position"].values
 
         def waves(directions: Array) -> Array:
             found: Array = antennas.phases(frequency, where, directions)[0]

@@ -16,7 +16,7 @@ from workflow.accuracy.image_accuracy import ImageReference, assess_image, image
 from workflow.arrays import sky
 from workflow.arrays.covariances import check_covariances, placed
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import places
+from workflow.arrays.steering import in_hz_or_m, places
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
@@ -176,12 +176,12 @@ class Image(Workload):
         """Return the positions (antenna, 3) about their centre in m, and frequencies in Hz."""
         there, antennas = staged.coordinates, staged.operands["covariances"].shape[3]
         east, north, up = (
-            there[name].values if name in there else np.zeros(antennas) for name in PLACES
+            in_hz_or_m(there, name) if name in there else np.zeros(antennas) for name in PLACES
         )
         where = np.stack([east, north, up], axis=-1).astype(float)
         if len(where):
             where = where - (where.min(axis=0) / 2 + where.max(axis=0) / 2)  # a sum may overflow
-        return where, np.asarray(there["frequency"].values, float)
+        return where, np.asarray(in_hz_or_m(there, "frequency"), float)
 
     def reference(self, staged: Staged) -> ImageReference:
         """Return the result of NumPy's zgemm with complex weights."""

@@ -222,24 +222,46 @@ def test_antennas_without_a_place_cannot_be_steered(tmp_path):
         one.check()
 
 
-@pytest.mark.parametrize(("name", "unit"), [("frequency", "MHz"), ("east", "km"), ("up", "")])
-def test_beams_are_not_steered_by_other_units(tmp_path, name, unit):
-    """150 in MHz was taken for 150 Hz, at which all antennas are in phase."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
+def units_file(path, **units):
+    """A case of samples whose frequencies and places are numbers in these units."""
+    scale = {"GHz": 1e9, "MHz": 1e6, "km": 1e3, "cm": 1e-2}
+    si = {"frequency": np.arange(3.0) * 1e6 + 150e6, "east": np.arange(5.0) * 3}
+    si["north"] = si["up"] = si["east"] ** 1.5
+    coordinates = {}
+    with h5py.File(path, "w") as file:
         file["samples"] = np.ones((3, 5, 8), np.complex64)
-        file["f"], file["x"] = np.arange(3.0) + 150, np.arange(5.0)
-    units = {"frequency": "Hz", "east": "m", "north": "m", "up": "m", name: unit}
-    coordinates = {
-        key: {"dataset": "f" if key == "frequency" else "x", "units": units[key] or None}
-        | ({} if key == "frequency" else {"axis": "antenna"})
-        for key in units
-    }
-    source = {
-        "file": tmp_path / "v.h5", "samples": "samples", "coordinates": coordinates,
-        "axes": {"samples": ["frequency", "antenna", "time"]},
-    }  # fmt: skip
-    one = beamforming(input=source, beams=4)
-    with pytest.raises(InputError, match=rf"input\.coordinates\.{name} must be in .*{unit}'"):
+        for name, values in si.items():
+            file[name] = values / scale.get(units[name], 1)
+            coordinates[name] = {"dataset": name, "units": units[name] or None}
+            if name != "frequency":
+                coordinates[name]["axis"] = "antenna"
+    axes = {"samples": ["frequency", "antenna", "time"]}
+    return {"file": path, "samples": "samples", "coordinates": coordinates, "axes": axes}
+
+
+UNITS = {"frequency": "Hz", "east": "m", "north": "m", "up": "m"}
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("frequency", "MHz"), ("frequency", "GHz"), ("east", "km"), ("up", "cm")]
+)
+def test_beams_are_steered_by_frequencies_and_places_of_any_unit(tmp_path, name, unit):
+    """150 in MHz was taken for 150 Hz, at which all antennas are in phase."""
+    found = [
+        beamforming(input=units_file(tmp_path / "v.h5", **units), beams=4).stage()
+        for units in (UNITS, {**UNITS, name: unit})
+    ]
+    first, second = (one.operands["weights"] for one in found)
+    np.testing.assert_allclose(second, first, atol=1e-5)
+    assert abs(first - 1).max() > 1
+    one = beamforming(input=units_file(tmp_path / "v.h5", **{**UNITS, name: "s"}), beams=4)
+    with pytest.raises(InputError, match=rf"coordinates\.{name} must be in one of .*, got 's'"):
+        one.check()
+
+
+def test_places_without_a_unit_steer_no_beams(tmp_path):
+    one = beamforming(input=units_file(tmp_path / "v.h5", **{**UNITS, "up": ""}), beams=4)
+    with pytest.raises(InputError, match=r"up must be in one of \['m', 'km', .*, got ''"):
         one.check()
 
 

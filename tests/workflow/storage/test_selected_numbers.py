@@ -1,0 +1,46 @@
+"""Numbers of the entries that a study selects, in the products."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+
+
+def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
+    """Antennas 3 and 1 were 0 and 1 in the product, and their list of names too short for them."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((3, 4, 6, 8), np.complex64)
+
+    def product(kind: str, select: dict[str, Any], **more: Any) -> Any:
+        operand = "voltages" if kind == "correlate" else "samples"
+        source = {
+            "file": str(path), operand: "v", "select": {operand: select},
+            "axes": ["frequency", "polarization", "antenna", "time"], **more,
+        }  # fmt: skip
+        case = {"kind": kind, "input": source} | ({} if kind == "correlate" else {"axis": "time"})
+        study = load_study({"device": "cpu", "workloads": {"w": case}})
+        check_study(study)
+        one = study.workload("w")
+        staged = one.stage()
+        outlined = one.product_outline(one.outline()).coordinates
+        found = one.product(staged, np.zeros(one.result_shape(staged))).coordinates
+        assert set(outlined) == set(found)
+        return found
+
+    found = product("dft", {"antenna": [3, 1], "time": "2:8:2", "frequency": "1:3"})
+    np.testing.assert_array_equal(found["antenna"].values, [3, 1])
+    assert found["antenna"].long_name == "number of the antenna in the input"
+    assert not {"polarization", "frequency"} & set(found)  # whole, or without a unit
+    np.testing.assert_array_equal(np.diff(found["time_frequency"].values), [1 / 3] * 2)
+    found = product("correlate", {"antenna": "4:6", "polarization": 2})
+    np.testing.assert_array_equal(found["input_antenna"].values, [4, 5])
+    np.testing.assert_array_equal(found["conjugated_input_antenna"].values, [4, 5])
+    found = product("dft", {"antenna": [3, 1]}, coordinates={"antenna": list("abcdef")})
+    np.testing.assert_array_equal(found["antenna"].values, ["d", "b"])
