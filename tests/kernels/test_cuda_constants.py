@@ -16,7 +16,7 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kWarp": "gemm.sm90_plan.WARP",
         "kWarpgroupThreads": "gemm.sm90_plan.WARPGROUP",
         "kWgmmaM": "gemm.sm90_plan._WARPGROUP_ROWS",
-        "kSwizzleBytes": "gemm.sm90_plan._SWIZZLE_BYTES",
+        "kSwizzleBytes": "gemm.sm90_plan.SWIZZLE_BYTES",
         "kStoreBoxSide": "gemm.sm90_plan.STORE_SIDE",
         "kRasterGroupM": "gemm.sm90_scheduler._TILE_GROUP",
         "kFewTileColumns": "gemm.sm90_scheduler._FEW_TILES",

@@ -14,7 +14,8 @@ from argand.gemm.memory import OperandMemory
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan, is_legal
+from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError

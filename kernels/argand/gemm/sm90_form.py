@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from argand.device import Arch, Device
 from argand.gemm.sm90_epilogue import Epilogue
-from argand.gemm.sm90_plan import WgmmaPlan, is_legal
+from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import (
     TileDivision,
     Tiles,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import arch_for
-from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
+from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_plan import Storage, WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.plan import MMA_DEPTH
 

@@ -12,7 +12,7 @@ from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm90_plan import check_wgmma_plan, is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
 from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.compiled import refused

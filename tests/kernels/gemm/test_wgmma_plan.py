@@ -11,14 +11,13 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.gemm.sm90_epilogue import EPILOGUES
+from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
 from argand.gemm.sm90_plan import (
     SPILL_INTERVAL,
     STORE_SIDE,
     WORK_QUEUE_BYTES,
     Storage,
     WgmmaPlan,
-    check_wgmma_plan,
-    is_legal,
 )
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles, with_ping_pong

@@ -13,7 +13,8 @@ from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import MmaPlan, gemm_source, kernel_name
-from argand.gemm.sm90_plan import WgmmaPlan, is_legal
+from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.herk.kernel_sources import (
     FinishName,

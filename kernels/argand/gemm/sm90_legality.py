@@ -1,0 +1,155 @@
+"""Legality of plans of the wgmma family (Hopper): rules with their reasons.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from argand.device import Arch
+from argand.gemm.sm90_plan import (
+    ALIGNMENT,
+    MOST_FUSED_COLUMNS,
+    SECTOR_COLUMNS,
+    SPILL_COLUMNS,
+    STORE_SIDE,
+    SWIZZLE_BYTES,
+    WgmmaPlan,
+)
+from argand.precision import Precision
+from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError, require_precision
+
+Rule = tuple[bool, str]
+"""Whether a plan obeys it, and what it says."""
+
+
+def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
+    """Raise PlanError, with what is allowed, where a plan cannot run."""
+    require_precision(precision, arch)
+    operand = precision.operand.name
+    if arch.target != TARGET:
+        raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
+    if operand not in MMA_DEPTH:
+        raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {operand}")
+    rules = [
+        *_of_tiles(plan, precision),
+        *_of_operands(plan, precision),
+        *_of_stores(plan, precision),
+        *_of_triangles(plan),
+        (plan.shared_bytes(precision) <= arch.shared_bytes,
+         f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
+         f"this one takes {plan.shared_bytes(precision)}"),
+    ]  # fmt: skip
+    for holds, rule in rules:
+        if not holds:
+            raise PlanError(f"{rule}: {plan}")
+
+
+def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
+    """Return whether a plan can run."""
+    try:
+        check_wgmma_plan(plan, precision, arch)
+    except PlanError:
+        return False
+    return True
+
+
+def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
+    """Return the rules of a tile, of its stages and of the warpgroups that multiply it."""
+    mma_k, row_bytes = MMA_DEPTH[precision.operand.name], plan.box_row_bytes(precision)
+    span, whole_box = plan.x_swizzle_elements(precision), plan.box_depth(precision) == plan.depth
+    return [
+        (plan.consumer_warpgroups in (1, 2), "warpgroups must be 1 or 2"),
+        (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
+        (plan.depth % mma_k == 0, f"depth must be a multiple of {mma_k}"),
+        (row_bytes in (32, 64, SWIZZLE_BYTES),
+         "a row of a box must fill a swizzle of 32, 64 or 128 bytes"),
+        (whole_box or (plan.storage == "planar" and precision.terms == 2),
+         "a stage deeper than a swizzle of 128 bytes is of split operands in planes"),
+        (plan.storage == "planar" or not plan.k_major or plan.depth % span == 0,
+         f"depth must be a multiple of {span} where k is contiguous"),
+        (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+        (plan.block_n * row_bytes % ALIGNMENT == 0, "a plane must begin where a swizzle does"),
+        (plan.k_warpgroups == 1 or (plan.k_warpgroups == 2 and plan.consumer_warpgroups == 1
+                                    and plan.stages % 2 == 0 and precision.terms == 2
+                                    and whole_box),
+         "two warpgroups share the k of 64 rows of split operands, each every other stage"),
+        (not plan.ping_pong or (not plan.overlapped_stages and plan.consumer_warpgroups == 2
+                                and not plan.triangle),
+         "two warpgroups multiply tiles in turn, without an overlapped epilogue or a triangle"),
+        (precision.terms == 1 or plan.block_n % SPILL_COLUMNS == 0,
+         f"accumulators of split operands spill by {SPILL_COLUMNS} columns"),
+    ]  # fmt: skip
+
+
+def _of_operands(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
+    """Return the rules of what lies in memory as the operands do, or is packed."""
+    return [
+        (plan.storage != "half" or (precision.operand.bytes == 2 and precision.terms == 1),
+         "pairs of 16 bits are operands of one term in a 16-bit format"),
+        (plan.storage == "planar" or plan.prescaled or not precision.scaled
+         or (plan.storage == "fp32" and precision.terms > 1),
+         "operands that are to be scaled are packed beforehand, or promoted where they are scaled"),
+        (not plan.fused_pack or plan.storage in ("fp32", "planar"),
+         "fused packing needs a row operand of fp32 pairs or in planes"),
+        (not plan.fused_pack or (precision.operand.name == "tf32" and precision.terms == 1),
+         "fused packing is for one term of tf32"),
+        (not plan.fused_pack or plan.block_n <= MOST_FUSED_COLUMNS,
+         f"fused packing is for tiles of up to {MOST_FUSED_COLUMNS} columns"),
+        (not plan.conjugate_y or plan.storage == "planar",
+         "planes that are those of the row operand need one in planes"),
+        (not plan.odd_pitch or (plan.storage == "fp32" and not plan.tma_epilogue
+                                and plan.depth % 16 == 0),
+         "odd pitches are of fp32 pairs, a depth of multiples of 16 and no TMA epilogue"),
+        (not plan.odd_batches or (plan.odd_pitch and (plan.k_major or not plan.fused_pack)),
+         "odd batches are of an odd pitch; their k is exchanged by the pack kernel alone"),
+    ]  # fmt: skip
+
+
+def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
+    """Return the rules of results: their format, their epilogue and what it overlaps."""
+    narrow = plan.half_output or plan.power
+    scaled_here = precision.scaled and plan.storage == "fp32"
+    return [
+        (not plan.tma_epilogue or (not narrow and plan.block_n % STORE_SIDE == 0),
+         f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
+        (not plan.tma_epilogue or precision.terms == 1
+         or plan.block_n < (96 if scaled_here else 128),
+         "128 columns of split operands, and 96 that are scaled in each stage, leave no registers "
+         "to stage results"),
+        (not plan.tma_epilogue or plan.epilogue in ("combine", "descale"),
+         "a TMA epilogue has one way to store"),
+        (plan.epilogue != "descale_columns" or plan.adjacent_rows,
+         "contiguous rows of results are stored from lanes that hold adjacent rows"),
+        (not plan.overlapped_stages or (plan.tma_epilogue and plan.overlapped_stages < plan.stages),
+         "overlapped stages, fewer than the stages, are for TMA epilogues"),
+        (not plan.overlapped_stages or plan.can_overlap_epilogue(precision),
+         "overlapped stages are for one term of tf32, tiles of 128 columns and rows that are "
+         "contiguous or in planes"),
+        (not plan.overlapped_stages or plan.epilogue == "descale",
+         "an overlapped epilogue descales alone"),
+        (not plan.shared_columns or (plan.epilogue == "descale_shifted_rows"
+                                     and plan.shared_columns == SECTOR_COLUMNS
+                                     and not (plan.fused_pack or narrow or plan.triangle)),
+         "tiles share the columns of a sector where rows of complex64 begin anywhere in one"),
+        (not plan.half_output or precision.operand.bytes == 2,
+         "16-bit results need a 16-bit operand format"),
+        (not plan.power or not (plan.half_output or plan.triangle),
+         "squared magnitudes are fp32, of all of a product"),
+        (not plan.power or plan.epilogue != "descale",
+         "squared magnitudes at any strides are combined: to descale alone would spill"),
+    ]  # fmt: skip
+
+
+def _of_triangles(plan: WgmmaPlan) -> list[Rule]:
+    """Return the rules of the tiles of a triangle and of their mirror images."""
+    return [
+        (not plan.triangle or (plan.block_m == plan.block_n and not plan.fused_pack),
+         "tiles of a triangle are square, and its operands packed beforehand"),
+        (not plan.mirror or (plan.triangle and not (plan.out_m_major or plan.overlapped_stages)),
+         "mirrored tiles are of a triangle with contiguous columns, and overlap no mainloop"),
+        (not plan.mirror or plan.tma_epilogue
+         or plan.epilogue in ("descale_rows", "descale_shifted_rows"),
+         "mirrored tiles are stored by TMA or in rows"),
+        (not plan.mirror or plan.epilogue != "combine",
+         "mirrored tiles are added to no C: both take the registers"),
+    ]  # fmt: skip
