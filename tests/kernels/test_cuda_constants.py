@@ -28,6 +28,11 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kPackThreads": "gemm.pack_plan.THREADS",
         "kMaxPackRows": "gemm.pack_plan._ROWS",
     },
+    "gemm/fma_kernel.cuh": {
+        "kRowPadding": "gemm.sm80_plan.PAD",
+        "FmaPlan::kWarps": "gemm.fma_plan._WARPS",
+        "kWarp": "gemm.fma_plan._LANES",
+    },
     "gemm/absmax_scan.cuh": {"kScanWarps * kWarp": "gemm.scan_plan.SCAN_THREADS"},
     "gemm/modular/norms.cuh": {
         "kNormThreads": "gemm.modular.product_plan.NORM_THREADS",
