@@ -103,8 +103,7 @@ class Correlate(Workload):
     def _check_uvh5(self, site: Uvh5Site, outline: Staged) -> None:
         """Raise InputError where something is missing that a UVH5 file has to say."""
         channels, polarizations, _, samples = outline.operands["voltages"].shape
-        missing = visibilities.lacking_for_uvh5(outline.coordinates)
-        if missing:
+        if missing := visibilities.lacking_for_uvh5(outline.coordinates):
             raise InputError(f"uvh5: the voltages have no coordinates {', '.join(missing)}")
         check_written(feeds_of(outline.coordinates, "polarization"), polarizations)
         if samples < 2:
@@ -254,7 +253,8 @@ class Correlate(Workload):
             name = time.middle_of("integration")
             found["integration"] = Coordinate(middle, time.units, name)
             if samples > 1:
-                length = each * float(time.values[-1] - time.values[0]) / (samples - 1)
+                # The median of the first steps, since samples may be missing.
+                length = each * float(np.median(np.diff(time.values[:65536])))
                 found["integration_time"] = Coordinate(
                     np.broadcast_to(length, count), time.units, "length of the integration",
                     ("integration",),

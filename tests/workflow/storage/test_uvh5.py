@@ -167,6 +167,17 @@ def test_stokes_parameters_of_other_feeds(tmp_path: Path, feeds: list[str], said
         check_study(study_of({"b": case}))
 
 
+def test_missing_samples_make_no_integration_longer(tmp_path: Path) -> None:
+    """An hour without data: a mean step of it made each integration of 8 ms 20 minutes long."""
+    times = np.arange(24) * 1e-3 + np.where(np.arange(24) < 8, 0, 3600)
+    case = labelled(tmp_path, time={"dataset": "t", "units": "s"})
+    with h5py.File(tmp_path / "v.h5", "a") as file:
+        file["t"] = times
+    found = run(study_of({"v": case}), tmp_path)["v"].coordinates
+    np.testing.assert_allclose(found["integration_time"].values, 8e-3, rtol=1e-9)
+    np.testing.assert_allclose(found["integration"].values, times.reshape(3, 8).mean(axis=1))
+
+
 def test_a_wave_has_the_phase_of_pyuvdatas_conventions(tmp_path: Path) -> None:
     """Those of 2026: V_12 = conj(x_1) x_2, uvw = r_2 - r_1, so that exp(-2 pi i w) undoes it."""
     wave = {"sources": [{"l": 0.2, "m": -0.1}], "noise": 0.0, "polarizations": 1}
