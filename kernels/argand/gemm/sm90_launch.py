@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_form import (
     WgmmaProblem,
     epilogue_of,
@@ -70,11 +71,11 @@ class WgmmaLaunch:
     ) -> None:
         arch = device.require_arch()
         if problem.split_k_slices == 1:
-            a_product = -(-problem.rows // plan.block_m) * -(-problem.columns // plan.block_n)
+            sizes = GemmSizes(problem.batch, problem.rows, problem.columns, problem.k)
             staged = with_tma_epilogue(plan, precision, out, arch).tma_epilogue
             plan = with_ping_pong(
-                plan, precision, problem.k, problem.batch * a_product, device.sm_count,
-                overlaps=staged and plan.can_overlap_epilogue(precision),
+                plan, precision, problem.k, sizes.tiles(plan.block_m, plan.block_n),
+                device.sm_count, overlaps=staged and plan.can_overlap_epilogue(precision),
             )  # fmt: skip
         plan = with_tma_epilogue(plan, precision, out, arch)
         self._precision, self._problem, self._out = precision, problem, out
