@@ -92,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
 def _rows(before: Side, after: Side, draw: Draw, given: argparse.Namespace) -> Iterator[Row]:
     """Yield a row of each call, as it is measured."""
     sides = before, after
+    started = time.perf_counter()
     device, _ = _both(sides, "compile")
+    print(f"{device}; kernels compiled in {time.perf_counter() - started:.0f} s", flush=True)
     started = time.perf_counter()
     for number in range(draw.cases):
         if given.seconds and time.perf_counter() - started > given.seconds:
