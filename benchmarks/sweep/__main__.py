@@ -11,7 +11,7 @@ of 8 to 4096 channels and 4 to 32 taps; 1 to 2048 detected beams of 16 to 512 an
 products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28 qubits.
 
 Ours, through the public functions, and every installed library run in one process on the same
-operands, calls in a row behind a held stream, short ones in turn, the host's time beside. Results
+operands, in rows of calls behind a held stream, short ones in turn, the host's time beside. Results
 are checked against SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the
 candidate plans of one precision are timed too. Products have those whose estimate is below 1.5
 times the least one, softmax has all, transforms have cuFFT and the best of each kind, and gates

@@ -12,9 +12,10 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from argand.runtime.timing import Calls, Queued, queued
+from argand.runtime.timing import Calls, Queued
 
 from benchmarks.sweep.case import Row
+from benchmarks.sweep.rows_of_calls import queued_rows
 from workflow.accuracy import Accuracy
 
 SHORT_SECONDS = 20e-6
@@ -22,7 +23,8 @@ SHORT_SECONDS = 20e-6
 _NEAR = 1.25
 """Times of a class over its least beyond which a candidate decides no ratio near 1."""
 _ROUNDS, _CALLS_OF_A_ROUND = 12, 16
-"""A call of a round on each of the sets of operands that short calls have, or on some as often."""
+"""A row of calls in each round, one on each of the sets of operands that short calls have, or on
+some as often."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,11 @@ class Measurement:
 
 
 def timed_in_turn(
-    measured: Sequence[Measurement], measure: Callable[..., Queued] = queued
+    measured: Sequence[Measurement], measure: Callable[..., Queued] = queued_rows
 ) -> list[Measurement]:
     """Return the measurements of a case, with the times of short calls near the fastest taken anew.
 
-    A batch of each follows in every round, and every second round goes the other way, so that a
+    A row of each follows in every round, and every second round goes the other way, so that a
     drift is in the times of all.
     """
     least: dict[str, float] = {}
@@ -55,7 +57,7 @@ def timed_in_turn(
     seconds: dict[int, list[float]] = {place: [] for place in short}
     for number in range(_ROUNDS):
         for place in short if number % 2 else reversed(short):
-            batch = measure(measured[place].calls, _CALLS_OF_A_ROUND, held=True)
+            batch = measure(measured[place].calls, 1, _CALLS_OF_A_ROUND)
             seconds[place] += batch.seconds
     return [
         _with_time(one, 1e6 * statistics.median(seconds[place]))

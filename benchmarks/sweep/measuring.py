@@ -19,6 +19,7 @@ from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case, Row
 from benchmarks.sweep.in_turn import SHORT_SECONDS, Measurement
+from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 from workflow.accuracy import Accuracy
 from workflow.versions import timestamp, versions
 
@@ -71,13 +72,13 @@ class Copies:
 
 
 def timed(calls: Sequence[Callable[[], object]], device: Device) -> tuple[float, float]:
-    """Return the median seconds of a call on the device, in a row of them, and of the host."""
+    """Return the median seconds of a call on the device, in rows of them, and of the host."""
     found = _queue(calls, device)
     return statistics.median(found.seconds), statistics.median(found.host_seconds)
 
 
 def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
-    """Return the times of calls in a row; a CPU's are not held, and the host's are the same."""
+    """Return the times of calls in rows; a CPU's are not held, and the host's are the same."""
     for _ in range(_CALLS_BEFORE):
         for call in calls:
             call()
@@ -90,9 +91,16 @@ def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
         return Queued(found, found)
     first = queued(calls, 1).seconds[0]
     count = int(min(_MOST, max(_FEWEST, _SECONDS / first)))
-    found_queue = queued(calls, count, held=True)
+    length = row_length(first)
+
+    def held() -> Queued:
+        if length > 1:
+            return queued_rows(calls, -(-count // length), length)
+        return queued(calls, count, held=True)
+
+    found_queue = held()
     # One of the calls may have waited, perhaps only this once.
-    return found_queue if found_queue.held else queued(calls, count, held=True)
+    return found_queue if found_queue.held else held()
 
 
 def row_of(
