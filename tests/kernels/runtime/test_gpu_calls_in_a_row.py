@@ -30,7 +30,7 @@ Step = Callable[[Any, Any], object]
 SOFTMAXES = {
     "lanes": (400, 300, "f4", None),
     "a block": (264, 2000, "f4", None),
-    "slabs": (40_000, 33, "f2", None),
+    "slabs": (70_000, 33, "f2", None),
     "a cluster": (80, 8192, "f4", SoftmaxCandidate(256, 4)),
     "staged": (500, 8192, "f4", SoftmaxCandidate(256, 2, staged=True)),
     "streamed": (300, 16_384, "f4", SoftmaxCandidate(256, 1, words=16)),
