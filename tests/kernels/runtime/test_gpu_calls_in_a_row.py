@@ -50,11 +50,6 @@ TRANSFORMS = {
 """Rows and their length."""
 
 
-def _rows(cp: Any, rng: np.random.Generator, rows: int, columns: int, kind: str) -> list[Any]:
-    """Arrays that are read in turn."""
-    return [cp.asarray(rng.standard_normal((rows, columns)).astype(kind)) for _ in range(SOURCES)]
-
-
 def _plan(x: Any, candidate: SoftmaxCandidate | None, arch: Arch) -> AbstractContextManager[object]:
     """A context in which softmaxes of arrays like x take the candidate."""
     from argand.softmax.gpu import PLAN_OVERRIDE, form_of
@@ -69,11 +64,13 @@ def _plan(x: Any, candidate: SoftmaxCandidate | None, arch: Arch) -> AbstractCon
     return PLAN_OVERRIDE.use((plan, form.vector))
 
 
-def assert_reads_what_was_written(cp: Any, sources: Sequence[Any], step: Step, after: str) -> None:
+def assert_reads_what_was_written(
+    cp: Any, sources: Sequence[Any], step: Step, after: str, *, captured: bool
+) -> None:
     """Make two calls after one another, through one array, again and again: each result is right.
 
     ``after`` is what comes between: "nothing", "a foreign kernel" that rewrites the array, or
-    "a copy" of it that the second call reads.
+    "a copy" of it that the second call reads. ``captured`` makes them in a graph.
     """
     between, copied = cp.empty_like(sources[0]), cp.empty_like(sources[0])
     numbers = between.view(between.real.dtype)
@@ -86,57 +83,88 @@ def assert_reads_what_was_written(cp: Any, sources: Sequence[Any], step: Step, a
         step(between, expected[-1])
         cp.cuda.Device().synchronize()
     bits = [x.view(np.uint8) for x in expected]
+
+    def calls() -> None:
+        for slot, result in enumerate(found):
+            step(sources[slot % SOURCES], between)
+            if after == "a foreign kernel":
+                cp.multiply(numbers, 1, out=numbers)
+            elif after == "a copy":
+                copied.data.copy_from_device_async(between.data, between.nbytes)
+            step(copied if after == "a copy" else between, result)
+
     stream = cp.cuda.Stream(non_blocking=True)
+    graph = None
     for _ in range(REPEATS):
         with stream:
-            for slot, result in enumerate(found):
-                step(sources[slot % SOURCES], between)
-                if after == "a foreign kernel":
-                    cp.multiply(numbers, 1, out=numbers)
-                elif after == "a copy":
-                    copied.data.copy_from_device_async(between.data, between.nbytes)
-                step(copied if after == "a copy" else between, result)
+            if graph is None:
+                calls()
+            else:
+                graph.launch(stream)
         stream.synchronize()
         for slot, result in enumerate(found):
             assert bool((result.view(np.uint8) == bits[slot % SOURCES]).all()), slot
             result.fill(-1)
         cp.cuda.Device().synchronize()
+        if captured and graph is None:  # what a first call allocates is there
+            with stream:
+                stream.begin_capture()
+                calls()
+                graph = stream.end_capture()
 
 
 AFTER = pytest.mark.parametrize("after", ["nothing", "a foreign kernel", "a copy"])
+CAPTURED = pytest.mark.parametrize("captured", [False, True], ids=["calls", "a graph"])
 
 
 @AFTER
+@CAPTURED
 @pytest.mark.parametrize("name", SOFTMAXES)
-def test_softmaxes(cp: Any, rng: np.random.Generator, gpu: Device, name: str, after: str) -> None:
+def test_softmaxes(
+    cp: Any, rng: np.random.Generator, gpu: Device, name: str, after: str, captured: bool
+) -> None:
     rows, columns, kind, candidate = SOFTMAXES[name]
-    sources = _rows(cp, rng, rows, columns, kind)
+    sources = [
+        cp.asarray(rng.standard_normal((rows, columns)).astype(kind)) for _ in range(SOURCES)
+    ]
+    output = "fp16" if kind == "f2" else None
+
+    def step(x: Any, y: Any) -> None:
+        softmax(x, scale=8.0, output=output, out=y)
+
     with _plan(sources[0], candidate, gpu.require_arch()):
-        assert_reads_what_was_written(cp, sources, lambda x, y: softmax(x, scale=8.0, out=y), after)
+        assert_reads_what_was_written(cp, sources, step, after, captured=captured)
 
 
 @AFTER
+@CAPTURED
 @pytest.mark.parametrize("name", GATES)
-def test_gates(cp: Any, rng: np.random.Generator, name: str, after: str) -> None:
+def test_gates(cp: Any, rng: np.random.Generator, name: str, after: str, captured: bool) -> None:
     qubits, targets = GATES[name]
-    first, second = (random_unitary(rng, len(targets)) for _ in range(2))
+    host = random_unitary(rng, len(targets))
+    on_device = cp.asarray(random_unitary(rng, len(targets)))
     sources = [cp.asarray(normal(rng, 1 << qubits)) for _ in range(SOURCES)]
 
     def step(x: Any, y: Any) -> None:
         y.data.copy_from_device_async(x.data, x.nbytes)
-        apply_gate(y, first, targets)
-        apply_gate(y, second, targets)
+        apply_gate(y, host, targets)
+        apply_gate(y, on_device, targets)  # two kernels
 
-    assert_reads_what_was_written(cp, sources, step, after)
+    assert_reads_what_was_written(cp, sources, step, after, captured=captured)
 
 
 @AFTER
+@CAPTURED
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_transforms(cp: Any, rng: np.random.Generator, name: str, after: str) -> None:
+def test_transforms(
+    cp: Any, rng: np.random.Generator, name: str, after: str, captured: bool
+) -> None:
     sources = [cp.asarray(normal(rng, *TRANSFORMS[name])) for _ in range(SOURCES)]
-    assert_reads_what_was_written(
-        cp, sources, lambda x, y: dft(x, norm="ortho", precision="3xfp16", out=y), after
-    )
+
+    def step(x: Any, y: Any) -> None:
+        dft(x, norm="ortho", precision="3xfp16", out=y)
+
+    assert_reads_what_was_written(cp, sources, step, after, captured=captured)
 
 
 def test_operations_in_turn(cp: Any, rng: np.random.Generator) -> None:
