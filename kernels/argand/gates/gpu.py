@@ -136,12 +136,12 @@ class PreparedGate:
         plan = launch.plan
         if matrix is None and plan.kind != "permute":
             matrix = compensated(form.matrix, plan) if plan.on_tensor_cores else form.matrix
+        exponent = matrix_exponent(form, precision)
         #: In the kernel's layout.
         self.matrix = stream_table(
-            _permutation(form, precision) if matrix is None else operand(matrix, plan)
+            _permutation(form, precision) if matrix is None else operand(matrix, plan, exponent)
         )
-        exponent = matrix_exponent(form, precision) & _WORD_MASK
-        self._numbers = int(self.matrix.data.ptr), exponent
+        self._numbers = int(self.matrix.data.ptr), exponent & _WORD_MASK
 
     def __call__(self, state: Any) -> None:
         """Queue it on the current stream."""

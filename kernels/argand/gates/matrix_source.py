@@ -31,19 +31,24 @@ SOURCES = tuple(_NUMBERS)
 
 def matrix_kernel_name(plan: GatePlan, source: str) -> str:
     """Return the symbol of the kernel that reads matrices of a type."""
-    scaled = plan.precision.operand.name if plan.precision.scaled else "unscaled"
-    return f"gate_matrix_{scaled}_{source}_to_{plan.precision.output}"
+    row = plan.precision
+    scaled = row.operand.name if row.scaled else "unscaled"
+    form = f"packed_{row.symbol}" if plan.packs_terms else scaled
+    return f"gate_matrix_{form}_{source}_to_{row.output}"
 
 
 def matrix_source(plan: GatePlan) -> str:
     """Return CUDA C++ of the kernels that prepare matrices of each type for a plan."""
     row = plan.precision
     exponent = f"scale_exponent<Operand::{row.operand.name}>(absmax)" if row.scaled else "0"
+    roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
+    packed = f"PackedTerms<Operand::{row.operand.name}, {row.terms}, {roundings}>"
+    terms = packed if plan.packs_terms else "UnsplitNumbers"
     kernels = "".join(
         kernel_entry(
             matrix_kernel_name(plan, kind),
             "MatrixArguments",
-            f"prepare_matrix<{number}, {_NUMBERS[row.output]}, Exponent>(args);",
+            f"prepare_matrix<{number}, {_NUMBERS[row.output]}, Exponent, {terms}>(args);",
             MATRIX_THREADS,
         )
         for kind, number in _NUMBERS.items()

@@ -8,15 +8,19 @@ import numpy as np
 
 from argand.gates.canonical import Array
 from argand.gates.plan import GatePlan
+from argand.precision import Precision
+from argand.rounding import encode, split
 
 CORE_COLUMNS = 8
 """Columns of the matrix that four lanes of wgmma read at a time, two each."""
 
 
-def operand(matrix: Array, plan: GatePlan) -> Array:
+def operand(matrix: Array, plan: GatePlan, exponent: int) -> Array:
     """Return a matrix (2^width, 2^width), compensated where it has to be, in a kernel's layout.
 
     CUDA cores read it by columns, tensor cores by rows with the columns at `column_positions`.
+    Where the plan packs terms, those of 2^exponent times the matrix take the places of its real and
+    imaginary parts.
     """
     kind = plan.precision.output
     if not plan.on_tensor_cores:
@@ -32,7 +36,22 @@ def operand(matrix: Array, plan: GatePlan) -> Array:
     exchanged = found.reshape(len(matrix), -1, 2, CORE_COLUMNS)
     rows = np.arange(len(matrix)) & exchanged_rows(plan) != 0
     exchanged[rows] = exchanged[rows][:, :, ::-1]
-    return found
+    return packed_terms(found, plan.precision, exponent) if plan.packs_terms else found
+
+
+def packed_terms(matrix: Array, precision: Precision, exponent: int) -> Array:
+    """Return the terms of 2^exponent times a matrix, complex64 in C order, as a matrix of its type.
+
+    A word has both 16-bit terms of a part, the first one in its low half. Not finite, its second
+    term is NaN (``PackedTerms`` of ``cuda/gates/matrix_kernel.cuh``).
+    """
+    scaled = np.array([exponent], np.int32) if precision.scaled else None
+    first, *second = split(matrix.view(np.float32), precision, scaled)
+    words = encode(first, precision.operand).astype(np.uint32)
+    for term in second:
+        term[~np.isfinite(first)] = np.nan
+        words |= encode(term, precision.operand).astype(np.uint32) << np.uint32(16)
+    return words.view(np.complex64)
 
 
 def exchanged_rows(plan: GatePlan) -> int:

@@ -55,6 +55,14 @@ class GatePlan:
         return self.kind == "wgmma" and self.width == MOST_WIDTH
 
     @property
+    def packs_terms(self) -> bool:
+        """Whether the operand has the terms of a number in the 32 bits of one.
+
+        Every block reads the matrix: to split its numbers anew takes longer than a small state.
+        """
+        return self.kind == "wgmma" and self.precision.operand.bytes == 2
+
+    @property
     def item(self) -> int:
         """Bytes of an amplitude."""
         return 16 if self.precision.output == "complex128" else 8

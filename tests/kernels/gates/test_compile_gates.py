@@ -192,12 +192,11 @@ def test_arguments_are_filled_up() -> None:
     assert values["state"] == 0
 
 
-@pytest.mark.parametrize("precision", ["3xfp16", "tf32", "fp64"])
+@pytest.mark.parametrize("precision", ["3xfp16", "bf16", "tf32", "fp64"])
 def test_matrices_on_the_gpu_are_prepared(arch: Arch, precision: str) -> None:
-    for plan in KERNELS.of(precision, arch)[:1]:
-        for source in SOURCES:
-            name = matrix_kernel_name(plan.plan, source)
-            assert_clean(matrix_source(plan.plan), arch.target, name)
+    every = {plan.packs_terms: plan for plan in plans(precision, arch)}
+    for plan, source in product(every.values(), SOURCES):
+        assert_clean(matrix_source(plan), arch.target, matrix_kernel_name(plan, source))
 
 
 def test_the_bits_of_a_matrix_go_to_their_targets() -> None:

@@ -1,7 +1,9 @@
 // The operand of a gate kernel from a matrix that lies on the GPU: its bits in the order of the
-// targets, the bias compensated, the exponent of its scale beside it. One block does it, so that
-// neither the host nor another launch waits for the largest entry.
+// targets, the bias compensated, the exponent of its scale beside it, or its terms where a kernel
+// reads these. One block does it, so that neither the host nor another launch waits for the largest
+// entry.
 #pragma once
+#include "device/rounding.cuh"
 #include "device/scaling.cuh"
 #include "device/types.cuh"
 
@@ -81,8 +83,35 @@ __device__ __forceinline__ void find_losses(const MatrixArguments& args, const S
     __syncwarp();
 }
 
-// Exponent::of(bits) is the exponent of the scale of a matrix whose absmax has these bits.
-template <typename Source, typename Result, typename Exponent>
+// An operand of numbers, which its kernel splits.
+struct UnsplitNumbers {
+    template <typename Result>
+    __device__ __forceinline__ static void replace(Result*, uint32, int) {}
+};
+
+// An operand of terms: both 16-bit terms of a part are one word, the first one in its low half.
+template <Operand operand, int Terms, Rounding first, Rounding second>
+struct PackedTerms {
+    __device__ __forceinline__ static float packed(float x) {
+        const float numbers[2] = {x, 0.0f};
+        uint32 terms[2] = {0, 0};
+        split<operand, Terms, first, second, true>(numbers, terms);
+        return __uint_as_float(__byte_perm(terms[0], terms[1], 0x5410));
+    }
+
+    // Replaces 2^exponent times the numbers of a matrix. Called by all threads of the only block.
+    __device__ __forceinline__ static void replace(float2* matrix, uint32 size, int exponent) {
+        const float scale = power_of_two(exponent);
+        for (uint32 i = threadIdx.x; i < size; i += blockDim.x) {
+            const float2 x = matrix[i];
+            matrix[i] = {packed(x.x * scale), packed(x.y * scale)};
+        }
+    }
+};
+
+// Exponent::of(bits) is the exponent of the scale of a matrix whose absmax has these bits. Terms is
+// one of the above.
+template <typename Source, typename Result, typename Exponent, typename Terms>
 __device__ __forceinline__ void prepare_matrix(const MatrixArguments& args) {
     __shared__ double losses[kMatrixWarps][kMaxMatrixTiles];
     __shared__ uint32 warp_maxima[kMatrixWarps];
@@ -112,7 +141,8 @@ __device__ __forceinline__ void prepare_matrix(const MatrixArguments& args) {
     absmax = __reduce_max_sync(0xffffffffu, absmax);
     if (lane == 0) warp_maxima[warp] = absmax;
     __syncthreads();
-    if (warp > 0) return;
     absmax = __reduce_max_sync(0xffffffffu, lane < kMatrixWarps ? warp_maxima[lane] : 0u);
-    if (lane == 0) *args.exponent = Exponent::of(absmax);
+    const int exponent = Exponent::of(absmax);
+    if (threadIdx.x == 0) *args.exponent = exponent;
+    Terms::replace(operand, order * order, exponent);
 }

@@ -59,13 +59,30 @@ struct WgmmaGate {
                       mbarrier);
     }
 
+    // The registers of one or two numbers of the matrix, in each term. The operand has both 16-bit
+    // terms of a part in one word, the first one in its low half. tf32 is not scaled.
+    __device__ __forceinline__ static void take_terms(const float2* numbers, uint32 (&re)[Terms],
+                                                      uint32 (&im)[Terms]) {
+        if constexpr (kNumbers == 2) {
+#pragma unroll
+            for (int term = 0; term < Terms; ++term) {
+                const uint32 halves = term == 0 ? 0x5410 : 0x7632;
+                re[term] = __byte_perm(__float_as_uint(numbers[0].x), __float_as_uint(numbers[1].x),
+                                       halves);
+                im[term] = __byte_perm(__float_as_uint(numbers[0].y), __float_as_uint(numbers[1].y),
+                                       halves);
+            }
+        } else {
+            static_assert(!kScaled);
+            split_operand<operand, Terms, first, second>(numbers, 1.0f, re, im);
+        }
+    }
+
     // A lane's A fragments of 16 rows, as load_matrix_fragments has them, of the operand in shared
     // memory. argand/gates/operands.py puts the columns of a core matrix beside each other, and
     // exchanges such groups in every other row, so that two rows of an access meet all banks.
-    __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 at,
-                                                   uint32 lane, uint32 row_tile) {
+    __device__ __forceinline__ void load_fragments(uint32 at, uint32 lane, uint32 row_tile) {
         constexpr int kHalfRows = TargetsQubit0 ? 1 : 8, kSplits = 2 / kNumbers;
-        const float scale = kScaled ? power_of_two(matrix_exponent_of(args)) : 1.0f;
         const uint32 odd = lane >> 2 & 1;
         uint32 line =
             at + matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder * 8 + lane % 4 * 16;
@@ -83,8 +100,7 @@ struct WgmmaGate {
                 for (int part = 0; part < kSplits; ++part) {
                     const int core = group * kSplits + part, i = 2 * (core & 1) + half;
                     uint32 re[Terms], im[Terms];
-                    split_operand<operand, Terms, first, second>(numbers + part * kNumbers, scale,
-                                                                 re, im);
+                    take_terms(numbers + part * kNumbers, re, im);
 #pragma unroll
                     for (int term = 0; term < Terms; ++term) {
                         // Opaque, so that nothing is rounded again between the instructions.
@@ -239,7 +255,7 @@ struct WgmmaGate {
         pipeline.load_prologue(ring);
         __syncthreads();
         mbarrier_wait(shared_address(&matrix_full), 0);
-        load_fragments(args, first_planes, lane, row_tile);
+        load_fragments(first_planes, lane, row_tile);
         __syncthreads();
         uint32 plane_offset = 0;
 #pragma unroll

@@ -78,7 +78,7 @@ struct WarpSpecializedGate
         if (thread == 0)
             Base::fetch_matrix(args, first_planes, shared_address(&storage.matrix_full));
         mbarrier_wait(shared_address(&storage.matrix_full), 0);
-        this->load_fragments(args, first_planes, lane, row_tile);
+        this->load_fragments(first_planes, lane, row_tile);
         // Each thread arrives for itself, here and below: racecheck sees no order between the lanes
         // of a warp and an arrival that one of them makes for all.
         mbarrier_arrive(shared_address(&storage.matrix_empty));
