@@ -2,6 +2,7 @@
 // (device/complex.cuh) and stores complex64 from registers, at any strides.
 #pragma once
 #include "device/complex.cuh"
+#include "device/predicated_load.cuh"
 #include "device/scaling.cuh"
 #include "sm80_mainloop.cuh"
 
@@ -10,31 +11,47 @@
 __device__ __forceinline__ void combine_pair(const GemmArguments& args, const float2* c, int64 row,
                                              int64 column, float2 (&x)[2]) {
     const float2* c_at = c + row * args.c_stride_m + column * args.c_stride_n;
-    x[0] = linear_combination(args, x[0], c_at);
-    if (column + 1 < args.n) x[1] = linear_combination(args, x[1], c_at + args.c_stride_n);
+    const float2 addends[2] = {
+        load_cached_or_zero(c_at, adds_c(args)),
+        load_cached_or_zero(c_at + args.c_stride_n, adds_c(args) && column + 1 < args.n)};
+#pragma unroll
+    for (int e = 0; e < 2; ++e) x[e] = linear_combination(args, x[e], addends[e]);
 }
 
 // Computes alpha x + beta C in the accumulators of a warp. `c` is that of the lane's first element.
+// The C of all rows of a small warp is loaded at once, else that of one row after the other.
 template <MmaPlan plan>
 __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, const float2* c,
                                                      int rows_left, int columns_left,
                                                      Accumulators<plan>& accumulators) {
     const auto stride_m = static_cast<Stride<plan>>(args.c_stride_m);
     const auto stride_n = static_cast<Stride<plan>>(args.c_stride_n);
+    constexpr int kRows = plan.warp_m() / 8, kColumns = plan.warp_n() / 8;
+    constexpr int kTogether = plan.small_warps() ? kRows : 1;
 #pragma unroll
-    for (int i = 0; i < plan.warp_m() / 8; ++i, c += int64(8) * stride_m)
+    for (int first = 0; first < kRows; first += kTogether) {
+        float2 addends[kTogether][kColumns][2];
+        auto each = [&](auto function) {
 #pragma unroll
-        for (int j = 0; j < plan.warp_n() / 8; ++j)
+            for (int i = 0; i < kTogether; ++i)
 #pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                if (8 * i >= rows_left || 8 * j + e >= columns_left) continue;
-                float& re = accumulators.re[i / 2][j][2 * (i % 2) + e];
-                float& im = accumulators.im[i / 2][j][2 * (i % 2) + e];
-                const float2 x =
-                    linear_combination(args, {re, im}, c + int64(8 * j + e) * stride_n);
-                re = x.x;
-                im = x.y;
-            }
+                for (int j = 0; j < kColumns; ++j)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) function(first + i, j, e, addends[i][j][e]);
+        };
+        each([&](int i, int j, int e, float2& addend) {
+            const bool inside = 8 * i < rows_left && 8 * j + e < columns_left;
+            const float2* at = c + int64(8 * i) * stride_m + int64(8 * j + e) * stride_n;
+            addend = load_cached_or_zero(at, adds_c(args) && inside);
+        });
+        each([&](int i, int j, int e, const float2& addend) {
+            float& re = accumulators.re[i / 2][j][2 * (i % 2) + e];
+            float& im = accumulators.im[i / 2][j][2 * (i % 2) + e];
+            const float2 x = linear_combination(args, {re, im}, addend);
+            re = x.x;
+            im = x.y;
+        });
+    }
 }
 
 template <MmaPlan plan>

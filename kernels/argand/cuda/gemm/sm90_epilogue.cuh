@@ -6,6 +6,7 @@
 #pragma once
 #include "device/complex.cuh"
 #include "device/conditional.cuh"
+#include "device/predicated_load.cuh"
 #include "device/scaling.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"

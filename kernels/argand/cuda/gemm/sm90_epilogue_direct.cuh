@@ -174,7 +174,16 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                                      descales.at(8 * j, 2 * (lane % 4) + 1)};
         if (!first_row || column >= args.n) continue;
         const bool second_column = column + 1 < args.n;
-        float2 z[2][2];
+        float2 z[2][2], c[2][2];
+        if constexpr (plan.epilogue == Epilogue::combine) {  // what all four results need at once
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int h = i / 2, e = i % 2;
+                c[h][e] = load_cached_or_zero(
+                    args.c + c_at[h] + (column + e) * args.c_stride_n,
+                    adds_c(args) && (h == 0 || second_row) && (e == 0 || second_column));
+            }
+        }
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
             if (e == 1 && !second_column) continue;
@@ -186,8 +195,7 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                 if constexpr (plan.epilogue == Epilogue::descale) {
                     z[h][e] = x;
                 } else {
-                    z[h][e] = linear_combination(
-                        args, x, args.c + c_at[h] + (column + e) * args.c_stride_n);
+                    z[h][e] = linear_combination(args, x, c[h][e]);
                 }
             }
         }

@@ -75,10 +75,19 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-            float2 z[2][2];
+            float2 z[2][2], c[2][2];
+            if constexpr (plan.epilogue == Epilogue::combine) {  // what all four results need
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int row = min(rows[i / 2], args.m - 1 - row0);
+                    const int column = min(column0 + 8 * j + 2 * (lane % 4) + i % 2, args.n - 1);
+                    c[i / 2][i % 2] = load_cached_or_zero(
+                        args.c + c_row0 + row * args.c_stride_m + column * args.c_stride_n,
+                        adds_c(args));
+                }
+            }
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.n - 1);
                 const float2 y_descale =
                     descales.at(box * kStoreBoxSide + 8 * j, 2 * (lane % 4) + e);
 #pragma unroll
@@ -88,10 +97,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                     if constexpr (plan.epilogue == Epilogue::descale) {
                         z[h][e] = x;
                     } else {
-                        const int row = min(rows[h], args.m - 1 - row0);
-                        z[h][e] = linear_combination(
-                            args, x,
-                            args.c + c_row0 + row * args.c_stride_m + column * args.c_stride_n);
+                        z[h][e] = linear_combination(args, x, c[h][e]);
                     }
                 }
             }
