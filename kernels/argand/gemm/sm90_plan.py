@@ -120,7 +120,7 @@ class WgmmaPlan:
     @property
     def adjacent_rows(self) -> bool:
         """Whether a lane of a direct epilogue holds adjacent rows of Z."""
-        return self.storage != "planar" and not self.k_major
+        return self.storage != "planar" and (not self.k_major or self.odd_pitch)
 
     def x_element_bytes(self, precision: Precision) -> int:
         """Return the bytes of a complex number of the row operand."""

@@ -113,6 +113,12 @@ def test_an_illegal_plan_says_why(
         check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
 
 
+def test_a_thread_has_an_odd_row_beside_an_even_one() -> None:
+    """So contiguous rows of results are stored in pairs, though k is contiguous."""
+    plan = replace(LARGE, k_major=True, odd_pitch=True, epilogue="descale_columns")
+    check_wgmma_plan(plan, PRECISIONS["tf32"], HOPPER)
+
+
 @pytest.mark.parametrize(
     "arch", [arch for arch in ARCHITECTURES if arch.target != TARGET], ids=lambda arch: arch.target
 )

@@ -37,14 +37,13 @@ struct AccumulatorMemory {
         return h < rows && 8 * j + e < columns;
     }
     __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
-        constexpr int kSecond = plan.adjacent_rows() ? 1 : plan.rows_by_parity() ? 16 : 8;
+        constexpr int kSecond = plan.adjacent_rows() ? 1 : 8;
         return base + h * kSecond * args.spill_stride_m + (8 * j + e) * args.spill_stride_n;
     }
     // The address of vector q of a vectorized memory.
     __device__ __forceinline__ float2* vector_at(const WgmmaArguments& args, int q) const {
         if (partial) return base + q * (2 * kConsumerThreads<plan>);
-        constexpr int kRows = kAccessRows * (plan.rows_by_parity() ? 2 : 1);
-        return base + q / kAccessesPerRow * kRows * args.spill_stride_m +
+        return base + q / kAccessesPerRow * kAccessRows * args.spill_stride_m +
                q % kAccessesPerRow * kAccessColumns;
     }
 };
@@ -60,10 +59,8 @@ __device__ __forceinline__ AccumulatorMemory<plan> partial_memory(const WgmmaArg
 }
 
 // The row of Z that is the first of a warp's.
-template <WgmmaPlan plan>
 __device__ __forceinline__ int first_row(const WgmmaTile& tile, int warp_index) {
-    const int row = tile.m0 + warp_row<plan>(warp_index);
-    return plan.odd_batches && plan.rows_by_parity() ? row ^ (tile.batch & 1) : row;
+    return tile.m0 + 16 * warp_index;
 }
 
 // The place of a tile in `spill`.
@@ -71,12 +68,11 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArguments& args,
                                                                 const WgmmaTile& tile, int thread) {
     using Memory = AccumulatorMemory<plan>;
-    const int lane = thread % kWarp, row0 = first_row<plan>(tile, thread / kWarp);
-    constexpr int kStep = plan.rows_by_parity() ? 2 : 1;
+    const int lane = thread % kWarp, row0 = first_row(tile, thread / kWarp);
     const bool vectorized =
-        args.spill_pairs_n && row0 + 15 * kStep < args.m && tile.n0 + plan.block_n <= args.n;
-    const int row = row0 + (vectorized ? kStep * (2 * lane / Memory::kAccessColumns)
-                                       : fragment_row<plan>(lane, 0));
+        args.spill_pairs_n && row0 + 15 < args.m && tile.n0 + plan.block_n <= args.n;
+    const int row =
+        row0 + (vectorized ? 2 * lane / Memory::kAccessColumns : fragment_row<plan>(lane, 0));
     const int second = row0 + fragment_row<plan>(lane, 1);
     const int column = tile.n0 + (vectorized ? 2 * lane % Memory::kAccessColumns : 2 * (lane % 4));
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;

@@ -118,7 +118,7 @@ __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& a
     using Out = Output<plan>;
     using Value = typename Out::Value;
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
-    const int t = lane % 4, own = lane / 4 * 2, rows = min(16, args.m - row0);
+    const int t = lane % 4, own = fragment_row<plan>(lane, 0), rows = min(16, args.m - row0);
     const ColumnDescales<plan> descales(args, tile, lane);
     Value* column_start = Out::at(args.out, product * args.out_stride_batch + row0 + own +
                                                 (tile.n0 + 2 * t) * args.out_stride_n);
@@ -129,7 +129,7 @@ __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& a
         const float2 factors = descales.at(8 * j, 2 * t + e);
         Value first = Out::value_of(descale<plan>({re[at], im[at]}, {}, factors)),
               second = Out::value_of(descale<plan>({re[at + 2], im[at + 2]}, {}, factors));
-        const Value after = Out::from_lane(first, (lane + 4) % kWarp);
+        const Value after = Out::from_lane(first, lane_of_next_rows<plan>(lane));
         Value* to = column_start + (8 * j + e) * args.out_stride_n;
         const bool inside = column < args.n;
         const bool within =

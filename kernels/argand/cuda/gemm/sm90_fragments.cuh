@@ -22,12 +22,13 @@ struct XFragment {
     uint32 im[plan.register_terms()][4];
 };
 
-// The line of a tile, of the 16 of a warp, that holds half 0 or 1 of a lane's fragment: its first
-// or second row.
+// The row of half 0 or 1 of a lane's fragment, its first or second one, of the 16 of a warp.
 template <WgmmaPlan plan>
-__device__ __forceinline__ int fragment_line(int lane, int half) {
+__device__ __forceinline__ int fragment_row(int lane, int half) {
     const int group = lane / 4;
-    if constexpr (plan.adjacent_rows()) {
+    if constexpr (plan.rows_by_parity()) {
+        return group / 2 * 2 + (group & 1) * 8 + half;
+    } else if constexpr (plan.adjacent_rows()) {
         return 2 * group + half;
     } else if constexpr (plan.storage == Storage::planar) {
         return group + 8 * half;  // the order in which wgmma reads rows from shared memory
@@ -38,19 +39,12 @@ __device__ __forceinline__ int fragment_line(int lane, int half) {
     }
 }
 
-// The row of the tile that is the first of a warp's.
+// The lane with the same columns whose rows follow those of a lane with adjacent rows.
 template <WgmmaPlan plan>
-__device__ __forceinline__ int warp_row(int warp_index) {
-    const int line = 16 * warp_index;
-    if constexpr (!plan.rows_by_parity()) return line;
-    constexpr int kOdd = plan.block_m() / 2;
-    return line < kOdd ? 2 * line + 1 : 2 * (line - kOdd);
-}
-
-// The row of half 0 or 1 of a lane's fragment, relative to the first of its warp.
-template <WgmmaPlan plan>
-__device__ __forceinline__ int fragment_row(int lane, int half) {
-    return (plan.rows_by_parity() ? 2 : 1) * fragment_line<plan>(lane, half);
+__device__ __forceinline__ int lane_of_next_rows(int lane) {
+    if constexpr (!plan.rows_by_parity()) return (lane + 4) % kWarp;
+    // Groups of four lanes have rows in the order 0, 2, 4, 6, 1, 3, 5, 7 (`fragment_row`).
+    return (lane + (lane / 4 == 6 ? 12 : 8)) % kWarp;
 }
 
 // Addresses of a lane in an X tile, relative to the tile and to k = 0: k-major, one for each half;
@@ -59,12 +53,13 @@ __device__ __forceinline__ int fragment_row(int lane, int half) {
 template <WgmmaPlan plan>
 struct XTileReader {
     uint32 at[plan.odd_pitch ? 3 : 2];
+    // Whether odd and even rows change places, in every second product of odd batches.
+    bool exchanges_rows = false;
 
     __device__ __forceinline__ XTileReader(int warpgroup, int warp, int lane) {
         const int t = lane % 4, row0 = warpgroup * kWgmmaM + warp * 16;
         if constexpr (plan.odd_pitch) {
-            const int first =
-                row0 + (plan.x_k_major ? fragment_line<plan>(lane, 0) : 2 * (lane / 4));
+            const int first = row0 + fragment_row<plan>(lane, 0);
             set_addresses_by_parity<plan>(first, t, at);
             return;
         }
@@ -72,14 +67,14 @@ struct XTileReader {
         for (int i = 0; i < 2; ++i) {
             if constexpr (plan.storage == Storage::planar) {
                 // Row 4 r + 8 h of the matrices is row r, half h of the fragment.
-                const int row = row0 + fragment_line<plan>(lane % 8 * 4, lane / 8 % 2);
+                const int row = row0 + fragment_row<plan>(lane % 8 * 4, lane / 8 % 2);
                 // The swizzle exchanges 16-byte chunks by the number of the 128-byte row that holds
                 // them.
                 const int swizzle =
                     row * plan.box_row_bytes() / kSwizzleBytes % (plan.box_row_bytes() / 16);
                 at[i] = row * plan.box_row_bytes() + ((lane / 16 ^ swizzle) << 4);
             } else if constexpr (plan.x_k_major) {
-                const int row = row0 + fragment_line<plan>(lane, i);
+                const int row = row0 + fragment_row<plan>(lane, i);
                 const int chunk = plan.storage == Storage::half ? t / 2 : t;
                 at[i] = row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4);
                 if constexpr (plan.storage == Storage::half) at[i] += 8 * (t & 1);
@@ -187,7 +182,7 @@ __device__ __forceinline__ XElements<plan> load_elements(const XTileReader<plan>
                                                          uint32 tile, int k) {
     XElements<plan> raw;
     if constexpr (plan.odd_pitch) {
-        load_by_parity<plan>(reader.at, tile, k, raw.x);
+        load_by_parity<plan>(reader.at, reader.exchanges_rows, tile, k, raw.x);
     } else {
         raw.load(reader, tile, k);
     }

@@ -25,7 +25,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     const int group = threadIdx.x / kWarpgroupThreads;
     const int warpgroup = plan.k_warpgroups > 1 ? 0 : group;  // of those that share rows
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
-    const XTileReader<plan> reader(warpgroup, warp, lane);
+    XTileReader<plan> reader(warpgroup, warp, lane);
     Ring<plan> ring(base, 0);
     uint32 k_tiles_before = 0;
     if constexpr (plan.k_warpgroups > 1) ring.stage = group;
@@ -39,6 +39,10 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     for (uint32 work_index = 0;; ++work_index) {
         const int all_k_tiles = wait_for_work(ring.work_slot(work_index), work_index);
         if (all_k_tiles < 0) break;
+        if constexpr (plan.rows_by_parity() && plan.odd_batches) {
+            const WgmmaWork next = read_work(ring.work_slot(work_index));
+            reader.exchanges_rows = next.tile.batch % 2 != 0;
+        }
         int num_k_tiles = all_k_tiles;
         if constexpr (plan.k_warpgroups > 1) {
             num_k_tiles = own_k_tiles(all_k_tiles, k_tiles_before, group);
@@ -77,7 +81,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         }
         reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
         if (plan.overlapped_stages == 0 && args.conjugate_result) negate(mainloop.im);
-        const int row0 = first_row<plan>(tile, warp_index);
+        const int row0 = first_row(tile, warp_index);
         if constexpr (plan.overlapped_stages > 0) {
             deferred.defer(args, tile, mainloop.re, mainloop.im);
             tma_store_boxes<plan, 0, kStoreBoxes<plan> / 2, 0>(args, out_map, tile, base,

@@ -14,17 +14,17 @@ __device__ __forceinline__ uint32 element_address(int line, int at, int column) 
     return chunk / 8 * column + line * kSwizzleBytes + ((chunk % 8 ^ line % 8) << 4) + at % 2 * 8;
 }
 
-// Addresses of lane t of four for k = 0, where its line (k-major) or row (m-major) is `first`.
-// K-major: of the first element of each pair along k, then of the second one, for k of 0 and of 8.
-// M-major: of a pair of rows at an even k, then of the two rows at an odd k.
+// Addresses of lane t of four for k = 0, whose first row is `first`. K-major: in the line of its odd
+// row, of the first element of each pair along k, then of the second one, for k of 0 and of 8; the
+// even row has the first pair half a column further. M-major: of a pair of rows at an even k, then
+// of the two rows at an odd k.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void set_addresses_by_parity(int first, int t, uint32 (&at)[3]) {
     constexpr int kColumn = plan.x_lines() * kSwizzleBytes;
     if constexpr (plan.x_k_major) {
-        const int further = first < plan.block_m() / 2;
-        at[0] = element_address(first, 2 * t + further, kColumn);
-        at[1] = element_address(first, 2 * t + 1 + further, kColumn);
-        at[2] = element_address(first, 2 * t + 9 + further, kColumn);
+        at[0] = element_address(first / 2, 2 * t + 1, kColumn);
+        at[1] = element_address(first / 2, 2 * t + 2, kColumn);
+        at[2] = element_address(first / 2, 2 * t + 10, kColumn);
     } else {
         at[0] = element_address(plan.block_k / 2 + t, first, kColumn);
         at[1] = element_address(t, first + 1, kColumn);
@@ -32,10 +32,11 @@ __device__ __forceinline__ void set_addresses_by_parity(int first, int t, uint32
     }
 }
 
-// Loads the elements of a fragment, of two rows by their k, as XElements of other layouts.
+// Loads the elements of a fragment, of two rows by their k, as XElements of other layouts. An odd
+// row and the even one before change places where `exchanges_rows`.
 template <WgmmaPlan plan, int kCount>
-__device__ __forceinline__ void load_by_parity(const uint32 (&at)[3], uint32 tile, int k,
-                                               float2 (&x)[2][kCount]) {
+__device__ __forceinline__ void load_by_parity(const uint32 (&at)[3], bool exchanges_rows,
+                                               uint32 tile, int k, float2 (&x)[2][kCount]) {
     constexpr int kColumn = plan.x_lines() * kSwizzleBytes;
 #pragma unroll
     for (int j = 0; j < kCount / 2; ++j) {
@@ -43,12 +44,14 @@ __device__ __forceinline__ void load_by_parity(const uint32 (&at)[3], uint32 til
         if constexpr (plan.x_k_major) {
             // Eight k further the other half of a column's chunks comes first.
             const int second_half = from / 8 % 2;
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const uint32 lines = tile + from / 16 * kColumn + 8 * half * kSwizzleBytes;
-                x[half][2 * j] = load_x_element(lines + (at[0] ^ second_half << 6));
-                x[half][2 * j + 1] = load_x_element(lines + (second_half ? at[2] : at[1]));
-            }
+            const uint32 column = tile + from / 16 * kColumn;
+            const uint32 odd = column + (at[0] ^ second_half << 6), even = odd - 8 + kColumn / 2;
+            const uint32 odd_second = column + (second_half ? at[2] : at[1]);
+            const bool exchanges = plan.odd_batches && exchanges_rows;
+            x[0][2 * j] = load_x_element(exchanges ? odd : even);
+            x[0][2 * j + 1] = load_x_element(exchanges ? odd_second : even + 8);
+            x[1][2 * j] = load_x_element(exchanges ? even : odd);
+            x[1][2 * j + 1] = load_x_element(exchanges ? even + 8 : odd_second);
         } else {
             // As above, four lines of one parity further.
             const uint32 flipped = from / 8 % 2 << 6, lines = tile + from / 2 * kSwizzleBytes;

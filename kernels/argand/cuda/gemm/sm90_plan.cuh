@@ -74,8 +74,8 @@ struct WgmmaPlan {
     // which begins one element early. In the tile odd lines come first, one element further along.
     bool odd_pitch = false;
     // Then: products are an odd number of elements apart too, so in every second one it is the even
-    // lines that begin within 16 bytes. Odd and even change places there, in the tile's lines, and
-    // with them rows (k-major) or k (else; packing exchanges the k of Y alike).
+    // lines that begin within 16 bytes. Odd and even change places there in the tile's lines, and
+    // readers exchange rows (k-major), or packing exchanges the k of Y alike.
     bool odd_batches = false;
     // For a triangle: what is below the diagonal is stored conjugated above it, too, and the
     // diagonal is real.
@@ -136,11 +136,11 @@ struct WgmmaPlan {
     }
     constexpr int x_plane_bytes() const { return block_m() * box_row_bytes(); }
     constexpr int y_plane_bytes() const { return block_n * box_row_bytes(); }
-    // Whether the two rows of a lane are adjacent rows of the tile: an m-major X is read so, and an
-    // m-major Z is stored so. Fragments that wgmma reads partly from shared memory keep its row
-    // order.
+    // Whether the two rows of a lane are adjacent rows of the tile: an m-major X and an odd and an
+    // even row are read so, and an m-major Z is stored so. Fragments that wgmma reads partly from
+    // shared memory keep its row order.
     constexpr bool adjacent_rows() const {
-        return (storage != Storage::planar && !x_k_major) ||
+        return (storage != Storage::planar && (!x_k_major || odd_pitch)) ||
                (tma_epilogue && out_m_major && register_terms() == terms);
     }
     // Two TMA store boxes for each consumer warp: one is stored while the other is filled.
