@@ -100,7 +100,7 @@ def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[st
 
 
 def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return a line for each kind of plan that is chosen on Hopper at some of the lengths.
+    """Return a line for each kind of plan that is chosen on Hopper, without asking cuFFT.
 
     A plan earns the time of the fastest of the other kinds there, or of cuFFT, over its own.
     """
@@ -114,10 +114,10 @@ def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     for length, kinds in sorted(times.items()):
         method = method_for(length)
         wide = wide_fits(method.kind, length, length)
-        plan = choose(method, _PRECISION, arch_for(TMA_SM), wide=wide).plan
-        own = type(plan).__name__
+        choice = choose(method, _PRECISION, arch_for(TMA_SM), wide=wide)
+        plan, own = choice.plan, type(choice.plan).__name__
         others = {kind: time for kind, time in kinds.items() if kind != own}
-        if plan is None or own not in kinds or not others:
+        if plan is None or choice.asks or own not in kinds or not others:
             continue
         other = min(others, key=lambda kind: others[kind])
         ratios.setdefault(plan.kind, {})[length] = others[other] / kinds[own]

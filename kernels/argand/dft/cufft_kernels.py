@@ -7,7 +7,6 @@ to 0.6 s the first time in a process, which its first call takes otherwise, and 
 from __future__ import annotations
 
 from functools import lru_cache
-from math import inf
 
 import cupy
 from cupy.cuda import cufft
@@ -21,25 +20,24 @@ _runtime = cupy.cuda.runtime
 
 
 @lru_cache(maxsize=1024)
-def kernels_of(length: int, rows: int, device: int) -> LibraryKernels:
+def kernels_of(length: int, rows: int, device: int) -> LibraryKernels | None:
     """Return cuFFT's kernels of rows of complex64 on a device, given its index.
 
-    Several of them need a workspace, for what is between. A single one is captured; where that is
-    refused, it is not known. Raises RuntimeError as `dft.cufft_plans.plan_of`.
+    Several of them need a workspace, for what is between. A single one is captured; None where that
+    is refused. Raises RuntimeError as `dft.cufft_plans.plan_of`.
     """
     with cupy.cuda.Device(device):
         plan = plan_of(cufft.CUFFT_C2C, length, rows, device)
         if plan.workspace_bytes:
-            return LibraryKernels(several=True, numbers=0)
+            return LibraryKernels(several=True)
         try:
-            threads = _threads(plan)
+            return _single(plan, length)
         except RuntimeError:  # cuFFT's or CUDA's, as of `runtime.captured_graph`
-            return LibraryKernels(several=False, numbers=inf)
-    return LibraryKernels(several=False, numbers=length / threads)
+            return None
 
 
-def _threads(plan: CufftPlan) -> int:
-    """Return a block's threads along x, which transform one row, of a plan's only kernel.
+def _single(plan: CufftPlan, length: int) -> LibraryKernels:
+    """Return a plan's only kernel. A block's threads along x transform one row.
 
     It is not launched, so any memory will do.
     """
@@ -52,5 +50,14 @@ def _threads(plan: CufftPlan) -> int:
                 plan.queue_in_own_graph(memory.ptr, memory.ptr, cufft.CUFFT_FORWARD, stream.ptr, 0)
             finally:
                 graph = stream.end_capture()
-    (kernel,) = made(driver.cuGraphGetNodes(driver.CUgraph(int(graph.graph)), 1))
-    return int(made(driver.cuGraphKernelNodeGetParams(kernel)).blockDimX)
+    (node,) = made(driver.cuGraphGetNodes(driver.CUgraph(int(graph.graph)), 1))
+    kernel = made(driver.cuGraphKernelNodeGetParams(node))
+    # A node has a function, or a kernel of a library that no context is bound to.
+    function = kernel.func if int(kernel.func) else made(driver.cuKernelGetFunction(kernel.kern))
+    threads = kernel.blockDimX * kernel.blockDimY * kernel.blockDimZ
+    blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        function, threads, kernel.sharedMemBytes
+    )
+    return LibraryKernels(
+        several=False, numbers=length / kernel.blockDimX, blocks=int(made(blocks))
+    )

@@ -15,42 +15,38 @@ from argand.dft.butterfly import ButterflyPlan
 from argand.dft.butterfly_heuristics import (
     butterfly_cycles,
     butterfly_plans,
+    butterfly_time,
     large_plans,
     short_plan,
     three_kernel_cycles,
     three_kernel_plans,
 )
 from argand.dft.cluster import ClusterPlan
+from argand.dft.dense_heuristics import dense_order, dense_plans
 from argand.dft.hankel import ROW_COPIES, HankelPlan
 from argand.dft.legality import TMA_SM, is_legal
-from argand.dft.library_choice import FAST_PRIME, LibraryKernels, asks, library_is_faster
-from argand.dft.method import LARGEST_DENSE, LARGEST_FACTOR, Method, method_for, prime_factors
-from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
+from argand.dft.library_choice import (
+    FAST_PRIME,
+    OWN_KERNEL,
+    LibraryKernels,
+    asks,
+    library_is_faster,
+)
+from argand.dft.method import LARGEST_FACTOR, Method, method_for, prime_factors
+from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
-from argand.dft.two_factor_heuristics import two_factor_order, two_factor_plans, wasteful
-from argand.precision import PRECISIONS, TF32, Precision
+from argand.dft.two_factor_heuristics import (
+    two_factor_order,
+    two_factor_plans,
+    two_factor_time,
+)
+from argand.precision import PRECISIONS, Precision
 from argand.runtime.plan import require_precision
 
-DENSE_BY_THREADS, DENSE_OF_TF32, DENSE_OF_3XTF32 = 512, 430, 128
-"""Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
-rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
-times at 251, 307 and 509, where butterflies are faster than cuFFT. At tf32 butterflies have 0.71
-to 1.0 of a dense plan's speed at six primes from 263 to 419, 1.05 to 1.43 at eight from 433 on.)"""
 _SLOWER_CYCLES = {True: 2.1, False: 2.6}
 """By whether it is Rader's, cycles a number of a convolution that takes as long as a Hankel plan of
 two terms whose tiles wait: 0.37 of the copy rate on an H200 (521, 577, 641, 719 and 761)."""
-_WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
-"""Without wgmma: (longest dense length, warps that share a tile), measured at 131, 191, 251 and
-257, 383 and 509."""
-_ENOUGH_WARPS = 8
-"""Warps of a multiprocessor that hide each other's latencies."""
-_BETTER = 1.5
-"""Warps that a second buffer of a tile is worth, or that tiles of a single warp are."""
-TWO_TILES = range(14, 40)
-"""Lengths of dense plans whose warps take 32 rows at once: 16 have few bytes for so many requests.
-They are 1.05 to 1.3 times as fast on an H200, but 0.93 to 0.98 at multiples of eight."""
-_MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 FEW_NUMBERS = 4096
 """Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
@@ -65,7 +61,7 @@ SHORT = range(41, 1025)
 class Choice:
     """The plan of a transform on a GPU, and the reason as text.
 
-    ``plan`` is None where cuFFT computes it; ``asks`` is whether its kernels may say otherwise.
+    ``plan`` is None where cuFFT computes it; ``asks`` is whether its kernels decide, not factors.
     """
 
     plan: Plan | None
@@ -95,11 +91,13 @@ def choose(
     if plan is None:
         lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
         return Choice(None, f"no kernel of ours: {lacking}")
+    ask = library is None and asks(plan, precision)
     if (why := library_is_faster(plan, precision, library)) is not None:
-        return Choice(None, f"faster {why}", asks=library is None and asks(plan))
+        return Choice(None, f"faster {why}", ask)
     if isinstance(plan, ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan):
-        return Choice(plan, f"{plan.stages} in fp32")
-    return Choice(plan, f"{method} at {precision.name}")
+        return Choice(plan, f"{plan.stages} in fp32", ask)
+    what = f"{plan.n1} x {plan.n2}" if isinstance(plan, TwoFactorPlan) else f"{method}"
+    return Choice(plan, f"{what} at {precision.name}", ask)
 
 
 @lru_cache(maxsize=1024)
@@ -151,9 +149,11 @@ def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
     """Return the best candidate plan; None where none fits."""
     found = ordered(candidates(method, precision, arch, wide=wide), precision)
-    if found and isinstance(found[0], TwoFactorPlan) and wasteful(found[0], precision):
-        others = [plan for plan in found if not isinstance(plan, TwoFactorPlan)]
-        return (others or found)[0]
+    if found and isinstance(found[0], TwoFactorPlan):
+        convolution = next((plan for plan in found if isinstance(plan, ButterflyPlan)), None)
+        if convolution and butterfly_time(convolution) < two_factor_time(found[0], precision):
+            return convolution
+        return found[0]
     if found and isinstance(found[0], HankelPlan) and precision.terms > 1 and found[0].waits:
         return _convolution_instead(found[0], precision, arch) or found[0]
     return found[0] if found else None
@@ -182,6 +182,8 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     every = _tensor_core_plans(method, precision, wide)
     if _convolved(method):
         every = chain(every, butterfly_plans(method.length), three_kernel_plans(method.length))
+    elif _many_kernels(method):
+        every = chain(every, butterfly_plans(method.length))
     elif wide:
         every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
@@ -203,28 +205,20 @@ def _convolved(method: Method) -> bool:
     return awkward or method.kind in ("rader", "bluestein")
 
 
+def _many_kernels(method: Method) -> bool:
+    """Return whether cuFFT may have several kernels for a length that no two factors make."""
+    dense = all(part.kind == "dense" for part in method.parts)
+    small = prime_factors(method.length)[-1] < OWN_KERNEL
+    return method.kind == "product" and not dense and not small
+
+
 def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
     """Return dense, Hankel and two-factor plans."""
     if method.kind == "dense":
-        of_tf32 = DENSE_OF_TF32 if precision.terms == 1 else DENSE_OF_3XTF32
-        most = of_tf32 if precision.operand == TF32 else DENSE_BY_THREADS
-        threads = _dense(method.length, wide) if method.length <= most else ()
-        return chain(threads, _hankel(method.length, wide))
+        return chain(dense_plans(method.length, precision, wide), _hankel(method.length, wide))
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
-        first, second = (part.length for part in method.parts)
-        return two_factor_plans(first, second, wide)
+        return two_factor_plans(method.length, wide)
     return iter(())
-
-
-def _dense(length: int, wide: bool) -> Iterator[Plan]:
-    for warps in (1, 2, 3, 4, 6, 8, 12, 16):
-        if warps > 1 and folded_tiles(length, warps) == folded_tiles(length, warps - 1):
-            continue  # no fewer columns for each
-        for rows in (1, 2):
-            for buffers in (1, 2, 3):
-                for resident in (True, False):
-                    for groups in range(1, _MOST_WARPS // warps + 1):
-                        yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
 
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
@@ -278,14 +272,8 @@ def estimate(plan: Plan, precision: Precision) -> tuple[float, ...]:
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     if isinstance(plan, TwoFactorPlan):
-        return two_factor_order(plan)
-    warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
-    if plan.length > LARGEST_FACTOR:
-        best = next(warps for limit, warps in _WARPS if plan.length <= limit)
-        return (1, abs(plan.warps - best), plan.m_tiles, -plan.groups, -plan.buffers)
-    better = (plan.buffers > 1) + (plan.warps == 1)
-    tiles = 2 if plan.length in TWO_TILES and plan.length % 8 else 1
-    return (0, plan.m_tiles != tiles, -warps - _BETTER * better, plan.warps, -plan.buffers)
+        return two_factor_order(plan, precision)
+    return dense_order(plan)
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:

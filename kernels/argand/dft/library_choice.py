@@ -5,28 +5,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.butterfly_heuristics import three_kernel_cycles
+from argand.dft.butterfly_heuristics import butterfly_time, three_kernel_cycles
 from argand.dft.cluster import ClusterPlan
 from argand.dft.method import prime_factors
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
-from argand.dft.two_factor_heuristics import ENOUGH_WARPS
-from argand.precision import TF32, Precision
+from argand.dft.two_factor_heuristics import two_factor_time
+from argand.precision import Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
 1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
-SLOW_LENGTHS = (1860, 14_104)
-"""Lengths where ours is 1.14 to 1.4 times as fast although the rules below say cuFFT."""
-FAST_LENGTHS = (148, 740, 777, 999, 1645, 2068, 2120, 3552, 3700, 12_416, 21_627)
-"""Lengths where cuFFT is 1.07 to 1.6 times as fast although the rules below say ours. No rule of
-their factors replaces the list: 37 x 96 is cuFFT's and 37 x 48 ours, at 1.22 times its rate."""
+SLOW_LENGTHS, FAST_LENGTHS = (14_104,), (12_416, 21_627)
+"""Lengths of three kernels of ours where `_library_cycles` errs by more: ours are 1.14 times as
+fast at the first, cuFFT 1.07 times at the others."""
 LIBRARY_PRIME = 127
 """cuFFT has butterflies of primes up to here, and convolutions for larger ones."""
 _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
@@ -45,8 +44,14 @@ _MOST_PRODUCTS = {True: 0.245, False: 0.225}
 _MOST_OF_TWO_TILES = {True: 0.245, False: 0.11}
 """MMAs a number up to which memory bounds a dense plan, by whether its length is odd: even rows are
 padded by threads, and warps that take two tiles are few."""
-_TUNED_PRIME = 11
-"""cuFFT has fast kernels for smaller primes, whatever threads do: 0.56 to 0.86 of the copy rate."""
+_MARGIN = 1.05
+"""What ours takes by its estimate is enlarged by: both are 10% off (one standard deviation)."""
+_LARGE_PRIME, _LARGEST_PRIME = 37, 59
+"""Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
+`_LEAST_OF_LARGE` times as long as a copy."""
+_LEAST, _LEAST_OF_LARGE = 1.05, 1.7
+OWN_KERNEL = 13
+"""From this prime on cuFFT has a kernel of its own for a prime, where it has several."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,13 @@ class LibraryKernels:
 
     Attributes:
         several: whether a call has several kernels, each of which reads and writes every number.
-        numbers: numbers that a thread of a single kernel holds; infinite where that is not known.
+        numbers: numbers that a thread of a single kernel holds.
+        blocks: blocks of a single kernel that a multiprocessor holds.
     """
 
     several: bool
-    numbers: float
+    numbers: float = 1
+    blocks: int = 1
 
 
 def library_is_faster(
@@ -72,8 +79,11 @@ def library_is_faster(
     length, primes = plan.length, prime_factors(plan.length)
     if length in SLOW_LENGTHS or isinstance(plan, SingleCtaPlan | ClusterPlan):
         return None
-    if library is not None and _library_is_slow(library, plan, precision):
-        return None
+    if library is not None and isinstance(plan, TwoFactorPlan | ButterflyPlan):
+        # Two factors read numbers once, several kernels each: the nearer estimate decides.
+        sure = library.several and isinstance(plan, TwoFactorPlan)
+        theirs = library_time(length, library) * (_MARGIN if sure else 1)
+        return None if _time(plan, precision) < theirs else "by its kernels, and in fp32"
     if isinstance(plan, DensePlan) and _dense_is_faster(plan, precision):
         return None
     one_term = isinstance(plan, TwoFactorPlan) and precision.terms == 1
@@ -95,40 +105,45 @@ def library_is_faster(
     return None
 
 
-def asks(plan: Plan) -> bool:
-    """Return whether cuFFT is asked for its kernels before it is taken in place of a plan.
+def asks(plan: Plan, precision: Precision) -> bool:
+    """Return whether cuFFT's kernels decide between it and a plan of ours.
 
     Three kernels of ours take 0.89 to 1.6 times as long as several of cuFFT's, by the factors.
     """
-    return isinstance(plan, TwoFactorPlan | ButterflyPlan) and plan.length not in FAST_LENGTHS
-
-
-def _library_is_slow(library: LibraryKernels, plan: Plan, precision: Precision) -> bool:
-    """Return whether cuFFT's kernels at a length are slower than a plan of ours.
-
-    Several have 0.12 to 0.3 of an H200's copy rate. A single one of three stages or more has 0.15
-    to 0.65 where its threads hold fewer numbers than the largest prime factor: in that prime's
-    stage most threads are idle. At 62 such lengths two factors of one term are 1.42 times as fast
-    (0.84 to 2.7), and at 20 of two terms, where threads hold less than a quarter, 1.26 (0.86 to
-    1.7).
-    """
-    if library.several:
-        return True
-    prime = max(prime_factors(plan.length))
-    if prime <= _TUNED_PRIME or plan.length <= library.numbers * prime:
+    if not isinstance(plan, TwoFactorPlan | ButterflyPlan):
         return False
-    return library.numbers / prime < _busy_threads(plan, precision)
+    prime = prime_factors(plan.length)[-1]
+    least = _LEAST if prime < _LARGE_PRIME else _LEAST_OF_LARGE
+    return prime <= _LARGEST_PRIME and _time(plan, precision) > least
 
 
-def _busy_threads(plan: Plan, precision: Precision) -> float:
-    """Return the share of threads with work in a prime's stage below which cuFFT is slower."""
-    if not isinstance(plan, TwoFactorPlan):
-        return 1 / 4
-    if precision.terms == 1:
-        return 1
-    # Products of tf32 take twice the instructions of 16 bits, and few warps wait for each other.
-    few = plan.groups * plan.warps < ENOUGH_WARPS
-    return 1 / 8 if few or precision.operand == TF32 else 1 / 4
+def _time(plan: TwoFactorPlan | ButterflyPlan, precision: Precision) -> float:
+    """Return our estimated time over a copy's, and the margin by which ours must be faster."""
+    if isinstance(plan, ButterflyPlan):
+        return _MARGIN * butterfly_time(plan)
+    return _MARGIN * two_factor_time(plan, precision)
+
+
+def library_time(length: int, library: LibraryKernels) -> float:
+    """Return the estimated time of cuFFT's kernels over that of a copy of the numbers.
+
+    Several are one for each prime of the length, with all of its powers (4% off an H200's time at
+    57 lengths, one standard deviation). A single one loads, computes and stores in turn, which only
+    other blocks of a multiprocessor overlap. In the stage of a prime that is larger than the
+    numbers of a thread, threads are idle (11% off at 311 lengths from 129 to 15288).
+    """
+    powers = {prime: prime**count for prime, count in Counter(prime_factors(length)).items()}
+    largest = max(powers)
+    if not library.several:
+        idle = max(1.0, largest / library.numbers)
+        return (1.12 + 0.74 / library.blocks) * float(idle**0.28)
+    time = 0.0
+    for prime, power in powers.items():
+        if prime < OWN_KERNEL or power > prime:
+            time += 1.07
+        else:  # its lines are longer the later it comes, in the order of powers
+            time += 0.88 + prime / 24 + 1.18 * (power < max(powers.values()))
+    return time
 
 
 def _dense_is_faster(plan: DensePlan, precision: Precision) -> bool:

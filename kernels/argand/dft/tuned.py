@@ -73,7 +73,7 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
     return with_few_rows(choice, method, rows, device)
 
 
-def library_kernels(length: int, rows: int, device: int) -> LibraryKernels:
+def library_kernels(length: int, rows: int, device: int) -> LibraryKernels | None:
     """Return `dft.cufft_kernels.kernels_of`, whose module needs CuPy."""
     from argand.dft.cufft_kernels import kernels_of
 

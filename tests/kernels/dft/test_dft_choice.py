@@ -148,7 +148,7 @@ def test_where_the_kernels_are_ours() -> None:
     kinds = {
         32: DensePlan, 67: DensePlan, 97: DensePlan, 127: DensePlan, 131: HankelPlan,
         251: HankelPlan, 509: HankelPlan, 641: ButterflyPlan, 58 * 59: TwoFactorPlan,
-        1860: TwoFactorPlan, 773: ButterflyPlan, 1009: ButterflyPlan, 2039: ButterflyPlan,
+        773: ButterflyPlan, 1009: ButterflyPlan, 2039: ButterflyPlan,
         4093: ButterflyPlan, 8191: ButterflyPlan, 10_007: ButterflyPlan, 16_384: SingleCtaPlan,
         32_768: ClusterPlan, 131_072: ClusterPlan,
     }  # fmt: skip

@@ -13,21 +13,24 @@ from argand.dft.library_choice import LibraryKernels
 from workflow.accuracy.transform_bounds import plan_bound
 
 pytestmark = pytest.mark.gpu
-SEVERAL = LibraryKernels(several=True, numbers=0)
-ONE = LibraryKernels(several=False, numbers=29)
+SEVERAL = LibraryKernels(several=True)
+ONE = LibraryKernels(several=False, numbers=29, blocks=4)
 
 
 @pytest.mark.parametrize("length", [520, 1000, 1740, 4180, 12_000])
 def test_kernels_are_those_that_a_call_launches(cp: Any, length: int) -> None:
-    """Only several kernels need a workspace. A thread of a single one holds whole numbers."""
+    """Only several kernels need a workspace. A thread of a single one holds whole numbers, and a
+    multiprocessor at most 32 blocks."""
     from argand.dft import cufft_kernels
     from argand.dft.cufft_plans import plan_of
 
     rows = (1 << 16) // length
     found = cufft_kernels.kernels_of(length, rows, 0)
     plan = plan_of(cp.cuda.cufft.CUFFT_C2C, length, rows, 0)
+    assert found is not None
     assert found.several == (plan.workspace_bytes > 0)
     assert found.several or length % found.numbers == 0
+    assert 1 <= found.blocks <= 32
 
 
 @pytest.mark.parametrize("precision", ["tf32", "3xfp16"])

@@ -1,0 +1,55 @@
+"""Dense plans: the candidates and their rank. Needs no GPU.
+
+``python -m benchmarks.dft.plans`` times the candidates of a length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argand.dft.method import LARGEST_DENSE, LARGEST_FACTOR
+from argand.dft.plan import DensePlan, folded_tiles
+from argand.precision import TF32, Precision
+
+_LONGEST, _LONGEST_OF_TF32, _LONGEST_OF_3XTF32 = 512, 430, 128
+"""Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
+rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
+times at 251, 307 and 509, where butterflies are faster than cuFFT. At tf32 butterflies have 0.71
+to 1.0 of a dense plan's speed at six primes from 263 to 419, 1.05 to 1.43 at eight from 433 on.)"""
+_WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
+"""Without wgmma: (longest dense length, warps that share a tile), measured at 131, 191, 251 and
+257, 383 and 509."""
+_ENOUGH_WARPS = 8
+"""Warps of a multiprocessor that hide each other's latencies."""
+_BETTER = 1.5
+"""Warps that a second buffer of a tile is worth, or that tiles of a single warp are."""
+_TWO_TILES = range(14, 40)
+"""Lengths of dense plans whose warps take 32 rows at once: 16 have few bytes for so many requests.
+They are 1.05 to 1.3 times as fast on an H200, but 0.93 to 0.98 at multiples of eight."""
+_MOST_WARPS = 16
+
+
+def dense_plans(length: int, precision: Precision, wide: bool) -> Iterator[DensePlan]:
+    """Yield dense plans where they are worth it, legal or not."""
+    of_tf32 = _LONGEST_OF_TF32 if precision.terms == 1 else _LONGEST_OF_3XTF32
+    if length > (of_tf32 if precision.operand == TF32 else _LONGEST):
+        return
+    for warps in (1, 2, 3, 4, 6, 8, 12, 16):
+        if warps > 1 and folded_tiles(length, warps) == folded_tiles(length, warps - 1):
+            continue  # no fewer columns for each
+        for rows in (1, 2):
+            for buffers in (1, 2, 3):
+                for resident in (True, False):
+                    for groups in range(1, _MOST_WARPS // warps + 1):
+                        yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
+
+
+def dense_order(plan: DensePlan) -> tuple[float, ...]:
+    """Return the sort key of dense plans, the best first; it only has to rank them."""
+    warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
+    if plan.length > LARGEST_FACTOR:
+        best = next(warps for limit, warps in _WARPS if plan.length <= limit)
+        return (1, abs(plan.warps - best), plan.m_tiles, -plan.groups, -plan.buffers)
+    better = (plan.buffers > 1) + (plan.warps == 1)
+    tiles = 2 if plan.length in _TWO_TILES and plan.length % 8 else 1
+    return (0, plan.m_tiles != tiles, -warps - _BETTER * better, plan.warps, -plan.buffers)
