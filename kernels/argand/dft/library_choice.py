@@ -1,6 +1,6 @@
-"""Where cuFFT is faster than our transforms, by length. Needs no GPU.
+"""Where cuFFT is faster than our transforms: by its kernels, or by factors alone. Needs no GPU.
 
-``python -m benchmarks.dft`` times both (docs/data/h200-dft-factors.csv).
+``python -m benchmarks.dft.plans`` times both (docs/data/h200-dft-factors.csv).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from argand.dft.two_factor_heuristics import two_factor_time
 from argand.precision import Precision
 
 FAST_PRIME = 23
-"""cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
-1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
+"""Where its kernels are not known, cuFFT goes first at lengths of prime factors up to here, as was
+measured on an H200 at 16 to 1000, 1024, 4095 and 4096. `argand.tune_dft` measures another card."""
 SLOW_LENGTHS, FAST_LENGTHS = (14_104,), (12_416, 21_627)
 """Lengths of three kernels of ours where `_library_cycles` errs by more: ours are 1.14 times as
 fast at the first, cuFFT 1.07 times at the others."""
@@ -45,7 +45,8 @@ _MOST_OF_TWO_TILES = {True: 0.245, False: 0.11}
 """MMAs a number up to which memory bounds a dense plan, by whether its length is odd: even rows are
 padded by threads, and warps that take two tiles are few."""
 _MARGIN = 1.05
-"""What ours takes by its estimate is enlarged by: both are 10% off (one standard deviation)."""
+"""By this factor our estimated times are enlarged, as both estimates are 10% off (one standard
+deviation): cuFFT is taken where they are near."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy."""
