@@ -189,6 +189,15 @@ class Study(Settings):
         products = [self.folder / "products" / f"{other}.h5" for other in self.upstream(name)]
         return [*map(str, self.input_files(name)), *map(str, products)]
 
+    def input_states(self, name: str) -> list[str]:
+        """Return the size and the time of change of each of the user's files, in text.
+
+        A file that takes another's place by mv, cp -p or a link may be older than what was made of
+        that one, so that a comparison of times alone would pass it over.
+        """
+        states = [path.stat() for path in self.input_files(name) if path.exists()]
+        return [f"{one.st_size} bytes, {one.st_mtime_ns} ns" for one in states]
+
     def _case(self, name: str) -> Case:
         if name not in self.workloads:
             raise StudyError([f"workload must be one of {list(self.names)}, got {name!r}"])

@@ -15,6 +15,7 @@ rule stage:
         **asks("stage"),
     params:
         case=lambda wildcards: study.staged_json(wildcards.workload),
+        inputs=lambda wildcards: study.input_states(wildcards.workload),
         code=code_of_workload("stage"),
     message:
         "stage    {wildcards.workload}"
