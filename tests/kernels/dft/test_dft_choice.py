@@ -225,6 +225,20 @@ def test_two_factors_are_ranked_by_warps_that_compute() -> None:
     assert (plan.warps, plan.groups, plan.buffers) == (3, 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("length", "precision", "pair"),
+    [(1428, "3xfp16", (51, 28)), (1700, "3xfp16", (68, 25)), (5544, "3xfp16", (88, 63)),
+     (4700, "tf32", (100, 47)), (2220, "tf32", (60, 37)), (1924, "tf32", (52, 37))],
+)  # fmt: skip
+def test_two_factors_are_the_pair_of_least_time(
+    length: int, precision: str, pair: tuple[int, int]
+) -> None:
+    """Full tiles, lines without gaps: on an H200 another pair takes 1.27 to 1.9 times as long."""
+    plan = own_plan(method_for(length), PRECISIONS[precision], HOPPER, wide=True)
+    assert isinstance(plan, TwoFactorPlan)
+    assert (plan.n1, plan.n2) == pair
+
+
 def test_the_best_of_each_kind() -> None:
     row = PRECISIONS["3xfp16"]
     plans = candidates(method_for(1009), row, HOPPER, wide=False)
