@@ -7,6 +7,7 @@
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 
+// Threads whose accumulators are stored: of warpgroups that share k, those of the first.
 template <WgmmaPlan plan>
 constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;
 
@@ -75,7 +76,7 @@ __device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArgum
         row0 + (vectorized ? 2 * lane / Memory::kAccessColumns : fragment_row<plan>(lane, 0));
     const int second = row0 + fragment_row<plan>(lane, 1);
     const int column = tile.n0 + (vectorized ? 2 * lane % Memory::kAccessColumns : 2 * (lane % 4));
-    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
+    const int64 product = stored_product(args, tile);
     return {args.spill + product * args.spill_stride_batch + row * args.spill_stride_m +
                 column * args.spill_stride_n,
             args.n - column, (row < args.m) + (second < args.m), vectorized, false};

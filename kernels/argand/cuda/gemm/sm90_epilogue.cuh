@@ -104,6 +104,18 @@ __device__ __forceinline__ int stored_columns(const WgmmaTile& tile, int row, in
     return plan.mirror ? min(columns, row - tile.n0 + 1) : columns;
 }
 
+// The descale factors of a row of Z, of the last one for rows beyond it.
+template <WgmmaPlan plan>
+__device__ __forceinline__ float2 row_descale(const WgmmaArguments& args, const WgmmaTile& tile,
+                                              int row) {
+    if constexpr (plan.descales_rows()) {
+        const float2* descales = args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
+        return __ldg(descales + min(row, args.m - 1));
+    } else {
+        return {};
+    }
+}
+
 // Descales a result by the factors of its row and of its column.
 template <WgmmaPlan plan>
 __device__ __forceinline__ float2 descale(float2 x, float2 row, float2 column) {

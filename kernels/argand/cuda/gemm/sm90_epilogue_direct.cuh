@@ -13,11 +13,11 @@ __device__ __forceinline__ float2 select(bool first, const float2& x, const floa
 
 // Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only
 // descales. A lane holds columns 2 t and 2 t + 1 of each eight, t = lane % 4, of two rows, and
-// stores them as one vector. With `kShifts` rows may begin anywhere: in those a lane stores the two
-// columns that are as many further as the row's first whole sector of L2 (four columns) begins, and
-// the columns before that are stored alone. Four lanes then write 64 bytes of whole sectors at
-// once; a sector that is written in part costs as much as two. Where tiles share columns, the tile
-// before stores those columns, too.
+// stores them as one vector. With `kShifts` rows may begin anywhere in a sector of L2 (four
+// columns): a lane stores the two columns `shift` further along, where `shift` columns of the row
+// lie before its first whole sector, and those are stored alone. Four lanes then write 64 bytes of
+// whole sectors at once; a sector that is written in part costs as much as two. Where tiles share
+// columns, the tile before stores the first `shift` of this one, too.
 template <WgmmaPlan plan, bool kShifts>
 __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args,
                                                       const WgmmaTile& tile, int row0, int lane,
@@ -28,10 +28,10 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     constexpr int kEights = plan.block_n / 8, kSector = 4;
     static_assert(plan.shared_columns == 0 || (plan.shared_columns == kSector && !plan.half_output),
                   "tiles share a sector of complex64");
-    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
+    const int64 product = stored_product(args, tile);
     const ColumnDescales<plan> descales(args, tile, lane);
     const int t = lane % 4, columns = min(plan.block_n, args.n - tile.n0);
-    float2 x_descale[2] = {};
+    float2 x_descale[2];
     Value* to[2];  // of the lane's first pair of columns
     bool inside[2];
     int shift[2] = {}, own[2], left[2];  // columns to store of a row, and from the lane's first on
@@ -39,10 +39,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     for (int h = 0; h < 2; ++h) {
         const int row = row0 + fragment_row<plan>(lane, h);
         inside[h] = row < args.m;
-        if constexpr (plan.descales_rows()) {
-            const int64 first = args.x_batched ? int64(tile.batch) * args.m : 0;
-            x_descale[h] = __ldg(args.x_descale + first + min(row, args.m - 1));
-        }
+        x_descale[h] = row_descale<plan>(args, tile, row);
         to[h] = Out::at(args.out, product * args.out_stride_batch + row * args.out_stride_m +
                                       tile.n0 + 2 * t);
         own[h] = stored_columns<plan>(tile, row, columns);
@@ -117,7 +114,7 @@ __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& a
     static_assert(!plan.descales_rows(), "rows of an interleaved X are not scaled beforehand");
     using Out = Output<plan>;
     using Value = typename Out::Value;
-    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
+    const int64 product = stored_product(args, tile);
     const int t = lane % 4, own = fragment_row<plan>(lane, 0), rows = min(16, args.m - row0);
     const ColumnDescales<plan> descales(args, tile, lane);
     Value* column_start = Out::at(args.out, product * args.out_stride_batch + row0 + own +
@@ -148,17 +145,15 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                                                    const float (&re)[plan.block_n / 2],
                                                    const float (&im)[plan.block_n / 2]) {
     static_assert(!plan.mirror, "results with contiguous columns are mirrored, by whole rows");
-    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
+    const int64 product = stored_product(args, tile);
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const bool first_row = rows[0] < args.m;  // the second row is never above the first
     if (!plan.scaled && !first_row) return;   // with scales, every lane takes part in shuffles
     const ColumnDescales<plan> descales(args, tile, lane);
     float2 x_descale[2] = {};
     if constexpr (plan.descales_rows()) {
-        const float2* x_descales =
-            args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
 #pragma unroll
-        for (int h = 0; h < 2; ++h) x_descale[h] = __ldg(x_descales + min(rows[h], args.m - 1));
+        for (int h = 0; h < 2; ++h) x_descale[h] = row_descale<plan>(args, tile, rows[h]);
     }
     int64 out_at[2], c_at[2];
 #pragma unroll

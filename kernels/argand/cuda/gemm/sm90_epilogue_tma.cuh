@@ -53,11 +53,8 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
     const ColumnDescales<plan> descales(args, tile, lane);
     float2 x_descale[2] = {};
     if constexpr (plan.descales_rows()) {
-        const float2* x_descales =
-            args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
-            x_descale[h] = __ldg(x_descales + min(row0 + rows[h], args.m - 1));
+        for (int h = 0; h < 2; ++h) x_descale[h] = row_descale<plan>(args, tile, row0 + rows[h]);
     }
 #pragma unroll
     for (int box = first_box; box < end_box; ++box) {

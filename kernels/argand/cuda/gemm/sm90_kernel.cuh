@@ -128,7 +128,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         Ring<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
             mbarrier_init(ring.full(), 1);
-            mbarrier_init(ring.empty(), 4 * plan.consumer_warpgroups);  // one arrival a warp
+            mbarrier_init(ring.empty(), 4 * plan.consumer_warpgroups);  // warps that read a stage
             ring.advance();
         }
         for (int i = 0; i < kWorkSlots; ++i) {

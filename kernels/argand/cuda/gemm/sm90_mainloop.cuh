@@ -1,6 +1,6 @@
-// The mainloop of one-term precisions, and what both mainloops share: matrix descriptors and the
-// promotion of accumulators. A consumer warpgroup runs it on the stages that
-// the producer fills, for one tile; the epilogue follows.
+// The mainloop of one-term precisions, and what both mainloops share: matrix descriptors and
+// the last k-tile's MMAs. A consumer warpgroup runs it on the stages that the producer fills, for
+// one tile; the epilogue follows.
 //
 // `wgmma<sign>(accumulators, X registers, Y descriptor, keep)` of one-term precisions, and
 // `wgmma_pair` of the others, are generated for the format and width of the plan by
@@ -67,7 +67,12 @@ struct JointMainloop {
     // Double buffering of fragments: those of one group are loaded while another multiplies.
     static constexpr int kBuffers = kGroups > 1 ? 2 : 1;
     static constexpr int kMmasPerGroup = kMmas / kGroups;
-    // Accumulator registers of the first or the second half of the columns, of one part.
+    // Parts of the MMAs that overlap an epilogue, and MMAs along k of each.
+    static constexpr int kMmasPerPart = kMmas > 1 ? 2 : 1;
+    static constexpr int kParts = plan.overlapped_stages * kMmas / kMmasPerPart;
+    // The first (0) or the second (1) half of the columns, or all of them, as a template argument.
+    static constexpr int kAllColumns = 2;
+    // Accumulator registers of one half of the columns, of one complex part.
     static constexpr int kHalfRegisters = plan.block_n / 4;
     using HalfColumns = float[kHalfRegisters];
     float re[plan.block_n / 2], im[plan.block_n / 2];
@@ -119,10 +124,6 @@ struct JointMainloop {
         accumulate<1>(ring, reader, plan.overlapped_stages, lane);
         accumulate<kAllColumns>(ring, reader, num_k_tiles - plan.overlapped_stages, lane);
     }
-
-    static constexpr int kMmasPerPart = kMmas > 1 ? 2 : 1;  // along k
-    static constexpr int kParts = plan.overlapped_stages * kMmas / kMmasPerPart;
-    static constexpr int kAllColumns = 2;
 
     template <int which>
     static __device__ __forceinline__ HalfColumns& columns_of(float (&x)[plan.block_n / 2]) {

@@ -21,6 +21,11 @@ struct WgmmaTile {
     int batch, slice, m0, n0, first_k_tile, num_k_tiles;
 };
 
+// The number of a tile's product among those that are stored: those of a slice lie together.
+__device__ __forceinline__ int64 stored_product(const WgmmaArguments& args, const WgmmaTile& tile) {
+    return int64(tile.batch) + int64(tile.slice) * args.batches;
+}
+
 struct WgmmaWork {
     WgmmaTile tile;
     bool stores_partial;       // the accumulators go to the block that owns the last k-tile
