@@ -1,4 +1,4 @@
-"""The choice of a softmax's plan on a GPU: slabs, rings, streamed rows, and ladders.
+"""The choice of a softmax's plan on a GPU: slabs, streamed rows, rings (`softmax.rings`), ladders.
 
 Needs no GPU and no CuPy.
 """
@@ -20,12 +20,11 @@ from argand.softmax.plan import (
     WARP,
     RowPlan,
     SoftmaxForm,
-    ring_bytes,
     slab_bytes,
-    stages_bytes,
     vector_for,
 )
 from argand.softmax.resident import resident_candidate
+from argand.softmax.rings import CLUSTER_COLUMNS, LEAST_PART, ring_candidates
 
 _SHORT_COLUMNS, _SHORT_COLUMNS_OF_4 = 256, 512
 """Up to here small whole accesses are faster than large ones of which some cross a row's edge; the
@@ -64,25 +63,9 @@ _SUM_WORDS, _SUM_THREADS, _PACKED_SUM_THREADS = 16, 256, 128
 packed ones. On an H200 plans that hold a row took 1.13 of the time, from 0.95 to 1.47, at 76
 lengths of 12722 to 131072 of all precisions, and 256 threads with 32 registers took 1.02."""
 _SUM_CLUSTER, _SUM_EVEN = 2, 0.8
-"""Blocks of a row where there are fewer of more than `_CLUSTER_COLUMNS`, and how evenly these have
+"""Blocks of a row where there are fewer of more than `CLUSTER_COLUMNS`, and how evenly these have
 to load multiprocessors. On an H200 rings and clusters took 1.13 of their time, from 0.88 to 1.66,
 at 18 widths up to 800003, and 0.90 of it at 1000001, where a third of the card would idle."""
-_RING_COLUMNS, _RING_COLUMNS_EDGES = {4: 32768, 2: 81920}, 65536
-"""By bytes of a value, the longest rows that are not rings: registers of a block or of a cluster of
-two hold them; the second of packed ones with edges, which a cluster would stage. On an H200 other
-plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
-1.00 to 1.43 at 8 of 16 bits with results in fp32."""
-_RING_STAGES = {"load": 2, "epilogue": 3}
-"""Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
-slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
-each other."""
-_RING_THREADS = 512
-_RING_WRITE_THREADS = {8: (256, 128), 4: (128,), 2: (256, 128)}
-"""By bytes of an element of x, threads of the write warps, the fastest first: for results of fp32
-registers do not hold 256 beside those that reduce values of 16 bits."""
-_RING_EPILOGUE = 4
-_CLUSTER_COLUMNS = 131072
-"""The longest rows of which a few go to clusters: these exchange sums without global memory."""
 _SLAB_BYTES = 4096
 """Most bytes of x or of the result that a warp holds of a slab."""
 _SLAB_STAGES = 2
@@ -108,8 +91,6 @@ _SLAB_WARPS = 16
 _PAIR_BYTES = 128
 """Longest row of two lanes, which read 32 bytes of a line at a time: longer ones had 0.55 to 0.61
 of a copy's rate (30 columns of complex64, 72 of fp16), and four lanes had 0.9 (72 of fp16)."""
-_LEAST_PART = 2048
-"""Columns that are worth another block where multiprocessors are idle."""
 
 
 def plan_softmax(
@@ -126,7 +107,7 @@ def plan_softmax(
         *_narrow_candidates(form, rows, columns, sm_count),
         _slab_candidate(form, arch, rows, columns, sm_count),
         _sum_candidate(form, rows, columns, sm_count),
-        *_ring_candidates(form, arch, rows, columns, sm_count),
+        *ring_candidates(form, arch, rows, columns, sm_count),
         resident_candidate(form, arch, rows, columns, sm_count),
         *_ladder(form, arch, rows, columns, sm_count),
     ):
@@ -149,7 +130,7 @@ def _ladder(
         while (
             threads > WARP
             and cluster < most
-            and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= _LEAST_PART)
+            and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= LEAST_PART)
         ):
             cluster *= 2
         threads = _least_waste(form, threads, cluster, columns)
@@ -262,39 +243,6 @@ def _sum_candidate(
         return SoftmaxCandidate(threads, 1, words=_SUM_WORDS)
     blocks = rows * _SUM_CLUSTER
     most = -(-blocks // sm_count)
-    if columns <= _CLUSTER_COLUMNS or most <= _SUM_CLUSTER or blocks < most * sm_count * _SUM_EVEN:
+    if columns <= CLUSTER_COLUMNS or most <= _SUM_CLUSTER or blocks < most * sm_count * _SUM_EVEN:
         return None
     return SoftmaxCandidate(_SUM_THREADS, _SUM_CLUSTER, words=_SUM_WORDS)
-
-
-def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
-    """Return the longest rows that are not rings, ``columns`` where none are."""
-    if form.packed and form.edges:
-        return _RING_COLUMNS_EDGES
-    return _RING_COLUMNS.get(form.value_bytes, columns)
-
-
-def _ring_candidates(
-    form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
-) -> Iterator[SoftmaxCandidate]:
-    """Yield rings of the fewest blocks whose shared memory holds the slices and fills the card."""
-    each = ELEMENT_BYTES[form.input]
-    if columns <= _longest_without_ring(form, columns):
-        return
-    counts = [count for count in range(1, sm_count + 1) if sm_count % count == 0]
-    held = [
-        count
-        for count in counts
-        if stages_bytes(form, -(-columns // count), **_RING_STAGES) <= ring_bytes(arch, 1)
-    ] or counts[-1:]
-    if rows * held[0] < sm_count and columns <= _CLUSTER_COLUMNS:
-        return
-    # Few rows would leave multiprocessors idle.
-    enough = (
-        count for count in held if rows * count >= sm_count or columns // count < 2 * _LEAST_PART
-    )
-    blocks = next(enough, held[-1])
-    for write_threads in _RING_WRITE_THREADS[each]:
-        yield SoftmaxCandidate(
-            _RING_THREADS, blocks, epilogue_stages=_RING_EPILOGUE, write_threads=write_threads
-        )

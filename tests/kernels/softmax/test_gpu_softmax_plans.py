@@ -56,6 +56,22 @@ def test_plans_of_every_kind(
         assert np.isfinite(np.delete(found, 3, axis=0)).all(), plan
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(116, 36_077), (90, 36_080), (40, 92_159)])
+@pytest.mark.parametrize("kind", ["fp16", "bf16"])
+def test_few_rows_of_halves_in_fp32(
+    cp: Any, rng: np.random.Generator, rows: int, columns: int, kind: str
+) -> None:
+    x = stored(4 * rng.standard_normal((rows, columns), dtype=np.float32), kind)
+    x[3, 5] = stored(np.float32([np.nan]), kind)[0]
+    exact = special.softmax(numbers(x, kind), axis=-1)
+    given = {"format": "bf16" if kind == "bf16" else None, "output": "fp32"}
+    found = softmax(cp.asarray(x), **given).get()
+    assert np.isnan(found[3]).all()
+    held = np.abs(found - exact) / (exact * HALF_ULP["fp32"] + SMALLEST["fp32"])
+    assert np.nanmax(held) <= 4
+    assert np.isfinite(np.delete(found, 3, axis=0)).all()
+
+
 @pytest.mark.parametrize("rows", [1, 3, 64])
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
 def test_few_long_rows(cp: Any, rng: np.random.Generator, rows: int, kind: str) -> None:

@@ -69,6 +69,18 @@ def test_a_row_for_each_multiprocessor_takes_no_more_threads_than_it_has_accesse
     assert plan.row_threads >= plan_of(form, columns).row_threads
 
 
+@pytest.mark.parametrize("edges", [False, True])
+def test_few_long_rows_of_exact_exponentials_of_halves_are_clusters(edges: bool) -> None:
+    form = replace(HALVES, output="fp32", vector=4, edges=edges)
+    columns, longest = (36_077, 92_159) if edges else (36_080, 92_160)
+    few = 132 * (2 if edges else 1)
+    for width in (columns, longest):
+        assert plan_of(form, width, few).kind == "resident"
+        assert plan_of(form, width, few + 1).kind == "ring"
+        assert plan_of(replace(form, input="fp32"), width, few).kind == "ring"
+    assert plan_of(form, longest + 4, few).kind == "ring"
+
+
 def test_an_estimate_of_any_arch_is_legal() -> None:
     """Blocks of one row take no clusters where there are none."""
     for arch in ARCHITECTURES:

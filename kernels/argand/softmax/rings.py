@@ -1,0 +1,73 @@
+"""The choice of a ring, and of clusters in its place, for the longest rows. No GPU, no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argand.device import Arch
+from argand.softmax.candidates import SoftmaxCandidate
+from argand.softmax.formats import ELEMENT_BYTES
+from argand.softmax.plan import SoftmaxForm, ring_bytes, stages_bytes
+
+_COLUMNS, _COLUMNS_EDGES = {4: 32768, 2: 81920}, 65536
+"""By bytes of a value, the longest rows that are not rings: registers of a block or of a cluster of
+two hold them; the second of packed ones with edges, which a cluster would stage. On an H200 other
+plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
+1.00 to 1.43 at 8 of 16 bits with results in fp32."""
+_STAGES = {"load": 2, "epilogue": 3}
+"""Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
+slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
+each other."""
+_THREADS = 512
+_WRITE_THREADS = {8: (256, 128), 4: (128,), 2: (256, 128)}
+"""By bytes of an element of x, threads of the write warps, the fastest first: for results of fp32
+registers do not hold 256 beside those that reduce values of 16 bits."""
+_EPILOGUE = 4
+CLUSTER_COLUMNS = 131072
+"""The longest rows of which a few go to clusters: these exchange sums without global memory."""
+LEAST_PART = 2048
+"""Columns that are worth another block where multiprocessors are idle."""
+_FEW_THREADS, _FEW_CLUSTER, _FEW_COLUMNS = 192, 8, 92160
+"""Threads and blocks that share a row of 16 bits with exact exponentials, and its longest one,
+where rows are few and a ring's blocks would wait for the first ones. On an H200 rings took 0.98 to
+1.35 of their time at 17 widths with a row or less for each multiprocessor, two with edges, and 0.77
+to 1.05 of it at 1500 rows."""
+
+
+def ring_candidates(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
+) -> Iterator[SoftmaxCandidate]:
+    """Yield rings of the fewest blocks whose shared memory holds the slices and fills the card.
+
+    A cluster goes before them for a few rows of 16 bits. None are for rows that need no ring.
+    """
+    each = ELEMENT_BYTES[form.input]
+    if columns <= _longest_without_ring(form, columns):
+        return
+    counts = [count for count in range(1, sm_count + 1) if sm_count % count == 0]
+    held = [
+        count
+        for count in counts
+        if stages_bytes(form, -(-columns // count), **_STAGES) <= ring_bytes(arch, 1)
+    ] or counts[-1:]
+    if rows * held[0] < sm_count and columns <= CLUSTER_COLUMNS:
+        return
+    few = rows <= sm_count * (2 if form.edges else 1)
+    if few and form.half and not form.packed and columns <= _FEW_COLUMNS:
+        yield SoftmaxCandidate(_FEW_THREADS, _FEW_CLUSTER)
+    # Few rows would leave multiprocessors idle.
+    enough = (
+        count for count in held if rows * count >= sm_count or columns // count < 2 * LEAST_PART
+    )
+    blocks = next(enough, held[-1])
+    for write_threads in _WRITE_THREADS[each]:
+        yield SoftmaxCandidate(
+            _THREADS, blocks, epilogue_stages=_EPILOGUE, write_threads=write_threads
+        )
+
+
+def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
+    """Return the longest rows that are not rings, ``columns`` where none are."""
+    if form.packed and form.edges:
+        return _COLUMNS_EDGES
+    return _COLUMNS.get(form.value_bytes, columns)
