@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
@@ -31,10 +31,40 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
 
 
 def check_written(name: str, x: Any) -> None:
-    """Raise ValueError for an array that a call cannot write to: misaligned, or read-only."""
+    """Raise ValueError for an array, or `argand.Pairs`, that a call cannot write to.
+
+    It is misaligned, read-only, or has several numbers in one place (`share_memory`). Anything but
+    an array of NumPy or CuPy passes.
+    """
     refuse_misaligned(name, x)
-    if isinstance(x, np.ndarray) and not x.flags.writeable:
+    x = getattr(x, "array", x)
+    on_host = isinstance(x, np.ndarray)
+    if on_host and not x.flags.writeable:
         raise ValueError(f"{name} must be writeable, got a read-only array")
+    if not (on_host or is_cupy_array(x)) or x.flags.c_contiguous:
+        return
+    if share_memory(x.shape, x.strides, x.itemsize):
+        raise ValueError(
+            f"{name} must have memory for each of its numbers, got shape {tuple(x.shape)} and "
+            f"strides {x.strides}: copy it first"
+        )
+
+
+def share_memory(shape: Sequence[int], strides: Sequence[int], item: int) -> bool:
+    """Return whether numbers of an array share memory, as where an axis is broadcast.
+
+    Strides and the size of an item are in one unit. Axes that interleave, of which none contains
+    the other, count as sharing it.
+    """
+    if 0 in shape:
+        return False
+    reach = item
+    axes = zip(map(abs, strides), shape, strict=True)
+    for step, length in sorted(axis for axis in axes if axis[1] > 1):
+        if step < reach:
+            return True
+        reach += step * (length - 1)
+    return False
 
 
 def shape_of(x: Any, name: str) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +33,7 @@ from argand import (
     solve_hermitian,
     spectrum,
 )
+from argand.checks import share_memory
 from argand.runtime.numpy_calls import NumpyCalls
 
 X = np.eye(4, dtype=np.complex64)
@@ -110,19 +113,19 @@ def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
         call()
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda out: gemm(X, X, out=out),
-        lambda out: gemm(X, X, precision="7xint8", out=out),
-        lambda out: herk(X, out=out),
-        lambda out: dft(X, out=out),
-        lambda out: solve_hermitian(X, X, out=out),
-        lambda out: contract("ij,jk->ik", X, X, out=out),
-        lambda out: contract("ij,jk->ik", X, X, scale=X, out=out),
-        lambda out: apply_gate(out[0], X, (0, 1)),
-    ],
-)
+WRITE: list[Callable[[Any], Any]] = [
+    lambda out: gemm(X, X, out=out),
+    lambda out: gemm(X, X, precision="7xint8", out=out),
+    lambda out: herk(X, out=out),
+    lambda out: dft(X, out=out),
+    lambda out: solve_hermitian(X, X, out=out),
+    lambda out: contract("ij,jk->ik", X, X, out=out),
+    lambda out: contract("ij,jk->ik", X, X, scale=X, out=out),
+]
+"""Calls that write a result of the form of X."""
+
+
+@pytest.mark.parametrize("call", [*WRITE, lambda out: apply_gate(out[0], X, (0, 1))])
 def test_what_is_read_only_is_refused(
     monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any]
 ) -> None:
@@ -132,6 +135,39 @@ def test_what_is_read_only_is_refused(
     out.flags.writeable = False
     with pytest.raises(ValueError, match=r"(out|state) must be writeable"):
         call(out)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *WRITE,
+        lambda out: softmax(X.real, precision="fp32", out=out.real),
+        lambda out: beam_power(X, X, out=out.real),
+        lambda out: channelise(X, 2, 1, out=out.reshape(4, 2, 2)),
+        lambda out: spectrum(X.real, 4, onesided=False, average=1, out=out.real[:, None]),
+    ],
+)
+@pytest.mark.parametrize(
+    ("base", "strides"), [(4, (0, 8)), (4, (8, 0)), (7, (8, 8)), (10, (16, 8))]
+)
+def test_results_whose_numbers_share_memory_are_refused(
+    call: Callable[[Any], Any], base: int, strides: tuple[int, int]
+) -> None:
+    """Also by a call of a form that was made before."""
+    with contextlib.suppress(ValueError):  # those that take contiguous results alone
+        call(np.zeros((4, 4), X.dtype))
+    out = np.lib.stride_tricks.as_strided(np.zeros(base, X.dtype), (4, 4), strides)
+    with pytest.raises(ValueError, match="out must have memory for each of its numbers"):
+        call(out)
+
+
+def test_results_of_any_order_of_axes_have_memory_for_each_number() -> None:
+    x = np.zeros((3, 4, 10))[:, ::-2, 3:8]
+    for axes in itertools.permutations(range(3)):
+        turned = x.transpose(axes)
+        assert not share_memory(turned.shape, turned.strides, turned.itemsize)
+    assert not share_memory((1, 0, 3), (0, 0, 0), 8)
+    assert share_memory((1, 2, 3), (0, 0, 8), 8)
 
 
 def test_masked_arrays_without_a_masked_element_are_arrays() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from argand.checks import share_memory
 from argand.frameworks.framework import framework_of, name_of
 from argand.frameworks.results import converted
 from argand.frameworks.rules import Adapted, FrameworkRules
@@ -184,7 +185,7 @@ def _check_written(name: str, x: Any) -> None:
     """Raise ValueError for a tensor that a call cannot write to."""
     if x.is_conj() or x.is_neg():
         raise ValueError(f"{name} must not be a conjugate or negative view: resolve it first")
-    if any(step == 0 and length > 1 for step, length in zip(x.stride(), x.shape, strict=True)):
+    if share_memory(x.shape, x.stride(), 1):
         raise ValueError(
             f"{name} must have memory for each of its numbers, got shape {tuple(x.shape)} and "
             f"strides {x.stride()}: clone it first"
