@@ -161,6 +161,18 @@ def test_results_whose_numbers_share_memory_are_refused(
         call(out)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("call", [gemm, herk, dft, solve_hermitian])
+def test_results_of_cupys_broadcast_are_refused(cp: Any, call: Callable[..., Any]) -> None:
+    """CuPy's broadcast arrays may be written to."""
+    operands = (cp.asarray(X),) * (2 if call in (gemm, solve_hermitian) else 1)
+    out = cp.broadcast_to(cp.zeros(4, X.dtype), (4, 4))
+    for _ in range(2):
+        call(*operands, out=cp.zeros_like(operands[0]))
+        with pytest.raises(ValueError, match="out must have memory for each of its numbers"):
+            call(*operands, out=out)
+
+
 def test_results_of_any_order_of_axes_have_memory_for_each_number() -> None:
     x = np.zeros((3, 4, 10))[:, ::-2, 3:8]
     for axes in itertools.permutations(range(3)):

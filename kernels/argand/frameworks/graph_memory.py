@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -43,7 +44,10 @@ def memory_in_graph(nbytes: int) -> int:
 
 @contextmanager
 def relaxed_capture() -> Iterator[None]:
-    """Let this thread load kernels and take memory while it captures, in this context."""
+    """Let this thread, in this context, take memory and load kernels while one captures.
+
+    It may also drop graphs.
+    """
     from cuda.bindings import driver  # late, as in `argand.runtime.driver_bindings`
 
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
@@ -52,3 +56,17 @@ def relaxed_capture() -> Iterator[None]:
         yield
     finally:
         driver.cuThreadExchangeStreamCaptureMode(before)
+
+
+def destroy_with(owner: object, destroy: Callable[..., object], *arguments: object) -> None:
+    """Have a call that destroys a graph made when its owner is gone, whoever captures then.
+
+    A cache, or Python's collector, may drop a graph at any time: within a capture by torch too,
+    which such a call ends with an error, of this thread and of others.
+    """
+    weakref.finalize(owner, _relaxed, destroy, *arguments).atexit = False
+
+
+def _relaxed(call: Callable[..., object], *arguments: object) -> None:
+    with relaxed_capture():
+        call(*arguments)

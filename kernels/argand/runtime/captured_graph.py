@@ -12,6 +12,7 @@ from typing import Any
 
 import cupy
 
+from argand.frameworks.graph_memory import destroy_with
 from argand.runtime.captured_memory import is_captured
 
 _MOST_SEEN = 8
@@ -21,6 +22,15 @@ _WORTH = 16
 _runtime = cupy.cuda.runtime
 Arguments = tuple[Any, ...]
 """A call's addresses, and whatever else decides it."""
+
+
+class _Graph:
+    """A graph of CuPy's, which is destroyed when this object is gone."""
+
+    def __init__(self, graph: Any) -> None:
+        #: The executable graph, for CUDA's runtime.
+        self.handle = graph.graphExec
+        destroy_with(self, [graph].clear)
 
 
 class CapturedCalls:
@@ -62,7 +72,7 @@ class CapturedCalls:
             except (RuntimeError, MemoryError):
                 self._capturable = False
                 return False
-        _runtime.graphLaunch(graph.graphExec, stream)
+        _runtime.graphLaunch(graph.handle, stream)
         self._launches += 1
         return True
 
@@ -73,7 +83,7 @@ class CapturedCalls:
         self._launches = 0
         self._graphs.clear()
 
-    def _captured(self, call: Arguments) -> Any:
+    def _captured(self, call: Arguments) -> _Graph:
         if self._before is not None:
             self._before()
         stream = _capture_stream(cupy.cuda.Device().id, get_ident())
@@ -84,7 +94,7 @@ class CapturedCalls:
                 self._queue(*call)
             finally:
                 graph = stream.end_capture()
-        return graph
+        return _Graph(graph)
 
 
 @lru_cache(maxsize=64)

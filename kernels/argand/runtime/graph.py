@@ -16,6 +16,7 @@ from typing import Any
 
 import cupy
 
+from argand.frameworks.graph_memory import destroy_with
 from argand.runtime.driver_bindings import driver_bindings, made
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.workspace import PER_THREAD
@@ -60,7 +61,7 @@ class LaunchGraph:
         # CUDA 12 has two functions, of which the second takes the kinds of edges.
         connect = getattr(driver, "cuGraphAddDependencies_v2", driver.cuGraphAddDependencies)
         graph = made(driver.cuGraphCreate(0))
-        weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
+        destroy_with(self, driver.cuGraphDestroy, graph)
         self._nodes: list[tuple[Any, Any]] = []
         # Another thread may be capturing a stream; that capture must not see these calls.
         relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
@@ -78,7 +79,7 @@ class LaunchGraph:
         finally:
             driver.cuThreadExchangeStreamCaptureMode(mode)
         # The driver destroys it after the launches that are under way.
-        weakref.finalize(self, driver.cuGraphExecDestroy, self._started).atexit = False
+        destroy_with(self, driver.cuGraphExecDestroy, self._started)
         #: The executable graph, for CUDA's runtime.
         self.handle = int(self._started)
         _alive.add(self)
