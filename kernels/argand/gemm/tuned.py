@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -38,21 +39,29 @@ class Trial:
     question: Question | None = None
 
 
-_trials: list[Trial] = []
+class _Trials(threading.local):
+    """The contexts of a thread, the innermost one last."""
+
+    def __init__(self) -> None:
+        self.open: list[Trial] = []
+
+
+_trials = _Trials()
 
 
 @contextmanager
 def trial(choice: GemmChoice | None) -> Iterator[Trial]:
-    """Open a context in which each `lookup` finds this choice, or None, and notes its question.
+    """Open a context in which this thread's lookups find the choice, and note their question.
 
     Products then run as they would with the choice in the table, at the same cost.
     """
-    _trials.append(Trial(choice))
+    trials = _trials.open
+    trials.append(Trial(choice))
     TABLE.changed()
     try:
-        yield _trials[-1]
+        yield trials[-1]
     finally:
-        _trials.pop()
+        trials.pop()
         TABLE.changed()
 
 
@@ -61,9 +70,10 @@ def lookup(question: Question, device: int) -> GemmChoice | None:
 
     An entry serves longer k than it was measured at, but warpgroups that share k spill nothing.
     """
-    if _trials:
-        _trials[-1].question = question
-        return _trials[-1].choice
+    trials = _trials.open
+    if trials:
+        trials[-1].question = question
+        return trials[-1].choice
     sizes = question.sizes
     if min(sizes.batch, sizes.m, sizes.n, sizes.k) == 0:
         return None  # nothing to measure; it would share the entry of size 1

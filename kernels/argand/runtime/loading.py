@@ -11,6 +11,7 @@ those of several calls are compiled together.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
@@ -57,7 +58,13 @@ class Compilation:
         )
 
 
-_only_compiles = False
+class _OnlyCompiles(threading.local):
+    """Whether a thread is within `compiling_only`."""
+
+    here = False
+
+
+_only_compiles = _OnlyCompiles()
 
 
 @contextmanager
@@ -66,16 +73,16 @@ def compiling_only() -> Iterator[Compilation]:
 
     The kernels that it has asked for until then are compiled by other threads, which the end of the
     context waits for; it then says what was compiled. An error of the compiler is not raised here
-    but by the next call that needs the kernel. It is for one thread of a program, and never nested.
+    but by the next call that needs the kernel. It is never nested. Calls of other threads launch.
     """
-    global _only_compiles
     found, started, before = Compilation(), time.perf_counter(), set(_begun)
-    _only_compiles = True
+    _only_compiles.here = True
     try:
         yield found
     finally:
-        _only_compiles = False
-        mine = [one for key, one in _begun.items() if key not in before and one is not None]
+        _only_compiles.here = False
+        with _lock:  # other threads may begin more
+            mine = [one for key, one in _begun.items() if key not in before and one is not None]
         wait(mine)
         failures = [one.exception() for one in mine]
         found.failures = [error for error in failures if error is not None]
@@ -108,7 +115,7 @@ def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Loaded
 
     Raises CompileError where it does not compile, and NotLaunchedError within `compiling_only`.
     """
-    if _only_compiles:
+    if _only_compiles.here:
         compile_later(source, target)
         raise NotLaunchedError(f"{kernel} is being compiled")
     import cupy
@@ -173,7 +180,7 @@ def compiled(source: str, target: str) -> Compiled:
 
     Raises CompileError where it does not compile, and NotLaunchedError within `compiling_only`.
     """
-    if _only_compiles:
+    if _only_compiles.here:
         compile_later(source, target)
         raise NotLaunchedError("a kernel is being compiled")
     with _lock:

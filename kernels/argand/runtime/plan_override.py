@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
@@ -9,8 +10,11 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class PlanOverride(Generic[T]):
-    """One operation's plan override. T may be None, so ``active`` says whether there is one."""
+class PlanOverride(threading.local, Generic[T]):
+    """One operation's plan override. T may be None, so ``active`` says whether there is one.
+
+    Each thread has its own: what one tunes does not become the plan of the others' calls.
+    """
 
     def __init__(self) -> None:
         #: Whether a context is open.

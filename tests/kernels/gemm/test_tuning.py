@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,15 @@ def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
 
 def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
     assert CHOICE in candidates(Question(TF32, SIZES, A, B), HOPPER, 132)
+
+
+def test_a_trial_is_of_its_thread() -> None:
+    """Calls of others neither take its choice nor change what it was asked."""
+    with ThreadPoolExecutor(1) as others, tuning.trial(CHOICE) as trial:
+        assert others.submit(looked_up).result() is None
+        assert trial.question is None
+        assert looked_up() == CHOICE
+        assert trial.question == Question(TF32, SIZES, A, B)
 
 
 def test_without_a_table_there_is_no_answer() -> None:

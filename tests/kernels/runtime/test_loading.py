@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 from types import SimpleNamespace
@@ -136,3 +137,12 @@ def test_what_is_loaded_is_launched_also_where_others_only_compile(
     with compiling_only() as found:
         assert kernel.ptr == 7
     assert (found.compiled, found.cached) == (0, 0)
+
+
+def test_others_launch_where_one_only_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "compile_cubin", lambda *_, **__: compiled(7))
+    with ThreadPoolExecutor(1) as others, compiling_only() as found:
+        assert others.submit(lambda: PendingKernel("a", "sm_80", "f").ptr).result() == 7
+        with pytest.raises(NotLaunchedError):
+            _ = PendingKernel("b", "sm_80", "f").ptr
+    assert (found.compiled, found.cached) == (1, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from argand.runtime.plan_override import PlanOverride
 
@@ -23,3 +25,9 @@ def test_an_error_ends_the_context() -> None:
     with pytest.raises(RuntimeError), override.use("one"):
         raise RuntimeError
     assert not override.active
+
+
+def test_a_context_is_of_its_thread() -> None:
+    override: PlanOverride[str] = PlanOverride()
+    with ThreadPoolExecutor(1) as others, override.use("mine"):
+        assert others.submit(lambda: (override.active, override.value)).result() == (False, None)
