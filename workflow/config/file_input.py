@@ -121,7 +121,8 @@ class FileInput(Model):
     flagged: Flagged = Field(
         default="refuse",
         description="What becomes of values that a UVH5 file flags: `refuse` is an error where any "
-        "of them is not zero, `zero` leaves them out of sums, `keep` takes them as they are.",
+        "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
+        "lacks, `keep` takes them as they are.",
     )
     external: bool = Field(
         default=False,

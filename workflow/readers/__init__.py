@@ -25,8 +25,9 @@ READERS: dict[str, type[Reader]] = {
 
 
 def reader_of(source: FileInput) -> Reader:
-    """Return the reader of an input's file, with the sample rate that the file may lack."""
+    """Return the reader of an input's file, with what the config says of such files."""
     reader: Callable[..., Reader] = READERS[source.format]
-    if FORMATS[source.format].lacks_rate:
-        return reader(source.path, source.sample_rate_hz)
-    return reader(source.path)
+    lacks_rate = FORMATS[source.format].lacks_rate
+    found = reader(source.path, source.sample_rate_hz) if lacks_rate else reader(source.path)
+    found.flagged = source.flagged
+    return found

@@ -17,7 +17,10 @@ from workflow.storage.selections import Picked
 
 
 class Reader(ABC):
-    """The arrays of one file; nothing of it is read before it is asked for."""
+    """The arrays of one file; nothing of it is read before it is asked for.
+
+    ``flagged`` is the config's, and what is done with values that a file says are bad or missing.
+    """
 
     names: ClassVar[tuple[str, ...]]
     """The names of such a file's arrays."""
@@ -25,6 +28,7 @@ class Reader(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.faults: dict[str, str] = {}
+        self.flagged: Flagged = "refuse"
 
     @abstractmethod
     def outline(self, name: str) -> Product:
@@ -60,11 +64,10 @@ Box = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class FileArray:
-    """One array of a reader, of which a box is read at a time; ``flagged`` is the config's."""
+    """One array of a reader, of which a box is read at a time."""
 
     reader: Reader
     name: str
-    flagged: Flagged = "refuse"
 
     def __getitem__(self, spans: Box) -> Array:
         """Return the entries of a range of each axis."""
@@ -76,11 +79,11 @@ class FileArray:
         Raises InputError where flagged ones are not zero and the config does not say so.
         """
         data = picked.read(self)
-        if self.flagged == "keep" or not self.reader.has_flags:
+        if self.reader.flagged == "keep" or not self.reader.has_flags:
             return data
         bad = picked.read(_Flags(self.reader, self.name))
         lost = int(np.count_nonzero(bad & (data != 0)))
-        if lost and self.flagged == "refuse":
+        if lost and self.reader.flagged == "refuse":
             raise InputError(
                 f"input.file: {self.reader.path} flags {lost} of the first {data.size} values "
                 f"of {self.name} that are selected, which are not zero; `flagged: zero` in the "

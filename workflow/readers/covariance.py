@@ -9,6 +9,9 @@ import numpy as np
 from workflow.data import Array
 from workflow.storage.input_operand import InputError
 
+_MOST_PAIRS, _MOST_MISSING = 1 << 20, 16
+"""Pairs that an array may have, or times those of the file, where some are missing."""
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -16,7 +19,8 @@ class Pairs:
 
     Attributes:
         antennas: (antennas,) their numbers, sorted.
-        baseline: (antennas, antennas) the baseline of the row's and the column's antenna.
+        baseline: (antennas, antennas) the baseline of the row's and the column's antenna; -1 where
+            there is none.
         turned: (antennas, antennas) whether it is in the file from row to column, so that the
             element is its complex conjugate: a visibility is the product of the second antenna's
             voltage and the conjugate of the first's, an element that of the row's and the
@@ -28,16 +32,18 @@ class Pairs:
     turned: Array
 
 
-def pairs_of(baselines: Array, what: str) -> Pairs:
+def pairs_of(baselines: Array, what: str, *, complete: bool) -> Pairs:
     """Return the covariance that (baselines, 2) pairs of antennas make, each pair once.
 
-    Raises InputError, which begins with ``what``, where a pair is missing: each antenna needs one
-    with itself and with every other.
+    Raises InputError, which begins with ``what``, where all have to be there and a pair is missing:
+    each antenna needs one with itself and with every other. Where they need not, an array of many
+    antennas whose pairs are few is refused too.
     """
     antennas, place = np.unique(baselines, return_inverse=True)
     count = len(antennas)
     expected = count * (count + 1) // 2
-    if expected > len(baselines):  # before anything as large as a square is made
+    most = len(baselines) if complete else max(_MOST_PAIRS, _MOST_MISSING * len(baselines))
+    if expected > most:  # before anything as large as a square is made
         raise InputError(_missing(what, count, expected - len(baselines)))
     row, column = place.reshape(-1, 2).T
     baseline = np.full((count, count), -1)
@@ -46,7 +52,8 @@ def pairs_of(baselines: Array, what: str) -> Pairs:
     turned[row, column] = row != column
     baseline[column, row] = np.arange(len(baselines))
     turned[column, row] = False
-    if lacking := int(np.count_nonzero(np.triu(baseline < 0))):
+    lacking = int(np.count_nonzero(np.triu(baseline < 0)))
+    if lacking and complete:
         raise InputError(_missing(what, count, lacking))
     return Pairs(antennas, baseline, turned)
 
@@ -54,7 +61,8 @@ def pairs_of(baselines: Array, what: str) -> Pairs:
 def _missing(what: str, count: int, lacking: int) -> str:
     return (
         f"{what}: a covariance of {count} antennas needs each pair of them, and each antenna with "
-        f"itself, but {lacking} of {count * (count + 1) // 2} are not there; take visibilities"
+        f"itself, but {lacking} of {count * (count + 1) // 2} are not there; take visibilities, or "
+        "`flagged: zero` in the input, which takes pairs that are missing for zeros"
     )
 
 

@@ -22,7 +22,8 @@ _UNTURNED = ("unprojected", "drift")
 """Types of phase centres whose w is in no phase: of the catalog, and before there was one."""
 _TURNED = ("sidereal", "ephem", "driftscan", "phased")
 """Types whose w is."""
-_LONGEST = 64
+_LONGEST, _MOST_BYTES = 64, 4096
+"""Characters of a short text, and the bytes that may be kept for it."""
 
 
 def turned_metres(
@@ -67,15 +68,21 @@ def unturned(values: Array, metres: Array, frequency: Array) -> Array:
     return np.asarray(values * phase[..., None], values.dtype)
 
 
-def _kind(file: h5py.File, path: str, what: str) -> str:
-    """Return the type of a phase centre; raises InputError for one that is not known."""
+def text_of(file: h5py.File, path: str) -> str:
+    """Return a header's short text; empty where there is none."""
     try:
         found = find_dataset(file, path)
-    except DatasetError as error:
-        raise InputError(f"{what}: the type of a phase centre is missing ({error})") from error
-    short = found.shape == () and found.dtype.kind in "OS" and found.dtype.itemsize <= _LONGEST
+    except DatasetError:
+        return ""
+    short = found.shape == () and found.dtype.kind in "OS" and found.dtype.itemsize <= _MOST_BYTES
     value = found[()] if short else b""
-    kind = value.decode("utf-8", "replace")[:_LONGEST] if isinstance(value, bytes) else ""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+    return text if len(text) <= _LONGEST else ""
+
+
+def _kind(file: h5py.File, path: str, what: str) -> str:
+    """Return the type of a phase centre; raises InputError for one that is not known."""
+    kind = text_of(file, path)
     if kind not in (*_UNTURNED, *_TURNED):
         raise InputError(
             f"{what}: {path} must be one of {[*_UNTURNED, *_TURNED]} for a covariance, got "

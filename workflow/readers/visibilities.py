@@ -21,7 +21,7 @@ from workflow.arrays.steering import places
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.readers.covariance import Pairs, east_north_up, pairs_of
-from workflow.readers.phasing import turned_metres, unturned
+from workflow.readers.phasing import text_of, turned_metres, unturned
 from workflow.readers.polarizations import POLARIZATIONS, in_turn
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
@@ -61,7 +61,7 @@ class Uvh5(Reader):
             self.shape, self.dtype = (data.shape[0], *data.shape[-2:]), _complex(data)
             read = {name: self._header(file, name) for name in ("ant_1_array", "ant_2_array",
                     "time_array", "freq_array", "polarization_array")}  # fmt: skip
-            self.units = _text(file, "Header/vis_units")
+            self.units = text_of(file, "Header/vis_units")
         self.first, self.second, self.time = (
             self._fitting(read, name, self.shape[0])
             for name in ("ant_1_array", "ant_2_array", "time_array")
@@ -72,7 +72,8 @@ class Uvh5(Reader):
     @cached_property
     def pairs(self) -> Pairs:
         """Where the elements of the covariance are among the baselines."""
-        return pairs_of(self._baselines[0], f"input.file: {self.path}")
+        what, complete = f"input.file: {self.path}", self.flagged != "zero"
+        return pairs_of(self._baselines[0], what, complete=complete)
 
     @cached_property
     def _baselines(self) -> tuple[Array, Array]:
@@ -199,7 +200,8 @@ class Uvh5(Reader):
         row and y of the column are those of xy from row to column, and of yx the other way.
         """
         time, frequency, polarization, row, column = part
-        baseline, turned = self.pairs.baseline[row, column], self.pairs.turned[row, column]
+        place, turned = self.pairs.baseline[row, column], self.pairs.turned[row, column]
+        baseline = np.maximum(place, 0)
         first = int(baseline.min())
         span = slice(first, int(baseline.max()) + 1)
         own = np.arange(*polarization.indices(self.shape[2]))
@@ -212,9 +214,11 @@ class Uvh5(Reader):
         least, most = min(own.min(), other.min()), max(own.max(), other.max())
         slow = (time, span) if self.by_time else (span, time)
         found = read((*slow, frequency, slice(least, most + 1)))
-        found = (found if self.by_time else found.swapaxes(0, 1))[:, baseline - first]
-        found = np.moveaxis(found, (1, 2), (3, 4))
-        return np.where(turned, turn(found[:, :, own - least]), found[:, :, other - least])
+        ordered = found if self.by_time else found.swapaxes(0, 1)
+        found = np.moveaxis(ordered[:, baseline - first], (1, 2), (3, 4))
+        found = np.where(turned, turn(found[:, :, own - least]), found[:, :, other - least])
+        found[..., place < 0] = 0
+        return found
 
     def _visibilities(self, part: Sequence[slice]) -> Array:
         raw = self._rows_of(DATA, part)
@@ -288,13 +292,3 @@ def _complex(dataset: h5py.Dataset) -> np.dtype[Any]:
     if dtype.kind == "c" and dtype.itemsize in (8, 16):
         return np.dtype(f"c{dtype.itemsize}")
     raise InputError(f"input.file: {dataset.name} must be complex, got {dtype}")
-
-
-def _text(file: h5py.File, path: str) -> str:
-    """Return a header's short text; empty where it has none."""
-    try:
-        value = find_dataset(file, path)[()]
-    except DatasetError:
-        return ""
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
-    return text if len(text) <= 64 else ""

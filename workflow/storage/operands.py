@@ -113,7 +113,7 @@ def staged(
         name: one.stretched(
             ProductArray(upstream[products[name]])
             if name in products
-            else FileArray(reader_of(source), getattr(source, name), source.flagged)
+            else FileArray(reader_of(source), getattr(source, name))
         )
         for name, (_, one) in found.items()
         if one is not None

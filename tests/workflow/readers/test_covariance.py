@@ -11,6 +11,7 @@ import pytest
 
 from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, error_of, write
 from workflow.readers import Uvh5
+from workflow.readers.covariance import pairs_of
 from workflow.storage.inputs import InputError
 
 
@@ -114,6 +115,32 @@ def test_pairs_of_antennas_that_are_missing(
         Uvh5(path).outline("covariance")
 
 
+def test_pairs_that_are_missing_are_zeros_where_the_study_says_so(tmp_path: Path) -> None:
+    """Files of visibilities between antennas alone, and those from which a baseline was taken."""
+    path = tmp_path / "v.uvh5"
+    data = write(path)
+    ends = [(1, 2), (3, 1), (3, 4)]
+    for end, name in enumerate(("ant_1_array", "ant_2_array")):
+        change(path, f"Header/{name}", np.tile([pair[end] for pair in ends], TIMES))
+    reader = Uvh5(path)
+    reader.flagged = "zero"
+    outline = reader.outline("covariance")
+    found = reader.read("covariance", [slice(n) for n in outline.data.shape])
+    expected = np.zeros((TIMES, CHANNELS, 2, 4, 4), complex)
+    for place, (first, second) in enumerate(ends):
+        expected[..., second - 1, first - 1] = data[:, place]
+        expected[..., first - 1, second - 1] = data[:, place].conj()
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(outline.coordinates["antenna"].values, [1, 2, 3, 4])
+    part = [slice(2), slice(3), slice(2), slice(0, 2), slice(3, 4)]
+    np.testing.assert_array_equal(reader.read("covariance", part), expected[tuple(part)])
+
+
+def test_few_pairs_of_many_antennas(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="50000000 of 50005000 are not there"):
+        pairs_of(np.arange(10_000).reshape(-1, 2), "x", complete=False)
+
+
 FREQUENCIES = 1e8 + 1e5 * np.arange(CHANNELS)
 
 
@@ -173,7 +200,7 @@ def test_the_phase_of_files_without_a_catalogue(tmp_path: Path, kind: str, turne
         ({"uvw_array": np.zeros((4, 3))}, "uvw_array must have 12 times three finite values"),
         ({"uvw_array": np.full((12, 3), np.nan)}, "must have 12 times three finite values"),
         ({"phase_center_id_array": np.zeros(3, int)}, "must have 12 whole numbers, got 3"),
-        ({"phase_center_id_array": np.full(12, 9)}, "the type of a phase centre is missing"),
+        ({"phase_center_id_array": np.full(12, 9)}, "catalog/9/cat_type must be one of"),
         ({"phase_center_id_array": np.full(12, 1e300)}, "whole numbers, got 12 of float64"),
         (
             {"phase_center_catalog/5/cat_type": np.bytes_("near_field")},
@@ -182,10 +209,10 @@ def test_the_phase_of_files_without_a_catalogue(tmp_path: Path, kind: str, turne
         ),
         ({"phase_center_catalog/5/cat_type": np.bytes_("x" * 70)}, "for a covariance, got ''"),
         ({"phase_center_catalog/5/cat_type": np.zeros(1 << 20)}, "for a covariance, got ''"),
-        ({"phase_center_catalog/5/cat_type": h5py.SoftLink("/no")}, "phase centre is missing"),
+        ({"phase_center_catalog/5/cat_type": h5py.SoftLink("/no")}, "for a covariance, got ''"),
         (
             {"phase_center_catalog/5/cat_type": h5py.ExternalLink("o.h5", "/x")},
-            "phase centre is missing",
+            "for a covariance, got ''",
         ),
     ],
     ids=lambda value: str(value)[:50],

@@ -86,7 +86,9 @@ def test_flagged_values_are_said_left_out_or_kept(tmp_path: Path, by_time: bool)
     left = np.where(shown.transpose(0, 1, 3, 2), 0, as_read)
     np.testing.assert_array_equal(read(flagged="zero"), left)
     assert left[(1, 2) if by_time else (2, 1)][1, 3] == 0
-    square = FileArray(Uvh5(path), "covariance", "zero")
+    reader = Uvh5(path)
+    reader.flagged = "zero"
+    square = FileArray(reader, "covariance")
     found = square.taken(pick(None, Uvh5(path).outline("covariance").data.shape))
     for place, (i, j) in enumerate([(0, 0), (1, 0), (1, 1)]):
         np.testing.assert_array_equal(found[..., i, j], np.where(flags, 0, data)[:, place])
