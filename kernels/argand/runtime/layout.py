@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import cupy
 
+from argand.frameworks.graph_memory import CAPTURE
 from argand.runtime.call_cache import SEVERAL, current_device
+from argand.runtime.captured_memory import capture_of, is_captured
 
 
 def device_of(array: Any, *others: Any) -> Any:
-    """Return a context in which an array's GPU is the current one.
+    """Return a context in which an array's GPU is the current one, for a call that computes there.
+
+    Where the current stream is captured, arrays that the call makes there are the graph's.
 
     Raises TypeError where another array, of which some may be None, is on another GPU: a kernel
     that reads the memory of one that is no peer is an error after which CUDA answers the process no
@@ -23,7 +28,26 @@ def device_of(array: Any, *others: Any) -> Any:
     for other in others:
         if other is not None and other.device.id != index:
             raise TypeError(f"arrays must be on one GPU, got GPUs {index} and {other.device.id}")
+    if CAPTURE.taken is None and (not SEVERAL or current_device() == index):
+        stream = cupy.cuda.get_current_stream().ptr
+        if is_captured(stream):
+            return _memory_of_capture(stream)
     return cupy.cuda.Device(index)
+
+
+@contextmanager
+def _memory_of_capture(stream: int) -> Iterator[None]:
+    """Take arrays from the memory of a captured stream's graph, in this context.
+
+    Operands are converted and copied into arrays that are gone after the call, but each replay
+    writes and reads them again.
+    """
+    capture = capture_of(stream)
+    if capture is None:  # another thread has ended it
+        yield
+        return
+    with cupy.cuda.using_allocator(lambda nbytes: capture.memory(nbytes, stream)):
+        yield
 
 
 def on_device(call: Callable[[Any], None], device: Any) -> Callable[[Any], None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import DftPlan, GemmPlan, gemm
+from argand import DftPlan, GemmPlan, dft, gemm, softmax
 
 pytestmark = pytest.mark.gpu
 
@@ -25,14 +25,23 @@ CALLS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "staged": lambda x: DftPlan(x, 0, precision="tf32"),
     "product": lambda x: lambda y, z, out: gemm(y, z, op_b="C", precision="3xtf32", out=out),
     "library": lambda x: lambda y, z, out: gemm(y, z, op_b="C", precision="fp32", out=out),
+    "real product": lambda x: (
+        lambda y, z, out: gemm(y.real, z, op_b="C", precision="3xtf32", out=out)
+    ),
+    "real rows": lambda x: lambda y, out: dft(y.real, precision="fp32", out=out),
+    "columns": lambda x: lambda y, out: dft(y, 0, out=out),
+    "softmax of columns": lambda x: lambda y, out: softmax(y.real, 0, out=out),
 }
-"""Calls with counters, workspace or memory of their own, some as plans; two of one array."""
+"""Calls with counters, workspace or memory of their own, some as plans, and some that convert or
+copy an operand; two of one array."""
+TWO = ("slices", "planes", "product", "library", "real product")
+"""Those of two arrays."""
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_graphs_of_one_stream_run_at_once(cp: Any, rng: np.random.Generator, name: str) -> None:
     """The stream is new: nothing of it was cleared before, and memory is not zero by chance."""
-    two = name in ("slices", "planes", "product", "library")
+    two = name in TWO
     given = [cp.asarray(complexes(rng, *SHAPES.get(name, (64, 8000)))) for _ in range(2)]
     call = CALLS[name](given[0])
     every = [(x, x) if two else (x,) for x in given]
