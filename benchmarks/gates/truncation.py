@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device
 from argand.gates.canonical import GateForm, gate_form
-from argand.gates.plan import MOST_WIDTH, GatePlan, mma_plans, widest_mma
+from argand.gates.heuristics import mma_plans
+from argand.gates.plan import MOST_WIDTH, GatePlan, widest_mma
 from argand.gates.truncation import TruncationBias, compensated, k_tiles_of, truncation_bias
 
 from benchmarks.gates.circuits import random_unitary

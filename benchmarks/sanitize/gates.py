@@ -20,7 +20,8 @@ import numpy as np
 from argand import PRECISIONS, Device, Gate, Precision, apply_gate
 from argand.device import gpu
 from argand.gates.canonical import GateForm, gate_form
-from argand.gates.plan import MOST_WIDTH, GatePlan, mma_plans, widest_mma
+from argand.gates.heuristics import mma_plans
+from argand.gates.plan import MOST_WIDTH, GatePlan, widest_mma
 
 from benchmarks.gates.circuits import random_unitary
 from workflow.accuracy.gate_bounds import evolution_bound

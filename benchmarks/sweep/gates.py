@@ -13,8 +13,9 @@ from argand.device import gpu
 from argand.gates.canonical import gate_form
 from argand.gates.costs import table_costs
 from argand.gates.direct import near_targets
+from argand.gates.heuristics import candidate_plans
 from argand.gates.layout import tile_columns
-from argand.gates.plan import GatePlan, candidate_plans
+from argand.gates.plan import GatePlan
 from argand.gates.source import gate_source
 
 from benchmarks.gates import check as gates_check

@@ -13,7 +13,8 @@ from argand import PRECISIONS, Device, Gate, Precision
 from argand.device import ARCHITECTURES
 from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
-from argand.gates.plan import MOST_WIDTH, mma_plans, widest_mma
+from argand.gates.heuristics import mma_plans
+from argand.gates.plan import MOST_WIDTH, widest_mma
 
 from benchmarks.gates import __main__ as gates
 from benchmarks.gates.check import check, evolved, random_state

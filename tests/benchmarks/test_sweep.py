@@ -19,8 +19,8 @@ import pytest
 from argand import PRECISIONS, Device, gemm
 from argand.device import arch_for
 from argand.gates.direct import near_targets
+from argand.gates.heuristics import plan_gate
 from argand.gates.layout import tile_columns
-from argand.gates.plan import plan_gate
 from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes

@@ -11,7 +11,8 @@ from argand.dft.heuristics import choose as choose_transform
 from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
-from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
+from argand.gates.heuristics import plan_gate
+from argand.gates.plan import GatePlan, check_gate_plan
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of

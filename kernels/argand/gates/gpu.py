@@ -18,10 +18,11 @@ from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.direct import near_targets
 from argand.gates.gate_launch import GateLaunch
+from argand.gates.heuristics import plan_gate
 from argand.gates.layout import CHUNK, tile_columns
 from argand.gates.matrix_source import SOURCES
 from argand.gates.operands import operand
-from argand.gates.plan import GatePlan, plan_gate
+from argand.gates.plan import GatePlan
 from argand.gates.source import gate_source
 from argand.gates.truncation import compensated
 from argand.precision import Precision

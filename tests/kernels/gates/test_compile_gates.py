@@ -11,20 +11,14 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.gates.canonical import permuted
+from argand.gates.heuristics import mma_plans, plan_gate
 from argand.gates.matrix_source import (
     SOURCES,
     matrix_kernel_name,
     matrix_source,
     matrix_values,
 )
-from argand.gates.plan import (
-    MOST_WIDTH,
-    GatePlan,
-    check_gate_plan,
-    mma_plans,
-    plan_gate,
-    widest_mma,
-)
+from argand.gates.plan import MOST_WIDTH, GatePlan, check_gate_plan, widest_mma
 from argand.gates.source import argument_values, gate_source, kernel_name
 from argand.runtime.plan import PlanError
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
+from argand.gates.heuristics import mma_plans
 from argand.gates.layout import (
     GateKind,
     Tile,
@@ -22,7 +23,6 @@ from argand.gates.layout import (
     tile_columns,
 )
 from argand.gates.operands import operand, packed_terms
-from argand.gates.plan import mma_plans
 from argand.gates.tile_tables import segments_of, table_values, tile_steps
 from argand.rounding import split
 

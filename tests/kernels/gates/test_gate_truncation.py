@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gates.plan import GatePlan, mma_plans
+from argand.gates.heuristics import mma_plans
+from argand.gates.plan import GatePlan
 from argand.gates.truncation import TruncationBias, compensated, k_tiles_of, truncation_bias
 
 from tests.kernels.gates.gate_cases import random_unitary

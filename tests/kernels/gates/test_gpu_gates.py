@@ -11,7 +11,8 @@ import pytest
 from argand import PRECISIONS, apply_gate
 from argand.device import Device
 from argand.gates.canonical import gate_form
-from argand.gates.plan import CUDA_CORE_WIDTH, mma_plans, widest_mma
+from argand.gates.heuristics import mma_plans
+from argand.gates.plan import CUDA_CORE_WIDTH, widest_mma
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 
