@@ -142,7 +142,8 @@ def assess_adaptive(
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
         least, loss = _decibels(reference, wide, both)
     return Accuracy(
-        error_limit=relative, max_row_error=rows, reference="full", reference_rows=known.size,
+        error_limit=relative, max_row_error=rows, reference="full",
+        reference_rows=int(np.count_nonzero(known)),
         measures=measured(output_sinr_db=least, sinr_loss_db=loss),
         **checks.conclude(relative, proved[0], proved[1], precision),
     )  # fmt: skip

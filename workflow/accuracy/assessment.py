@@ -82,7 +82,7 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
 
     Errors are those of the worst part; the relative Frobenius error of the whole is at most that.
     It is verified where every part is, and the reason names the parts that are not. A measure that
-    a part lacks is None.
+    a part lacks is None, but of parts of which nothing could be compared, as of a blank channel.
 
     Args:
         parts: by the part's name, anything with the attributes of an `Accuracy`.
@@ -98,12 +98,13 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
         for name, part in parts.items()
         if part.reason
     ]
+    compared = [part for part in assessed if part.reference_rows != 0]
     sampled = any(part.reference == "sampled" for part in assessed)
     verdict = max((part.verdict for part in assessed), key=[*VERDICTS, ""].index)
     if values["ratio"] is not None:
         values["ratio"] = values["bound"] / values["rel_frobenius"]
     return Accuracy(
-        measures=of_parts(part.measures for part in assessed),
+        measures=of_parts(part.measures for part in compared or assessed),
         verdict=verdict,
         verified=verdict == "verified",
         reason="; ".join(reasons),

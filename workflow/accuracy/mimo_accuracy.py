@@ -141,7 +141,8 @@ def assess_mimo(
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
         values = _measures(reference, result)
     return Accuracy(
-        error_limit=relative, max_row_error=rows, reference="full", reference_rows=known.size,
+        error_limit=relative, max_row_error=rows, reference="full",
+        reference_rows=int(np.count_nonzero(known)),
         measures=values,
         **checks.conclude(relative, proved[0], proved[1], precision),
     )  # fmt: skip
