@@ -9,25 +9,26 @@
 // imaginary parts come before them. One instruction of twice the columns then accumulates real and
 // imaginary parts, and reads the matrix's registers half as often.
 #pragma once
-#include "device/tma_bulk.cuh"
 #include "device/warpgroup.cuh"
-#include "operands.cuh"
+#include "sm90_matrix.cuh"
 
-// argand/gates/plan.py writes the instruction in front of this header: wgmma<sign>(accumulators,
+// argand/gates/source.py writes the instruction in front of this header: wgmma<sign>(accumulators,
 // rows, columns, accumulate) of 32 columns, with joint parts wgmma<1>(re, im, rows, columns,
 // accumulate) of 64.
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
           bool TargetsQubit0, int Stages>
-struct WgmmaGate {
-    static constexpr int kOrder = 1 << Width;
+struct WgmmaGate : WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubit0> {
+    using Matrix = WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubit0>;
+    using Matrix::kNumbers;
+    using Matrix::kNumKTiles;
+    using Matrix::kOrder;
+    using Matrix::kScaled;
+    using Matrix::matrix;
     static constexpr int kColumns = 32;
     static constexpr int kTileBytes = kOrder * kColumns * 8;
     static constexpr int kRowTiles = kOrder / 16;
     static constexpr int kThreads = kRowTiles * kWarp;
-    static constexpr int kNumKTiles = kOrder / kMmaK<operand>;
-    static constexpr int kNumbers = kNumbersPerRegister<operand>;
-    static constexpr bool kScaled = is_scaled(operand);
     static constexpr bool kJointParts = Width == 7 && !TargetsQubit0;
     static constexpr uint32 kPartBytes = kColumns * 16;
     static constexpr uint32 kRealOffset = kJointParts ? kPartBytes : 0,
@@ -41,76 +42,8 @@ struct WgmmaGate {
     static constexpr uint32 kCoreStride = kCoresPerLine == 1 ? kLineBytes : kCoreRowBytes;
     static constexpr uint32 kKTileBytes = kLineBytes * kMmaK<operand> / 8;
     static constexpr uint32 kBufferBytes = Terms * kPlaneBytes;
-    static constexpr uint32 kMatrixBytes = kOrder * kOrder * 8;
     using Pipeline = WalkingPipeline<kTileBytes, kThreads, Stages>;
     static_assert(Pipeline::kChunks == 8, "a thread's chunks are 8 rows of two columns");
-
-    uint32 matrix[kNumKTiles][2][Terms][4];
-
-    // Copies the matrix to shared memory, for which an mbarrier waits that one arrival completes.
-    // One thread calls it. Loads by all threads would wait for L2 several times.
-    __device__ __forceinline__ static void fetch_matrix(const GateArguments& args, uint32 at,
-                                                        uint32 mbarrier) {
-        constexpr uint32 kPieceBytes = 16 * 1024;
-        mbarrier_arrive_expect_tx(mbarrier, kMatrixBytes);
-#pragma unroll
-        for (uint32 piece = 0; piece < kMatrixBytes; piece += kPieceBytes)
-            bulk_load(at + piece, static_cast<const char*>(args.matrix) + piece, kPieceBytes,
-                      mbarrier);
-    }
-
-    // The registers of one or two numbers of the matrix, in each term. The operand has both 16-bit
-    // terms of a part in one word, the first one in its low half. tf32 is not scaled.
-    __device__ __forceinline__ static void take_terms(const float2* numbers, uint32 (&re)[Terms],
-                                                      uint32 (&im)[Terms]) {
-        if constexpr (kNumbers == 2) {
-#pragma unroll
-            for (int term = 0; term < Terms; ++term) {
-                const uint32 halves = term == 0 ? 0x5410 : 0x7632;
-                re[term] = __byte_perm(__float_as_uint(numbers[0].x), __float_as_uint(numbers[1].x),
-                                       halves);
-                im[term] = __byte_perm(__float_as_uint(numbers[0].y), __float_as_uint(numbers[1].y),
-                                       halves);
-            }
-        } else {
-            static_assert(!kScaled);
-            split_operand<operand, Terms, first, second>(numbers, 1.0f, re, im);
-        }
-    }
-
-    // A lane's A fragments of 16 rows, as load_matrix_fragments has them, of the operand in shared
-    // memory. argand/gates/operands.py puts the columns of a core matrix beside each other, and
-    // exchanges such groups in every other row, so that two rows of an access meet all banks.
-    __device__ __forceinline__ void load_fragments(uint32 at, uint32 lane, uint32 row_tile) {
-        constexpr int kHalfRows = TargetsQubit0 ? 1 : 8, kSplits = 2 / kNumbers;
-        const uint32 odd = lane >> 2 & 1;
-        uint32 line =
-            at + matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder * 8 + lane % 4 * 16;
-#pragma unroll
-        for (int group = 0; group < kOrder / 8; ++group) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                __syncwarp();  // else more is in flight than registers hold
-                line = opaque(line);
-                const uint32 exchanged = group & 1 ? (group - odd) : (group + odd);
-                const float4 two =
-                    load_shared_16(line + half * kHalfRows * kOrder * 8 + exchanged * 64);
-                const float2 numbers[2] = {{two.x, two.y}, {two.z, two.w}};
-#pragma unroll
-                for (int part = 0; part < kSplits; ++part) {
-                    const int core = group * kSplits + part, i = 2 * (core & 1) + half;
-                    uint32 re[Terms], im[Terms];
-                    take_terms(numbers + part * kNumbers, re, im);
-#pragma unroll
-                    for (int term = 0; term < Terms; ++term) {
-                        // Opaque, so that nothing is rounded again between the instructions.
-                        matrix[core / 2][0][term][i] = opaque(re[term]);
-                        matrix[core / 2][1][term][i] = opaque(im[term]);
-                    }
-                }
-            }
-        }
-    }
 
     // Flips the signs of a register's numbers. Volatile, so that the compiler does not keep both
     // signs in registers.
@@ -249,13 +182,13 @@ struct WgmmaGate {
         if (threadIdx.x == 0) {
             mbarrier_init(shared_address(&matrix_full), 1);
             mbarrier_init_fence();
-            fetch_matrix(args, first_planes, shared_address(&matrix_full));
+            Matrix::fetch_matrix(args, first_planes, shared_address(&matrix_full));
         }
         Pipeline pipeline(args);
         pipeline.load_prologue(ring);
         __syncthreads();
         mbarrier_wait(shared_address(&matrix_full), 0);
-        load_fragments(first_planes, lane, row_tile);
+        this->load_fragments(first_planes, lane, row_tile);
         __syncthreads();
         uint32 plane_offset = 0;
 #pragma unroll
