@@ -1,5 +1,5 @@
-// The matrix of a gate on 6 or 7 qubits, which the wgmma kernels keep in registers as the A operand.
-// On its way there it lies in shared memory, where the planes of the state will be.
+// The matrix of a gate on 6 or 7 qubits, which the wgmma kernels keep in registers as the A
+// operand. On its way there it lies in shared memory, where the planes of the state will be.
 #pragma once
 #include "device/tma_bulk.cuh"
 #include "operands.cuh"
