@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +30,7 @@ from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.rows import write_rows
 from benchmarks.peers import Candidate
-from benchmarks.sweep import figure, measuring, product_plans, rows_of_calls
+from benchmarks.sweep import figure, measuring, product_plans
 from benchmarks.sweep import gates as sweep_gates
 from benchmarks.sweep.__main__ import main
 from benchmarks.sweep.case import Case, Row
@@ -40,7 +39,6 @@ from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.in_turn import Measurement, timed_in_turn
 from benchmarks.sweep.measuring import calls_of, plan_rows, plan_times, with_ratios
 from benchmarks.sweep.products import ProductCase
-from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 from benchmarks.sweep.summary import summary
 from tests.kernels.precisions import TENSOR
 from tools.docs.sweep_tables import regret_table, sweep_table
@@ -232,43 +230,6 @@ def test_the_plan_of_a_gate_is_among_those_that_are_measured(
             assert chosen.kind in {plan.kind for plan in found}
             kinds.add(chosen.kind)
     assert kinds == {"direct", "direct_mma", "mma", "wgmma"}  # of fma there is no other
-
-
-def test_a_row_has_events_at_its_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times are of a call; the row before each is not timed, but its calls are made."""
-    made: list[int] = []
-    asked: list[tuple[int, bool]] = []
-
-    def timed(rows: Any, count: int, *, held: bool) -> Queued:
-        asked.append((count, held))
-        for _ in range(count):
-            rows[0]()
-        return Queued([7e-6, 5e-6], [9e-6, 4e-6], held=len(asked) == 1)
-
-    monkeypatch.setattr(rows_of_calls, "queued", timed)
-    found = queued_rows([partial(made.append, number) for number in range(3)], 3, 4)
-    assert made == [0, 1, 2] * 8
-    assert asked == [(2, True), (2, True), (2, False)]  # a call waited in the second
-    assert found == Queued([5e-6 / 4] * 3, [1e-6] * 3, held=False)
-    assert [row_length(seconds) for seconds in (3e-6, 25e-6, 1e-4, 2e-4, 1.0)] == [25, 10, 2, 1, 1]
-
-
-@pytest.mark.gpu
-def test_rows_are_held_but_where_a_call_waits(gpu: Device) -> None:
-    import cupy
-
-    x = cupy.ones(1 << 10, cupy.float32)
-
-    def add() -> None:
-        cupy.add(x, 1, out=x)
-
-    add()  # loads its kernel, which waits for the device
-    found = queued_rows([add], 4, 25)
-    assert found.held
-    assert len(found.seconds) == len(found.host_seconds) == 4
-    assert float(x[0]) == 2 + 4 * 2 * 25
-    waits = queued_rows([lambda: float(x.sum())], 2, 3)
-    assert not waits.held
 
 
 def test_a_drift_is_in_the_times_of_all_short_calls() -> None:

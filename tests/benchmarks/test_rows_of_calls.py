@@ -1,0 +1,50 @@
+"""Rows of calls between two events, as sweeps time short calls."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from argand import Device
+from argand.runtime.timing import Queued
+
+from benchmarks.sweep import rows_of_calls
+from benchmarks.sweep.rows_of_calls import queued_rows, row_length
+
+
+def test_a_row_has_events_at_its_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times are of a call; the row before each is not timed, but its calls are made."""
+    made: list[int] = []
+    asked: list[tuple[int, bool]] = []
+
+    def timed(rows: Any, count: int, *, held: bool) -> Queued:
+        asked.append((count, held))
+        for _ in range(count):
+            rows[0]()
+        return Queued([7e-6, 5e-6], [9e-6, 4e-6], held=len(asked) == 1)
+
+    monkeypatch.setattr(rows_of_calls, "queued", timed)
+    found = queued_rows([partial(made.append, number) for number in range(3)], 3, 4)
+    assert made == [0, 1, 2] * 8
+    assert asked == [(2, True), (2, True), (2, False)]  # a call waited in the second
+    assert found == Queued([5e-6 / 4] * 3, [1e-6] * 3, held=False)
+    assert [row_length(seconds) for seconds in (3e-6, 25e-6, 1e-4, 2e-4, 1.0)] == [25, 10, 2, 1, 1]
+
+
+@pytest.mark.gpu
+def test_rows_are_held_but_where_a_call_waits(gpu: Device) -> None:
+    import cupy
+
+    x = cupy.ones(1 << 10, cupy.float32)
+
+    def add() -> None:
+        cupy.add(x, 1, out=x)
+
+    add()  # loads its kernel, which waits for the device
+    found = queued_rows([add], 4, 25)
+    assert found.held
+    assert len(found.seconds) == len(found.host_seconds) == 4
+    assert float(x[0]) == 2 + 4 * 2 * 25
+    waits = queued_rows([lambda: float(x.sum())], 2, 3)
+    assert not waits.held
