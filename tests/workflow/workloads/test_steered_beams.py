@@ -1,0 +1,149 @@
+"""Beams that are steered by the antennas, frequencies and places of a file."""
+
+import h5py
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from tests.workflow.workloads.on_cpu import computed
+from workflow.arrays import antennas
+from workflow.storage.inputs import InputError
+from workflow.storage.products import check_product
+from workflow.workloads.beamforming import Beamforming, BeamformingCase
+
+
+def beamforming(**parameters):
+    case = BeamformingCase.model_validate({"kind": "beamforming", **parameters})
+    return Beamforming("b", case, 11)
+
+
+def array_file(path, *, positions=True):
+    """A UVH5 file of five antennas at two times and three frequencies; its covariance."""
+    rng = np.random.default_rng(8)
+    numbers = np.array([3, 7, 8, 20, 41])
+    pairs = [(i, j) for i in range(5) for j in range(i, 5)]
+    data = rng.integers(-99, 99, (2, len(pairs), 3, 1, 2)).astype("f4").view("c8")[..., 0]
+    exact = np.zeros((2, 3, 1, 5, 5), "c8")
+    for place, (i, j) in enumerate(pairs):
+        if i == j:
+            data[:, place] = data[:, place].real
+        exact[..., i, j], exact[..., j, i] = data[:, place].conj(), data[:, place]
+    # Some pairs are in the file from the later antenna to the earlier one.
+    for place in range(0, len(pairs), 3):
+        i, j = pairs[place]
+        pairs[place], data[:, place] = (j, i), data[:, place].conj()
+    with h5py.File(path, "w") as file:
+        file["Data/visdata"] = data.reshape(-1, 3, 1)
+        ends = numbers[np.array(pairs * 2)]
+        header = {
+            "ant_1_array": ends[:, 0], "ant_2_array": ends[:, 1],
+            "time_array": 2458000.5 + np.repeat([0.0, 10.0], len(pairs)) / 86400,
+            "freq_array": np.array([1.5e8, 1.6e8, 1.7e8]), "polarization_array": [-5],
+        }  # fmt: skip
+        if positions:
+            header |= {
+                "antenna_numbers": [99, *numbers], "latitude": 0.0, "longitude": 0.0,
+                "antenna_positions": rng.normal(size=(6, 3)) * 20,
+            }  # fmt: skip
+        for name, values in header.items():
+            file[f"Header/{name}"] = np.asarray(values)
+    return exact
+
+
+STEERED = {
+    "format": "uvh5", "samples": "covariance",
+    "axes": {"samples": ["snapshot", "frequency", "polarization", "antenna", "time"]},
+    "select": {"samples": {"snapshot": 1}},
+}  # fmt: skip
+
+
+def test_beams_are_steered_by_the_antennas_of_the_file(tmp_path):
+    """At latitude and longitude 0 east is y, north z and up x; antenna 99 has no data."""
+    exact = array_file(tmp_path / "a.uvh5")
+    one = beamforming(input={"file": tmp_path / "a.uvh5", **STEERED}, beams=4, extent=0.3)
+    one.check()
+    staged, beams = computed(one, "fp64")
+    with h5py.File(tmp_path / "a.uvh5") as file:
+        where = file["Header/antenna_positions"][...][1:, [1, 2, 0]]
+    assert np.ptp(where[:, 2]) > 1
+    grid = np.array([[-0.3, -0.3], [0.3, -0.3], [-0.3, 0.3], [0.3, 0.3]])
+    toward = np.column_stack([grid, np.full(4, 0.82**0.5)])
+    waves = np.array([1.5e8, 1.6e8, 1.7e8])[:, None, None] / antennas.SPEED_OF_LIGHT
+    weights = np.exp(-2j * np.pi * waves * (toward @ where.T))
+    expected = np.einsum("fba,fac->fbc", weights, exact[1, :, 0])
+    assert np.abs(beams[:, 0] - expected).max() <= 1e-5 * np.abs(expected).max()  # weights in fp32
+    product = one.product(staged, beams)
+    check_product(product)
+    np.testing.assert_allclose(product.coordinates["antenna_position"].values, where)
+    assert product.coordinates["antenna_position"].axes == ("antenna", "east_north_up")
+    np.testing.assert_array_equal(product.coordinates["l"].values, grid[:, 0])
+    figure = Figure()
+    one.picture(product, figure.subplots())
+    assert figure.axes[0].get_xlabel() == "l (east)"
+    outlined = one.outline()
+    assert outlined.operands["weights"].shape == (3, 1, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beams": None}, "beams must be given where the input has no weights"),
+        ({"antennas": 5}, "antennas must not be given beside input"),
+        ({"array": {"spacing_m": 2.0}}, "array.spacing_m must not be given beside input"),
+    ],
+)
+def test_a_grid_needs_what_the_file_has_not(tmp_path, change, message):
+    array_file(tmp_path / "a.uvh5")
+    given = {"input": {"file": tmp_path / "a.uvh5", **STEERED}, "beams": 4, **change}
+    with pytest.raises(ValueError, match=message):
+        beamforming(**{key: value for key, value in given.items() if value is not None})
+
+
+def test_antennas_without_a_place_cannot_be_steered(tmp_path):
+    array_file(tmp_path / "a.uvh5", positions=False)
+    one = beamforming(input={"file": tmp_path / "a.uvh5", **STEERED}, beams=4)
+    with pytest.raises(InputError, match=r"input\.weights: missing; .* no east and no north"):
+        one.check()
+
+
+def units_file(path, **units):
+    """A case of samples whose frequencies and places are numbers in these units."""
+    scale = {"GHz": 1e9, "MHz": 1e6, "km": 1e3, "cm": 1e-2}
+    si = {"frequency": np.arange(3.0) * 1e6 + 150e6, "east": np.arange(5.0) * 3}
+    si["north"] = si["up"] = si["east"] ** 1.5
+    coordinates = {}
+    with h5py.File(path, "w") as file:
+        file["samples"] = np.ones((3, 5, 8), np.complex64)
+        for name, values in si.items():
+            file[name] = values / scale.get(units[name], 1)
+            coordinates[name] = {"dataset": name, "units": units[name] or None}
+            if name != "frequency":
+                coordinates[name]["axis"] = "antenna"
+    axes = {"samples": ["frequency", "antenna", "time"]}
+    return {"file": path, "samples": "samples", "coordinates": coordinates, "axes": axes}
+
+
+UNITS = {"frequency": "Hz", "east": "m", "north": "m", "up": "m"}
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("frequency", "MHz"), ("frequency", "GHz"), ("east", "km"), ("up", "cm")]
+)
+def test_beams_are_steered_by_frequencies_and_places_of_any_unit(tmp_path, name, unit):
+    """150 in MHz was taken for 150 Hz, at which all antennas are in phase."""
+    found = [
+        beamforming(input=units_file(tmp_path / "v.h5", **units), beams=4).stage()
+        for units in (UNITS, {**UNITS, name: unit})
+    ]
+    first, second = (one.operands["weights"] for one in found)
+    np.testing.assert_allclose(second, first, atol=1e-5)
+    assert abs(first - 1).max() > 1
+    one = beamforming(input=units_file(tmp_path / "v.h5", **{**UNITS, name: "s"}), beams=4)
+    with pytest.raises(InputError, match=rf"coordinates\.{name} must be in one of .*, got 's'"):
+        one.check()
+
+
+def test_places_without_a_unit_steer_no_beams(tmp_path):
+    one = beamforming(input=units_file(tmp_path / "v.h5", **{**UNITS, "up": ""}), beams=4)
+    with pytest.raises(InputError, match=r"up must be in one of \['m', 'km', .*, got ''"):
+        one.check()
