@@ -49,7 +49,7 @@ _MARGIN = 1.05
 deviation): cuFFT is taken where they are near."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
-`_LEAST_OF_LARGE` times as long as a copy."""
+`_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""
 _LEAST, _LEAST_OF_LARGE = 1.05, 1.7
 OWN_KERNEL = 13
 """From this prime on cuFFT has a kernel of its own for a prime, where it has several."""
@@ -128,22 +128,24 @@ def _time(plan: TwoFactorPlan | ButterflyPlan, precision: Precision) -> float:
 def library_time(length: int, library: LibraryKernels) -> float:
     """Return the estimated time of cuFFT's kernels over that of a copy of the numbers.
 
-    Several are one for each prime of the length, with all of its powers (4% off an H200's time at
-    57 lengths, one standard deviation). A single one loads, computes and stores in turn, which only
-    other blocks of a multiprocessor overlap. In the stage of a prime that is larger than the
-    numbers of a thread, threads are idle (11% off at 311 lengths from 129 to 15288).
+    Several are one for each prime of the length, with all of its powers, of large primes one for
+    each power (4% off an H200's time at 57 lengths, one standard deviation; 6% at 24 more). A
+    single one loads, computes and stores in turn, which only other blocks of a multiprocessor
+    overlap. In the stage of a prime that is larger than the numbers of a thread, threads are idle
+    (11% off at 311 lengths from 129 to 15288; 9% at 24 more).
     """
-    powers = {prime: prime**count for prime, count in Counter(prime_factors(length)).items()}
-    largest = max(powers)
+    counts = Counter(prime_factors(length))
     if not library.several:
-        idle = max(1.0, largest / library.numbers)
+        idle = max(1.0, max(counts) / library.numbers)
         return (1.12 + 0.74 / library.blocks) * float(idle**0.28)
+    largest = max(prime**count for prime, count in counts.items())
     time = 0.0
-    for prime, power in powers.items():
-        if prime < OWN_KERNEL or power > prime:
+    for prime, count in counts.items():
+        if prime < OWN_KERNEL or (count > 1 and prime < _LARGE_PRIME):
             time += 1.07
-        else:  # its lines are longer the later it comes, in the order of powers
-            time += 0.88 + prime / 24 + 1.18 * (power < max(powers.values()))
+        else:  # 1.18 more but for the last one, of the largest power
+            later = count - (prime**count == largest)
+            time += count * (0.88 + prime / 24) + 1.18 * later
     return time
 
 

@@ -112,6 +112,7 @@ def test_cufft_is_not_asked_where_ours_is_faster_than_any_of_its_kernels() -> No
     ("length", "kernels", "measured"),
     [(12_000, LibraryKernels(several=True), 3.34), (10_166, LibraryKernels(several=True), 8.04),
      (10_633, LibraryKernels(several=True), 4.02), (5060, LibraryKernels(several=True), 4.88),
+     (5618, LibraryKernels(several=True), 8.07),
      (1740, LibraryKernels(several=False, numbers=29, blocks=10), 1.13),
      (1364, LibraryKernels(several=False, numbers=31, blocks=1), 1.72),
      (874, LibraryKernels(several=False, numbers=2, blocks=1), 4.25)],
