@@ -26,10 +26,11 @@ from workflow.readers.polarizations import POLARIZATIONS, in_turn
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.coordinates import read_numbers
-from workflow.storage.input_operand import COMPONENT_TYPES, InputError, complex_fields
+from workflow.storage.input_operand import InputError
 from workflow.storage.inputs import opened
 from workflow.storage.links import DatasetError, find_dataset
 from workflow.storage.memory import limited_memory, machine_memory
+from workflow.storage.stored_types import COMPONENT_TYPES, complex_fields
 
 SECONDS_OF_DAY = 86400.0
 DATA, FLAGS = "Data/visdata", "Data/flags"

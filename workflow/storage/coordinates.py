@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import h5py
@@ -12,7 +13,7 @@ import numpy as np
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import Array, Coordinate, blank
+from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
@@ -25,6 +26,7 @@ from workflow.storage.input_operand import (
     text_attribute,
 )
 from workflow.storage.memory import limited_memory
+from workflow.storage.stored_types import StoredError, stored_in
 
 MOST_CHECKED = 1 << 20
 """Values of a coordinate that are read before any job starts."""
@@ -183,7 +185,13 @@ def _values(
     )
     units = units or next((u for end, u in ENDINGS.items() if where.lower().endswith(end)), "")
     long_name = text_attribute(dataset, "long_name")
-    return read_numbers(dataset, key, check=check).reshape(shape), units, long_name
+    values = read_numbers(dataset, key, check=check)
+    try:
+        stored = replace(stored_in(dataset), kind="float64")
+    except StoredError as error:
+        raise InputError(f"{key}: {dataset.name} {error}") from None
+    values = values if is_blank(values) else stored.values(values)
+    return values.reshape(shape), units, long_name
 
 
 def given_values(

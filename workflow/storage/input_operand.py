@@ -21,11 +21,18 @@ from workflow.storage.links import DatasetError, find_dataset
 from workflow.storage.other_files import axes_by_matlab, better_format, by_matlab
 from workflow.storage.packed_integers import PACKED_TYPES, unpacked
 from workflow.storage.selections import Picked, SelectionError, pick
+from workflow.storage.stored_types import (
+    COMPONENT_TYPES,
+    Stored,
+    StoredError,
+    complex_fields,
+    in_words,
+    is_number,
+    stored_in,
+)
 
 Array = npt.NDArray[Any]
 
-COMPONENT_TYPES = ("float16", "float32", "float64", "int8", "int16", "int32")
-"""Types of a real or imaginary part that are read."""
 _WIDE = ("float64", "int32", "complex128")
 """Stored types that single precision cannot hold: they are read as double."""
 
@@ -63,8 +70,6 @@ class Mistakes:
 
 LONGEST_UNIT = 64
 """Characters of an attribute that is taken for a unit."""
-PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
-"""Names of the fields of a compound that is a complex number."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,8 @@ class InputOperand:
     def header(self) -> OperandHeader:
         """Check type, axes and shape."""
         stored = [self._component(dataset) for dataset in self.datasets]
-        wide = any(name in _WIDE for _, name in stored)
+        kinds = [self._stored(dataset).kind for dataset in self.datasets]
+        wide = any(name in _WIDE for name in (*kinds, *(name for _, name in stored)))
         kind, bits = ("float", 32) if self.real else ("complex", 64)
         units = text_attribute(self.datasets[0], "units") if self.units is None else self.units
         said, mapped = " and ".join(text for text, _ in stored), self.mapped()
@@ -178,12 +184,12 @@ class InputOperand:
             return dtype.name, dtype.name
         if (fields := complex_fields(dtype)) and not one_real:
             part = dtype[fields[0]]
-            if _is_number(part) and dtype[fields[1]] == part:
+            if is_number(part) and dtype[fields[1]] == part:
                 return f"{{{fields[0]}, {fields[1]}}} of {part.name}", part.name
-        if dtype.names is None and one_real and not self.packed and _is_number(dtype):
+        if dtype.names is None and one_real and not self.packed and is_number(dtype):
             return dtype.name, dtype.name
         raise InputError(
-            f"{self.key}: {dataset.name} must be {self._allowed()}, got {_said(dtype)}"
+            f"{self.key}: {dataset.name} must be {self._allowed()}, got {in_words(dtype)}"
         )
 
     def _allowed(self) -> str:
@@ -211,7 +217,7 @@ class InputOperand:
 
     def _hdf5_memory(self, elements: int) -> int:
         return sum(
-            elements * dataset.dtype.itemsize
+            elements * (dataset.dtype.itemsize + 9 * self._stored(dataset).changes)
             + 3 * math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
             for dataset in self.datasets
         )
@@ -225,9 +231,25 @@ class InputOperand:
             except ChunkError as error:
                 raise InputError(f"{self.key}: {error}") from error
 
+    def _stored(self, dataset: h5py.Dataset) -> Stored:
+        """Return the numbers that a dataset's stand for; raises InputError."""
+        try:
+            found = stored_in(dataset)
+            if found.changes and (self.packed or not is_number(dataset.dtype)):
+                raise StoredError(
+                    "has attributes of packed or missing numbers, which are of real ones"
+                )
+        except StoredError as error:
+            raise InputError(f"{self.key}: {dataset.name} {error}") from None
+        return found
+
+    def _read(self, picked: Picked, number: int) -> Array:
+        """Return what is selected of one of the datasets, in the numbers that it stands for."""
+        return self._stored(self.datasets[number]).values(picked.read(self.datasets[number]))
+
     def read(self, dtype: str, picked: Picked) -> Array:
         """Return the selected data as ``dtype``, its axes those of the selection."""
-        data = picked.read(self.datasets[0])
+        data = self._read(picked, 0)
         parts: Sequence[Array]
         if self.packed:
             parts = unpacked(data)
@@ -238,7 +260,7 @@ class InputOperand:
         elif self.only_real:
             parts = [data, np.zeros((), data.dtype)]
         elif self.separate:
-            parts = [data, picked.read(self.datasets[1])]
+            parts = [data, self._read(picked, 1)]
         else:
             return np.asarray(data.astype(dtype, copy=False))
         result = np.empty(picked.shape, dtype)
@@ -268,14 +290,6 @@ def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | No
     return [where.real] if where.imag is None else [where.real, where.imag]
 
 
-def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
-    """Return the fields of a compound that are real and imaginary part, in this order."""
-    names = dtype.names or ()
-    if tuple(name.lower() for name in names) not in PARTS:
-        return None
-    return names[0], names[1]
-
-
 def text_attribute(dataset: h5py.Dataset, name: str) -> str:
     """Return an attribute of a dataset that is short text; empty where it is something else."""
     if name not in dataset.attrs or dataset.attrs.get_id(name).shape != ():
@@ -284,17 +298,3 @@ def text_attribute(dataset: h5py.Dataset, name: str) -> str:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return value if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""
-
-
-def _is_number(dtype: np.dtype[Any]) -> bool:
-    """Return whether a part is of a type that is read; an enumeration's numbers stand for names."""
-    return dtype.name in COMPONENT_TYPES and h5py.check_enum_dtype(dtype) is None
-
-
-def _said(dtype: np.dtype[Any]) -> str:
-    if h5py.check_enum_dtype(dtype) is not None:
-        return f"an enumeration in {dtype.name}"
-    if dtype.names is None:
-        return "text or objects" if dtype.kind == "O" else dtype.name
-    fields = ", ".join(f"{name}: {dtype[name].name}" for name in dtype.names)
-    return f"a compound {{{fields}}}"

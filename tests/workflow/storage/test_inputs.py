@@ -8,7 +8,6 @@ import pytest
 from input_files import OneInput, compound, parts, put, read, refused
 
 from workflow.storage.axes import Operand
-from workflow.storage.input_operand import COMPONENT_TYPES
 from workflow.storage.inputs import (
     InputError,
     count_nonfinite,
@@ -16,6 +15,7 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
+from workflow.storage.stored_types import COMPONENT_TYPES
 
 
 @pytest.fixture

@@ -1,0 +1,100 @@
+"""Packed and missing numbers of netCDF files, by the attributes that say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.storage.inputs import InputError
+
+STORED = np.arange(-12, 12, dtype=np.int16).reshape(2, 12)
+
+
+def study_of(path: Path, samples: Any, **more: Any) -> Any:
+    source = {"file": str(path), "samples": samples, "axes": ["antenna", "time"], **more}
+    case = {"kind": "dft", "axis": "time", "input": source}
+    return load_study({"device": "cpu", "workloads": {"w": case}})
+
+
+def file_of(path: Path, data: Any = STORED, **attributes: Any) -> Path:
+    with h5py.File(path, "w") as file:
+        file["x"], file["y"] = data, np.asarray(data)[::-1]
+        file["t"] = np.arange(12, dtype=np.int32)
+        for name, value in attributes.items():
+            for dataset in ("x", "y", "t"):
+                file[dataset].attrs[name] = value
+    return path
+
+
+def staged(path: Path, samples: Any, **more: Any) -> Any:
+    study = study_of(path, samples, **more)
+    check_study(study)
+    return study.workload("w").stage()
+
+
+@pytest.mark.parametrize("scale", [np.float32(0.25), np.array([0.25]), np.array([2], np.int16)])
+def test_packed_numbers_are_unpacked(tmp_path: Path, scale: Any) -> None:
+    """They are stored * scale_factor + add_offset; netCDF's attributes have one value or none."""
+    path = file_of(tmp_path / "v.nc", scale_factor=scale, add_offset=np.float32(10))
+    factor = float(np.ravel(scale)[0])
+    expected = STORED * factor + 10
+    found = staged(path, {"real": "x", "imag": "y"}).operands["samples"]
+    np.testing.assert_array_equal(found, expected + 1j * expected[::-1])
+    wide = np.asarray(scale).dtype == np.float64
+    assert found.dtype == (np.complex128 if wide else np.complex64)
+    steps = {"time": {"dataset": "t", "units": "s"}}
+    times = staged(path, {"real": "x"}, coordinates=steps).coordinates["time"].values
+    np.testing.assert_array_equal(times, np.arange(12) * factor + 10)
+
+
+@pytest.mark.parametrize("name", ["_FillValue", "missing_value"])
+def test_missing_numbers_are_nan(tmp_path: Path, name: str) -> None:
+    path = file_of(tmp_path / "v.nc", **{name: np.int16(-12)})
+    with pytest.raises(InputError, match=r"has 1 NaN and 0 Inf among 24 values, the first at"):
+        staged(path, {"real": "x"})
+    found = staged(path, {"real": "x"}, select={"samples": {"time": "1:"}}).operands["samples"]
+    np.testing.assert_array_equal(found, STORED[:, 1:])
+    path = file_of(tmp_path / "f.nc", STORED / 3, **{name: np.nan})  # as xarray writes always
+    np.testing.assert_array_equal(staged(path, {"real": "x"}).operands["samples"], STORED / 3)
+    path = file_of(tmp_path / "g.nc", STORED.astype(float), **{name: np.array([1.0, -1e20])})
+    with pytest.raises(InputError, match="has 1 NaN"):
+        staged(path, {"real": "x"})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"scale_factor": np.nan}, "must have one finite number as scale_factor and add_offset"),
+        ({"add_offset": np.inf}, "must have one finite number as scale_factor and add_offset"),
+        ({"scale_factor": [1.0, 2.0]}, "must have one finite number as scale_factor"),
+        ({"scale_factor": "two"}, "has an attribute scale_factor that is not one number, or a few"),
+        ({"scale_factor": 1j}, "has an attribute scale_factor that is not one number, or a few"),
+        ({"_FillValue": np.zeros(100)}, "has an attribute _FillValue that is not one number"),
+        ({"_FillValue": np.zeros(0)}, "has an attribute _FillValue that is not one number"),
+        ({"_FillValue": h5py.Empty("f8")}, "has an attribute _FillValue that is not one number"),
+        ({"_Unsigned": "true", "_FillValue": 3}, "is _Unsigned, and signed numbers alone are read"),
+    ],
+    ids=str,
+)
+def test_attributes_that_cannot_be(tmp_path: Path, attributes: dict[str, Any], said: str) -> None:
+    path = file_of(tmp_path / "v.nc", **attributes)
+    with pytest.raises(StudyError) as error:
+        check_study(study_of(path, {"real": "x"}))
+    assert f"input.samples: /x {said}" in str(error.value)
+
+
+def test_complex_numbers_are_not_packed(tmp_path: Path) -> None:
+    said = "has attributes of packed or missing numbers, which are of real ones"
+    for data, samples in ((np.complex64, "x"), (np.int8, {"int4x2": "x"})):
+        path = file_of(tmp_path / "v.h5", STORED.astype(data), scale_factor=2.0)
+        with pytest.raises(StudyError, match=said):
+            check_study(study_of(path, samples))
+    path = file_of(tmp_path / "u.h5", STORED.astype(np.complex64), scale_factor=1.0)
+    assert staged(path, "x").operands["samples"].dtype == np.complex64

@@ -1,0 +1,119 @@
+"""Types in which a user's numbers are stored, and what attributes say that they stand for.
+
+The attributes are those of netCDF and its CF conventions: numbers that are packed, of which each is
+``stored * scale_factor + add_offset``, and stored values that stand for missing ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+COMPONENT_TYPES = ("float16", "float32", "float64", "int8", "int16", "int32")
+"""Types of a real or imaginary part that are read."""
+PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
+"""Names of the fields of a compound that is a complex number."""
+_SCALE, _OFFSET = "scale_factor", "add_offset"
+_MISSING = ("_FillValue", "missing_value")
+_MOST_VALUES = 16
+"""Values of an attribute that are read."""
+
+
+class StoredError(ValueError):
+    """Attributes that cannot be, or of numbers that have none; the text follows the dataset's."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The numbers that a dataset of real ones stands for.
+
+    ``kind`` is their type, ``scale`` and ``offset`` are what stored ones are multiplied by and then
+    raised by, and ``missing`` are stored ones that are NaN.
+    """
+
+    kind: str
+    scale: float = 1.0
+    offset: float = 0.0
+    missing: tuple[float, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether the numbers are others than those that are stored."""
+        return bool(self.missing) or (self.scale, self.offset) != (1.0, 0.0)
+
+    def values(self, stored: Array) -> Array:
+        """Return the numbers that stored ones stand for: these themselves where nothing changes."""
+        if not self.changes:
+            return stored
+        found = stored.astype(np.result_type(self.kind, np.float32))
+        found *= self.scale
+        found += self.offset
+        for value in self.missing:
+            found[stored == value] = np.nan
+        return found
+
+
+def stored_in(dataset: h5py.Dataset) -> Stored:
+    """Return what a dataset's attributes make of its real numbers; raises StoredError.
+
+    Packed numbers have at least the type of the scale and the offset, as CF has them.
+    """
+    factors = {name: _numbers(dataset, name) for name in (_SCALE, _OFFSET)}
+    given = [values for values in factors.values() if values is not None]
+    if any(len(values) != 1 or not np.isfinite(values).all() for values in given):
+        raise StoredError(f"must have one finite number as {_SCALE} and {_OFFSET}, or none")
+    said = "_Unsigned" in dataset.attrs and dataset.attrs.get_id("_Unsigned").shape == ()
+    if said and dataset.attrs["_Unsigned"] in ("true", b"true"):
+        raise StoredError("is _Unsigned, and signed numbers alone are read; unpack it")
+    found = [_numbers(dataset, name) for name in _MISSING]
+    missing = [float(one) for values in found if values is not None for one in values]
+    kind = dataset.dtype
+    if given and kind.kind in "fiu":
+        kind = np.result_type(kind, np.float32, *(values.dtype for values in given))
+    scale, offset = factors[_SCALE], factors[_OFFSET]
+    return Stored(
+        kind.name, 1.0 if scale is None else float(scale[0]),
+        0.0 if offset is None else float(offset[0]),
+        tuple(one for one in missing if not np.isnan(one)),
+    )  # fmt: skip
+
+
+def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
+    """Return the fields of a compound that are real and imaginary part, in this order."""
+    names = dtype.names or ()
+    if tuple(name.lower() for name in names) not in PARTS:
+        return None
+    return names[0], names[1]
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Return whether a part is of a type that is read; an enumeration's numbers stand for names."""
+    return dtype.name in COMPONENT_TYPES and h5py.check_enum_dtype(dtype) is None
+
+
+def in_words(dtype: np.dtype[Any]) -> str:
+    """Return a stored type in words."""
+    if h5py.check_enum_dtype(dtype) is not None:
+        return f"an enumeration in {dtype.name}"
+    if dtype.names is None:
+        return "text or objects" if dtype.kind == "O" else dtype.name
+    fields = ", ".join(f"{name}: {dtype[name].name}" for name in dtype.names)
+    return f"a compound {{{fields}}}"
+
+
+def _numbers(dataset: h5py.Dataset, name: str) -> Array | None:
+    """Return the numbers of an attribute; None where there is none. Raises StoredError."""
+    if name not in dataset.attrs:
+        return None
+    held = dataset.attrs.get_id(name)
+    count = 0 if held.shape is None else math.prod(held.shape)
+    if held.dtype.kind not in "fiu" or not 1 <= count <= _MOST_VALUES:
+        raise StoredError(f"has an attribute {name} that is not one number, or a few")
+    return np.atleast_1d(np.asarray(dataset.attrs[name])).reshape(-1)
