@@ -68,7 +68,11 @@ class SoftmaxForm:
 
     @property
     def approximate(self) -> bool:
-        """Whether exponentials are those of `ex2.approx`, as ``cuda/softmax/plan.cuh`` says."""
+        """Whether exponentials are those of `ex2.approx`, not within an ulp of fp32.
+
+        Results of 16 bits need no others, nor do those of values that are off by 2^-12 already, nor
+        logarithms, whose absolute error is the relative one of the sum.
+        """
         rounded = not self.precision.exact_operands and self.precision.terms == 1
         return not self.wide and (
             rounded or self.operation != "softmax" or self.output in HALF_KINDS

@@ -63,6 +63,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
         "slab_stages": plan.slab_stages,
         "bulk": str(plan.bulk).lower(),
         "packed": str(plan.packed(form)).lower(),
+        "ulp_accurate": str(not (form.wide or form.approximate)).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (

@@ -30,7 +30,7 @@ __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 enum class Accuracy { fp64, fp32_ulp, approximate_11_bit, approximate };
 template <RowPlan plan>
 constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64
-                               : plan.ulp_accurate()      ? Accuracy::fp32_ulp
+                               : plan.ulp_accurate        ? Accuracy::fp32_ulp
                                : plan.has_11_bit_values() ? Accuracy::approximate_11_bit
                                                           : Accuracy::approximate;
 

@@ -33,6 +33,7 @@ struct RowPlan {
     int slab_stages;        // of a slab plan, stages of a warp; else 0: slab_kernel.cuh
     bool bulk;              // of a slab plan: bulk copies, not accesses by all lanes
     bool packed;            // two values of 16 bits share a register
+    bool ulp_accurate;      // exponentials are within an ulp of fp32
 
     constexpr int rows_per_block() const { return block_threads / row_threads; }
     constexpr int threads_per_row() const {
@@ -68,7 +69,7 @@ struct RowPlan {
     // there are registers: wide elements are read from shared memory, or exponentials in fp32 are
     // computed twice.
     constexpr bool predicate_every_vector() const {
-        return packed ? ulp_accurate() : has_wide_elements() && staged;
+        return packed ? ulp_accurate : has_wide_elements() && staged;
     }
     // Whether a row may begin within this access: only in the first, as a tile begins less than a
     // line before it.
@@ -98,12 +99,6 @@ struct RowPlan {
         return !compute_fp64 && (has_16bit_values() || rounds_to_one_term());
     }
     constexpr bool fp32_results() const { return !compute_fp64 && !is_16bit(output); }
-    // Exponentials within an ulp of fp32. Results of 16 bits do not need them, nor do those of
-    // values that are off by 2^-12 already, nor logarithms, whose absolute error is the relative
-    // one of the sum.
-    constexpr bool ulp_accurate() const {
-        return fp32_results() && operation == Operation::softmax && !rounds_to_one_term();
-    }
     // Exponentials overwrite the values in the fragment and are not computed again in the epilogue.
     constexpr bool keeps_exponentials() const {
         return operation == Operation::softmax && resident && !packed;
@@ -180,4 +175,4 @@ using ComputeType = typename SelectReal<plan.compute_fp64>::type;
 
 // Exponentials within an ulp of fp32 need a sum in fp64.
 template <RowPlan plan>
-using AccumulatorType = typename SelectReal<plan.compute_fp64 || plan.ulp_accurate()>::type;
+using AccumulatorType = typename SelectReal<plan.compute_fp64 || plan.ulp_accurate>::type;
