@@ -27,6 +27,7 @@ from workflow.storage.input_operand import (
 )
 from workflow.storage.memory import limited_memory
 from workflow.storage.stored_types import StoredError, stored_in
+from workflow.storage.units import named, parted
 
 MOST_CHECKED = 1 << 20
 """Values of a coordinate that are read before any job starts."""
@@ -34,11 +35,6 @@ MOST_COMPONENTS = 16
 """Numbers that a coordinate may have at each entry: three of a position."""
 WITH_UNITS = ("frequency", "time")
 """Axes whose values mean nothing without a unit."""
-ENDINGS = {
-    "_hz": "Hz", "_khz": "kHz", "_mhz": "MHz", "_ghz": "GHz", "_s": "s", "_ms": "ms", "_us": "us",
-    "_ns": "ns", "_m": "m", "_deg": "deg", "_rad": "rad",
-}  # fmt: skip
-"""Units that the end of a dataset's name may tell."""
 OFF_STEP = 1e-3
 """Fraction of a step that an entry may be off equal steps: at the highest frequency it then is
 wrong by at most pi times as much of itself, 0.3 %."""
@@ -151,7 +147,10 @@ def _values_of(
 ) -> tuple[Array, str, str]:
     """Return `_values`; raises InputError where there is no unit and must be one."""
     key = f"input.coordinates.{name}"
-    values, units, long_name = _values(file, source, key, of, length, check)
+    values, text, long_name = _values(file, source, key, of, length, check)
+    units, date = parted(text)
+    if date:
+        long_name = f"{long_name or name} since {date}"
     if name in WITH_UNITS and not units:
         raise InputError(f"{key} has no unit; give it as {{dataset: path, units: Hz}} or step_s")
     return values, units, long_name
@@ -183,7 +182,7 @@ def _values(
     units = (of.units if isinstance(of, DatasetCoordinate) else None) or text_attribute(
         dataset, "units"
     )
-    units = units or next((u for end, u in ENDINGS.items() if where.lower().endswith(end)), "")
+    units = units or named(where)
     long_name = text_attribute(dataset, "long_name")
     values = read_numbers(dataset, key, check=check)
     try:

@@ -98,3 +98,24 @@ def test_complex_numbers_are_not_packed(tmp_path: Path) -> None:
             check_study(study_of(path, samples))
     path = file_of(tmp_path / "u.h5", STORED.astype(np.complex64), scale_factor=1.0)
     assert staged(path, "x").operands["samples"].dtype == np.complex64
+
+
+@pytest.mark.parametrize(
+    ("units", "unit", "date"),
+    [
+        ("seconds since 2026-11-28 10:00:00", "s", " since 2026-11-28 10:00:00"),
+        ("Milliseconds", "ms", ""), (" us ", "us", ""), ("MHz", "MHz", ""), ("hertz", "Hz", ""),
+        ("days since 1970-01-01", "days", " since 1970-01-01"), ("fortnights", "fortnights", ""),
+    ],
+)  # fmt: skip
+def test_units_in_words_and_dates(tmp_path: Path, units: str, unit: str, date: str) -> None:
+    """A spectrum's frequencies were in "1/seconds since 2026-11-28 10:00:00"."""
+    path = file_of(tmp_path / "v.nc", STORED.astype(float), units=units)
+    times = {"coordinates": {"time": "t"}}
+    study = study_of(path, {"real": "x"}, **times)
+    one = study.workload("w")
+    found = one.stage().coordinates["time"]
+    assert (found.units, found.long_name) == (unit, f"time{date}")
+    assert found.middle_of("bin") == f"middle of the bin{date}"
+    spectrum = one.product_outline(one.outline()).coordinates["frequency"]
+    assert spectrum.units == {"s": "Hz", "ms": "kHz", "us": "MHz"}.get(unit, spectrum.units)
