@@ -25,8 +25,9 @@ def row_length(seconds: float) -> int:
 def queued_rows(calls: Calls, rows: int, length: int) -> Queued:
     """Time rows of ``length`` calls, taken in turn, on a held stream; times are of one call.
 
-    An untimed row comes before each, so that a row begins as it goes on. Where a call itself waits
-    for the device, times are without the hold, as of `queued`.
+    An untimed row comes before each: some calls choose their launches by whether the stream is
+    behind the host (`argand.runtime.backlog`), which they find within 130 us. Where a call itself
+    waits for the device, times are without the hold, as of `queued`.
     """
     turn = cycle(calls)
 

@@ -1,9 +1,11 @@
 """Sequences of kernels as CUDA graphs: one graph costs the host less than any launch of kernels.
 
-From the third call of a form on a stream, calls launch graphs. Each graph holds the addresses of
-one call. Where none holds a call's addresses, the least recently used graph of several kernels gets
-them; a single kernel is launched by itself, until its addresses have come again. Where the process
-has as many graphs as it may, forms that have launched nothing for a second give theirs up.
+From the third call of a form on a stream, calls launch graphs, but where the stream is behind the
+host (`runtime.backlog`) and its kernels may begin early: these are launched one by one then. Each
+graph holds the addresses of one call. Where none holds a call's addresses, the least recently used
+graph of several kernels gets them; a single kernel is launched by itself, until its addresses have
+come again. Where the process has as many graphs as it may, forms that have launched nothing for a
+second give theirs up.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from typing import Any
 
 import cupy
 
-from argand.frameworks.graph_memory import destroy_with
+from argand.frameworks.graph_memory import destroy_with, relaxed_capture
+from argand.runtime.backlog import Backlog, WordMark
 from argand.runtime.driver_bindings import driver_bindings, made
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.workspace import PER_THREAD
@@ -63,10 +66,7 @@ class LaunchGraph:
         graph = made(driver.cuGraphCreate(0))
         destroy_with(self, driver.cuGraphDestroy, graph)
         self._nodes: list[tuple[Any, Any]] = []
-        # Another thread may be capturing a stream; that capture must not see these calls.
-        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        mode = made(driver.cuThreadExchangeStreamCaptureMode(relaxed))
-        try:
+        with relaxed_capture():
             for number, kernel in enumerate(kernels):
                 node, waits = kernel.node(), range(number)[-1:] if after is None else after[number]
                 before = [self._nodes[other][0] for other in waits]
@@ -76,8 +76,6 @@ class LaunchGraph:
                 edges = [_edge(overlaps=kernel.overlaps and count == 1)] * count
                 made(connect(graph, before, [added] * count, edges, count))
             self._started = made(driver.cuGraphInstantiate(graph, 0))
-        finally:
-            driver.cuThreadExchangeStreamCaptureMode(mode)
         # The driver destroys it after the launches that are under way.
         destroy_with(self, driver.cuGraphExecDestroy, self._started)
         #: The executable graph, for CUDA's runtime.
@@ -121,6 +119,14 @@ def _room_for_one(most: int) -> bool:
     return len(_alive) < most
 
 
+class _StreamGraphs(Backlog):
+    """Graphs of a form on one stream, by addresses, the most recently used one last."""
+
+    def __init__(self, mark: WordMark | None, graphs: dict[tuple[int, ...], LaunchGraph]) -> None:
+        super().__init__(mark)
+        self.graphs = graphs
+
+
 class LaunchSequence:
     """Kernels that are launched one after another, with arguments from the addresses of a call.
 
@@ -141,9 +147,10 @@ class LaunchSequence:
         self._words: list[tuple[memoryview, int, int, int]] = []
         self._moves: list[tuple[Callable[[int], None], int, int]] = []
         self._written: tuple[int, ...] = ()
-        # By stream and addresses, the most recently used one last. Each stream has its own, because
-        # launches of one graph wait for each other, also across streams.
-        self._graphs: dict[int, dict[tuple[int, ...], LaunchGraph]] = {}
+        # Each stream has its own graphs, because launches of one graph wait for each other, also
+        # across streams.
+        self._streams: dict[int, _StreamGraphs] = {}
+        self._begins_early = after is None and all(kernel.overlaps for kernel in kernels)
         self._calls: dict[int, int] = {}
         self._single = len(kernels) == 1
         self._missed: set[tuple[int, ...]] = set()
@@ -155,24 +162,34 @@ class LaunchSequence:
     def __call__(self, addresses: tuple[int, ...], stream: int) -> None:
         """Launch on a stream. Raises CUDADriverError or CUDARuntimeError where CUDA refuses."""
         with self._lock:
-            self._launched = monotonic()
-            graphs = self._graphs.get(stream)
+            now = self._launched = monotonic()
+            on = self._streams.get(stream)
             # Nobody can capture the legacy stream, which is 0.
             captured = bool(stream) and _runtime.streamIsCapturing(stream)
-            if graphs is not None and not captured:
-                graph = graphs.pop(addresses, None)
-                if graph is None and (not self._single or self._comes_again(graphs, addresses)):
-                    graph = self._next_graph(graphs, addresses)
+            if on is not None and not captured:
+                if now >= on.due:
+                    on.look(now)
+                graph = None if on.behind else self._graph_of(on.graphs, addresses)
                 if graph is not None:
-                    graphs[addresses] = graph
                     _runtime.graphLaunch(graph.handle, stream)
                     return
             if addresses != self._written:
                 self._write(addresses)
             for start in self._starts:
                 start(stream)
-            if graphs is None and self._graphable and not captured:
+            if on is None and self._graphable and not captured:
                 self._count_call(stream)
+
+    def _graph_of(
+        self, graphs: dict[tuple[int, ...], LaunchGraph], addresses: tuple[int, ...]
+    ) -> LaunchGraph | None:
+        """Return the graph of these addresses, the most recently used one then."""
+        graph = graphs.pop(addresses, None)
+        if graph is None and (not self._single or self._comes_again(graphs, addresses)):
+            graph = self._next_graph(graphs, addresses)
+        if graph is not None:
+            graphs[addresses] = graph
+        return graph
 
     def _comes_again(
         self, graphs: dict[tuple[int, ...], LaunchGraph], addresses: tuple[int, ...]
@@ -226,21 +243,26 @@ class LaunchSequence:
         """Drop the graphs if there was no launch since then, and none is under way."""
         if self._launched < since and self._lock.acquire(blocking=False):
             try:
-                self._graphs.clear()
-                self._calls.clear()
+                self._forget()
             finally:
                 self._lock.release()
 
+    def _forget(self) -> None:
+        """Drop the graphs of all streams."""
+        self._streams.clear()
+        self._calls.clear()
+
     def _count_call(self, stream: int) -> None:
         """Count a call on a stream, and make the stream's first graph after enough of them."""
-        if len(self._graphs) >= _MAX_STREAMS:
-            self._graphs.clear()
-            self._calls.clear()
+        if len(self._streams) >= _MAX_STREAMS:
+            self._forget()
         calls = self._calls[stream] = self._calls.get(stream, 0) + 1
         if calls <= _CALLS_BEFORE or stream == PER_THREAD or not _room_for_one(_MAX_GRAPHS):
             return
         try:
             graphs = {} if self._single else {self._written: self._new_graph()}
-            self._graphs[stream] = graphs
+            self._streams[stream] = _StreamGraphs(
+                WordMark(stream) if self._begins_early else None, graphs
+            )
         except cupy.cuda.driver.CUDADriverError:
             self._calls[stream] = _NEVER  # launched one by one from now on

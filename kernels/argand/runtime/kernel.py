@@ -14,7 +14,7 @@ import numpy as np
 
 from argand.runtime.arguments import Address, Arguments
 from argand.runtime.driver_bindings import driver_bindings
-from argand.runtime.launch_config import COOPERATIVE, DEPENDENT, LaunchConfig, launcher
+from argand.runtime.launch_config import COOPERATIVE, DEPENDENT, LaunchConfig, driver_function
 from argand.runtime.loading import LoadedKernel, PendingKernel
 from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap
 
@@ -74,7 +74,7 @@ class BoundKernel:
         pointers = [*(row.ctypes.data for row in self._map_words), arguments.bytes.ctypes.data]
         self._pointers = np.array(pointers, np.uint64)
         self._kernel_params = int(self._pointers.ctypes.data)
-        self._call: Callable[..., int] = launcher()
+        self._call = driver_function("cuLaunchKernelEx")
         self._given: tuple[Any, ...] = ()  # what the driver is given
         self._stream = -1  # that of the last launch
         self._lock = Lock()  # the driver reads what another thread would write

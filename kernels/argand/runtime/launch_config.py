@@ -49,11 +49,15 @@ class LaunchConfig(ctypes.Structure):
 
         They are kept from launch to launch, so that ctypes converts nothing.
         """
-        pointer = ctypes.c_void_p.from_param
         return ctypes.byref(self), pointer(function), pointer(parameters), None
 
 
+pointer: Callable[[int], Any] = ctypes.c_void_p.from_param
+"""An address as the driver's functions take it; ctypes converts it once."""
+
+
 @cache
-def launcher() -> Callable[..., int]:
-    """Return cuLaunchKernelEx, which returns an error of the driver, 0 for none."""
-    return ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
+def driver_function(name: str) -> Callable[..., int]:
+    """Return a function of the driver, which returns an error's number, 0 for none."""
+    found: Callable[..., int] = getattr(ctypes.CDLL("libcuda.so.1"), name)
+    return found

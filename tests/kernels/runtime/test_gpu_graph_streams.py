@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import gemm
 from argand.runtime import timing as gpu_timing
+from argand.runtime.backlog import BEHIND_SECONDS
 
 from tests.kernels.runtime.graph_cases import CALLS, HOW, graphs, one_by_one, operands, same
 
@@ -20,7 +23,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call"
 def test_another_thread_may_be_capturing(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the strictest mode: a graph is made beside it."""
+    """In the strictest mode: beside it a graph is made, and a stream asked if it is behind."""
+    answers = _asking_at_each_call(monkeypatch)
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)
     out, x = cp.empty_like(expected), cp.zeros(8, np.float32)
@@ -52,8 +56,72 @@ def test_another_thread_may_be_capturing(
     cp.cuda.Device().synchronize()
     assert not failed
     assert graphs() > before
+    assert answers
     assert same(out, expected)
     assert bool((x == 2).all())
+
+
+def _asking_at_each_call(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Have each call record a mark or ask for it; return the answers, which are yet to come.
+
+    The memory of marks is allocated anew.
+    """
+    from argand.runtime import backlog
+
+    monkeypatch.setattr(backlog, "BEHIND_SECONDS", 0.0)
+    monkeypatch.setattr(backlog, "HOLDS_SECONDS", 0.0)
+    backlog._made_words.cache_clear()
+    ask, answers = backlog.WordMark.is_reached, []
+
+    def noted(self: Any) -> bool:
+        answers.append(ask(self))
+        return answers[-1]
+
+    monkeypatch.setattr(backlog.WordMark, "is_reached", noted)
+    return answers
+
+
+@pytest.mark.parametrize("how", [HOW, {"precision": "tf32", "kernels": "mma.sync"}], ids=str)
+def test_a_stream_that_is_behind_is_given_kernels(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    """One that is held is; one whose every call the host waits for is given graphs again."""
+    from argand.runtime import graph as cuda_graph
+
+    (pair,) = operands(cp, rng, 1)
+    (expected,) = one_by_one(cp, monkeypatch, [pair], **how)
+    out = cp.empty_like(expected)
+    runtime = cp.cuda.runtime
+    launched: list[int] = []
+
+    def launch(graph: int, stream: int) -> None:
+        launched.append(graph)
+        runtime.graphLaunch(graph, stream)
+
+    counting = SimpleNamespace(graphLaunch=launch, streamIsCapturing=runtime.streamIsCapturing)
+    monkeypatch.setattr(cuda_graph, "_runtime", counting)
+    with cp.cuda.Stream(non_blocking=True) as stream:
+
+        def call(count: int, *, wait: bool) -> int:
+            launched.clear()
+            for _ in range(count):
+                gemm(*pair, out=out, **how)
+                if wait:
+                    stream.synchronize()
+                time.sleep(BEHIND_SECONDS)
+            return len(launched)
+
+        call(2 * CALLS, wait=True)
+        assert call(CALLS, wait=True) == CALLS
+        held = gpu_timing._Hold()
+        call(2 * CALLS, wait=False)
+        graphs_behind = call(CALLS, wait=False)
+        held.release()
+        stream.synchronize()
+        assert graphs_behind == 0 or not held.lasted
+        call(CALLS, wait=True)
+        assert call(CALLS, wait=True) == CALLS
+    assert same(out, expected)
 
 
 def test_streams_do_not_wait_for_each_other(
