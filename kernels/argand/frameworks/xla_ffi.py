@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
@@ -121,6 +122,8 @@ def handler(
     version = _version(headers)
 
     def handle(at: int) -> int | None:
+        if not _THREAD.is_kept:
+            _keep_thread()
         # Structures at addresses: pointers of ctypes make an object more at each step.
         call = _CallFrame.from_address(at)
         if call.extension:
@@ -144,6 +147,25 @@ def handler(
         return None
 
     return _HANDLER(handle)
+
+
+class _Thread(threading.local):
+    """Whether Python keeps its state of a thread between calls."""
+
+    is_kept = False
+
+
+_THREAD = _Thread()
+
+
+def _keep_thread() -> None:
+    """Let Python keep its state of this thread until the process ends.
+
+    It makes one for each call from a thread that is not its own, and drops it after the call: that
+    takes longer than the call, and what CuPy keeps by threads goes with it.
+    """
+    ctypes.pythonapi.PyGILState_Ensure()  # never released
+    _THREAD.is_kept = True
 
 
 def _version(headers: str) -> tuple[int, int]:

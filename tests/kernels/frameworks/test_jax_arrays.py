@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -234,3 +235,28 @@ def test_a_wrong_product_is_seen_in_a_program(
         jax.block_until_ready(program(x))
     with pytest.raises(WrongProductError, match=r"1 of 4 rows .* row 1"):
         gemm(x, x, tolerance=1e-9, check=True)
+
+
+def test_threads_of_xla_are_kept(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python makes no state of a thread anew for each call from it."""
+    from argand.frameworks import xla_calls
+
+    class Local(threading.local):
+        def __init__(self) -> None:
+            made.append(threading.get_ident())
+
+        number = 0
+
+    made: list[int] = []
+    local, called = Local(), xla_calls._called
+
+    def counted(*given: Any) -> None:
+        local.number += 1
+        called(*given)
+
+    monkeypatch.setattr(xla_calls, "_called", counted)
+    x = drawn(8, 8)
+    f = jax.jit(lambda x: gemm(gemm(x, x), gemm(x @ x, x)) @ x)  # branches: on several threads
+    for _ in range(20):
+        close(f(x), jnp.linalg.matrix_power(x, 6))
+    assert len(made) == len(set(made))
