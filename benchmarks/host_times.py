@@ -184,6 +184,7 @@ def host_microseconds(
             call()
         found.append(1e6 * (time.perf_counter() - started) / count)
     cupy.cuda.Device().synchronize()
+    os.sched_setaffinity(0, cores)  # threads that a library starts later inherit it
     return found[1:]
 
 
