@@ -93,6 +93,8 @@ def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
 
 def test_an_address_that_comes_again_with_another_tensor(gpu: Any) -> None:
     """Repeated calls know addresses; a tensor there that is another one is looked at."""
+    import argand.torch_ops  # noqa: F401  for vmap
+
     a, b = drawn(64, 64, device="cuda"), drawn(64, 64, device="cuda", seed=8)
     out = torch.empty_like(a)
     leaf = torch.nn.Parameter(a)
