@@ -31,19 +31,21 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
 
 def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
     """Return the adjoint transform: of the other sign, cut or zero-filled to the length of x."""
-    options, x = dict(of.options), of.arrays["x"]
-    axis, n = options.pop("axis", -1) % x.ndim, options.pop("n", None)
+    options, shape = dict(of.options), of.shapes["x"]
+    axis, n = options.pop("axis", -1) % len(shape), options.pop("n", None)
     norm = _ADJOINT_NORM[options.pop("norm", "backward")]
     inverse = not options.pop("inverse", False)
     found = of.call(grad, axis, inverse=inverse, norm=norm, **options)
-    before = (slice(None),) * axis
-    if n is None or n == x.shape[axis]:
-        return {"x": found}
-    if n > x.shape[axis]:
-        return {"x": found[(*before, slice(0, x.shape[axis]))]}
-    arrays = namespace(x)
-    cut = arrays.zeros_like(x[(*before, slice(n, None))])
-    return {"x": arrays.concatenate([found, cut], axis)}
+    length = shape[axis]
+    if n is not None and n < length:
+        arrays = namespace(found)
+        missing = [arrays.zeros_like(found)] * ((length - 1) // n)
+        # Torch computes gradients of a batch at once by this name alone.
+        joined = getattr(arrays, "cat", None) or arrays.concatenate
+        found = joined([found, *missing], axis)
+    if found.shape[axis] != length:
+        found = found[(*(slice(None),) * axis, slice(0, length))]
+    return {"x": found}
 
 
 def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> Callable[[Any], None] | None:
@@ -65,4 +67,4 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> Callable[[Any],
     return finish
 
 
-RULES = FrameworkRules(_result, _gradient, _adapted)
+RULES = FrameworkRules(_result, _gradient, lambda *_: frozenset(), _adapted)

@@ -174,8 +174,9 @@ def _backward(call: _Call, kept: Any, grad: Any) -> tuple[Any, ...]:
     """Return the gradients in JAX's convention, whose complex ones are conjugates of torch's."""
     values, result = kept
     arrays = dict(zip(call.names, values, strict=True))
+    shapes = {name: x.shape for name, x in arrays.items()}
     options = {name: x for name, x in call.options if name != "format"}
-    of = Differentiated(call.function, arrays, options, result, frozenset(arrays))
+    of = Differentiated(call.function, arrays, options, shapes, result, frozenset(arrays))
     found = call.rules.gradient(of, grad.conj())
     return tuple(_fitted(found[name].conj(), x) for name, x in arrays.items())
 

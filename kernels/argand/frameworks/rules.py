@@ -7,7 +7,7 @@ real, sums them over broadcast axes and converts them as its arrays need it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, NamedTuple
 
 from argand.frameworks.framework import framework_of
@@ -25,14 +25,17 @@ class Differentiated(NamedTuple):
 
     Attributes:
         call: the public function.
-        arrays, options: its arguments, the arrays as they were before it.
-        result: what it returned.
+        arrays, options: its arguments, the arrays as they were before it, of which None may stand
+            for those that `FrameworkRules.reads` leaves out.
+        shapes: of its arrays of the framework.
+        result: what it returned, or None in the same way.
         needed: the arguments whose gradients are asked for.
     """
 
     call: Callable[..., Any]
     arrays: Mapping[str, Any]
     options: Mapping[str, Any]
+    shapes: Mapping[str, tuple[Any, ...]]
     result: Any
     needed: frozenset[str]
 
@@ -50,6 +53,8 @@ class FrameworkRules(NamedTuple):
         result: from the specs of the arrays, the options and whether they are on a GPU, the
             result's spec.
         gradient: from a call and its result's gradient those of its arguments, by their names.
+        reads: from the options and the names of the arrays whose gradients are asked for the names
+            of those arrays that these read, and ``"result"`` where they read that.
         adapted: the rule `Adapted`; None changes nothing.
         leading_axes: whether a call takes any axes before those that it names, and broadcasts them.
         same_launches: from the options of a call whether it always launches the same kernels, which
@@ -60,6 +65,7 @@ class FrameworkRules(NamedTuple):
 
     result: Callable[[Mapping[str, Spec | None], Mapping[str, Any], bool], Spec]
     gradient: Callable[[Differentiated, Any], dict[str, Any]]
+    reads: Callable[[Mapping[str, Any], frozenset[str]], Set[str]]
     adapted: Adapted | None = None
     leading_axes: bool = True
     same_launches: Callable[[Mapping[str, Any]], bool] = lambda _: False

@@ -70,19 +70,21 @@ class _WithGradients(torch.autograd.Function):
         """Return the tangent of the result: the adjoint of its gradient, which is linear."""
         along = dict(zip(ctx.about.names, tangents, strict=False))
         along = {name: x for name, x in along.items() if x is not None}
-        of = _differentiated(ctx, along)
+        of = _differentiated(ctx, frozenset(along))
         of = of._replace(
             arrays={name: _without_tangent(x) for name, x in of.arrays.items()},
             result=_without_tangent(of.result),
         )
+        shape, dtype, device = ctx.specs["result"]
+        zeros = torch.zeros(shape, dtype=dtype, device=device)
 
         def adjoint(grad: Any) -> tuple[Any, ...]:
-            found = gradients(of, ctx.about.rules, grad)
+            found = _gradients(ctx, of, grad)
             return tuple(found[name] for name in along)
 
         # Torch leaves forward mode for this, which a tangent of the tangent needs.
         with INTERNALS.forward(True):
-            _, tangent_of = torch.func.vjp(adjoint, torch.zeros_like(of.result))
+            _, tangent_of = torch.func.vjp(adjoint, zeros)
             return tangent_of(tuple(along.values()))[0]
 
     @staticmethod
@@ -98,40 +100,46 @@ def _without_tangent(x: Any) -> Any:
 
 def keep(ctx: Any, about: DifferentiableCall, values: Sequence[Any], result: Any) -> None:
     """Keep in torch's context what the gradients of a call need."""
-    given = dict(zip(about.names, values, strict=True))
-    ctx.about, ctx.others = about, {}
-    ctx.kept = [name for name, x in given.items() if isinstance(x, torch.Tensor)]
-    ctx.others = {name: x for name, x in given.items() if name not in ctx.kept}
-    saved = [*(given[name] for name in ctx.kept), result]
-    ctx.save_for_backward(*saved)
-    ctx.save_for_forward(*saved)
+    given = {**dict(zip(about.names, values, strict=True)), "result": result}
+    ctx.about = about
+    tensors = {name: x for name, x in given.items() if isinstance(x, torch.Tensor)}
+    ctx.others = {name: x for name, x in given.items() if name not in tensors}
+    ctx.specs = {name: (x.shape, x.dtype, x.device) for name, x in tensors.items()}
+    # What is saved keeps its memory, and torch lets nobody write to it before the gradient.
+    reads = about.rules.reads(about.options, _needed(ctx))
+    ctx.save_for_backward(*(x if name in reads else None for name, x in tensors.items()))
+    ctx.save_for_forward(*tensors.values())
 
 
-def _differentiated(ctx: Any, needed: Any) -> Differentiated:
-    *saved, result = ctx.saved_tensors
-    arrays = ctx.others | dict(zip(ctx.kept, saved, strict=True))
-    about = ctx.about
-    return Differentiated(about.call, arrays, about.options, result, frozenset(needed))
+def _needed(ctx: Any) -> frozenset[str]:
+    """Return the names of the arrays whose gradients are asked for."""
+    flags = zip(ctx.about.names, ctx.needs_input_grad, strict=False)
+    return frozenset(name for name, asked in flags if asked)
+
+
+def _differentiated(ctx: Any, needed: frozenset[str]) -> Differentiated:
+    arrays = ctx.others | dict(zip(ctx.specs, ctx.saved_tensors, strict=True))
+    result, about = arrays.pop("result"), ctx.about
+    shapes = {name: spec[0] for name, spec in ctx.specs.items()}
+    return Differentiated(about.call, arrays, about.options, shapes, result, needed)
 
 
 def backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
     """Return the gradients of a call's arrays, None of those that need none."""
-    names = ctx.about.names
-    flags = zip(names, ctx.needs_input_grad, strict=False)
-    of = _differentiated(ctx, (name for name, asked in flags if asked))
-    found = gradients(of, ctx.about.rules, grad)
-    return tuple(found.get(name) for name in names)
+    found = _gradients(ctx, _differentiated(ctx, _needed(ctx)), grad)
+    return tuple(found.get(name) for name in ctx.about.names)
 
 
-def gradients(of: Differentiated, rules: FrameworkRules, grad: Any) -> dict[str, Any]:
+def _gradients(ctx: Any, of: Differentiated, grad: Any) -> dict[str, Any]:
     """Return the gradients that are asked for, of the shape and type of their arguments."""
     if grad is None:
         return {}
-    return {name: _fitted(x, of.arrays[name]) for name, x in rules.gradient(of, grad).items()}
+    found = ctx.about.rules.gradient(of, grad)
+    return {name: _fitted(x, *ctx.specs[name]) for name, x in found.items()}
 
 
-def _fitted(grad: Any, x: Any) -> Any:
+def _fitted(grad: Any, shape: Any, dtype: Any, _device: Any) -> Any:
     """Return a gradient of an argument: real for a real one, summed where it was broadcast."""
-    if grad.is_complex() and not x.is_complex():
+    if grad.is_complex() and not dtype.is_complex:
         grad = grad.real
-    return grad.sum_to_size(x.shape).to(x.dtype)
+    return grad.sum_to_size(shape).to(dtype)

@@ -42,9 +42,13 @@ def _of_gate(x: Any, targets: Any, controls: Any) -> Any:
     qubits = x.shape[0].bit_length() - 1
     turned = x.reshape((2,) * qubits)
     last = [qubits - 1 - qubit for qubit in (*reversed(targets), *controls)]
-    turned = namespace(x).moveaxis(turned, last, list(range(len(last))))
+    arrays = namespace(x)
+    # Torch computes gradients of a batch at once by this name alone.
+    moved = getattr(arrays, "movedim", None) or arrays.moveaxis
+    turned = moved(turned, last, list(range(len(last))))
     # Controls stand behind the targets: only where all of them are 1 does the gate act.
-    turned = turned[(slice(None),) * len(targets) + (1,) * len(controls)]
+    if controls:
+        turned = turned[(slice(None),) * len(targets) + (1,) * len(controls)]
     return turned.reshape((2 ** len(targets), -1))
 
 
@@ -56,4 +60,8 @@ def _adapted(arrays: dict[str, Any], _options: dict[str, Any]) -> None:
         arrays["matrix"] = matrix.conj() if hasattr(matrix, "conj") else np.conj(matrix)
 
 
-RULES = FrameworkRules(_result, _gradient, _adapted, leading_axes=False)
+def _reads(_options: Mapping[str, Any], needed: frozenset[str]) -> frozenset[str]:
+    return frozenset({"state", "matrix"} - (needed if len(needed) == 1 else set()))
+
+
+RULES = FrameworkRules(_result, _gradient, _reads, _adapted, leading_axes=False)

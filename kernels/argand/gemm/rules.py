@@ -59,6 +59,13 @@ def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
     return found
 
 
+def _reads(options: Mapping[str, Any], needed: frozenset[str]) -> frozenset[str]:
+    """Return the other factor of each that a gradient is asked of, of squares all operands."""
+    if options.get("output") == "power":
+        return frozenset({"a", "b", "c"})
+    return frozenset({"a": "b", "b": "a"}[name] for name in needed - {"c"})
+
+
 def _adjoint(x: Any, op: str) -> tuple[Any, str]:
     """Return op(x)^H as an array and its op."""
     return (x.conj(), "N") if op == "T" else (x, "C" if op == "N" else "N")
@@ -137,4 +144,6 @@ def _spread(arrays: dict[str, Any], broadcast_to: Callable[[Any, Any], Any]) -> 
         arrays[name] = broadcast_to(x, (*leading, *x.shape[-2:]))
 
 
-RULES = FrameworkRules(_result, _gradient, _adapted, same_launches=_same_launches, spread=_spread)
+RULES = FrameworkRules(
+    _result, _gradient, _reads, _adapted, same_launches=_same_launches, spread=_spread
+)

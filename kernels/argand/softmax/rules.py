@@ -36,12 +36,12 @@ def _result(
 def _gradient(operation: Operation, of: Differentiated, grad: Any) -> dict[str, Any]:
     """Return s y (g - sum(g y)) for y = softmax(s x), s (g - y sum(g)) for its log, s y g for z."""
     options, x = of.options, of.arrays["x"]
-    axis = options.get("axis", -1) % x.ndim
+    axis = options.get("axis", -1) % len(of.shapes["x"])
     if operation == "softmax":
         y = of.result
         found = y * (grad - (grad * y).sum(axis=axis, keepdims=True))
     elif operation == "log_softmax":
-        y = namespace(x).exp(of.result)
+        y = namespace(of.result).exp(of.result)
         found = grad - y * grad.sum(axis=axis, keepdims=True)
     else:
         from argand.softmax.api import softmax
@@ -49,6 +49,14 @@ def _gradient(operation: Operation, of: Differentiated, grad: Any) -> dict[str, 
         found = softmax(x, **options) * grad[(slice(None),) * axis + (None,)]
     found = options.get("scale", 1.0) * found
     return {"x": 2 * x * found if options.get("power") else found}
+
+
+def _reads(
+    operation: Operation, options: Mapping[str, Any], _needed: frozenset[str]
+) -> frozenset[str]:
+    if operation == "logsumexp":
+        return frozenset({"x"})
+    return frozenset({"x", "result"} if options.get("power") else {"result"})
 
 
 def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
@@ -68,6 +76,7 @@ RULES: Mapping[str, FrameworkRules] = {
     operation: FrameworkRules(
         partial(_result, operation),
         partial(_gradient, operation),
+        partial(_reads, operation),
         _adapted,
         same_launches=lambda _: True,
     )

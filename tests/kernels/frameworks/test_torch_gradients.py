@@ -100,3 +100,30 @@ def test_a_factor_that_is_a_tensor(device: str) -> None:
             assert bool((gemm(a, b, alpha=alpha) == gemm(a, b, alpha=factor)).all())
     with pytest.raises(TypeError, match="alpha requires a gradient, which this call does not com"):
         gemm(a, b, alpha=alpha.requires_grad_())
+
+
+def test_what_no_gradient_reads_may_be_written_to() -> None:
+    """Its memory is not kept either."""
+    a, b, c = (drawn(4, 4, seed=seed).requires_grad_() for seed in range(3))
+    real = drawn(4, 4, dtype=torch.float64).requires_grad_()
+    calls: list[tuple[Callable[..., Any], list[Any], tuple[int, ...]]] = [
+        (gemm, [a, b], (2,)),
+        (lambda x, y: gemm(x, y.detach()), [a, b], (0, 2)),
+        (lambda x, y, z: gemm(x, y, z, beta=1), [a, b, c], (2, 3)),
+        (lambda x, y: gemm(x, y, output="power"), [a, b], (2,)),
+        (lambda x: dft(x, n=3), [a], (0, 1)),
+        (logsumexp, [real], (1,)),
+        (softmax, [real], (0,)),
+        (lambda x: apply_gate(x.flatten(), drawn(2, 2), [0]), [a], (0, 1)),
+    ]
+    for call, given, written in calls:
+        found = []
+        for places in (), written:
+            arrays = [y.clone() for y in given]
+            arrays.append(call(*arrays))
+            size = arrays[-1].real.sum()
+            with torch.no_grad():
+                for place in places:
+                    arrays[place].mul_(2)
+            found.append(torch.autograd.grad(size, given[0])[0])
+        torch.testing.assert_close(*found)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import GemmPlan, apply_gate, dft, gemm, herk, pack, softmax
+from argand import GemmPlan, apply_gate, dft, gemm, herk, logsumexp, pack, softmax
 
 from tests.kernels.frameworks.tensors import drawn_double as drawn
 
@@ -95,10 +95,15 @@ def test_vmap(name: str) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_gradients_of_a_batch_at_once(device: str) -> None:
-    x = drawn(3, 4, device=device).requires_grad_()
-    for call in (lambda x: gemm(x, x.detach().T), lambda x: dft(x, n=5), torch.ops.argand.dft):
+    x = drawn(4, 4, device=device).requires_grad_()
+    for call in (
+        lambda x: gemm(x, x.detach().T), lambda x: dft(x, n=5), lambda x: dft(x, 0, n=2),
+        torch.ops.argand.dft, lambda x: logsumexp(x, power=True),
+        lambda x: apply_gate(x.clone().flatten(), x[:2, :2], [1], controls=[0]),
+        lambda x: torch.ops.argand.apply_gate(x.flatten(), x, [3, 1]),
+    ):  # fmt: skip
         result = call(x)
-        many = drawn(2, *result.shape, device=device)
+        many = drawn(2, *result.shape, device=device, dtype=result.dtype)
         found = torch.autograd.grad(result, x, many, is_grads_batched=True, retain_graph=True)[0]
         each = [torch.autograd.grad(result, x, one, retain_graph=True)[0] for one in many]
         torch.testing.assert_close(found, torch.stack(each))
