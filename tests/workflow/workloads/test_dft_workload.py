@@ -19,7 +19,7 @@ from workflow.storage.inputs import InputError
 from workflow.windows import NAMED, make_window
 from workflow.workloads.dft import Dft
 
-ONE_KERNEL = LibraryKernels(several=False, numbers=25)
+ONE_KERNEL = LibraryKernels(several=False, numbers=25, blocks=4)
 
 
 def dft(**parameters):
