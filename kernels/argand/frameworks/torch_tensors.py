@@ -259,7 +259,11 @@ def _array(name: str, x: Any) -> Any:
 def _half_tensor(found: Any) -> Any:
     """Return complex32 of `Pairs` of fp16, and both parts of bf16, which has no complex type."""
     parts = _tensor(found.array, bf16=found.format == "bf16")
-    return torch.view_as_complex(parts) if found.format == "fp16" else parts
+    if found.format != "fp16":
+        return parts
+    if not parts.numel():  # whose strides may be any, of which torch makes no complex tensor
+        return parts.new_empty(parts.shape[:-1], dtype=torch.complex32)
+    return torch.view_as_complex(parts)
 
 
 def _tensor(found: Any, *, bf16: bool) -> Any:

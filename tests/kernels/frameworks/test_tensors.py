@@ -173,6 +173,9 @@ def test_half_types(device: str) -> None:
     assert softmax(bits).dtype == torch.bfloat16
     assert logsumexp(bits.half(), 0).dtype == torch.float16
     assert gemm(x, x).dtype == torch.complex32
+    empty = gemm(x[:0].mT.mT, x)
+    assert (empty.dtype, empty.shape) == (torch.complex32, (0, 8))
+    assert gemm(x, x[:, :0]).shape == (8, 0)
     assert gemm(x, x, out=torch.empty_like(wide)).dtype == torch.complex64
     close(softmax(torch._neg_view(bits), output="fp32"), torch.softmax(-bits.float(), -1), 1e-5)
     found = softmax(bits, precision="bf16", output="bf16")
