@@ -1,8 +1,9 @@
 """A function of Python as a call that XLA makes, by the C interface of its foreign functions.
 
 Of the interface (``xla/ffi/api/c_api.h``, whose copy `jax.ffi.include_dir` has) only what is read
-here is declared: buffers, one attribute, the stream and errors. XLA calls on a thread of its own
-and, on a GPU, with the device set; the function queues its work on the stream that it is given.
+here is declared: buffers, one attribute, the stream and errors. XLA calls on the thread that
+called the program or on one of its own and, on a GPU, with the device set; the function queues its
+work on the stream that it is given.
 """
 
 from __future__ import annotations
