@@ -292,9 +292,9 @@ def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | No
 
 def text_attribute(dataset: h5py.Dataset, name: str) -> str:
     """Return an attribute of a dataset that is short text; empty where it is something else."""
-    if name not in dataset.attrs or dataset.attrs.get_id(name).shape != ():
+    if name not in dataset.attrs or dataset.attrs.get_id(name).shape not in ((), (1,)):
         return ""
-    value = dataset.attrs[name]
+    value = np.ravel(dataset.attrs[name])[0]
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return value if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""

@@ -119,3 +119,15 @@ def test_units_in_words_and_dates(tmp_path: Path, units: str, unit: str, date: s
     assert found.middle_of("bin") == f"middle of the bin{date}"
     spectrum = one.product_outline(one.outline()).coordinates["frequency"]
     assert spectrum.units == {"s": "Hz", "ms": "kHz", "us": "MHz"}.get(unit, spectrum.units)
+
+
+@pytest.mark.parametrize("units", ["mV", b"mV", np.array(["mV"], object), np.array([b"mV"])])
+def test_units_are_read_however_they_are_written(tmp_path: Path, units: Any) -> None:
+    """Some programs write text as an array of one, whose unit was lost."""
+    path = file_of(tmp_path / "v.h5", units=units)
+    assert staged(path, {"real": "x"}).units == {"samples": "mV"}
+
+
+@pytest.mark.parametrize("units", [3.0, np.array(["mV", "V"], object), h5py.Empty("S2"), "x" * 99])
+def test_what_is_no_unit_is_none(tmp_path: Path, units: Any) -> None:
+    assert staged(file_of(tmp_path / "v.h5", units=units), {"real": "x"}).units == {}
