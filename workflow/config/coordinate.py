@@ -62,10 +62,27 @@ class DatasetCoordinate(Model):
     )
 
 
+class ListedCoordinate(Model):
+    """Values in the study itself, one for each entry of the file's axis, with their unit."""
+
+    values: list[float | str] = Field(min_length=1, description="Numbers, or names.")
+    units: str | None = Field(None, description="The unit of numbers.")
+    axis: str | None = Field(
+        None,
+        description="The axis along which the values stand, where the coordinate has another name; "
+        "of HDF5 files.",
+    )
+    replace: bool = Field(
+        default=False,
+        description="Whether they stand in place of what the file itself says, as of equal steps.",
+    )
+
+
 CoordinateSource = (
     Annotated[str, StringConstraints(min_length=1)]
     | RegularCoordinate
     | DatasetCoordinate
+    | ListedCoordinate
     | list[float | str]
 )
-"""A dataset's path, equal steps, a dataset with its unit, or the values."""
+"""A dataset's path, equal steps, a dataset with its unit, or the values, with a unit or without."""

@@ -15,7 +15,12 @@ from pydantic import (
 )
 
 from workflow.config.axis_names import check_names
-from workflow.config.coordinate import CoordinateSource, DatasetCoordinate, RegularCoordinate
+from workflow.config.coordinate import (
+    CoordinateSource,
+    DatasetCoordinate,
+    ListedCoordinate,
+    RegularCoordinate,
+)
 from workflow.config.formats import FORMATS, HDF5
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
@@ -189,7 +194,17 @@ class FileInput(Model):
                     f"coordinates.{name} must be equal steps or values beside format: "
                     f"{self.format}, which has no datasets"
                 )
-            if self.format == HDF5 and isinstance(of, RegularCoordinate) and of.replace:
+            if (
+                self.format != HDF5
+                and isinstance(of, ListedCoordinate)
+                and of.axis not in (None, name)
+            ):
+                raise ValueError(
+                    f"coordinates.{name}.axis must not be another axis beside format: "
+                    f"{self.format}, got {of.axis!r}"
+                )
+            replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
+            if self.format == HDF5 and replaces:
                 raise ValueError(
                     f"coordinates.{name}.replace must not be given beside format: {HDF5}, of which "
                     "no coordinates are taken but those named here"

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate
+from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.axes import Operand
@@ -132,7 +132,7 @@ def _of_axis(
 
 def _axis_of(name: str, of: Any) -> str:
     """Return the axis along which a coordinate stands."""
-    axis = (of.axis if isinstance(of, DatasetCoordinate) else None) or name
+    axis = (of.axis if isinstance(of, DatasetCoordinate | ListedCoordinate) else None) or name
     return SYNONYMS.get(axis, axis)
 
 
@@ -152,7 +152,8 @@ def _values_of(
     if date:
         long_name = f"{long_name or name} since {date}"
     if name in WITH_UNITS and not units:
-        raise InputError(f"{key} has no unit; give it as {{dataset: path, units: Hz}} or step_s")
+        how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"
+        raise InputError(f"{key} has no unit; give it as {how}")
     return values, units, long_name
 
 
@@ -165,8 +166,9 @@ def _values(
     """
     if isinstance(of, RegularCoordinate):
         return *given_values(key, of, length or 0), ""
-    if isinstance(of, list):
-        return *given_values(key, of, len(of) if length is None else length), ""
+    if isinstance(of, list | ListedCoordinate):
+        count = len(of if isinstance(of, list) else of.values) if length is None else length
+        return *given_values(key, of, count), ""
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
     several = isinstance(of, DatasetCoordinate) and of.axis is not None and dataset.ndim == 2
@@ -194,19 +196,21 @@ def _values(
 
 
 def given_values(
-    key: str, of: RegularCoordinate | Sequence[float | str], length: int
+    key: str, of: RegularCoordinate | ListedCoordinate | Sequence[float | str], length: int
 ) -> tuple[Array, str]:
     """Return the values that a config gives itself, at all entries of an axis, and their unit.
 
     Raises InputError for another number of values.
     """
     if isinstance(of, RegularCoordinate):
-        step, units = of.distance
-        return of.start + step * np.arange(length), units
-    if len(of) != length:
-        raise InputError(f"{key} must have {length} values, got {len(of)}")
-    text = any(isinstance(value, str) for value in of)
-    return np.array(list(map(str, of)) if text else of), ""
+        step, unit = of.distance
+        return of.start + step * np.arange(length), unit
+    values = of.values if isinstance(of, ListedCoordinate) else of
+    units = (of.units if isinstance(of, ListedCoordinate) else "") or ""
+    if len(values) != length:
+        raise InputError(f"{key} must have {length} values, got {len(values)}")
+    text = any(isinstance(value, str) for value in values)
+    return np.array(list(map(str, values)) if text else values), units
 
 
 def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:

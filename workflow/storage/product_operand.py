@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate
+from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Product, blank, is_blank
@@ -44,11 +44,11 @@ def with_given(
         if name not in names or len(names) != len(product.axes):
             continue
         axis, key = product.axes[names.index(name)], f"input.coordinates.{name}"
-        replaces = isinstance(of, RegularCoordinate) and of.replace
+        replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
         if axis in found and not is_uneven(found[axis]) and not replaces:
             raise InputError(
                 f"{key}: the file says it already{_ends(found[axis])}; leave it out, or where the "
-                "file is wrong give equal steps with `replace: true`"
+                "file is wrong give it as {start: ..., step_hz: ..., replace: true}"
             )
         if replaces and axis not in found and axis not in left:
             raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
@@ -60,7 +60,10 @@ def with_given(
         length = product.data.shape[names.index(name)]
         values, units = given_values(key, of, length)
         if SYNONYMS.get(name, name) in WITH_UNITS and not units:
-            raise InputError(f"{key} has no unit; give it as {{start: ..., step_hz: ...}}")
+            raise InputError(
+                f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
+                "{values: [...], units: Hz}"
+            )
         long_name = found[axis].long_name if axis in found else name
         found[axis] = Coordinate(values, units, long_name)
     for axis, fault in left.items():

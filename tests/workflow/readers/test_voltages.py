@@ -179,6 +179,11 @@ def test_wrong_frequencies_of_a_header_are_replaced(
     found = study.workload("w").stage().coordinates
     np.testing.assert_array_equal(found["frequency"].values, [1.2e9, 1.199e9, 1.198e9])
     assert found["frequency"].units == "Hz"
+    listed = {"values": [3, 1, 2], "units": "GHz", "replace": bool(header)}
+    given["input"]["coordinates"] = {"frequency": listed}
+    uneven = study_of(given).workload("w").stage().coordinates["frequency"]
+    np.testing.assert_array_equal(uneven.values, [3, 1, 2])
+    assert uneven.units == "GHz"
     if "already" not in said:
         return
     assert found["frequency"].long_name == "centre of the channel"
@@ -193,6 +198,12 @@ def test_wrong_frequencies_of_a_header_are_replaced(
         ({**steps, "replaces": True}, "unknown key; did you mean 'replace'?"),
         ({**steps, "step_hz": 1e400, "replace": True}, "must be a finite number"),
         ({"start": 5, "step": 1, "replace": True}, "has no unit"),
+        ({"values": [1, 2, 3], "replace": True}, "has no unit; give it as {start: ..., step_hz: "),
+        ({"values": [1, 2], "units": "Hz", "replace": True}, "must have 3 values, got 2"),
+        ({"values": [], "units": "Hz"}, "coordinates.frequency.values: must be a list of at least"),
+        ({"values": 3, "units": "Hz"}, "coordinates.frequency.values: must be a list, got 3"),
+        ({**listed, "axis": "time"}, "frequency.axis must not be another axis beside format: gu"),
+        ({**listed, "value": 1}, "coordinates.frequency.value: unknown key; did you mean 'values'"),
     ):
         given["input"]["coordinates"] = {"frequency": wrong}
         assert why in error_of(given)

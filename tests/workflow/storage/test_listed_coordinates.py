@@ -1,0 +1,41 @@
+"""Coordinates whose values stand in the study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axis_cases import beams, error_of, write_input
+
+from workflow.config.loading import load_study
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_input(tmp_path, np.random.default_rng(1))
+
+
+def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
+    """Positions of a few antennas, and uneven frequencies, need no dataset."""
+    metres = [0.0, 3.0, 7.5, -2.0, 4.0]
+    coordinates = {
+        "frequency": {"values": [100, 102, 107], "units": "MHz"},
+        "east": {"values": metres, "units": "m", "axis": "antenna"},
+        "antenna": list("abcde"),
+    }
+    case = beams(file, coordinates=coordinates)
+    one = load_study({"device": "cpu", "workloads": {"w": case}}).workload("w")
+    one.check()
+    found = one.stage().coordinates
+    np.testing.assert_array_equal(found["frequency"].values, [100, 102, 107])
+    np.testing.assert_array_equal(found["east"].values, metres)
+    assert (found["east"].units, found["east"].axes) == ("m", ("antenna",))
+    for name, wrong, said in (
+        ("east", {"values": metres[1:], "axis": "antenna"}, "east must have 5 values, got 4"),
+        ("east", {"values": metres}, "must be of an axis of the operands"),
+        ("frequency", {"values": [1, 2, 3]}, "has no unit; give it as {dataset: path, units: Hz}"),
+        ("frequency", {"values": [1, 2, float("nan")], "units": "Hz"}, "finite number"),
+        ("time", {"values": [0.0] * 8, "units": "s", "replace": True}, "replace must not be given"),
+    ):
+        assert said in error_of(beams(file, coordinates={name: wrong})), said
