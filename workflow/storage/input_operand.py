@@ -297,4 +297,4 @@ def text_attribute(dataset: h5py.Dataset, name: str) -> str:
     value = np.ravel(dataset.attrs[name])[0]
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return value if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""
+    return str(value) if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""

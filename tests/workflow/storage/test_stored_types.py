@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.steps.staging import stage
 from workflow.storage.inputs import InputError
+from workflow.storage.staged import read_staged
 
 STORED = np.arange(-12, 12, dtype=np.int16).reshape(2, 12)
 
@@ -125,7 +128,9 @@ def test_units_in_words_and_dates(tmp_path: Path, units: str, unit: str, date: s
 def test_units_are_read_however_they_are_written(tmp_path: Path, units: Any) -> None:
     """Some programs write text as an array of one, whose unit was lost."""
     path = file_of(tmp_path / "v.h5", units=units)
-    assert staged(path, {"real": "x"}).units == {"samples": "mV"}
+    one = study_of(path, {"real": "x"}, coordinates={"antenna": [1, 2]}).workload("w")
+    stage(one, [path], tmp_path / "s.h5", logging.getLogger("test"))
+    assert read_staged(tmp_path / "s.h5").units == {"samples": "mV"}
 
 
 @pytest.mark.parametrize("units", [3.0, np.array(["mV", "V"], object), h5py.Empty("S2"), "x" * 99])
