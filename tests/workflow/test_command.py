@@ -12,6 +12,7 @@ import pytest
 from argand.command.children import INTERRUPTED
 
 from workflow import command
+from workflow.storage.checked_json import write_object
 from workflow.storage.run_folder import claim_folder, hold_folder
 
 TINY = "device: cpu\nworkloads:\n  product: {kind: gemm, m: 8, n: 9, k: 10}\n"
@@ -158,6 +159,26 @@ def test_an_answer_is_named_only_where_the_run_wrote_one(
     monkeypatch.setattr(command, "finished", lambda words: 1)
     assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 1
     assert "Not all of it: see above" in capsys.readouterr().err
+
+
+def test_products_of_workloads_that_are_gone_are_named(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They lay beside the new ones and looked the same."""
+    products = Path("results/products")
+    products.mkdir(parents=True)
+    for name in ("new.h5", "new.uvh5", "old.h5", "old.uvh5"):
+        (products / name).touch()
+    (products / "new").mkdir()  # of shards
+    files = {f"results/products/{name}": "" for name in ("new.h5", "new.uvh5")}
+    write_object(Path("results/manifest.json"), {"files": files})
+    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 0
+    left = "results/products/old.h5, results/products/old.uvh5"
+    said = f"Left from before, not of the study as it is now: {left}\n"
+    assert capsys.readouterr().out.endswith(said)
+    Path("results/manifest.json").write_text("{}")
+    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 0
+    assert "Left from before" not in capsys.readouterr().out
 
 
 def test_a_study_with_a_mistake_is_not_run(
