@@ -235,8 +235,9 @@ class Uvh5(Reader):
         first, last = int(rows.min()), int(rows.max()) + 1
         with opened(self.path) as file:
             data = self._dataset(file, path)
-            whole, kind = (data.shape[0], *data.shape[-2:]), data.dtype.kind
-            if whole != self.shape or data.ndim > 4 or (path == FLAGS and kind not in "biu"):
+            windowed = data.ndim == 4 and data.shape[1] == 1
+            whole = (data.shape[0], *data.shape[2:]) if windowed else data.shape
+            if whole != self.shape or (path == FLAGS and data.dtype.kind not in "biu"):
                 raise InputError(
                     f"input.file: {self.path}: {path} must be truth values of the shape of {DATA}, "
                     f"got {data.dtype} of shape {data.shape}"
