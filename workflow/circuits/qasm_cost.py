@@ -6,6 +6,7 @@ machine. Qiskit would begin to build or read all of it.
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ def _content(path: Path) -> bytes:
         raise QasmError(f"it cannot be read ({error})") from error
     if len(content) > _MOST_BYTES:
         raise QasmError(f"it has more than the {in_words(_MOST_BYTES)} that are allowed")
-    return content
+    return content.removeprefix(codecs.BOM_UTF8)  # which some editors begin a text with
 
 
 class _Reader:

@@ -133,6 +133,9 @@ def read_study_file(path: Path) -> dict[str, Any]:
         text = content.decode("utf-8")
     except FileNotFoundError as error:
         raise StudyError([f"there is no file {path} (looked in {Path.cwd()})"]) from error
+    except UnicodeDecodeError as error:
+        said = f"{path}: is not UTF-8 text ({error}); save it as UTF-8"
+        raise StudyError([said]) from error
     except (OSError, ValueError) as error:
         raise StudyError([f"{path}: cannot be read ({error})"]) from error
     if len(content) > _MOST_BYTES:

@@ -131,6 +131,17 @@ def test_what_a_text_may_do(path: Path) -> None:
     assert [one.operation.name for one in load_circuit(path).data[:4]] == 3 * ["twice"] + ["id"]
 
 
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_a_text_of_an_editor_for_windows(path: Path, version: str) -> None:
+    """It begins with a byte-order mark, which nobody sees, and its lines end in two characters."""
+    declared = "qreg q[2];" if version == "2.0" else "qubit[2] q;"
+    library = "qelib1.inc" if version == "2.0" else "stdgates.inc"
+    text = f'OPENQASM {version};\r\ninclude "{library}";\r\n{declared}\r\nh q[0];\r\n'
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    check(path)
+    assert [one.operation.name for one in load_circuit(path).data] == ["h"]
+
+
 def test_a_message_names_the_line_of_the_file(path: Path) -> None:
     assert "<input>:6," in error_of(path, HEAD + "// one\n\nqreg q[1];\nh r;")
 

@@ -173,5 +173,5 @@ class TestFiles:
         with pytest.raises(StudyError, match=r"there is no file .*none\.yaml"):
             load_study(tmp_path / "none.yaml")
         (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(StudyError, match=r"binary\.yaml: cannot be read"):
+        with pytest.raises(StudyError, match=r"binary\.yaml: is not UTF-8 .*; save it as"):
             load_study(tmp_path / "binary.yaml")
