@@ -78,7 +78,8 @@ def channels(
     if shift:
         values = shifted(values)
     name = FINE_CHANNELS if CHANNELS in axes else CHANNELS
-    coordinates = {name: Coordinate(values, reciprocal, "centre of the channel")}
+    of_samples = "" if name == CHANNELS else ", from frequency 0 of the samples"
+    coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:
         first = (number * problem.taps - 1) / 2
         coordinates[time] = Coordinate(

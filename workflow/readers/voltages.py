@@ -79,7 +79,11 @@ class Voltages(Reader):
                     f"of the band in MHz, got {band[0]!r} and {band[1]!r}"
                 )
             else:
-                found["frequency"] = Coordinate(centres, "Hz", "centre of the channel")
+                said = "centre of the channel"
+                if kind == np.float32:  # of which frequency 0 is an edge and not the centre
+                    edge = "lower" if float(band[1]) >= 0 else "upper"
+                    said += f", whose {edge} edge is frequency 0 of the samples"
+                found["frequency"] = Coordinate(centres, "Hz", said)
         return Product(name, blank(shape, kind), ("time", *named), found, "voltages")
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
