@@ -63,9 +63,11 @@ class Voltages(Reader):
             self._turned(stream)
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
+            # One polarization of GUPPI's may have NPOL 1, which baseband takes for half of one.
+            hint = "; baseband reads an NPOL of 2 or 4 alone" if 0 in shape[1:] else ""
             raise InputError(
                 f"input.file: {self.path} is damaged or lacks frames: it tells of samples of shape "
-                f"{shape} in {bits} bits each, and has {size} bytes"
+                f"{shape} in {bits} bits each, and has {size} bytes{hint}"
             )
         named = [AXES.get(field, field) for field in fields]
         if len(named) != len(shape) - 1:

@@ -98,9 +98,10 @@ def test_voltages_by_a_stand_in_of_baseband(
         assert error_of(given).startswith(message)
     del given["input"]["coordinates"]
 
-    for shape in ((37, 2, 3), (10**12, 2, 3), (-5, 2, 3), (6, -2, 3)):
+    for shape in ((37, 2, 3), (10**12, 2, 3), (-5, 2, 3), (6, -2, 3), (6, 0, 3)):
         monkeypatch.setattr(Stream, "shape", shape)
         assert f"lacks frames: it tells of samples of shape {shape}" in error_of(given)
+    assert error_of(given).endswith("; baseband reads an NPOL of 2 or 4 alone")
 
     class VerifyError(Exception):
         """Astropy's, of no other kind."""
