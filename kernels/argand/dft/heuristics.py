@@ -207,9 +207,9 @@ def _convolved(method: Method) -> bool:
 
 def _many_kernels(method: Method) -> bool:
     """Return whether cuFFT may have several kernels for a length that no two factors make."""
-    dense = all(part.kind == "dense" for part in method.parts)
-    small = prime_factors(method.length)[-1] < OWN_KERNEL
-    return method.kind == "product" and not dense and not small
+    if method.kind != "product" or all(part.kind == "dense" for part in method.parts):
+        return False
+    return prime_factors(method.length)[-1] >= OWN_KERNEL
 
 
 def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:

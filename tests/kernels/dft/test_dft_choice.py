@@ -176,6 +176,13 @@ def test_where_the_kernels_are_ours() -> None:
     assert choose(None, PRECISIONS["fp64"], HOPPER, wide=True).plan is None
 
 
+def test_candidates_of_the_shortest_lengths() -> None:
+    """One number has no plan and no prime factor."""
+    for length in (1, 2, 3):
+        found = candidates(method_for(length), PRECISIONS["3xfp16"], HOPPER, wide=True)
+        assert bool(found) == (length > 1)
+
+
 def test_candidates_of_convolutions_fit() -> None:
     row = PRECISIONS["3xfp16"]
     for length, most in ((1009, 3), (10_007, 1)):
