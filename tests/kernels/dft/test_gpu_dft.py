@@ -138,8 +138,7 @@ def test_every_plan(
         with PLAN_OVERRIDE.use(plan):
             found.append(check(cp, x, precision, there))
             check(cp, x[:33], precision, back, inverse=True)
-    # Neither who shares the work nor who moves it changes a bit of the same two factors. (Warps that
-    # fold together add X_0 up in an order of their own, and butterflies have other radices.)
+    # Neither who shares the work nor who moves it changes a bit of the same two factors.
     same: dict[tuple[int, int], Array] = {}
     for plan, result in zip(plans, found, strict=True):
         if isinstance(plan, TwoFactorPlan):
