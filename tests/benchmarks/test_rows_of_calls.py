@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 from argand import Device
+from argand.device import cpu
 from argand.runtime.timing import Queued
 
-from benchmarks.sweep import rows_of_calls
+from benchmarks.sweep import measuring, rows_of_calls
 from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 
 
@@ -30,6 +32,30 @@ def test_a_row_has_events_at_its_ends_alone(monkeypatch: pytest.MonkeyPatch) -> 
     assert asked == [(2, True), (2, True), (2, False)]  # a call waited in the second
     assert found == Queued([5e-6 / 4] * 3, [1e-6] * 3, held=False)
     assert [row_length(seconds) for seconds in (3e-6, 25e-6, 1e-4, 2e-4, 1.0)] == [25, 10, 2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("host", "device", "asked"),
+    [(115e-6, 3e-6, [25]), (115e-6, 1e-4, [2]), (1e-3, 3e-4, []), (0.03, 0.03, [])],
+)
+def test_the_hosts_time_shortens_no_row(
+    monkeypatch: pytest.MonkeyPatch, host: float, device: float, asked: list[int]
+) -> None:
+    """A call whose host takes long, once or always, is timed in as long rows as the others."""
+    lengths: list[int] = []
+
+    def timed(_: Any, count: int, *, held: bool = False) -> Queued:
+        return Queued([device if held else host] * count, [host] * count, held=held)
+
+    def rows(_: Any, rows: int, length: int) -> Queued:
+        lengths.append(length)
+        return Queued([device] * rows, [host] * rows, held=True)
+
+    monkeypatch.setattr(measuring, "queued", timed)
+    monkeypatch.setattr(measuring, "queued_rows", rows)
+    on_gpu = replace(cpu(), backend="cuda")
+    assert measuring.timed([lambda: None], on_gpu) == (device, host)
+    assert lengths == asked
 
 
 @pytest.mark.gpu
