@@ -282,11 +282,12 @@ def number_selected(
     """
     for operand in there:
         mapped = headers[operand.name].map
-        for axis, numbers in headers[operand.name].numbers.items():
-            along = operand.free and axis == mapped.axes[-1]
-            others = [one for one in headers.values() if axis in one.map.axes]
-            same = all(np.array_equal(one.numbers.get(axis, ()), numbers) for one in others)
-            if axis not in (*coordinates, *WITH_UNITS) and same and not along:
+        for axis, taken in headers[operand.name].numbers.items():
+            if axis in (*coordinates, *WITH_UNITS) or (operand.free and axis == mapped.axes[-1]):
+                continue
+            numbers = taken.indices
+            others = [one.numbers.get(axis) for one in headers.values() if axis in one.map.axes]
+            if all(one is not None and np.array_equal(one.indices, numbers) for one in others):
                 coordinates[axis] = Coordinate(numbers, "", f"number of the {axis} in the input")
 
 

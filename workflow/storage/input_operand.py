@@ -20,7 +20,7 @@ from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.links import DatasetError, find_dataset
 from workflow.storage.other_files import axes_by_matlab, better_format, by_matlab
 from workflow.storage.packed_integers import PACKED_TYPES, unpacked
-from workflow.storage.selections import Picked, SelectionError, pick
+from workflow.storage.selections import Picked, PickedAxis, SelectionError, pick
 from workflow.storage.stored_types import (
     COMPONENT_TYPES,
     Stored,
@@ -78,14 +78,14 @@ class OperandHeader:
 
     ``map`` has its axes and shape, as selected and with missing axes as 1; ``dtype`` is what
     `read_operand` returns; ``stored`` says how it lies in the file, ``units`` in which unit, and
-    ``numbers`` which entries of an axis they are, of those of which a part is selected.
+    ``numbers`` which entries of an axis are selected, if not all; their list may be a long one.
     """
 
     map: AxisMap
     dtype: str
     stored: str
     units: str
-    numbers: Mapping[str, Array]
+    numbers: Mapping[str, PickedAxis]
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ class SelectionError(ValueError):
 
 
 @dataclass(frozen=True)
-class _Axis:
+class PickedAxis:
     """The selection along one axis: a range, then of it some indices or the only one.
 
     ``pair`` marks the axis of real and imaginary part, which is always read whole.
@@ -38,6 +38,7 @@ class _Axis:
 
     @property
     def length(self) -> int:
+        """How many entries are taken, 1 of an axis that the result has not."""
         if not self.kept:
             return 1
         if isinstance(self.within, list):
@@ -55,7 +56,7 @@ class _Axis:
 class Picked:
     """A selection that fits a dataset; ``shape`` is that of the result."""
 
-    axes: tuple[_Axis, ...]
+    axes: tuple[PickedAxis, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -69,8 +70,8 @@ class Picked:
             len(range(axis.span.start, axis.span.stop, axis.span.step)) for axis in self.axes
         )
 
-    def numbers(self, shape: Sequence[int], mapped: AxisMap) -> dict[str, Array]:
-        """Return the entries that are taken of a dataset's axes, by the axes that they become.
+    def numbers(self, shape: Sequence[int], mapped: AxisMap) -> dict[str, PickedAxis]:
+        """Return the selections along a dataset's axes, by the axes that these become.
 
         Axes of which all is taken are left out.
         """
@@ -78,7 +79,7 @@ class Picked:
         places = {axis: mapped.place(axis) for axis in mapped.axes}
         found = {axis: kept[place] for axis, place in places.items() if place is not None}
         return {
-            axis: one.indices
+            axis: one
             for axis, (one, n) in found.items()
             if one.length != n or (isinstance(one.within, list) and one.within != list(range(n)))
         }
@@ -134,10 +135,10 @@ class Picked:
             chosen = axis.within[start:stop]
             first = axis.span.start + min(chosen)
             span = slice(first, axis.span.start + max(chosen) + 1, 1)
-            part = _Axis(span, [index - min(chosen) for index in chosen])
+            part = PickedAxis(span, [index - min(chosen) for index in chosen])
         else:
             taken = range(axis.span.start, axis.span.stop, axis.span.step)[start:stop]
-            part = _Axis(slice(taken.start, taken.stop, taken.step))
+            part = PickedAxis(slice(taken.start, taken.stop, taken.step))
         return Picked((*self.axes[:number], part, *self.axes[number + 1 :]))
 
 
@@ -172,9 +173,9 @@ def pick(
                 f"got {entries[pair]!r}"
             )
         found = pick(entries, shape).axes
-        return Picked((*found[:pair], _Axis(found[pair].span, pair=True), *found[pair + 1 :]))
+        return Picked((*found[:pair], PickedAxis(found[pair].span, pair=True), *found[pair + 1 :]))
     if entries is None:
-        return Picked(tuple(_Axis(slice(0, length, 1)) for length in shape))
+        return Picked(tuple(PickedAxis(slice(0, length, 1)) for length in shape))
     if len(entries) != len(shape):
         raise SelectionError(
             f"has {len(shape)} axes of shape {shape}, so {len(shape)} entries are needed, "
@@ -201,17 +202,17 @@ def _by_axis(
     return [entries.get(name, ":") for name in names]
 
 
-def _axis(entry: int | str | list[int], number: int, length: int) -> _Axis:
+def _axis(entry: int | str | list[int], number: int, length: int) -> PickedAxis:
     if isinstance(entry, str):
-        return _Axis(_range(entry, number, length))
+        return PickedAxis(_range(entry, number, length))
     if isinstance(entry, int):
         index = _index(entry, number, length)
-        return _Axis(slice(index, index + 1, 1), 0)
+        return PickedAxis(slice(index, index + 1, 1), 0)
     if not entry:
         raise SelectionError(f"axis {number}: the list of indices is empty")
     indices = [_index(value, number, length) for value in entry]
     first = min(indices)
-    return _Axis(slice(first, max(indices) + 1, 1), [index - first for index in indices])
+    return PickedAxis(slice(first, max(indices) + 1, 1), [index - first for index in indices])
 
 
 def _index(value: int, number: int, length: int) -> int:

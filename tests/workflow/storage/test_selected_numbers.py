@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +45,20 @@ def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["conjugated_input_antenna"].values, [4, 5])
     found = product("dft", {"antenna": [3, 1]}, coordinates={"antenna": list("abcdef")})
     np.testing.assert_array_equal(found["antenna"].values, ["d", "b"])
+
+
+def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
+    """Its numbers, which the product has not, took more than the data: 24 GB at 2^30 samples."""
+    path, samples = tmp_path / "v.h5", 1 << 24
+    with h5py.File(path, "w") as file:
+        file.create_dataset("v", (samples,), np.complex64, chunks=(1 << 20,))
+    source = {"file": str(path), "samples": "v", "axes": ["time"], "select": {"samples": ["1:"]}}
+    case = {"kind": "channelise", "channels": 64, "taps": 4, "input": source}
+    one = load_study({"device": "cpu", "workloads": {"w": case}}).workload("w")
+    tracemalloc.start()
+    try:
+        one.outline()
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < samples
