@@ -32,17 +32,17 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
 def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
     """Return the adjoint transform: of the other sign, cut or zero-filled to the length of x."""
     options, shape = dict(of.options), of.shapes["x"]
-    axis, n = options.pop("axis", -1) % len(shape), options.pop("n", None)
+    axis = options.pop("axis", -1) % len(shape)
+    options.pop("n", None)
     norm = _ADJOINT_NORM[options.pop("norm", "backward")]
     inverse = not options.pop("inverse", False)
     found = of.call(grad, axis, inverse=inverse, norm=norm, **options)
     length = shape[axis]
-    if n is not None and n < length:
-        arrays = namespace(found)
-        missing = [arrays.zeros_like(found)] * ((length - 1) // n)
-        # Torch computes gradients of a batch at once by this name alone.
-        joined = getattr(arrays, "cat", None) or arrays.concatenate
-        found = joined([found, *missing], axis)
+    # Torch computes gradients of a batch at once by this name alone.
+    arrays = namespace(found)
+    joined = getattr(arrays, "cat", None) or arrays.concatenate
+    while found.shape[axis] < length:
+        found = joined([found, arrays.zeros_like(found)], axis)
     if found.shape[axis] != length:
         found = found[(*(slice(None),) * axis, slice(0, length))]
     return {"x": found}

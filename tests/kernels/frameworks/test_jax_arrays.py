@@ -127,6 +127,18 @@ def test_conjugates_are_where_jax_has_them(name: str) -> None:
     close(*(jax.grad(of_gradient(call))(*given) for call in (ours, theirs)))
 
 
+def test_a_gradient_of_a_far_shorter_transform_takes_few_operations() -> None:
+    """Zeros double its length again and again: 250 operands of one operation compile slowly."""
+    x = drawn(500)
+    ours, theirs = (
+        jax.grad(lambda x, call=call: jnp.abs(call(x)).sum())
+        for call in (lambda x: dft(x, n=2), lambda x: jnp.fft.fft(x, 2))
+    )
+    close(ours(x), theirs(x))
+    joins = [x for x in jax.make_jaxpr(ours)(x).eqns if x.primitive.name == "concatenate"]
+    assert 1 <= sum(len(one.invars) for one in joins) <= 2 * 8
+
+
 def test_batched_operands_of_other_ranks() -> None:
     a, b = drawn(2, 3, 4), drawn(7, 4, 5)
     found = jax.vmap(lambda b: gemm(a, b))(b)
