@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -69,13 +70,14 @@ class Side:
 
     def ask(self, name: str, *given: Any) -> None:
         """Have the process do something; `answer` waits for what comes of it."""
-        self._pipe.send((name, given))
+        with suppress(BrokenPipeError):  # a process that has ended, which `answer` says
+            self._pipe.send((name, given))
 
     def answer(self) -> Any:
         """Return what the process found. Raises SideError for its errors and for its end."""
         try:
             right, found = self._pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             self._process.join()
             raise SideError(f"the process ended with status {self._process.exitcode}") from None
         if not right:

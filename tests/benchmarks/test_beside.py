@@ -59,6 +59,16 @@ def test_the_end_of_a_process_is_an_error(tmp_path: Path) -> None:
         Side(other, Draw("small", 1, 3, "cpu"))
 
 
+@pytest.mark.slow
+def test_a_process_that_ended_in_a_call_answers_no_later_question(tmp_path: Path) -> None:
+    ends = "\nimport os\n\n\ndef gemm(*args, **given):\n    os._exit(7)\n\n\nsoftmax = gemm\n"
+    side = Side(checkout(tmp_path, ends), Draw("small", 1, 3, "cpu"))
+    for question in (("open", 0, 0), ("labels", 0)):
+        with pytest.raises(SideError, match="status 7"):
+            side.call(*question)
+    side.close()
+
+
 class _Side:
     """A side with a plan and a time; it notes in which order calls are timed."""
 
