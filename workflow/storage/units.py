@@ -7,13 +7,20 @@ _ENDINGS = {
     "_ns": "ns", "_m": "m", "_deg": "deg", "_rad": "rad",
 }  # fmt: skip
 """Units that the end of a dataset's name may tell."""
-_WORDS = {
-    "hertz": "Hz", "kilohertz": "kHz", "megahertz": "MHz", "gigahertz": "GHz", "sec": "s",
-    "second": "s", "seconds": "s", "millisecond": "ms", "milliseconds": "ms", "microsecond": "us",
-    "microseconds": "us", "nanosecond": "ns", "nanoseconds": "ns", "metre": "m", "metres": "m",
-    "meter": "m", "meters": "m", "kilometer": "km", "kilometers": "km", "degree": "deg",
-    "degrees": "deg", "radian": "rad", "radians": "rad",
+_PREFIXES = {
+    "": "", "nano": "n", "micro": "u", "milli": "m", "centi": "c", "kilo": "k", "mega": "M",
+    "giga": "G",
 }  # fmt: skip
+_BASES = {
+    "hertz": "Hz", "second": "s", "sec": "s", "metre": "m", "meter": "m", "degree": "deg",
+    "radian": "rad",
+}  # fmt: skip
+_WORDS = {
+    f"{prefix}{word}{plural}": f"{before}{unit}"
+    for prefix, before in _PREFIXES.items()
+    for word, unit in _BASES.items()
+    for plural in ("", "s")
+}
 
 
 def parted(text: str) -> tuple[str, str]:
