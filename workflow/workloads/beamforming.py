@@ -264,7 +264,7 @@ class Beamforming(MatrixProduct):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the beams' voltages, with frequency, direction and time."""
         title, units = f"{self.name}: beam voltages", staged.units.get("samples", "")
-        return Product("beams", result, AXES, staged.coordinates, title, units)
+        return Product("beams", result, AXES, beside_beams(staged), title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw each beam's mean power: a map over l and m, or a line over l or beams' numbers."""
@@ -283,3 +283,11 @@ class Beamforming(MatrixProduct):
         if self.case.input is not None and not self.case.steered:
             return 1, beams
         return antennas.beam_grid(self.case.array.geometry, beams)
+
+
+def beside_beams(staged: Staged) -> dict[str, Coordinate]:
+    """Return what stands along the axes of samples and weights, without the antennas' own names.
+
+    Beams have no antennas: these are summed. Where they stand is kept, with an axis of its own.
+    """
+    return {name: one for name, one in staged.coordinates.items() if name != "antenna"}

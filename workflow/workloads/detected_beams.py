@@ -22,7 +22,7 @@ from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import NOTHING
 from workflow.workloads.baselines import implementations
-from workflow.workloads.beamforming import NAMES, Beamforming
+from workflow.workloads.beamforming import NAMES, Beamforming, beside_beams
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +132,7 @@ class DetectedBeams(Beamforming):
         axes = _AXES[detect]
         kept = {
             name: one
-            for name, one in staged.coordinates.items()
+            for name, one in beside_beams(staged).items()
             if name != "time"
             and not {"time", *(set(_AXES["power"]) - set(axes))} & set(one.of(name))
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pytest
 
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
@@ -45,6 +46,29 @@ def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["conjugated_input_antenna"].values, [4, 5])
     found = product("dft", {"antenna": [3, 1]}, coordinates={"antenna": list("abcdef")})
     np.testing.assert_array_equal(found["antenna"].values, ["d", "b"])
+
+
+@pytest.mark.parametrize("detected", [{}, {"detect": "power", "integrate": 2}])
+@pytest.mark.parametrize("names", [{}, {"coordinates": {"antenna": list("abcdef")}}])
+def test_beams_of_selected_antennas(
+    tmp_path: Path, detected: dict[str, Any], names: dict[str, Any]
+) -> None:
+    """A product of beams, which has no antennas, was refused for their numbers or names."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"], file["w"] = np.ones((6, 8), np.complex64), np.ones((4, 6), np.complex64)
+    source = {
+        "file": str(path), "samples": "v", "weights": "w", **names,
+        "axes": {"samples": ["antenna", "time"], "weights": ["beam", "antenna"]},
+        "select": {"samples": {"antenna": [3, 1]}, "weights": {"antenna": [3, 1], "beam": "2:"}},
+    }  # fmt: skip
+    case = {"kind": "beamforming", "input": source, **detected}
+    study = load_study({"device": "cpu", "workloads": {"w": case}})
+    check_study(study)
+    one = study.workload("w")
+    found = one.product_outline(one.outline()).coordinates
+    np.testing.assert_array_equal(found["beam"].values, [2, 3])
+    assert "antenna" not in found
 
 
 def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
