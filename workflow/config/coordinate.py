@@ -77,6 +77,15 @@ class ListedCoordinate(Model):
         description="Whether they stand in place of what the file itself says, as of equal steps.",
     )
 
+    @model_validator(mode="after")
+    def _numbers_with_a_unit(self) -> ListedCoordinate:
+        names = [value for value in self.values if isinstance(value, str)]
+        if self.units is not None and names:
+            raise ValueError(
+                f"values with a unit must be numbers, got {names[0]!r}; names have no units"
+            )
+        return self
+
 
 CoordinateSource = (
     Annotated[str, StringConstraints(min_length=1)]
