@@ -24,7 +24,7 @@ def kernels_of(length: int, rows: int, device: int) -> LibraryKernels | None:
     """Return cuFFT's kernels of rows of complex64 on a device, given its index.
 
     Several of them need a workspace, for what is between. A single one is captured; None where that
-    is refused. Raises RuntimeError as `dft.cufft_plans.plan_of`.
+    is refused, or where no block of it fits. Raises RuntimeError as `dft.cufft_plans.plan_of`.
     """
     with cupy.cuda.Device(device):
         plan = plan_of(cufft.CUFFT_C2C, length, rows, device)
@@ -36,10 +36,10 @@ def kernels_of(length: int, rows: int, device: int) -> LibraryKernels | None:
             return None
 
 
-def _single(plan: CufftPlan, length: int) -> LibraryKernels:
-    """Return a plan's only kernel. A block's threads along x transform one row.
+def _single(plan: CufftPlan, length: int) -> LibraryKernels | None:
+    """Return a plan's only kernel, or None where CUDA says that no block of it fits.
 
-    It is not launched, so any memory will do.
+    A block's threads along x transform one row. It is not launched, so any memory will do.
     """
     driver = driver_bindings()
     with relaxed_capture():
@@ -55,9 +55,9 @@ def _single(plan: CufftPlan, length: int) -> LibraryKernels:
     # A node has a function, or a kernel of a library that no context is bound to.
     function = kernel.func if int(kernel.func) else made(driver.cuKernelGetFunction(kernel.kern))
     threads = kernel.blockDimX * kernel.blockDimY * kernel.blockDimZ
-    blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    blocks = int(made(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
         function, threads, kernel.sharedMemBytes
-    )
-    return LibraryKernels(
-        several=False, numbers=length / kernel.blockDimX, blocks=int(made(blocks))
-    )
+    )))  # fmt: skip
+    if not blocks:
+        return None
+    return LibraryKernels(several=False, numbers=length / kernel.blockDimX, blocks=blocks)

@@ -264,5 +264,5 @@ class LaunchSequence:
             self._streams[stream] = _StreamGraphs(
                 WordMark(stream) if self._begins_early else None, graphs
             )
-        except cupy.cuda.driver.CUDADriverError:
+        except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError):
             self._calls[stream] = _NEVER  # launched one by one from now on
