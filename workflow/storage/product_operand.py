@@ -21,6 +21,7 @@ from workflow.storage.drawn import Stretched
 from workflow.storage.input_operand import InputError, OperandHeader
 from workflow.storage.products import read_product
 from workflow.storage.selections import Picked, SelectionError, pick
+from workflow.storage.units import parted
 
 STRETCH_BYTES = 64 << 20
 """Bytes of a product in memory at a time; at least one entry of the axis with the smallest."""
@@ -58,14 +59,15 @@ def with_given(
                 f"{key} must be equal steps or values: {source.format} has no datasets"
             )
         length = product.data.shape[names.index(name)]
-        values, units = given_values(key, of, length)
+        values, text = given_values(key, of, length)
+        units, date = parted(text)
         if SYNONYMS.get(name, name) in WITH_UNITS and not units:
             raise InputError(
                 f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
                 "{values: [...], units: Hz}"
             )
         long_name = found[axis].long_name if axis in found else name
-        found[axis] = Coordinate(values, units, long_name)
+        found[axis] = Coordinate(values, units, f"{name} since {date}" if date else long_name)
     for axis, fault in left.items():
         name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
         raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")

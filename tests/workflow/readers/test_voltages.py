@@ -185,7 +185,7 @@ def test_wrong_frequencies_of_a_header_are_replaced(
     found = study.workload("w").stage().coordinates
     np.testing.assert_array_equal(found["frequency"].values, [1.2e9, 1.199e9, 1.198e9])
     assert found["frequency"].units == "Hz"
-    listed = {"values": [3, 1, 2], "units": "GHz", "replace": bool(header)}
+    listed = {"values": [3, 1, 2], "units": "gigahertz", "replace": bool(header)}
     given["input"]["coordinates"] = {"frequency": listed}
     uneven = study_of(given).workload("w").stage().coordinates["frequency"]
     np.testing.assert_array_equal(uneven.values, [3, 1, 2])
@@ -198,6 +198,10 @@ def test_wrong_frequencies_of_a_header_are_replaced(
     found = study.workload("w").stage().coordinates
     np.testing.assert_array_equal(found["time"].values, np.arange(6) / 2)
     assert found["time"].long_name == "time since 2018-01-14T14:11:33.000001250 UTC"
+    steps_since = {"step": 0.5, "units": "seconds since 2026-11-28", "replace": True}
+    given["input"]["coordinates"] = {"time": steps_since}
+    time = study_of(given).workload("w").stage().coordinates["time"]
+    assert (time.units, time.long_name) == ("s", "time since 2026-11-28")
     for wrong, why in (
         ({"start": 1.2e9, "replace": True}, "a coordinate must have one of"),
         ({**steps, "replace": 1}, "must be true or false"),
