@@ -209,16 +209,12 @@ class Dft(Workload):
         """
         case = self.case
         name, coordinate = spectrum.transformed(staged, inverse=case.inverse, shift=case.shift)
-        gone, *leading = reversed(staged.axes["samples"])
-        kept = {
-            key: one for key, one in staged.coordinates.items() if gone not in one.of(key)
-        }  # fmt: skip
+        beside = spectrum.coordinates_beside(staged, {name: coordinate})
+        axes = (*staged.axes["samples"][:-1], name)
         title = f"{self.name}: {'inverse ' if case.inverse else ''}Fourier transform"
         data = spectrum.shifted(result) if case.shift else result
-        return Product(
-            "spectrum", data, (*reversed(leading), name), {**kept, name: coordinate}, title,
-            staged.units.get("samples", ""),
-        )  # fmt: skip
+        units = staged.units.get("samples", "")
+        return Product("spectrum", data, axes, beside, title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw the mean power of all transforms in dB, frequency 0 in the middle."""

@@ -71,6 +71,22 @@ def test_beams_of_selected_antennas(
     assert "antenna" not in found
 
 
+def test_a_selected_window(tmp_path: Path) -> None:
+    """A transform has no axis of its window's samples, whose numbers were put into the product."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"], file["w"] = np.ones((6, 8), np.complex64), np.ones(16)
+    source = {
+        "file": str(path), "samples": "v", "window": "w", "axes": {"samples": ["antenna", "time"]},
+        "select": {"samples": {"antenna": [3, 1]}, "window": ["4:12"]},
+    }  # fmt: skip
+    study = load_study({"workloads": {"w": {"kind": "dft", "axis": "time", "input": source}}})
+    check_study(study)
+    one = study.workload("w")
+    found = one.product_outline(one.outline()).coordinates
+    assert set(found) == {"antenna", "frequency"}
+
+
 def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
     """Its numbers, which the product has not, took more than the data: 24 GB at 2^30 samples."""
     path, samples = tmp_path / "v.h5", 1 << 24
