@@ -53,6 +53,13 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
     double: ClassVar[str] = "fp64"
 
     __ua_domain__: ClassVar[str] = "numpy.scipy.fft"
+    # Where scipy.fft.set_backend keeps a backend's contexts. It would find a subclass's in that of
+    # its base, and compute at the precision of whichever was set first.
+    __ua_cache__: ClassVar[dict[tuple[Any, ...], Any]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__ua_cache__ = {}
 
     @classmethod
     def __ua_function__(

@@ -68,6 +68,24 @@ def test_single_numbers_take_the_backends_precision(
         assert fft.ifft(x.astype(complex), norm="ortho").dtype == np.complex128
 
 
+def test_a_subclass_and_its_base_keep_their_own_precision(rng: np.random.Generator) -> None:
+    """Whichever is set first, with arguments that the other was or was not set with."""
+    x = rng.standard_normal((64, 2)).astype(np.float32).view(np.complex64)[..., 0]
+    expected = fft.fft(x)
+
+    def found(backend: Any, *, only: bool) -> bytes:
+        with fft.set_backend(backend, only=only):
+            return bytes(fft.fft(x).tobytes())
+
+    for only, other in ((False, True), (True, False)):
+        base = type("base", (argand.fft_backend,), {})
+        coarse = type("coarse", (base,), {"single": "tf32"})
+        assert found(base, only=only) == expected.tobytes()
+        for first in (only, other):
+            assert found(coarse, only=first) != expected.tobytes()
+            assert found(base, only=first) == expected.tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["?", "b", "e", "f", "d", "F", "D", ">f", ">D"])
 @pytest.mark.parametrize("given", [
     {}, {"n": 4}, {"n": 9, "axis": 0}, {"overwrite_x": True}, {"norm": "ortho"}, {"workers": 2},
