@@ -6,7 +6,8 @@ By = pytest.importorskip("selenium.webdriver.common.by", reason="selenium is not
 WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 TimeoutException = pytest.importorskip("selenium.common.exceptions").TimeoutException
 
-WAIT_S = 20
+WAIT_S = 60
+"""As long as a browser may take beside other tests and linters on two cores."""
 
 
 class ReportPage:
