@@ -73,11 +73,16 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
 
     A length that butterflies convolve for has their bound, whatever the precision.
     """
-    if method == method_for(method.length):
-        plan = butterflies_for(method.length)
-        if plan is not None:
-            return butterfly_bound(plan)
-    return _staged_bound(precision, method, backend)
+    plan = butterflies_of(method)
+    return _staged_bound(precision, method, backend) if plan is None else butterfly_bound(plan)
+
+
+def butterflies_of(method: Method) -> FastPlan | None:
+    """Return the butterflies that convolve for a length by its own method, or None.
+
+    They compute whatever the precision. By another method, dense stages compute the length.
+    """
+    return butterflies_for(method.length) if method == method_for(method.length) else None
 
 
 def _staged_bound(precision: Precision, method: Method, backend: str) -> float:

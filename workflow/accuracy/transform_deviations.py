@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from argand import Precision
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.heuristics import butterflies_for
-from argand.dft.method import Method, dense, method_for, prime_factors, product
+from argand.dft.method import Method, dense, prime_factors, product
 from argand.dft.plan import Plan, TwoFactorPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS
@@ -29,6 +28,7 @@ from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION, SUM_TRUNCATION
 from workflow.accuracy.transform_bounds import (
     FastPlan,
     amplification,
+    butterflies_of,
     lost_to_range,
     radices_of,
 )
@@ -90,11 +90,10 @@ def method_deviation(precision: Precision, method: Method, backend: str) -> floa
 
     A length that butterflies convolve for has theirs (`transform_bounds.dft_bound`).
     """
-    if method == method_for(method.length):
-        plan = butterflies_for(method.length)
-        if plan is not None:
-            return butterfly_deviation(plan)
-    return _staged_deviation(precision, method, backend)
+    plan = butterflies_of(method)
+    return (
+        _staged_deviation(precision, method, backend) if plan is None else butterfly_deviation(plan)
+    )
 
 
 def _staged_deviation(precision: Precision, method: Method, backend: str) -> float:
