@@ -30,7 +30,7 @@ FormatName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(FORMA
 
 
 Flagged = Literal["refuse", "zero", "keep"]
-"""What becomes of values that a file says are bad."""
+"""How a reader treats values that a file flags as wrong."""
 
 
 class DatasetSource(Model):

@@ -45,9 +45,10 @@ class LaunchConfig(ctypes.Structure):
             self.attributes, self.count = ctypes.pointer(_Attribute(attribute, 0, 1)), 1
 
     def arguments(self, function: int, parameters: int) -> tuple[Any, ...]:
-        """Return what `launcher` takes: ``parameters`` is the address of the arguments' addresses.
+        """Return what ``cuLaunchKernelEx`` takes to launch the function at an address.
 
-        They are kept from launch to launch, so that ctypes converts nothing.
+        ``parameters`` is the address of the arguments' addresses. The objects are kept from launch
+        to launch, so that ctypes converts nothing.
         """
         return ctypes.byref(self), pointer(function), pointer(parameters), None
 
