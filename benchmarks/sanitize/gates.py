@@ -5,14 +5,14 @@ at fp32 and fp64, whose kernels serve all precisions of their type, sums, permut
 smaller than a tile. Targets with qubit 0, beside it and far, under controls, and so few blocks that
 each has more tiles than it holds at once. The state is an allocation of its own, so that an access
 beyond it is one beyond what is allocated. Every result is verified against its bound from fp64. The
-exit status is 1 where one is outside.
+exit status is 1 where one is outside. ``--widths 6,7`` runs the kernels of these widths alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,14 +38,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run every gate at one precision."""
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("precision", choices=list(PRECISIONS))
-    row = PRECISIONS[found.parse_args(argv).precision]
+    found.add_argument(
+        "--widths", type=widths_of, help="of gates, separated by commas; all, and shared passes"
+    )
+    given = found.parse_args(argv)
+    row, rng = PRECISIONS[given.precision], np.random.default_rng(1)
+    some = list(gates(row, rng, given.widths))
+    if not some:
+        found.error(f"--widths: {row.name} has no kernels of its own of these")
     import cupy
 
     cupy.cuda.set_allocator(None)
     device = replace(gpu(0), cores=_SM_COUNT)
-    rng = np.random.default_rng(1)
     wrong = calls = 0
-    for qubits, gate in gates(row, rng):
+    for qubits, gate in some:
         state = rng.standard_normal((2**qubits, 2)).view(np.complex128)[:, 0]
         state = (state / np.linalg.norm(state)).astype(row.output)
         expected = apply_gate(
@@ -63,13 +69,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not error <= evolution_bound(row, [len(gate.targets)], "cuda"):
                 wrong += 1
                 print(f"{plan} on {gate.targets} under {gate.controls}: error {error:.3g}")
-    for name, error, bound in sequence_errors(row, device, rng):
+    shared = sequence_errors(row, device, rng) if given.widths is None else ()
+    for name, error, bound in shared:
         calls += 1
         if not error <= bound:
             wrong += 1
             print(f"{name}: error {error:.3g}")
     print(f"{calls} calls, {wrong} wrong")
     return int(wrong > 0)
+
+
+def widths_of(text: str) -> frozenset[int]:
+    """Return the widths of a list. Raises ArgumentTypeError where one is no width of a gate."""
+    every = {str(width): width for width in range(1, MOST_WIDTH + 1)}
+    if unknown := set(text.split(",")) - set(every):
+        raise argparse.ArgumentTypeError(f"widths are 1 to {MOST_WIDTH}, got {sorted(unknown)}")
+    return frozenset(every[one] for one in text.split(","))
 
 
 def sequence_errors(
@@ -111,11 +126,13 @@ def sequence_errors(
         yield f"a shared pass of tiles of {size} qubits, {sms} multiprocessors", error, bound
 
 
-def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:
-    """Yield the gates with the qubits of their states."""
+def gates(
+    precision: Precision, rng: np.random.Generator, only: Collection[int] | None = None
+) -> Iterator[tuple[int, Gate]]:
+    """Yield the gates with the qubits of their states, of all widths where ``only`` names none."""
     exact = precision.exact_operands
     widths = range(1, MOST_WIDTH + 1) if exact else range(4, widest_mma(precision) + 1)
-    for width in widths:
+    for width in widths if only is None else sorted({*widths} & {*only}):
         order, above = 2**width, tuple(range(4, 4 + width))
         inside = (0, *above[1:])
         matrices = [random_unitary(rng, width)]
