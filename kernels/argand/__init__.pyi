@@ -7,6 +7,7 @@ from argand.device import Device as Device, DeviceError as DeviceError, devices 
 from argand.dft.problem import DftProblem as DftProblem
 from argand.dft.scipy_backend import fft_backend as fft_backend
 from argand.dft.tune import tune_dft as tune_dft
+from argand.frameworks.call_plan import CallPlan, OneArrayPlan
 from argand.gates.circuits import CircuitPlan as CircuitPlan, CircuitRecord as CircuitRecord, plan_circuit as plan_circuit
 from argand.gates.gate import Gate as Gate
 from argand.gates.measure import measure_gate_costs as measure_gate_costs
@@ -22,7 +23,6 @@ from argand.gemm.tune import tune as tune
 from argand.herk.problem import Form, HerkProblem as HerkProblem
 from argand.precision import PRECISIONS as PRECISIONS, Precision as Precision, get_precision as get_precision
 from argand.readout.api import Counts as Counts
-from argand.runtime.call_plan import CallPlan, OneArrayPlan
 from argand.runtime.kernel_trace import launched as launched
 from argand.softmax.formats import Operation
 from argand.softmax.problem import SoftmaxProblem as SoftmaxProblem

@@ -19,7 +19,7 @@ from argand.checks import as_axis
 from argand.device import is_cupy_array
 from argand.dft.api import dft
 from argand.dft.rules import RULES as DFT
-from argand.frameworks.framework import framework_of
+from argand.framework import framework_of
 from argand.frameworks.rules import FrameworkRules, Spec
 from argand.frameworks.torch_gradients import DifferentiableCall, backward, keep
 from argand.frameworks.torch_internals import INTERNALS

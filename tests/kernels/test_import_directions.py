@@ -14,8 +14,8 @@ ABOVE_ALL = ("argand", "argand.__main__", "argand.torch_ops", "argand.typing")
 ALLOWED = {
     "": {""},
     "command": {"", "runtime", "command"},
-    "runtime": {"", "runtime", "frameworks"},
-    "frameworks": {"", "frameworks"},
+    "runtime": {"", "runtime"},
+    "frameworks": {"", "runtime", "frameworks"},
     "gemm": {"", "runtime", "frameworks", "gemm"},
     "softmax": {"", "runtime", "frameworks", "softmax"},
     "dft": {"", "runtime", "frameworks", "dft"},

@@ -18,7 +18,7 @@ from textwrap import indent
 from typing import Any
 
 import argand
-from argand.runtime.call_plan import CallPlan
+from argand.frameworks.call_plan import CallPlan
 
 PACKAGE = Path(argand.__file__).parent
 FIRST = ("a", "covariances", "r", "state", "weights", "x", "array")

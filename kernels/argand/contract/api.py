@@ -11,8 +11,8 @@ from argand.checks import as_flag, check_written, refuse_misaligned, shape_of, t
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import array_module, is_cupy_array
+from argand.framework import framework_of
 from argand.frameworks.foreign import call_on_foreign
-from argand.frameworks.framework import framework_of
 from argand.gemm.api import gemm
 from argand.gemm.operands import Op, as_operand
 from argand.gemm.pairs import Pairs

@@ -20,8 +20,8 @@ from argand.dft.problem import dft_problem, fitted
 from argand.dft.rules import RULES
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.repeats import Repeats
 from argand.precision import Precision
-from argand.runtime.repeats import Repeats
 
 
 def dft(

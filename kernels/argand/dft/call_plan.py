@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from argand.defaults import Operation
 from argand.dft.api import dft
-from argand.runtime.call_plan import OneArrayPlan
+from argand.frameworks.call_plan import OneArrayPlan
 
 if TYPE_CHECKING:
     from argand.typing import PrecisionLike

@@ -13,8 +13,8 @@ from cupy.cuda import cufft
 
 from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.library_choice import LibraryKernels
-from argand.frameworks.graph_memory import relaxed_capture
 from argand.runtime.driver_bindings import driver_bindings, made
+from argand.runtime.graph_memory import relaxed_capture
 
 _runtime = cupy.cuda.runtime
 

@@ -19,8 +19,8 @@ from typing import Any
 import cupy
 from cupy.cuda import cufft
 
-from argand.frameworks.graph_memory import relaxed_capture
 from argand.runtime.captured_memory import capture_of
+from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
 from argand.runtime.workspace import call_memory, stream_key
 

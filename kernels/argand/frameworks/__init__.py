@@ -1,1 +1,4 @@
-"""Arrays of other libraries in, the same arrays out; each is imported by a call that has them."""
+"""Arrays of other libraries in, the same arrays out, by calls and by plans of calls.
+
+Each library is imported by a call that has its arrays.
+"""

@@ -13,7 +13,7 @@ from typing import Any
 
 import cupy
 
-from argand.frameworks.graph_memory import memory_of_graph, relaxed_capture
+from argand.runtime.graph_memory import memory_of_graph, relaxed_capture
 
 MOST_BYTES = 1 << 24
 """Most bytes of the arrays of a call that is tried: a longer one hides the host's time."""

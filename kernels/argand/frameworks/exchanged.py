@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argand.device import require_cupy
-from argand.frameworks.framework import framework_of
+from argand.framework import framework_of
 from argand.frameworks.results import converted
 from argand.frameworks.streams import let_wait
 

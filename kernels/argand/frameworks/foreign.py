@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argand.checks import refuse_masked
-from argand.frameworks.framework import KNOWN, framework_of
+from argand.framework import KNOWN, framework_of
 
 if TYPE_CHECKING:
     from argand.frameworks.rules import Adapted, FrameworkRules

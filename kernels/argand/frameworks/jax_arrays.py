@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from argand.checks import as_axis
+from argand.framework import framework_of, name_of
 from argand.frameworks.exchanged import call_on_exchanged
-from argand.frameworks.framework import framework_of, name_of
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.xla_calls import (
     TARGETS,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import Any, NamedTuple
 
-from argand.frameworks.framework import framework_of
+from argand.framework import framework_of
 
 
 class Spec(NamedTuple):

@@ -35,7 +35,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
     stack.enter_context(cupy.cuda.Device(device.index))
     stack.enter_context(cupy_stream(address))
     if capturing:
-        from argand.frameworks.graph_memory import memory_of_graph
+        from argand.runtime.graph_memory import memory_of_graph
 
         stack.enter_context(memory_of_graph(_torch_memory()))
     return stack

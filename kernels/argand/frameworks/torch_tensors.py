@@ -16,7 +16,7 @@ import torch
 from torch.autograd import forward_ad
 
 from argand.checks import share_memory
-from argand.frameworks.framework import framework_of, name_of
+from argand.framework import framework_of, name_of
 from argand.frameworks.results import converted
 from argand.frameworks.rules import Adapted, FrameworkRules
 from argand.frameworks.torch_internals import INTERNALS

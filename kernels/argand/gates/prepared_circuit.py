@@ -16,7 +16,7 @@ from argand.gates.circuits import CircuitPlan
 from argand.gates.prepared_gates import prepared_gates
 
 if TYPE_CHECKING:
-    from argand.runtime.tensor_in_place import TensorInPlace
+    from argand.frameworks.tensor_in_place import TensorInPlace
     from argand.typing import ArrayT
 
 
@@ -49,7 +49,7 @@ class PreparedCircuit:
         self._on_tensor: TensorInPlace | None = None
         self._prepare(state)
         if is_cuda_tensor(state):
-            from argand.runtime.tensor_in_place import TensorInPlace
+            from argand.frameworks.tensor_in_place import TensorInPlace
 
             self._on_tensor = TensorInPlace(self._apply)
 

@@ -9,6 +9,7 @@ from argand.checks import as_flag, as_real, check_out
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.repeats import Repeats
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.api import modular_gemm
@@ -27,7 +28,6 @@ from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.numpy_calls import Key, NumpyCalls
-from argand.runtime.repeats import Repeats
 
 _ON_HOST: NumpyCalls[GemmProblem] = NumpyCalls()
 

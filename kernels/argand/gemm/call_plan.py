@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from argand.defaults import Operation
+from argand.frameworks.call_plan import CallPlan
 from argand.frameworks.rules import FrameworkRules
 from argand.gemm.api import gemm
 from argand.gemm.families import Family
@@ -13,7 +14,6 @@ from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import Output
 from argand.gemm.rules import RULES
-from argand.runtime.call_plan import CallPlan
 
 if TYPE_CHECKING:
     from argand.typing import PrecisionLike

@@ -107,7 +107,7 @@ def _made_words() -> tuple[int, memoryview]:
     import cupy
     import numpy as np
 
-    from argand.frameworks.graph_memory import relaxed_capture
+    from argand.runtime.graph_memory import relaxed_capture
 
     with relaxed_capture():
         memory: Any = cupy.cuda.alloc_pinned_memory(4 * _WORDS)

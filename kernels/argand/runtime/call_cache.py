@@ -84,9 +84,9 @@ class CallCache:
         #: Makes a result of a shape and a type.
         self.empty = empty
         self._in_place = in_place
-        #: Calls on tensors of torch, by what is read of those (`argand.runtime.tensor_calls`).
+        #: Calls on another library's arrays, by what is read of those.
         self.on_tensors: dict[Key, Any] = {}
-        #: The same by addresses of tensors that were looked at.
+        #: The same by addresses of arrays that were looked at.
         self.seen_tensors: dict[Key, Any] = {}
         self._calls: dict[Key, KeptCall] = {}
         self._bytes = 0

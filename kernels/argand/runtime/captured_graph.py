@@ -12,8 +12,8 @@ from typing import Any
 
 import cupy
 
-from argand.frameworks.graph_memory import destroy_with
 from argand.runtime.captured_memory import is_captured
+from argand.runtime.graph_memory import destroy_with
 
 _MOST_SEEN = 8
 """Addresses that are kept until they come again; then all are dropped, graphs too."""

@@ -16,8 +16,8 @@ from typing import Any
 
 import cupy
 
-from argand.frameworks.graph_memory import relaxed_capture
 from argand.runtime.driver_bindings import driver_bindings
+from argand.runtime.graph_memory import relaxed_capture
 
 _BYTES_OF_SEMAPHORE = 64
 """At least sizeof(sem_t), which is 32 with glibc and with musl."""

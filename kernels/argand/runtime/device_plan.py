@@ -87,12 +87,6 @@ class DevicePlan:
             self._run(*places)
         return out
 
-    def of_tensors(self) -> Callable[[tuple[Any, ...]], Any]:
-        """Return the plan for CUDA tensors of torch in place of arrays, where it takes them."""
-        from argand.runtime.tensor_plan import TensorPlan, takes_tensors
-
-        return TensorPlan(self) if takes_tensors(self) else self
-
     def _looked(self, every: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Return the places of what a call may take, and remember those of arrays."""
         try:

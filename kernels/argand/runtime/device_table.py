@@ -11,8 +11,8 @@ from typing import Any
 
 import cupy
 
-from argand.frameworks.graph_memory import relaxed_capture
 from argand.runtime.captured_memory import capture_of, is_captured
+from argand.runtime.graph_memory import relaxed_capture
 
 _current_stream = cupy.cuda.get_current_stream
 

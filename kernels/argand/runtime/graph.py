@@ -18,9 +18,9 @@ from typing import Any
 
 import cupy
 
-from argand.frameworks.graph_memory import destroy_with, relaxed_capture
 from argand.runtime.backlog import Backlog, WordMark
 from argand.runtime.driver_bindings import driver_bindings, made
+from argand.runtime.graph_memory import destroy_with, relaxed_capture
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.workspace import PER_THREAD
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import cupy
 
-from argand.frameworks.graph_memory import CAPTURE
 from argand.runtime.call_cache import SEVERAL, current_device
 from argand.runtime.captured_memory import capture_of, is_captured
+from argand.runtime.graph_memory import CAPTURE
 
 
 def device_of(array: Any, *others: Any) -> Any:

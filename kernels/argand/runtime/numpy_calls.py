@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from argand.frameworks.framework import framework_of
+from argand.framework import framework_of
 
 Key = tuple[Any, ...]
 _Found = TypeVar("_Found")

@@ -60,10 +60,6 @@ class StagedPlan:
         self._streams = {stream_key(_current_stream().ptr): _Memory(rows, result, Lock())}
         self._result = tuple(self._turned_back(result).shape), str(result.dtype)
 
-    def of_tensors(self) -> StagedPlan:
-        """Return the plan that takes tensors' memory: itself, of CuPy's arrays over it."""
-        return self
-
     def _rows_of(self, x: Any) -> Any:
         return cupy.zeros(self._shape, x.dtype)
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import cupy
 
-from argand.frameworks.graph_memory import CAPTURE, memory_in_graph
 from argand.runtime.captured_memory import capture_of, keep_in_graph
+from argand.runtime.graph_memory import CAPTURE, memory_in_graph
 
 _MIN_BYTES = 1 << 16
 _NOTHING = (0, 0)

@@ -20,8 +20,8 @@ from argand.checks import as_axis, as_flag, as_real, check_out, refuse_misaligne
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.repeats import Repeats
 from argand.precision import get_precision
-from argand.runtime.repeats import Repeats
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from argand import defaults
+from argand.frameworks.call_plan import OneArrayPlan
 from argand.frameworks.rules import FrameworkRules
-from argand.runtime.call_plan import OneArrayPlan
 from argand.softmax.api import FUNCTIONS
 from argand.softmax.formats import OPERATIONS, Operation
 from argand.softmax.rules import RULES

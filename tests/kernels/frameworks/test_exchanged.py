@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import DeviceError, apply_gate, dft, gemm, softmax
-from argand.frameworks.framework import framework_of
+from argand.framework import framework_of
 
 
 class ByDlpack:

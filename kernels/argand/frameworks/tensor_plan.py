@@ -10,11 +10,12 @@ import cupy
 import torch
 
 from argand.frameworks.streams import cupy_stream
+from argand.frameworks.tensor_calls import KINDS, RESULTS
 from argand.frameworks.torch_internals import INTERNALS
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
 from argand.runtime.kept_call import overlaps, takes_stream
-from argand.runtime.tensor_calls import KINDS, RESULTS
+from argand.runtime.staged_plan import StagedPlan
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
@@ -43,11 +44,16 @@ class _Seen(NamedTuple):
     requires_grad: bool
 
 
-def takes_tensors(plan: DevicePlan) -> bool:
-    """Return whether operands and result of a plan are of types that `TensorPlan` takes."""
-    return plan.call.output in RESULTS and all(
-        form is None or form[0] in _TYPES for form in plan.forms
-    )
+def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any]:
+    """Return what calls a plan on CUDA tensors of torch.
+
+    That is the plan itself, for CuPy's arrays over their memory, where it stages its array or one
+    of its types is none of those here.
+    """
+    if not isinstance(plan, DevicePlan) or plan.call.output not in RESULTS:
+        return plan
+    taken = all(form is None or form[0] in _TYPES for form in plan.forms)
+    return TensorPlan(plan) if taken else plan
 
 
 class TensorPlan:
@@ -66,7 +72,7 @@ class TensorPlan:
         # To look at all of a call's tensors takes as long as to launch it. By their addresses.
         self._seen: dict[tuple[int, ...], _Seen] = {}
         self._checks: list[tuple[int, Callable[..., bool]]] = []  # with the number of tensors
-        # Without memory: see `argand.runtime.tensor_calls`.
+        # Without memory: see `argand.frameworks.tensor_calls`.
         self._model = torch.empty(
             plan.call.shape, dtype=RESULTS[plan.call.output], device=f"cuda:{self._device}"
         )

@@ -10,6 +10,8 @@ from typing import Any
 
 import cupy
 
+from argand.runtime.driver_bindings import driver_bindings
+
 
 class _ThreadsGraph(threading.local):
     """The memory that a call has taken which a thread captures; None outside of such captures."""
@@ -48,8 +50,7 @@ def relaxed_capture() -> Iterator[None]:
 
     It may also drop graphs.
     """
-    from cuda.bindings import driver  # late, as in `argand.runtime.driver_bindings`
-
+    driver = driver_bindings()
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     _, before = driver.cuThreadExchangeStreamCaptureMode(mode)
     try:

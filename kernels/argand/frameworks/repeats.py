@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argand.device import is_cupy_array, require_cupy
+from argand.framework import framework_of
 from argand.frameworks.foreign import is_cuda_tensor
-from argand.frameworks.framework import framework_of
 
 Repeat = Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, Any]]
 """Returns a call's key and its result, given its operands, ``out`` and all other arguments.
@@ -52,7 +52,7 @@ class Repeats:
         if not is_cuda_tensor(x):
             return nothing
         require_cupy()
-        from argand.runtime.tensor_calls import TensorCalls
+        from argand.frameworks.tensor_calls import TensorCalls
 
         self.known[type(x)] = TensorCalls(self._cache()).repeat
         return self.known[type(x)]

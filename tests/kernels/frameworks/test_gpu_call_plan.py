@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, logsumexp, pack, softmax, to_pairs
-from argand.runtime.call_plan import CallPlan
+from argand.frameworks.call_plan import CallPlan
 
 pytestmark = pytest.mark.gpu
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, log_softmax, pack
-from argand.runtime.call_plan import CallPlan
+from argand.frameworks.call_plan import CallPlan
 from argand.runtime.own_files import NotOwnError
 from argand.runtime.plain_files import NotPlainError
 from argand.runtime.plan_files import with_digest

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Self
 
 from argand.defaults import Operation, default_precision
 from argand.device import Device, cpu, is_cupy_array
+from argand.framework import framework_of
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
-from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import FrameworkRules, refuse_copies
 from argand.precision import PRECISIONS
 from argand.runtime.plan_files import read_plan, write_plan
@@ -78,7 +78,9 @@ class CallPlan:
         self._on_foreign(self._plan, arrays)
         planned: Any = self._on_gpu
         if planned is not None and any(map(is_cuda_tensor, arrays)):
-            self._start = planned.of_tensors()
+            from argand.frameworks.tensor_plan import of_tensors
+
+            self._start = of_tensors(planned)
 
     def _plan(self, **operands: Any) -> None:
         """Check and choose, for arrays of NumPy and CuPy."""
