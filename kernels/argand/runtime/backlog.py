@@ -25,7 +25,8 @@ BEHIND_SECONDS = 30e-6
 """Seconds after which the GPU has reached a mark where it does not lag: a launch takes up to 12 us
 until its kernel has ended, and nothing else is before the mark then."""
 HOLDS_SECONDS = 100e-6
-"""Seconds for which an answer holds."""
+"""Seconds for which an answer holds, and how late a mark that is reached still answers: after a
+longer pause of the host the GPU has reached it whatever it does now."""
 _REFUSED_SECONDS = 1.0
 """Seconds until the next try where the driver refuses a mark, as in a thread without a context."""
 _WORDS = 1024
@@ -60,11 +61,12 @@ class Backlog:
         """Record a mark, or ask for the one that was recorded."""
         assert self._mark is not None
         if self._recorded:
-            self.behind = not self._mark.is_reached()
-            self._recorded, self.due = False, now + HOLDS_SECONDS
-        else:
-            self._recorded = self._mark.record()
-            self.due = now + (BEHIND_SECONDS if self._recorded else _REFUSED_SECONDS)
+            self._recorded, self.behind = False, not self._mark.is_reached()
+            if self.behind or now < self.due + HOLDS_SECONDS:
+                self.due = now + HOLDS_SECONDS
+                return
+        self._recorded = self._mark.record()
+        self.due = now + (BEHIND_SECONDS if self._recorded else _REFUSED_SECONDS)
 
 
 class WordMark:

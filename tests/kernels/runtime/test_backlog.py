@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from argand.runtime.backlog import BEHIND_SECONDS, HOLDS_SECONDS, Backlog
 
 
@@ -58,6 +59,26 @@ def test_an_answer_holds_until_the_next() -> None:
         backlog.look(now)
         assert backlog.behind == behind
     assert marks.asked == 2
+
+
+@pytest.mark.parametrize("interval", [4e-6, 5e-6, 8e-6, 17e-6])
+def test_calls_after_a_pause_are_behind_as_soon_as_those_before(interval: float) -> None:
+    """A mark that was left before the pause does not answer for the calls after it."""
+    marks = Marks(1e-3)
+    backlog, calls = Backlog(marks), 32
+    for start in (3e-3 * burst for burst in range(1, 6)):  # all is done before the next one
+        late = 0
+        for number in range(calls):
+            marks.now = start + number * interval
+            if marks.now >= backlog.due:
+                backlog.look(marks.now)
+            late += not backlog.behind
+        assert late * interval < BEHIND_SECONDS + 2 * interval
+
+
+def test_a_gpu_is_behind_between_calls_that_are_far_apart() -> None:
+    for interval in (200e-6, 300e-6):
+        assert _shares_behind(2 * interval, interval)[0] > 0.9
 
 
 def test_without_a_mark_it_is_never_due() -> None:
