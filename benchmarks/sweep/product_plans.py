@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from argand.device import Arch, gpu
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
-from argand.gemm.heuristics import estimate, relative_memory
+from argand.gemm.heuristics import estimate
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import cut_tiles
@@ -36,7 +36,7 @@ def near(question: Question, device: int) -> list[GemmChoice]:
     """Return the candidates `WITHIN` the least estimate on a device, by their estimates."""
     row, sizes = question.precision, question.sizes
     card = gpu(device)
-    arch, memory = card.require_arch(), relative_memory(card.memory_rate)
+    arch, memory = card.require_arch(), card.relative_memory
     posed = question, arch, card.sm_count
     estimates: dict[GemmChoice, float] = {}
     for choice in (*candidates(*posed), *candidates_in_tf32(*posed)):

@@ -20,6 +20,8 @@ class DeviceError(RuntimeError):
     """The device that was asked for is not there or cannot be used."""
 
 
+_H200_MEMORY_RATE = 4.917e12
+"""Peak bytes a second of an H200's memory, on which the constants of estimates were fitted."""
 _RESERVED_BYTES = 1024
 """Shared memory that CUDA reserves of each block."""
 
@@ -102,6 +104,11 @@ class Device:
         """Multiprocessors of a GPU. Raises DeviceError for the CPU."""
         self.require_arch()
         return self.cores
+
+    @property
+    def relative_memory(self) -> float:
+        """The memory's peak rate over an H200's; 1 where it is not known."""
+        return self.memory_rate / _H200_MEMORY_RATE if self.memory_rate else 1.0
 
     @property
     def target(self) -> str:

@@ -27,8 +27,8 @@ def choose(
 ) -> GemmChoice:
     """Return the candidate of the least estimated time on ``sm_count`` multiprocessors.
 
-    ``memory`` is the card's `relative_memory`. ``family`` restricts the candidates, to those of the
-    precision itself. Raises PlanError where there is none, and for a precision that the
+    ``memory`` is the card's `Device.relative_memory`. ``family`` restricts the candidates, to those
+    of the precision itself. Raises PlanError where there is none, and for a precision that the
     architecture lacks. Where kernels of tf32 may compute a product of 16 bits, those of 16 bits are
     taken where they are clearly faster.
     """
@@ -59,23 +59,16 @@ def choose(
     return best if margin * seconds(best) < seconds(other) else other
 
 
-_FITTED_RATE = 4.917e12
-"""Peak bytes a second of an H200's memory, at which the constants of traffic are fitted."""
 _MMA_SYNC = 1.09
 """Factor of estimates of mma.sync at one term, but in triangles: they are of earlier times. 88
 candidates of 44 drawn products at tf32 took 1.07 of theirs, 88 of wgmma 1.00 (seeds 20261203 and
 20261204). With it 40 choices for other seeds took 0.956 of the time in the geometric mean."""
 
 
-def relative_memory(rate: float) -> float:
-    """Return a memory's peak rate over an H200's; 1 where it is 0, that is not known."""
-    return rate / _FITTED_RATE if rate else 1.0
-
-
 def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: float = 1.0) -> float:
     """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by.
 
-    ``memory`` is the card's `relative_memory`.
+    ``memory`` is the card's `Device.relative_memory`.
     """
     question = question._replace(precision=choice.computed_at(question.precision))
     precision, sizes, a, b = question

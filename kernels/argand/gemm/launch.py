@@ -12,7 +12,7 @@ from argand.gemm import tuned as tuning
 from argand.gemm.candidates import GemmChoice, adapted
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
-from argand.gemm.heuristics import choose, relative_memory
+from argand.gemm.heuristics import choose
 from argand.gemm.names import computed_name, in_place_name, wgmma_name
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import Planes
@@ -80,7 +80,7 @@ def choice_for(question: Question, device: int, family: Family | None = None) ->
         return measured
     return choose(
         question, found.require_arch(), found.sm_count, family,
-        memory=relative_memory(found.memory_rate),
+        memory=found.relative_memory,
     )  # fmt: skip
 
 

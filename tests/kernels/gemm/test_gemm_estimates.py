@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from argand import PRECISIONS
+from argand import PRECISIONS, Device
 from argand.gemm.candidates import GemmChoice
-from argand.gemm.heuristics import estimate, relative_memory
+from argand.gemm.heuristics import estimate
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
@@ -87,9 +87,9 @@ def test_every_candidate_has_an_estimate_that_grows(precision: str) -> None:
 
 def test_slower_memory_delays_what_it_bounds() -> None:
     """The traffic of a product of short k, and packing; products of long k only their share."""
-    row, slow = PRECISIONS["tf32"], relative_memory(3.352e12)  # an H100's
+    row, slow = PRECISIONS["tf32"], Device("cuda", "H100", memory_rate=3.352e12).relative_memory
     assert 0.65 < slow < 0.7
-    assert relative_memory(0.0) == 1.0
+    assert Device("cuda", "of an unknown rate").relative_memory == 1.0
     for k, least, most in ((16, 1.15, 1 / slow), (8192, 1.0, 1.1)):
         sizes = GemmSizes(1, 16384, 2048, k)
         for choice, plan in wgmma(candidates_of("tf32", A, B, sizes)):
