@@ -50,8 +50,8 @@ def softmax(
     Args:
         x: any rank from 1 on, any strides. NumPy arrays are computed on the CPU, CuPy arrays on
             their GPU. Float16, float32, float64 and bf16 are read as they are, other real types
-            converted. It is rounded to the precision's operand (fp16 after scaling each row by a
-            power of two); exponentials and sums are taken in the accumulator's type.
+            converted. It is rounded to the precision's operand, at fp16 and 3xfp16 to its bits
+            whatever the exponent; exponentials and sums are taken in the accumulator's type.
         axis: that is summed over.
         precision, rounding: as in `argand.gemm`; by default fp64 where ``out``, or without one x,
             has it, else fp32.

@@ -9,10 +9,15 @@ __device__ __forceinline__ void mbarrier_init(uint32 mbarrier, uint32 arrivals) 
                  : "memory");
 }
 
+// Makes this thread's writes to shared memory visible to TMA and wgmma.
+__device__ __forceinline__ void fence_proxy_async_shared() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 // Makes initialised mbarriers visible to TMA. Call it before the block's first barrier.
 __device__ __forceinline__ void mbarrier_init_fence() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    fence_proxy_async_shared();
 }
 
 __device__ __forceinline__ void mbarrier_arrive(uint32 mbarrier) {

@@ -44,7 +44,7 @@ struct GateSequence {
         for (int number = group; number < args.count; number += Groups) {
             const SequenceGate& gate = args.gates[number];
             const uint32 entry = args.order[number];
-            if (kind_of(entry) == 2) continue;
+            if (kind_of(entry) == kPhase) continue;
             const uint32 read = xor_masks<kThreadBits>(gate.read_mask, thread);
             const uint32 result = xor_masks<kThreadBits>(gate.result_mask, thread);
             store_shared(place(index_of(entry)), Step::place(read, result));
@@ -52,8 +52,8 @@ struct GateSequence {
         const auto* all = static_cast<const float2*>(args.matrix);
         for (int number = warp; number < args.count; number += kWarps * Groups) {
             const uint32 entry = args.order[number], index = index_of(entry);
-            if (kind_of(entry) == 2) continue;
-            if (kind_of(entry))
+            if (kind_of(entry) == kPhase) continue;
+            if (kind_of(entry) != kOutside)
                 Step::template store_matrix<true>(all + 256 * index, matrix(index), lane);
             else
                 Step::template store_matrix<false>(all + 256 * index, matrix(index), lane);
@@ -107,11 +107,11 @@ struct GateSequence {
                 const int64 offset = or_offsets<kThreadBits>(args.result_offset, own);
                 to = args.state + (tile_offset(args, tile) | offset);
             }
-            if (kind == 2) {
+            if (kind == kPhase) {
                 make_phases<kThreads>(args.phases[index], tile, thread, scratch.linear,
                                       scratch.factors, [this] { synchronize(); });
                 apply_phases(pipeline, args.gates[number], stage, thread, scratch.factors);
-            } else if (kind) {
+            } else if (kind != kOutside) {
                 apply<true>(index, stage, scale, descale, to);
             } else {
                 apply<false>(index, stage, scale, descale, to);

@@ -12,7 +12,7 @@
 #include "sm80_kernel.cuh"
 
 // argand/gates/sequence_plan.py writes the instruction in front of this header:
-// wgmma<sign>(accumulators, rows, columns, keep) of 32 columns.
+// wgmma<sign>(accumulators, rows, columns, accumulate) of 32 columns.
 
 template <Operand Kind, int Terms>
 struct WgmmaStep {
@@ -37,7 +37,7 @@ struct WgmmaStep {
 
     // wgmma reads the matrices through the async proxy.
     __device__ __forceinline__ static void publish_matrices() {
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        fence_proxy_async_shared();
     }
 
     // Writes the planes of a gate's matrix, by the threads of one warp.

@@ -45,10 +45,13 @@ struct SequenceArguments : GateArguments {
     int64 products;  // gates that are not phases
     int64 step_offset[2];
     SequenceMasks masks[kMostProducts];
-    // The kind of each gate, 0 without qubit 0, 1 with it, 2 of a phase; 4 where its results go
-    // straight to the state; and 8 times its number among phases or among the others.
+    // Each gate: its kind, 4 where its results go straight to the state, and 8 times its number
+    // among phases or among the others.
     uint32 order[kMostGates];
 };
+
+// Of a product: whether qubit 0 is a target (`gates.layout.Tile.inside`).
+enum GateKind : uint32 { kOutside, kInside, kPhase };
 
 __device__ __forceinline__ uint32 kind_of(uint32 entry) { return entry % 4; }
 __device__ __forceinline__ bool goes_to_state(uint32 entry) { return entry & 4; }
@@ -81,8 +84,8 @@ struct SequenceMatrix {
     int matrix_exponent;
 };
 
-// The way of a tile of 2^12 amplitudes to shared memory and back, as TilePipeline has it: a thread
-// copies the same chunks in and out.
+// The way of a tile of 2^TileBits amplitudes to shared memory and back, as TilePipeline has it: a
+// thread copies the same chunks in and out.
 template <int TileBits, int Threads>
 struct SequencePipeline {
     static constexpr int kTileBytes = 8 << TileBits, kThreadBits = log2_of(Threads);

@@ -1,4 +1,4 @@
-// Gates on 6 and 7 qubits by wgmma (sm_90a): tiles of the state from TilePipeline are split into
+// Gates on 6 and 7 qubits by wgmma (sm_90a): tiles of the state from WalkingPipeline are split into
 // operand planes in shared memory, multiplied, and stored to the state from registers. The matrix
 // is the A operand and stays in registers; on its way there it lies where the planes will be. While
 // the tensor cores multiply one tile, the threads split the next one.
@@ -218,9 +218,8 @@ struct WgmmaGate : WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubi
         int exponent = split_and_take_next();
         for (bool more = true; more;) {
             pipeline.mask = opaque(pipeline.mask);
-            // wgmma reads the planes through the async proxy, and threads wrote them by generic
-            // stores.
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            // wgmma reads the planes through the async proxy; threads wrote them by generic stores.
+            fence_proxy_async_shared();
             __syncthreads();
             float re[16], im[16];
             wgmma_fence_operand(re);

@@ -59,7 +59,7 @@ struct WarpSpecializedGate
             Base::store_planes(args, first_planes + buffer * kBufferBytes + plane_offset, x,
                                power_of_two(exponent));
             if (threadIdx.x == 0) storage.exponents[buffer] = exponent;
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            fence_proxy_async_shared();
             mbarrier_arrive(shared_address(&storage.full[buffer]));
             pipeline.load(stage);
             stage = next_stage<kTileBytes, Stages>(stage, ring);

@@ -17,16 +17,16 @@ constexpr int kMaxThreadBits = 9;
 constexpr int kMaxChunks = 8;
 constexpr int kMaxWidth = 7;
 
-// ARGUMENTS of argand/gates/plan.py lists the same members, and argand/gates/tile_tables.py gives
+// ARGUMENTS of argand/gates/source.py lists the same members, and argand/gates/tile_tables.py gives
 // their values. Offsets are in bytes of the state, masks are XORed to byte addresses in a tile.
 // Arrays have an entry for each bit of an index (of the thread, the tile, the row of the gate's
 // matrix), those of chunks one for each chunk that a thread copies.
 struct GateArguments {
     char* state;
     const void* matrix;
-    int64 control_offset;   // all controls set
-    int64 matrix_exponent;     // the matrix is scaled by 2^matrix_exponent,
-    const int* exponent_at;    // or by the power that a kernel wrote here; null where none did
+    int64 control_offset;    // all controls set
+    int64 matrix_exponent;   // the matrix is scaled by 2^matrix_exponent,
+    const int* exponent_at;  // or by the power that a kernel wrote here; null where none did
     int64 thread_offset[kMaxThreadBits];
     int64 chunk_offset[kMaxChunks];
     int64 result_offset[kMaxThreadBits];  // of tensor-core results, by the thread's bits,
@@ -48,8 +48,8 @@ struct GateArguments {
     uint32 thread_plane[kMaxThreadBits];  // of these chunks in operand planes, in bytes
     uint32 chunk_plane[kMaxChunks];
     int controls_qubit0;  // qubit 0 is a control: the lower half of each chunk is not written
-    uint32 tile_mask;    // bits of a tile's number in its offset, in lines,
-    uint32 tile_stride;  // and those of the step from a tile of a block to its next
+    uint32 tile_mask;     // bits of a tile's number in its offset, in lines,
+    uint32 tile_stride;   // and those of the step from a tile of a block to its next
 };
 
 __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 tile) {
@@ -184,8 +184,9 @@ struct TilePipeline {
     }
 };
 
-// The ring without the dozens of instructions that a tile's offset takes from its number, where
-// they are what a block waits for: it keeps the place of the tile to load next, in registers.
+// TilePipeline that walks from tile to tile. It keeps the offset of the tile to load next in
+// registers, because to compute one from a tile's number takes dozens of instructions, for which
+// blocks of some kernels wait.
 template <int TileBytes, int Threads, int Stages>
 struct WalkingPipeline : TilePipeline<TileBytes, Threads, Stages> {
     using Base = TilePipeline<TileBytes, Threads, Stages>;
