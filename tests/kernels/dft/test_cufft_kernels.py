@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,16 +31,16 @@ def modules() -> Iterator[tuple[Any, ...]]:
 def kernels(
     modules: tuple[Any, ...],
     monkeypatch: pytest.MonkeyPatch,
-    queue: Callable[..., None] = lambda *_: None,
+    queue: Callable[..., object] = lambda *_: None,
     workspace_bytes: int = 0,
-    **answers: Any,
+    answers: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Return cuFFT's kernels as CUDA answers, and as cuFFT queues its call.
 
     Every capture that begins ends.
     """
     cupy, module, graph_memory = modules
-    bindings = driver(**ANSWERS | answers)
+    bindings = driver(**{**ANSWERS, **answers})
     for one in (module, graph_memory):
         monkeypatch.setattr(one, "driver_bindings", lambda: bindings)
     plan = SimpleNamespace(workspace_bytes=workspace_bytes, queue_in_own_graph=queue)
@@ -86,7 +86,7 @@ def test_a_call_that_may_not_be_captured(
 def test_what_cuda_does_not_say(
     modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]
 ) -> None:
-    assert kernels(modules, monkeypatch, **answers) is None
+    assert kernels(modules, monkeypatch, answers=answers) is None
 
 
 def test_a_kernel_of_a_library_is_asked_for_its_function(
@@ -94,4 +94,4 @@ def test_a_kernel_of_a_library_is_asked_for_its_function(
 ) -> None:
     library = SimpleNamespace(**vars(KERNEL) | {"func": 0, "kern": 9})
     answers = {"cuGraphKernelNodeGetParams": (0, library), "cuKernelGetFunction": (0, 11)}
-    assert kernels(modules, monkeypatch, **answers).blocks == 4
+    assert kernels(modules, monkeypatch, answers=answers).blocks == 4
