@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,25 +122,42 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
         if problem.operation == "logsumexp":
             total = scale * running_max + np.log(running_sum)
             return np.where(np.isinf(running_max), running_max, total)
-        # The logarithm of such a row's sum is +inf: elements minus it are -inf, and NaN at +inf.
-        unbounded = running_max == np.inf
-        # A term that is its row's whole sum has to give 1; a product with the reciprocal may not.
-        alone = not (running_sum > _ALONE * np.exp(scale * (largest - running_max))).all()
-        for tile, shift in zip(tiles, shifts, strict=True):
-            if problem.operation == "log_softmax":
-                out[:, tile] += np.where(unbounded, -np.inf, scale * (shift - running_max))
-                out[:, tile] -= np.where(unbounded, 0, np.log(running_sum))
-                continue
-            divisor = running_sum
-            if len(tiles) > 1:
-                # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
-                below = scale * np.minimum(shift - running_max, 0)
-                divisor = running_sum / _reach(out[:, tile], below)
-            if alone:
-                out[:, tile] /= divisor
-            else:
-                out[:, tile] *= 1 / divisor
+        if problem.operation == "log_softmax":
+            _subtract_logarithm(out, tiles, shifts, running_max, running_sum, scale)
+        else:
+            _divide_by_sum(out, tiles, shifts, largest, running_max, running_sum, scale)
     return running_sum
+
+
+def _subtract_logarithm(
+    out: Array, tiles: Sequence[slice], shifts: Sequence[Array], maximum: Array, total: Array,
+    scale: Any,
+) -> None:  # fmt: skip
+    """Turn the arguments of exponentials, relative to each tile's shift, into logarithms."""
+    # The logarithm of such a row's sum is +inf: elements minus it are -inf, and NaN at +inf.
+    unbounded = maximum == np.inf
+    for tile, shift in zip(tiles, shifts, strict=True):
+        out[:, tile] += np.where(unbounded, -np.inf, scale * (shift - maximum))
+        out[:, tile] -= np.where(unbounded, 0, np.log(total))
+
+
+def _divide_by_sum(
+    out: Array, tiles: Sequence[slice], shifts: Sequence[Array], largest: Array, maximum: Array,
+    total: Array, scale: Any,
+) -> None:  # fmt: skip
+    """Divide exponentials, relative to each tile's shift, by sums relative to ``maximum``."""
+    # A term that is its row's whole sum has to give 1; a product with the reciprocal may not.
+    alone = not (total > _ALONE * np.exp(scale * (largest - maximum))).all()
+    for tile, shift in zip(tiles, shifts, strict=True):
+        divisor = total
+        if len(tiles) > 1:
+            # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
+            below = scale * np.minimum(shift - maximum, 0)
+            divisor = total / _reach(out[:, tile], below)
+        if alone:
+            out[:, tile] /= divisor
+        else:
+            out[:, tile] *= 1 / divisor
 
 
 def _exponentiate(
