@@ -75,12 +75,12 @@ class Choice:
 @lru_cache(maxsize=1024)
 def choose(
     method: Method | None, precision: Precision, arch: Arch, *, wide: bool,
-    library: LibraryKernels | None = None,
+    library: LibraryKernels | None = None, memory: float = 1.0,
 ) -> Choice:  # fmt: skip
     """Return the plan of a transform; ``wide``: its rows can be copied by 16 bytes.
 
-    ``library`` has cuFFT's kernels of the length, where they are known. Raises PlanError for a
-    precision that the architecture lacks.
+    ``library`` has cuFFT's kernels of the length, where they are known; ``memory`` is the card's
+    `Device.relative_memory`. Raises PlanError for a precision that the architecture lacks.
     """
     require_precision(precision, arch)
     if method is None:
@@ -92,7 +92,7 @@ def choose(
         lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
         return Choice(None, f"no kernel of ours: {lacking}")
     ask = library is None and asks(plan, precision)
-    if (why := library_is_faster(plan, precision, library)) is not None:
+    if (why := library_is_faster(plan, precision, library, memory)) is not None:
         return Choice(None, f"faster {why}", ask)
     if isinstance(plan, ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan):
         return Choice(plan, f"{plan.stages} in fp32", ask)

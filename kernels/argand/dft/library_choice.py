@@ -40,6 +40,9 @@ _ROW_A_THREAD = 40
 _EVEN_STAGES = 70
 """From this length on cuFFT has 0.9 to 0.96 of the copy rate where its stages are even: at lengths
 of primes up to 5, powers of a prime and multiples of 13 and 17. It has 0.65 to 0.93 at others."""
+_MEMORY_OF_EIGHTS = 0.82
+"""An H200's share of memory below which cuFFT's kernels of 32 and 96, which compute for 1.32 of an
+H200's copies, are faster than dense plans, of 1.08 copies on any card."""
 _MOST_PRODUCTS = {True: 0.245, False: 0.225}
 _MOST_OF_TWO_TILES = {True: 0.245, False: 0.11}
 """MMAs a number up to which memory bounds a dense plan, by whether its length is odd: even rows are
@@ -71,11 +74,12 @@ class LibraryKernels:
 
 
 def library_is_faster(
-    plan: Plan, precision: Precision, library: LibraryKernels | None = None
+    plan: Plan, precision: Precision, library: LibraryKernels | None = None, memory: float = 1.0
 ) -> str | None:
     """Return the reason to take cuFFT in place of a plan of ours; None where ours is faster.
 
-    Where ``library`` is given, cuFFT's kernels decide in place of factors alone.
+    Where ``library`` is given, cuFFT's kernels decide in place of factors alone. ``memory`` is the
+    card's `Device.relative_memory`.
     """
     length, primes = plan.length, prime_factors(plan.length)
     if length in SLOW_LENGTHS or isinstance(plan, SingleCtaPlan | ClusterPlan):
@@ -85,7 +89,7 @@ def library_is_faster(
         sure = library.several and isinstance(plan, TwoFactorPlan)
         theirs = library_time(length, library) * (_MARGIN if sure else 1)
         return None if _time(plan, precision) < theirs else "by its kernels, and in fp32"
-    if isinstance(plan, DensePlan) and _dense_is_faster(plan, precision):
+    if isinstance(plan, DensePlan) and _dense_is_faster(plan, precision, memory):
         return None
     one_term = isinstance(plan, TwoFactorPlan) and precision.terms == 1
     if one_term and plan.wide_copies and max(primes) > _ONCE_PRIME:
@@ -149,29 +153,30 @@ def library_time(length: int, library: LibraryKernels) -> float:
     return time
 
 
-def _dense_is_faster(plan: DensePlan, precision: Precision) -> bool:
+def _dense_is_faster(plan: DensePlan, precision: Precision, memory: float) -> bool:
     """Return whether a dense plan is faster at a length of factors that cuFFT is fast at.
 
     Measured on an H200 at 83 lengths: 0.97 to 1.46 times cuFFT's speed, 1.1 on average. Where cuFFT
     is taken, ours has 0.55 to 1.03 of its speed, but 1.06 to 1.09 at 24 and 104.
     """
-    if plan.length < _SHORTEST_DENSE or _fast_row(plan.length):
+    if plan.length < _SHORTEST_DENSE or _fast_row(plan.length, memory):
         return False
     most = _MOST_OF_TWO_TILES if plan.m_tiles > 1 else _MOST_PRODUCTS
     return _products_a_number(plan, precision) <= most[plan.length % 2 == 1]
 
 
-def _fast_row(length: int) -> bool:
+def _fast_row(length: int, memory: float) -> bool:
     """Return whether cuFFT is as fast as a dense plan that memory bounds, 0.9 to 0.95 of a copy.
 
-    Dense plans have 0.77 to 0.87 at multiples of eight; cuFFT has 0.6 to 0.74 at 32 and 96, whose
-    threads hold four numbers or eight. Rows of a thread have 0.94 to 0.99 at odd lengths and 0.86
+    Dense plans have 0.77 to 0.93 at multiples of eight, on an H100 too. cuFFT has 0.6 to 0.75 at 32
+    and 96, whose threads hold four numbers or eight, but an H100's memory is slower than they are:
+    it has 0.98 there. Rows of a thread have 0.94 to 0.99 at odd lengths and 0.86
     to 0.91 at even ones, which conflict in banks.
     """
     primes = prime_factors(length)
     largest = primes[-1]
     if length % 8 == 0:
-        return length % 64 != 32
+        return length % 64 != 32 or memory < _MEMORY_OF_EIGHTS
     if length < _ROW_A_THREAD:
         return length % 2 == 1 and 7 < largest <= FAST_PRIME
     power = largest == primes[0] != length

@@ -64,12 +64,13 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
         if measured is not None:
             return measured
     arch, precision, rows = device.require_arch(), problem.precision, problem.rows
-    choice = choose(method, precision, arch, wide=wide)
+    memory = device.relative_memory
+    choice = choose(method, precision, arch, wide=wide, memory=memory)
     if method is None:
         return choice
     if choice.asks and fills(rows, length, device):
         kernels = library_kernels(length, rows, device.index)
-        return choose(method, precision, arch, wide=wide, library=kernels)
+        return choose(method, precision, arch, wide=wide, library=kernels, memory=memory)
     return with_few_rows(choice, method, rows, device)
 
 
