@@ -99,7 +99,7 @@ class TensorCalls:
         name: Key | None
         try:
             at = tuple([x if x is None else _data_ptr(x) for x in every])
-            name = at, options, override.active, override.value, generation
+            name = at, options, override.both, generation
             seen = self._seen.get(name)
         except (TypeError, RuntimeError):  # no tensor, one without memory, an option that is a list
             name = seen = None
@@ -109,7 +109,7 @@ class TensorCalls:
                 if requires_grad and _is_grad_enabled():
                     return None, None
                 return None, _queued(call, [*at], out)
-        key: list[Any] = [options, override.active, override.value, generation]
+        key: list[Any] = [options, override.both, generation]
         places, device = self._looked(every, key)
         if device is None:
             return None, None

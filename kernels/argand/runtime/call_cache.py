@@ -170,7 +170,7 @@ class CallCache:
         The call is None where none was kept, or where this thread plans anew.
         """
         override, table = self.override, self.table
-        key += override.active, override.value, 0 if table is None else table.generation
+        key += override.both, 0 if table is None else table.generation
         if SEVERAL:
             key.append(current_device())
         found = tuple(key)

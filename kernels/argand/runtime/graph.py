@@ -125,6 +125,8 @@ class _StreamGraphs(Backlog):
     def __init__(self, mark: WordMark | None, graphs: dict[tuple[int, ...], LaunchGraph]) -> None:
         super().__init__(mark)
         self.graphs = graphs
+        #: The graph of the last launch.
+        self.last: LaunchGraph | None = None
 
 
 class LaunchSequence:
@@ -169,7 +171,11 @@ class LaunchSequence:
             if on is not None and not captured:
                 if now >= on.due:
                     on.look(now)
-                graph = None if on.behind else self._graph_of(on.graphs, addresses)
+                graph = None
+                if not on.behind:
+                    graph = on.graphs.get(addresses)
+                    if graph is None or graph is not on.last:  # else it stands last already
+                        graph = on.last = self._graph_of(on.graphs, addresses)
                 if graph is not None:
                     _runtime.graphLaunch(graph.handle, stream)
                     return

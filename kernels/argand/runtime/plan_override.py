@@ -17,6 +17,8 @@ class PlanOverride(threading.local, Generic[T]):
     """
 
     def __init__(self) -> None:
+        #: Both that follow, which calls read at once: each look at a thread's own takes time.
+        self.both: tuple[bool, T | None] = False, None
         #: Whether a context is open.
         self.active = False
         #: The plan of the innermost context; None where none is open.
@@ -25,9 +27,9 @@ class PlanOverride(threading.local, Generic[T]):
     @contextmanager
     def use(self, value: T) -> Iterator[None]:
         """Open a context in which calls take this plan."""
-        before = self.active, self.value
-        self.active, self.value = True, value
+        before = self.both
+        self.active, self.value = self.both = True, value
         try:
             yield
         finally:
-            self.active, self.value = before
+            self.active, self.value = self.both = before

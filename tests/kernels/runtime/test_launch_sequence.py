@@ -1,4 +1,4 @@
-"""Kernels whose graph or mark CUDA refuses are launched one by one from then on (no GPU)."""
+"""What calls launch: graphs, kernels where CUDA refuses a graph or a mark (no GPU)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def modules() -> Iterator[tuple[Any, ...]]:
         yield found
 
 
-def launched(
-    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, bindings: Any, kernels: int = 1
-) -> tuple[int, int]:
-    """Return how many kernels and how many graphs ``CALLS`` calls at one address start."""
-    cupy, graph, backlog, graph_memory = modules
+def sequence_of(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, bindings: Any, kernels: int
+) -> tuple[Any, list[int]]:
+    """Return kernels that are launched one after another, and the streams of those that were."""
+    _, graph, backlog, graph_memory = modules
     for module in (graph, graph_memory):
         monkeypatch.setattr(module, "driver_bindings", lambda: bindings)
     monkeypatch.setattr(backlog, "driver_function", lambda name: reach)
@@ -41,10 +41,17 @@ def launched(
     one = SimpleNamespace(
         start=started.append, node=lambda: None, overlaps=True, cooperative=False,
     )  # fmt: skip
-    sequence = graph.LaunchSequence([one] * kernels, lambda addresses: [])
+    return graph.LaunchSequence([one] * kernels, lambda addresses: []), started
+
+
+def launched(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, bindings: Any, kernels: int = 1
+) -> tuple[int, int]:
+    """Return how many kernels and how many graphs ``CALLS`` calls at one address start."""
+    sequence, started = sequence_of(modules, monkeypatch, bindings, kernels)
     for _ in range(CALLS):
         sequence((1 << 20, 1 << 21), STREAM)
-    return len(started), cupy.cuda.runtime.graphLaunch.call_count
+    return len(started), modules[0].cuda.runtime.graphLaunch.call_count
 
 
 @pytest.mark.parametrize("kernels", [1, 2])
@@ -54,6 +61,26 @@ def test_calls_become_graphs(
     found = launched(modules, monkeypatch, driver(), kernels)
     assert found[0] + kernels * found[1] == kernels * CALLS
     assert found[1] >= CALLS // 2
+
+
+def test_the_least_recently_used_graph_gets_new_addresses(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bindings = driver()
+    sequence, _ = sequence_of(modules, monkeypatch, bindings, kernels=2)
+    refills = bindings.cuGraphExecKernelNodeSetParams
+    places = [(number << 20, number << 21) for number in range(modules[1]._GRAPHS_PER_STREAM)]
+    for at in [places[0]] * 3 + places:  # the first calls are before there are graphs
+        sequence(at, STREAM)
+    new = (1 << 40, 1 << 41)
+    for at in (places[0], places[0], new):
+        sequence(at, STREAM)
+    assert refills.call_count == 2  # of both kernels
+    for at in (places[0], *places[2:], new):
+        sequence(at, STREAM)
+    assert refills.call_count == 2
+    sequence(places[1], STREAM)
+    assert refills.call_count == 4
 
 
 @pytest.mark.parametrize(
