@@ -13,7 +13,8 @@ from argand.dft.problem import DftProblem
 from argand.dft.scipy_backend import fft_backend
 from argand.dft.tune import tune_dft
 from argand.gates.api import apply_gate
-from argand.gates.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
+from argand.gates.circuit_search import CircuitPlan
+from argand.gates.circuits import CircuitRecord, plan_circuit, run_circuit
 from argand.gates.gate import Gate
 from argand.gates.measure import measure_gate_costs
 from argand.gates.prepared_circuit import PreparedCircuit

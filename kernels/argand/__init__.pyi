@@ -8,7 +8,8 @@ from argand.dft.problem import DftProblem as DftProblem
 from argand.dft.scipy_backend import fft_backend as fft_backend
 from argand.dft.tune import tune_dft as tune_dft
 from argand.frameworks.call_plan import CallPlan, OneArrayPlan
-from argand.gates.circuits import CircuitPlan as CircuitPlan, CircuitRecord as CircuitRecord, plan_circuit as plan_circuit
+from argand.gates.circuit_search import CircuitPlan as CircuitPlan
+from argand.gates.circuits import CircuitRecord as CircuitRecord, plan_circuit as plan_circuit
 from argand.gates.gate import Gate as Gate
 from argand.gates.measure import measure_gate_costs as measure_gate_costs
 from argand.gates.prepared_circuit import PreparedCircuit as PreparedCircuit

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from argand import Device
 from argand import Gate as StateGate
 from argand.gates import fusion as gate_fusion
-from argand.gates.circuits import cheapest_passes
+from argand.gates.circuit_search import cheapest_passes
 from argand.gates.fusion import Pass
 
 from workflow.circuits.exact_evolution import evolve_in_fp64

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argand.gates.canonical import GateForm, gate_form
-from argand.gates.circuits import CircuitPlan
+from argand.gates.circuit_search import CircuitPlan
 from argand.gates.fusion import Pass
 from argand.gates.sequences import Group
 from argand.precision import get_precision

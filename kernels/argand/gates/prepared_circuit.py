@@ -12,7 +12,7 @@ from argand.device import is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.gates.api import qubits_of, state_precision
 from argand.gates.circuit_files import load_circuit, save_circuit
-from argand.gates.circuits import CircuitPlan
+from argand.gates.circuit_search import CircuitPlan
 from argand.gates.prepared_gates import prepared_gates
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pytest
 from argand import Device, Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
-from argand.gates import circuits
+from argand.gates import circuit_search
 from argand.gates import measure as gate_measuring
 from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, SequenceCosts, _alike, gate_costs
 from argand.gates.fusion import checked_gates, fuse, fused_gate
@@ -103,7 +103,7 @@ def test_tiles_of_about_the_same_time_are_searched_long(
         searched[size] += 1
         return sequences_of(qubits, gates, size, most, kept=kept)
 
-    monkeypatch.setattr(circuits, "sequences_of", counted)
+    monkeypatch.setattr(circuit_search, "sequences_of", counted)
     gates = [Gate(random_unitary(rng, 2), (low, low + 1)) for low in range(10)]
     for larger, times in ((1.05, 3), (9.0, 1)):
         searched.clear()

@@ -1,0 +1,168 @@
+"""Plans of circuits: their gates fused to few passes over the state, by predicted time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from argand.gates.canonical import GateForm, gate_form
+from argand.gates.costs import GateCosts, SequenceCosts
+from argand.gates.fusion import Cost, Pass, fuse, fused_gate, passes_by_width
+from argand.gates.gate import Gate
+from argand.gates.plan import MOST_WIDTH
+from argand.gates.sequence_plan import WIDTH
+from argand.gates.sequences import KEPT_TILES, Group, in_groups, sequences_of
+from argand.precision import Precision
+
+_MOST_KEPT = 16
+"""Beams of the search that fuses a circuit; 64 of them hardly find fewer passes."""
+_FIRST_KEPT = 4
+"""Beams of the search that compares sizes of tiles."""
+_AS_FAST = 1.1
+"""Largest ratio of two short searches' predicted times of which long ones may change the order:
+they take up to a tenth off."""
+_KEPT_GATES = 16_000
+"""Largest product of gates and beams: the search takes up to a millisecond each."""
+
+
+@dataclass(frozen=True)
+class CircuitPlan:
+    """The passes that run a circuit: its gates, fused.
+
+    Attributes:
+        qubits: of the state.
+        precision: of the products.
+        width: the most qubits that gates were fused to.
+        passes: which gates of the circuit each fused gate is.
+        forms: the fused gates.
+        groups: which fused gates in a row share each pass over the state (`sequences`).
+        seconds: predicted for each pass over the state.
+        measured: whether the predictions are from measurements on this device.
+    """
+
+    qubits: int
+    precision: Precision
+    width: int
+    passes: tuple[Pass, ...]
+    forms: tuple[GateForm, ...] = field(repr=False)
+    groups: tuple[Group, ...] = field(repr=False)
+    seconds: tuple[float, ...] = field(repr=False)
+    measured: bool
+
+    @property
+    def predicted_seconds(self) -> float:
+        """Sum of what all passes are predicted to take."""
+        return sum(self.seconds)
+
+    def __str__(self) -> str:
+        counts = passes_by_width(self.passes)
+        shown = ", ".join(f"{count} on {width}" for width, count in counts.items())
+        passes = "pass" if len(self.groups) == 1 else "passes"
+        shared = f", {len(self.passes)} fused gates" if len(self.groups) < len(self.passes) else ""
+        gates = sum(len(one.gates) for one in self.passes)
+        source = "measured here" if self.measured else "the table's costs"
+        return (
+            f"{gates} gates on {self.qubits} qubits at {self.precision.name}: "
+            f"{len(self.groups)} {passes}{shared} ({shown} qubits), "
+            f"{1e3 * self.predicted_seconds:.3g} ms predicted ({source})"
+        )
+
+    def listing(self) -> str:
+        """Return a line for each fused gate: its qubits, its gates' numbers, its predicted time."""
+        lines = [str(self)]
+        for group, seconds in zip(in_groups(self.groups), self.seconds, strict=True):
+            for one, form in zip(self.passes[group], self.forms[group], strict=True):
+                kind = "permutation" if form.monomial else "product"
+                qubits = ",".join(map(str, one.qubits))
+                gates = ",".join(map(str, one.gates))
+                lines.append(f"  {kind} on {qubits}: gates {gates}; {1e3 * seconds:.3g} ms")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class CircuitSearch:
+    """Plans of a circuit by their predicted times."""
+
+    qubits: int
+    gates: Sequence[Gate]
+    precision: Precision
+    costs: GateCosts
+
+    @property
+    def _item(self) -> int:
+        return 16 if self.precision.output == "complex128" else 8
+
+    def _cost(self, targets: tuple[int, ...]) -> float:
+        return self.costs.seconds(self.qubits, targets, self._item)
+
+    def cheapest(self, width: int | None) -> CircuitPlan:
+        """Return the plan of the least predicted time; ``width`` as in `plan_circuit`."""
+        if width is None:
+            width, passes = cheapest_passes(self.qubits, self.gates, self._cost)
+        else:
+            passes = fuse(self.qubits, self.gates, width, self._cost)
+        # The search knows only the qubits of a pass. The forms show which passes need no products.
+        alone = self._alone(width, passes)
+        shared = [
+            (self._shared(width, tile, _FIRST_KEPT), tile)
+            for tile in self.costs.sequences
+            if width >= WIDTH and self.qubits >= tile.qubits
+        ]
+        plans = [alone, *(plan for plan, _ in shared)]
+        kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(self.gates)))
+        # Long searches are of the kinds that a short one found to be about as fast as the fastest.
+        most = _AS_FAST * min(plan.predicted_seconds for plan in plans)
+        if kept > 1 and alone.predicted_seconds <= most:
+            longer = fuse(self.qubits, self.gates, width, self._cost, kept=kept)
+            plans.append(self._alone(width, longer))
+        plans += [
+            self._shared(width, tile, beginnings)
+            for plan, tile in shared
+            if plan.predicted_seconds <= most
+            for beginnings in KEPT_TILES
+        ]
+        return min(plans, key=lambda plan: plan.predicted_seconds)
+
+    def _alone(self, width: int, passes: Sequence[Pass]) -> CircuitPlan:
+        """Return the plan in which each fused gate is a pass over the state."""
+        return self._plan_of(width, passes, [Group(1)] * len(passes))
+
+    def _shared(self, width: int, tile: SequenceCosts, kept: int) -> CircuitPlan:
+        """Return the plan in which gates share passes of a tile, by ``kept`` beams."""
+        return self._plan_of(
+            width, *sequences_of(self.qubits, self.gates, tile.qubits, tile.gates, kept=kept)
+        )
+
+    def _plan_of(self, width: int, passes: Sequence[Pass], groups: Sequence[Group]) -> CircuitPlan:
+        forms = []
+        for one in passes:
+            gate = fused_gate([self.gates[number] for number in one.gates], one.qubits)
+            forms.append(gate_form(self.qubits, gate.matrix, gate.targets, gate.controls))
+        seconds = [
+            self.costs.of_group(self.qubits, forms[members], group.tile, self._item)
+            for group, members in zip(groups, in_groups(groups), strict=True)
+        ]
+        return CircuitPlan(
+            self.qubits, self.precision, width, tuple(passes), tuple(forms), tuple(groups),
+            tuple(seconds), self.costs.measured,
+        )  # fmt: skip
+
+
+def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
+    """Return the width that gates are fused to for the least predicted time, and its passes.
+
+    From the widest down: fewer qubits hardly take fewer passes, so it ends where so many of them
+    would cost more even if each were as cheap as any of that width.
+    """
+    best: tuple[float, int, list[Pass]] | None = None
+    for width in range(min(qubits, MOST_WIDTH), 0, -1):
+        passes = fuse(qubits, gates, width, cost)
+        seconds = sum(cost(one.qubits) for one in passes)
+        if best is None or seconds < best[0]:
+            best = (seconds, width, passes)
+        narrower = [tuple(range(qubits - other, qubits)) for other in range(1, width)]
+        narrower += [tuple(range(other)) for other in range(1, width)]
+        if narrower and len(passes) * min(map(cost, narrower)) > best[0]:
+            break
+    assert best is not None
+    return best[1:]
