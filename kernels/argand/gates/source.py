@@ -49,51 +49,51 @@ def kernel_name(plan: GatePlan) -> str:
 
 def gate_source(plan: GatePlan) -> str:
     """Return the CUDA C++ of the plan's kernel."""
-    row = plan.precision
-    inside = "true" if plan.inside else "false"
-    real = "double" if plan.item == CHUNK else "float"
-    body = ""
-    roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
-    if plan.kind in ("fma", "permute"):
-        header = "gates/cuda_core_kernel.cuh"
-        sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
-        body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
-    elif plan.kind == "direct":
-        header = "gates/direct_kernel.cuh"
-        body = f"direct_gate<{plan.width}, {inside}, {plan.near}, {plan.threads}>(args);"
-    elif plan.kind == "small":
-        header = "gates/cuda_core_kernel.cuh"
-        body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
-    elif plan.kind in ("direct_mma", "mma"):
-        direct = plan.kind == "direct_mma"
-        header = f"gates/{'direct_mma' if direct else 'sm80'}_kernel.cuh"
-        separate = "true" if separate_small_products(row, plan.width) else "false"
-        body = (
-            f"{'DirectMmaGate' if direct else 'MmaGate'}<Operand::{row.operand.name}, {row.terms}, "
-            f"{roundings}, {plan.width}, {inside}, {plan.threads if direct else plan.stages}, "
-            f"{separate}> gate; gate.run(args);"
-        )
-    else:
-        header = (
-            "gates/sm90_warp_specialized_kernel.cuh"
-            if plan.warp_specialized
-            else "gates/sm90_kernel.cuh"
-        )
-        name = "WarpSpecializedGate" if plan.warp_specialized else "WgmmaGate"
-        buffers = f", {WARP_SPECIALIZED_BUFFERS}" if plan.warp_specialized else ""
-        body = (
-            f"{name}<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
-            f"{inside}, {plan.stages}{buffers}> gate; gate.run(args);"
-        )
     before = ""
     if plan.kind == "wgmma":
         both = 2 if joint_parts(plan.width, plan.inside) else 1
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
-            row.operand, both * PLANE_COLUMNS, both
+            plan.precision.operand, both * PLANE_COLUMNS, both
         )
-    return f'{before}#include "{header}"\n{size_check("GateArguments", ARGUMENTS)}' + kernel_entry(
-        kernel_name(plan), "GateArguments", body, plan.threads, plan.blocks
+    header, body = _tensor_core_gate(plan) if plan.on_tensor_cores else _cuda_core_gate(plan)
+    return (
+        f'{before}#include "gates/{header}_kernel.cuh"\n'
+        f"{size_check('GateArguments', ARGUMENTS)}"
+        + kernel_entry(kernel_name(plan), "GateArguments", body, plan.threads, plan.blocks)
     )
+
+
+def _cuda_core_gate(plan: GatePlan) -> tuple[str, str]:
+    """Return the header, without its end, and the kernel's body."""
+    inside = str(plan.inside).lower()
+    real = "double" if plan.item == CHUNK else "float"
+    if plan.kind == "direct":
+        return "direct", f"direct_gate<{plan.width}, {inside}, {plan.near}, {plan.threads}>(args);"
+    if plan.kind == "small":
+        return "cuda_core", f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
+    sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
+    return "cuda_core", f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
+
+
+def _tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
+    """Return the header, without its end, and the kernel's body."""
+    row = plan.precision
+    separate = str(separate_small_products(row, plan.width)).lower()
+    if plan.kind == "direct_mma":
+        header, name, last = "direct_mma", "DirectMmaGate", f"{plan.threads}, {separate}"
+    elif plan.kind == "mma":
+        header, name, last = "sm80", "MmaGate", f"{plan.stages}, {separate}"
+    elif plan.warp_specialized:
+        header, name = "sm90_warp_specialized", "WarpSpecializedGate"
+        last = f"{plan.stages}, {WARP_SPECIALIZED_BUFFERS}"
+    else:
+        header, name, last = "sm90", "WgmmaGate", f"{plan.stages}"
+    body = (
+        f"{name}<Operand::{row.operand.name}, {row.terms}, Rounding::{row.roundings[0]}, "
+        f"Rounding::{row.roundings[-1]}, {plan.width}, {str(plan.inside).lower()}, {last}> gate; "
+        "gate.run(args);"
+    )
+    return header, body
 
 
 def argument_values(values: Mapping[str, object]) -> dict[str, Any]:
