@@ -1,7 +1,7 @@
 """The table of tuned plans of softmaxes: the fastest candidate that was measured on a device.
 
 `argand.tune_softmax` or ``python -m argand tune softmax 4096x32768`` fills it. Softmaxes without an
-entry take the ladders of `softmax.heuristics`, measured on an H200.
+entry take the choice of `softmax.heuristics`, whose constants were measured on an H200.
 """
 
 from __future__ import annotations
@@ -41,5 +41,5 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> SoftmaxCandidate:
 
 TABLE = TunedPlans(
     "softmax", "softmax-plans", _entry,
-    "softmaxes take the ladders of another device until `argand.tune_softmax`",
+    "softmaxes take choices by times of another device until `argand.tune_softmax`",
 )  # fmt: skip

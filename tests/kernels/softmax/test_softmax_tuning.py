@@ -102,7 +102,7 @@ def test_an_entry_that_is_no_candidate_is_named(change: dict[str, Any]) -> None:
     found["choices"][name] |= change
     path.write_text(json.dumps(found))
     softmax_tuning.TABLE.forget()  # as in a new process
-    with pytest.warns(RuntimeWarning, match="the ladders of another device until"):
+    with pytest.warns(RuntimeWarning, match="choices by times of another device until"):
         assert looked_up() is None
 
 
