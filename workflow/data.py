@@ -23,12 +23,14 @@ class Coordinate:
     """The values along one axis of an array, for people and plotting programs.
 
     ``axes`` are those that the values have; where there are none the one of the coordinate's name.
+    ``step`` is the distance of entries where it was given: that of values is rounded as they are.
     """
 
     values: Array
     units: str = ""
     long_name: str = ""
     axes: tuple[str, ...] = ()
+    step: float | None = None
 
     def of(self, name: str) -> tuple[str, ...]:
         """Return the axes of the values, of a coordinate with this name."""

@@ -8,7 +8,7 @@ import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
 from workflow.data import Array, Coordinate, Staged, blank, is_blank
-from workflow.storage.coordinates import step_of
+from workflow.storage.equal_steps import step_of
 from workflow.storage.inputs import InputError
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
@@ -48,7 +48,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     if _is_unknown(found):
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
-    values /= length * step  # in place: outlines of studies that are refused are as long
+    values /= length * step  # in place: they are as long as the samples
     return name, Coordinate(values, reciprocal, f"{name}{negative}")
 
 
@@ -127,8 +127,9 @@ def _signed(bins: int, length: int, real: bool) -> Array:
 
 
 def _frequencies(found: Coordinate | None, k: Array, length: float, centre: float = 0.0) -> Array:
-    """Return centre + k / ``length``, or `blank` where the samples' times ``found`` are one."""
-    return blank(k.shape, np.float64) if _is_unknown(found) else np.asarray(centre + k / length)
+    """Return centre + k / ``length``, `blank` where the step of the times ``found`` is unknown."""
+    unknown = _is_unknown(found) and found is not None and found.step is None
+    return blank(k.shape, np.float64) if unknown else np.asarray(centre + k / length)
 
 
 def _times(found: Coordinate | None, step: float, first: float, hop: int, count: int) -> Array:

@@ -24,10 +24,10 @@ READERS: dict[str, type[Reader]] = {
 """Readers by the format of an input."""
 
 
-def reader_of(source: FileInput) -> Reader:
+def reader_of(source: FileInput, *, check: bool = False) -> Reader:
     """Return the reader of an input's file, with what the config says of such files."""
     reader: Callable[..., Reader] = READERS[source.format]
     lacks_rate = FORMATS[source.format].lacks_rate
     found = reader(source.path, source.sample_rate_hz) if lacks_rate else reader(source.path)
-    found.flagged = source.flagged
+    found.flagged, found.checked = source.flagged, check
     return found

@@ -20,6 +20,7 @@ class Reader(ABC):
     """The arrays of one file; nothing of it is read before it is asked for.
 
     ``flagged`` is the config's, and what is done with values that a file says are bad or missing.
+    ``checked`` says that a study is checked, which must not take memory for each sample.
     """
 
     names: ClassVar[tuple[str, ...]]
@@ -29,6 +30,7 @@ class Reader(ABC):
         self.path = path
         self.faults: dict[str, str] = {}
         self.flagged: Flagged = "refuse"
+        self.checked = False
 
     @abstractmethod
     def outline(self, name: str) -> Product:

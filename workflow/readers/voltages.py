@@ -18,6 +18,7 @@ import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
+from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import is_file
 from workflow.storage.input_operand import InputError
 
@@ -72,7 +73,9 @@ class Voltages(Reader):
         named = [AXES.get(field, field) for field in fields]
         if len(named) != len(shape) - 1:
             named = [f"axis_{number}" for number in range(1, len(shape))]
-        found = {"time": Coordinate(np.arange(shape[0]) / rate, "s", since)}
+        long = self.checked and shape[0] > MOST_CHECKED
+        times = blank(shape[:1], np.float64) if long else np.arange(shape[0]) / rate
+        found = {"time": Coordinate(times, "s", since, step=1 / rate)}
         if band and None not in band and "frequency" in named:
             centres = _centres(band, shape[1 + named.index("frequency")])
             if centres is None:

@@ -17,6 +17,7 @@ from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
+from workflow.storage.equal_steps import MOST_CHECKED, given_coordinate, whole_axis
 from workflow.storage.input_operand import (
     InputError,
     InputOperand,
@@ -26,18 +27,14 @@ from workflow.storage.input_operand import (
     text_attribute,
 )
 from workflow.storage.memory import limited_memory
+from workflow.storage.selections import PickedAxis
 from workflow.storage.stored_types import StoredError, stored_in
 from workflow.storage.units import named, parted
 
-MOST_CHECKED = 1 << 20
-"""Values of a coordinate that are read before any job starts."""
 MOST_COMPONENTS = 16
 """Numbers that a coordinate may have at each entry: three of a position."""
 WITH_UNITS = ("frequency", "time")
 """Axes whose values mean nothing without a unit."""
-OFF_STEP = 1e-3
-"""Fraction of a step that an entry may be off equal steps: at the highest frequency it then is
-wrong by at most pi times as much of itself, 0.3 %."""
 
 
 def coordinates_of(
@@ -58,7 +55,7 @@ def coordinates_of(
     for name, of in makers.items():
         with mistakes.kept():
             if wrong and not _having(found, _axis_of(name, of)):
-                _values_of(file, source, name, of, None, check)
+                _values_of(file, source, name, of, None, None, check)
             else:
                 made[name] = _of_axis(file, source, found, name, of, check)
     if source.sample_rate_hz is not None:
@@ -109,25 +106,19 @@ def _of_axis(
         raise InputError(f"{key}: the operands have {axis} of lengths {sorted(broadcast)}")
     length = broadcast.pop()
     picked = [
-        one.picked.axes[number].indices
-        for one, number in having
-        if one.datasets[0].shape[number] == length
+        one.picked.axes[number] for one, number in having if one.datasets[0].shape[number] == length
     ]
-    if any(not np.array_equal(indices, picked[0]) for indices in picked):
+    if any(not one.takes_as(picked[0]) for one in picked):
         raise InputError(f"{key}: input.select takes different parts of {axis} for two operands")
-    values, units, long_name = _values_of(file, source, name, of, length, check)
+    made = _values_of(file, source, name, of, length, picked[0], check)
     axes = [each for one in found for each in one.mapped().axes]
     if axis != name and name in axes:
         raise InputError(
             f"{key}: {name!r} is an axis of its own; it stands along {axis} by no name"
         )
-    own = () if axis == name and values.ndim == 1 else (axis, f"{name}_component")[: values.ndim]
-    taken = values[picked[0]] if values.strides[0] else blank(
-        (len(picked[0]), *values.shape[1:]), values.dtype
-    )  # fmt: skip
-    if values.dtype.kind in "fiu" and not np.all(np.isfinite(taken)):
-        raise InputError(f"{key}: its values must be finite numbers")
-    return Coordinate(taken, units, long_name or name, own)
+    rank = made.values.ndim
+    own = () if axis == name and rank == 1 else (axis, f"{name}_component")[:rank]
+    return replace(made, long_name=made.long_name or name, axes=own)
 
 
 def _axis_of(name: str, of: Any) -> str:
@@ -143,32 +134,33 @@ def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand
 
 
 def _values_of(
-    file: h5py.File, source: FileInput, name: str, of: Any, length: int | None, check: bool
-) -> tuple[Array, str, str]:
+    file: h5py.File, source: FileInput, name: str, of: Any, length: int | None,
+    taken: PickedAxis | None, check: bool,
+) -> Coordinate:  # fmt: skip
     """Return `_values`; raises InputError where there is no unit and must be one."""
     key = f"input.coordinates.{name}"
-    values, text, long_name = _values(file, source, key, of, length, check)
-    units, date = parted(text)
-    if date:
-        long_name = f"{long_name or name} since {date}"
+    found = _values(file, source, key, of, length, taken, check)
+    units, date = parted(found.units)
     if name in WITH_UNITS and not units:
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"
         raise InputError(f"{key} has no unit; give it as {how}")
-    return values, units, long_name
+    long_name = f"{found.long_name or name} since {date}" if date else found.long_name
+    return replace(found, units=units, long_name=long_name)
 
 
 def _values(
-    file: h5py.File, source: FileInput, key: str, of: Any, length: int | None, check: bool
-) -> tuple[Array, str, str]:
-    """Return the values at all entries of the file's axis, their unit and what they are called.
+    file: h5py.File, source: FileInput, key: str, of: Any, length: int | None,
+    taken: PickedAxis | None, check: bool,
+) -> Coordinate:  # fmt: skip
+    """Return the values at the entries ``taken`` of the file's axis, or at all of them.
 
     The axis has ``length`` entries, or where that is None as many as there are values.
     """
-    if isinstance(of, RegularCoordinate):
-        return *given_values(key, of, length or 0), ""
-    if isinstance(of, list | ListedCoordinate):
-        count = len(of if isinstance(of, list) else of.values) if length is None else length
-        return *given_values(key, of, count), ""
+    if not isinstance(of, str | DatasetCoordinate):
+        if length is None:
+            values = of.values if isinstance(of, ListedCoordinate) else of
+            length = 1 if isinstance(of, RegularCoordinate) else len(values)
+        return given_coordinate(key, of, length, taken or whole_axis(length), check=check)
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
     several = isinstance(of, DatasetCoordinate) and of.axis is not None and dataset.ndim == 2
@@ -191,26 +183,13 @@ def _values(
         stored = replace(stored_in(dataset), kind="float64")
     except StoredError as error:
         raise InputError(f"{key}: {dataset.name} {error}") from None
-    values = values if is_blank(values) else stored.values(values)
-    return values.reshape(shape), units, long_name
-
-
-def given_values(
-    key: str, of: RegularCoordinate | ListedCoordinate | Sequence[float | str], length: int
-) -> tuple[Array, str]:
-    """Return the values that a config gives itself, at all entries of an axis, and their unit.
-
-    Raises InputError for another number of values.
-    """
-    if isinstance(of, RegularCoordinate):
-        step, unit = of.distance
-        return of.start + step * np.arange(length), unit
-    values = of.values if isinstance(of, ListedCoordinate) else of
-    units = (of.units if isinstance(of, ListedCoordinate) else "") or ""
-    if len(values) != length:
-        raise InputError(f"{key} must have {length} values, got {len(values)}")
-    text = any(isinstance(value, str) for value in values)
-    return np.array(list(map(str, values)) if text else values), units
+    taken = taken or whole_axis(length)
+    if is_blank(values):
+        return Coordinate(blank((taken.length, *shape[1:]), values.dtype), units, long_name)
+    values = stored.values(values).reshape(shape)[taken.indices]
+    if not np.all(np.isfinite(values)):
+        raise InputError(f"{key}: its values must be finite numbers")
+    return Coordinate(values, units, long_name)
 
 
 def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
@@ -231,44 +210,6 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
         raise InputError(f"{key}: {error}") from error
     except MemoryError as error:
         raise InputError(f"{key}: {dataset.name} takes more memory than its shape says") from error
-
-
-def step_of(coordinate: Coordinate, key: str) -> float:
-    """Return the step of a coordinate of equal steps.
-
-    Raises InputError where they are not equal.
-    """
-    values = np.asarray(coordinate.values, np.float64)
-    if len(values) > 1 and not values.strides[0]:  # an outline's
-        return 1.0
-    if len(values) < 2:
-        raise InputError(f"{key} has one entry, so its step is unknown; give step_s or step_hz")
-    step, off = _steps(values)
-    if step == 0 or off.max() > OFF_STEP * abs(step):
-        where = int(off.argmax())
-        raise InputError(
-            f"{key} must have equal steps, but entry {where} is at {values[where]:.10g}, where "
-            f"steps of {step:.6g} have {values[0] + step * where:.10g}; take entries of equal "
-            "steps by input.select, or give a file's axis such steps in input.coordinates"
-        )
-    return step
-
-
-def is_uneven(coordinate: Coordinate) -> bool:
-    """Return whether a coordinate has numbers that are not of equal steps, as far as is known."""
-    values = coordinate.values
-    if values.ndim != 1 or values.dtype.kind not in "fiu" or len(values) < 2:
-        return False
-    if not values.strides[0]:  # an outline's
-        return False
-    step, off = _steps(np.asarray(values, np.float64))
-    return step == 0 or float(off.max()) > OFF_STEP * abs(step)
-
-
-def _steps(values: Array) -> tuple[float, Array]:
-    """Return the mean step of (n,) values and how far each is off multiples of it."""
-    step = float(values[-1] - values[0]) / (len(values) - 1)
-    return step, np.abs(values - (values[0] + step * np.arange(len(values))))
 
 
 def number_selected(

@@ -148,7 +148,7 @@ def _described(
             if operand in plain:
                 found[operand.name] = describe_operand(source, operand), None
             else:
-                one = _read_otherwise(source, operand, upstream)
+                one = _read_otherwise(source, operand, upstream, check)
                 found[operand.name] = one.header, one
     right = [one for one in plain if one.name in found]
     coordinates: dict[str, Coordinate] = {}
@@ -173,15 +173,15 @@ def _described(
 
 
 def _read_otherwise(
-    source: FileInput, operand: Operand, upstream: Mapping[str, Product]
+    source: FileInput, operand: Operand, upstream: Mapping[str, Product], check: bool
 ) -> ProductOperand:
     """Return an operand that is another workload's product, or an array of a reader's."""
     if operand.name in (products := source.products()):
         of = products[operand.name]
         return ProductOperand(operand, upstream[of], source, f"the product of {of}")
-    reader = reader_of(source)
+    reader = reader_of(source, check=check)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
-    outlined = with_given(reader.outline(name), source, operand.name, reader.faults)
+    outlined = with_given(reader.outline(name), source, operand.name, reader.faults, check=check)
     return ProductOperand(operand, outlined, source, f"{name} of {source.path}")
 
 
@@ -189,7 +189,7 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
     """Raise InputError for a coordinate of an axis that no array of a reader's has."""
     if not source.coordinates:
         return
-    reader = reader_of(source)
+    reader = reader_of(source, check=True)
     axes: dict[str, None] = {}
     for operand in operands:
         if operand.name not in source.products():

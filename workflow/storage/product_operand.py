@@ -16,8 +16,9 @@ from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Product, blank, is_blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
-from workflow.storage.coordinates import WITH_UNITS, given_values, is_uneven
+from workflow.storage.coordinates import WITH_UNITS
 from workflow.storage.drawn import Stretched
+from workflow.storage.equal_steps import given_coordinate, is_uneven, whole_axis
 from workflow.storage.input_operand import InputError, OperandHeader
 from workflow.storage.products import read_product
 from workflow.storage.selections import Picked, SelectionError, pick
@@ -28,7 +29,7 @@ STRETCH_BYTES = 64 << 20
 
 
 def with_given(
-    product: Product, source: FileInput, operand: str, faults: Mapping[str, str]
+    product: Product, source: FileInput, operand: str, faults: Mapping[str, str], *, check: bool
 ) -> Product:
     """Return a reader's array with what the config says of axes of which the file says nothing.
 
@@ -59,15 +60,16 @@ def with_given(
                 f"{key} must be equal steps or values: {source.format} has no datasets"
             )
         length = product.data.shape[names.index(name)]
-        values, text = given_values(key, of, length)
-        units, date = parted(text)
+        given = given_coordinate(key, of, length, whole_axis(length), check=check)
+        units, date = parted(given.units)
         if SYNONYMS.get(name, name) in WITH_UNITS and not units:
             raise InputError(
                 f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
                 "{values: [...], units: Hz}"
             )
         long_name = found[axis].long_name if axis in found else name
-        found[axis] = Coordinate(values, units, f"{name} since {date}" if date else long_name)
+        long_name = f"{name} since {date}" if date else long_name
+        found[axis] = replace(given, units=units, long_name=long_name)
     for axis, fault in left.items():
         name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
         raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")
@@ -170,22 +172,23 @@ class ProductOperand:
             axes = one.of(name)
             if not set(axes) <= set(self.renamed):
                 continue
-            values = one.values
+            values, step = one.values, one.step
             for number, axis in enumerate(axes):
-                indices = self.picked.axes[self.product.axes.index(axis)].indices
+                picked = self.picked.axes[self.product.axes.index(axis)]
                 if values.size and is_blank(values):
                     shape = list(values.shape)
-                    shape[number] = len(indices)
+                    shape[number] = picked.length
                     values = blank(tuple(shape), values.dtype)
                 else:
-                    values = np.take(values, indices, axis=number)
+                    values = np.take(values, picked.indices, axis=number)
+                step = picked.apart(step)
             own = tuple(self.renamed[axis] for axis in axes)
             if name in self.renamed:
-                found[self.renamed[name]] = Coordinate(values, one.units, one.long_name)
+                own_name, own = self.renamed[name], ()
             else:
                 # On an axis of another name, which two operands may have, so has the coordinate.
                 own_name = name if own == axes else f"{own[0]}_{name}"
-                found[own_name] = Coordinate(values, one.units, one.long_name, own)
+            found[own_name] = replace(one, values=values, axes=own, step=step)
         return found
 
     def stretched(self, array: Any) -> Stretched:

@@ -39,17 +39,37 @@ class PickedAxis:
     @property
     def length(self) -> int:
         """How many entries are taken, 1 of an axis that the result has not."""
-        if not self.kept:
-            return 1
+        return len(self.entries) if self.kept else 1
+
+    @property
+    def entries(self) -> Sequence[int]:
+        """The entries of the dataset's axis, in the order of the result; a range where it is one.
+
+        An index is a range of one, so that a range of any length takes no memory.
+        """
+        taken = range(self.span.start, self.span.stop, self.span.step)
         if isinstance(self.within, list):
-            return len(self.within)
-        return len(range(self.span.start, self.span.stop, self.span.step))
+            return [taken[index] for index in self.within]
+        return taken
 
     @property
     def indices(self) -> Array:
-        """The entries of the dataset's axis, in the order of the result."""
-        taken = np.arange(self.span.start, self.span.stop, self.span.step)
-        return np.atleast_1d(taken if self.within is None else taken[self.within])
+        """The `entries` as an array."""
+        return np.array(self.entries) if isinstance(self.within, list) else np.arange(
+            self.span.start, self.span.stop, self.span.step
+        )  # fmt: skip
+
+    def apart(self, step: float | None) -> float | None:
+        """Return the step of what is taken along an axis of a step; None where there is none."""
+        if step is None or isinstance(self.within, list):
+            return None
+        return step * int(self.span.step)
+
+    def takes_as(self, other: PickedAxis) -> bool:
+        """Return whether another takes the same entries in the same order."""
+        if isinstance(self.within, list) or isinstance(other.within, list):
+            return self.length == other.length and list(self.entries) == list(other.entries)
+        return self.entries == other.entries
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
             dataset.attrs["axes"] = list(coordinate.of(axis))
             dataset.attrs["units"] = coordinate.units
             dataset.attrs["long_name"] = coordinate.long_name
+            if coordinate.step is not None:
+                dataset.attrs["step"] = coordinate.step
 
 
 Splits = Callable[[Mapping[str, tuple[str, ...]]], Sequence[str]]
@@ -138,7 +140,8 @@ class StagedFile:
         ]
         values = read_values(dataset, [slice(span.start, span.stop) for span in spans])
         own = () if axes == (axis,) else axes
-        return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"], own)
+        step = float(dataset.attrs["step"]) if "step" in dataset.attrs else None
+        return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"], own, step)
 
 
 @contextlib.contextmanager

@@ -38,6 +38,7 @@ from workflow.figures import pictures
 from workflow.readers.polarizations import check_written, feeds_of
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
+from workflow.storage.equal_steps import usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
 from workflow.workloads.base import NOTHING, Case, Workload, log_uniform, register
@@ -253,8 +254,7 @@ class Correlate(Workload):
             name = time.middle_of("integration")
             found["integration"] = Coordinate(middle, time.units, name)
             if samples > 1:
-                # The median of the first steps, since samples may be missing.
-                length = each * float(np.median(np.diff(time.values[:65536])))
+                length = each * usual_step(time)
                 found["integration_time"] = Coordinate(
                     np.broadcast_to(length, count), time.units, "length of the integration",
                     ("integration",),

@@ -89,8 +89,7 @@ class Dft(Workload):
         if self.case.input is None:
             return
         found = operands.headers(self.case.input, self._operands, upstream)
-        outline = self.outline(upstream)
-        spectrum.transformed(outline, inverse=self.case.inverse, shift=self.case.shift)
+        spectrum.sample_step(self.outline(upstream))
         length = found["samples"].shape[-1]
         if "window" in found and found["window"].shape != (length,):
             raise InputError(

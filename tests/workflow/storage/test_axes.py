@@ -19,7 +19,7 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.data import Coordinate
 from workflow.steps.staging import stage
-from workflow.storage.coordinates import step_of
+from workflow.storage.equal_steps import step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.selections import Picked
 from workflow.storage.staged import read_staged

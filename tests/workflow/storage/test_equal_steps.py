@@ -1,0 +1,84 @@
+"""Coordinates of equal steps: a start and a step, however many entries there are."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from workflow.config.loading import load_study
+from workflow.study import Study
+
+LONG = 1 << 28
+
+
+def study_of(case: dict[str, Any]) -> Study:
+    return load_study({"device": "cpu", "workloads": {"w": {**case, "precisions": ["fp32"]}}})
+
+
+@pytest.mark.parametrize(
+    ("case", "steps"),
+    [
+        ({"kind": "dft", "axis": "time"}, {"sample_rate_hz": 1e6}),
+        ({"kind": "dft", "axis": "time"}, {"coordinates": {"time": {"start": 5, "step_s": 1e-6}}}),
+        (
+            {"kind": "channelise", "axis": "time", "channels": 64},
+            {"sample_rate_hz": 1e6, "select": {"samples": {"time": "1:-2:3"}}},
+        ),
+        (
+            {"kind": "dft", "axis": "time", "power": True, "length": 4096},
+            {"coordinates": {"time": {"step": 2, "units": "us"}}},
+        ),
+    ],
+)
+def test_a_check_takes_no_memory_for_each_sample(
+    tmp_path: Path, case: dict[str, Any], steps: dict[str, Any]
+) -> None:
+    path = tmp_path / "long.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", (1, LONG), np.int8)  # of which nothing is written
+    source = {"file": str(path), "samples": {"int4x2": "/x"}, "axes": ["antenna", "time"]}
+    one = study_of({**case, "input": {**source, **steps}}).workload("w")
+    one.check()  # imports
+    tracemalloc.start()
+    try:
+        one.check()
+        outline = one.outline()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert outline.operands["samples"].size > LONG // 4
+    assert peak < 1 << 22
+
+
+def test_a_step_is_kept_beside_values_that_cannot_hold_it(tmp_path: Path) -> None:
+    """Seconds since 1970 have 0.24 us between neighbours in fp64; samples are 5 ns apart."""
+    rng, path = np.random.default_rng(2), tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = rng.standard_normal((3, 64, 2)).view(complex)[..., 0]
+    time = {"start": 1764338400, "step": 5e-9, "units": "seconds since 1970-01-01"}
+    source = {
+        "file": str(path), "samples": "/x", "axes": ["antenna", "time"],
+        "select": {"samples": {"time": "0:64:2"}}, "coordinates": {"time": time},
+    }  # fmt: skip
+    one = study_of({"kind": "dft", "axis": "time", "input": source}).workload("w")
+    one.check()
+    staged = one.stage().held()
+    product = one.product(staged, staged.operands["samples"])
+    np.testing.assert_allclose(
+        product.coordinates["frequency"].values, np.arange(32) / (32 * 1e-8), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("steps", [{"start": 1e308, "step_s": 1e308}, {"step_s": 1e307}])
+def test_values_beyond_any_number_are_refused(tmp_path: Path, steps: dict[str, float]) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = np.ones(64, complex)
+    source = {"file": str(path), "samples": "/x", "coordinates": {"time": steps}, "axes": ["time"]}
+    with pytest.raises(ValueError, match=r"coordinates\.time: its values must be finite numbers"):
+        study_of({"kind": "dft", "input": source}).workload("w").check()

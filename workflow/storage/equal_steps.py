@@ -1,0 +1,115 @@
+"""Coordinates that a study gives itself, and the steps of those that have equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
+from workflow.data import Array, Coordinate, blank, is_blank
+from workflow.storage.input_operand import InputError
+from workflow.storage.selections import PickedAxis
+
+MOST_CHECKED = 1 << 20
+"""Values of a coordinate that are read, or made of a start and a step, before any job starts."""
+OFF_STEP = 1e-3
+"""Fraction of a step that an entry may be off equal steps: at the highest frequency it then is
+wrong by at most pi times as much of itself, 0.3 %."""
+
+
+def whole_axis(length: int) -> PickedAxis:
+    """Return the selection of all entries of an axis."""
+    return PickedAxis(slice(0, length, 1))
+
+
+def given_coordinate(
+    key: str, of: RegularCoordinate | ListedCoordinate | Sequence[float | str], length: int,
+    taken: PickedAxis, *, check: bool,
+) -> Coordinate:  # fmt: skip
+    """Return what a config itself says of an axis of ``length``, at the entries ``taken``.
+
+    Raises InputError for another number of values than entries, and for values beyond any number.
+    """
+    if isinstance(of, RegularCoordinate):
+        step, unit = of.distance
+        return regular(key, of.start, step, unit, taken, check=check)
+    listed = of.values if isinstance(of, ListedCoordinate) else of
+    unit = (of.units if isinstance(of, ListedCoordinate) else "") or ""
+    if len(listed) != length:
+        raise InputError(f"{key} must have {length} values, got {len(listed)}")
+    text = any(isinstance(value, str) for value in listed)
+    values = np.array(list(map(str, listed)) if text else listed)[taken.indices]
+    if not text and not np.all(np.isfinite(values)):
+        raise InputError(f"{key}: its values must be finite numbers")
+    return Coordinate(values, unit)
+
+
+def regular(
+    key: str, start: float, step: float, units: str, taken: PickedAxis, *, check: bool
+) -> Coordinate:
+    """Return start + n step at the entries ``taken`` of an axis; raises InputError for infinity.
+
+    With ``check`` there are no values where they are many (`blank`): a check of a study takes no
+    memory for each sample. The step is kept beside them.
+    """
+    entries = taken.entries
+    ends = [start + step * n for n in (entries[0], entries[-1])]
+    if not np.all(np.isfinite(ends)):
+        raise InputError(
+            f"{key}: its values must be finite numbers, got {ends[0]:g} to {ends[1]:g}"
+        )
+    apart = taken.apart(step)
+    if check and len(entries) > MOST_CHECKED:
+        return Coordinate(blank((len(entries),), np.float64), units, step=apart)
+    values = np.asarray(taken.indices, np.float64)
+    values *= step
+    values += start
+    return Coordinate(values, units, step=apart)
+
+
+def step_of(coordinate: Coordinate, key: str) -> float:
+    """Return the step of a coordinate of equal steps.
+
+    Raises InputError where they are not equal.
+    """
+    if coordinate.step is not None:
+        return coordinate.step
+    values = np.asarray(coordinate.values, np.float64)
+    if len(values) > 1 and is_blank(coordinate.values):
+        return 1.0
+    if len(values) < 2:
+        raise InputError(f"{key} has one entry, so its step is unknown; give step_s or step_hz")
+    step, off = _steps(values)
+    if step == 0 or off.max() > OFF_STEP * abs(step):
+        where = int(off.argmax())
+        raise InputError(
+            f"{key} must have equal steps, but entry {where} is at {values[where]:.10g}, where "
+            f"steps of {step:.6g} have {values[0] + step * where:.10g}; take entries of equal "
+            "steps by input.select, or give a file's axis such steps in input.coordinates"
+        )
+    return step
+
+
+def usual_step(coordinate: Coordinate) -> float:
+    """Return the step of two entries or more, or the median of the first: some may be missing."""
+    if coordinate.step is not None:
+        return coordinate.step
+    return float(np.median(np.diff(coordinate.values[:65536])))
+
+
+def is_uneven(coordinate: Coordinate) -> bool:
+    """Return whether a coordinate has numbers that are not of equal steps, as far as is known."""
+    values = coordinate.values
+    if coordinate.step is not None or values.ndim != 1 or values.dtype.kind not in "fiu":
+        return False
+    if len(values) < 2 or is_blank(values):
+        return False
+    step, off = _steps(np.asarray(values, np.float64))
+    return step == 0 or float(off.max()) > OFF_STEP * abs(step)
+
+
+def _steps(values: Array) -> tuple[float, Array]:
+    """Return the mean step of (n,) values and how far each is off multiples of it."""
+    step = float(values[-1] - values[0]) / (len(values) - 1)
+    return step, np.abs(values - (values[0] + step * np.arange(len(values))))
