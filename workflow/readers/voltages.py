@@ -12,12 +12,14 @@ import math
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
+from workflow.readers.one_polarization import open_single
+from workflow.readers.polarizations import CIRCULAR, LINEAR
 from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import is_file
 from workflow.storage.input_operand import InputError
@@ -62,13 +64,12 @@ class Voltages(Reader):
             since = f"time since {start.isot} UTC"
             band = [stream.header0.get(key) for key in self.band]
             self._turned(stream)
+            feeds = self._feeds(stream)
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
-            # One polarization of GUPPI's may have NPOL 1, which baseband takes for half of one.
-            hint = "; baseband reads an NPOL of 2 or 4 alone" if 0 in shape[1:] else ""
             raise InputError(
                 f"input.file: {self.path} is damaged or lacks frames: it tells of samples of shape "
-                f"{shape} in {bits} bits each, and has {size} bytes{hint}"
+                f"{shape} in {bits} bits each, and has {size} bytes"
             )
         named = [AXES.get(field, field) for field in fields]
         if len(named) != len(shape) - 1:
@@ -89,6 +90,8 @@ class Voltages(Reader):
                     edge = "lower" if float(band[1]) >= 0 else "upper"
                     said += f", whose {edge} edge is frequency 0 of the samples"
                 found["frequency"] = Coordinate(centres, "Hz", said)
+        if feeds and "polarization" in named:
+            found["polarization"] = Coordinate(np.array(feeds), "", "polarization")
         return Product(name, blank(shape, kind), ("time", *named), found, "voltages")
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
@@ -101,6 +104,10 @@ class Voltages(Reader):
             kind = np.complex64 if stream.complex_data else np.float32
         return np.asarray(found[(slice(None), *part[1:])], kind)
 
+    def _feeds(self, stream: Any) -> tuple[str, ...]:
+        """Return the names of polarizations, none where the file does not say."""
+        return ()
+
     def _turned(self, stream: Any) -> bool:
         """Return whether the last two axes lie in the file in the other order than in baseband.
 
@@ -108,11 +115,14 @@ class Voltages(Reader):
         """
         return False
 
+    def _stream(self, raw: BinaryIO) -> Any:
+        return self._package.open(raw, "rs", squeeze=False, **self._options)
+
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
         """Yield a stream of samples, none of its axes of length 1 left out."""
         try:
-            with self._package.open(str(self.path), "rs", squeeze=False, **self._options) as stream:
+            with self.path.open("rb") as raw, self._stream(raw) as stream:
                 yield stream
         except InputError:
             raise
@@ -142,6 +152,23 @@ class Guppi(Voltages):
 
     module: ClassVar[str] = "guppi"
     band: ClassVar[tuple[str, ...]] = ("OBSFREQ", "OBSBW")
+
+    def _stream(self, raw: BinaryIO) -> Any:
+        """See `one_polarization`."""
+        stream = super()._stream(raw)
+        if 0 not in stream.shape[1:]:
+            return stream
+        raw.seek(0)
+        return open_single(raw)
+
+    def _feeds(self, stream: Any) -> tuple[str, ...]:
+        """Return the two of FD_POLN, as PSRFITS orders them: turned where FD_HAND is below 0."""
+        header = stream.header0
+        basis, hand = str(header.get("FD_POLN", "")).strip().upper(), header.get("FD_HAND", 1)
+        feeds = {"LIN": LINEAR, "CIRC": CIRCULAR[::-1]}.get(basis[:4], ())
+        if len(feeds) != stream.shape[1]:
+            return ()
+        return feeds[::-1] if isinstance(hand, int | float) and hand < 0 else feeds
 
 
 class Dada(Voltages):

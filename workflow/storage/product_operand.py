@@ -48,9 +48,13 @@ def with_given(
         axis, key = product.axes[names.index(name)], f"input.coordinates.{name}"
         replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
         if axis in found and not is_uneven(found[axis]) and not replaces:
+            said = found[axis].values
+            if isinstance(of, list) and said.dtype.kind not in "fiu" and said.tolist() == of:
+                continue  # the file's own names
+            how = "start: ..., step_hz: ..." if said.dtype.kind in "fiu" else "values: [...]"
             raise InputError(
                 f"{key}: the file says it already{_ends(found[axis])}; leave it out, or where the "
-                "file is wrong give it as {start: ..., step_hz: ..., replace: true}"
+                f"file is wrong give it as {{{how}, replace: true}}"
             )
         if replaces and axis not in found and axis not in left:
             raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
@@ -77,10 +81,12 @@ def with_given(
 
 
 def _ends(coordinate: Coordinate) -> str:
-    """Return the first and the last number of a coordinate, with its unit, for a message."""
+    """Return the first and the last value of a coordinate, with its unit, for a message."""
     values = coordinate.values
-    if not values.size or values.dtype.kind not in "fiu":
+    if not values.size or is_blank(values):
         return ""
+    if values.dtype.kind not in "fiu":
+        return f", {values[0]} to {values[-1]}"
     return f", {values[0]:.10g} to {values[-1]:.10g} {coordinate.units}".rstrip()
 
 
