@@ -2,27 +2,25 @@
 #pragma once
 #include "types.cuh"
 
+// Cache operators of a load: all levels, the default, where several loads of a warp read the same
+// sector in parts; or the global level, L2, alone.
+struct CacheAllLevels {
+    static constexpr char kOperator[] = "";
+};
+struct CacheGlobalLevel {
+    static constexpr char kOperator[] = ".cg";
+};
+
 // Loads, or returns 0 where there is no element. It is predicated and not branched, so many loads
 // are in flight at once.
+template <typename Cache>
 __device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
     float2 x;
     asm volatile(
         "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
-        "@p ld.global.cg.v2.f32 {%0, %1}, [%2];\n}"
+        "@p ld.global%4.v2.f32 {%0, %1}, [%2];\n}"
         : "=f"(x.x), "=f"(x.y)
-        : "l"(at), "r"(int(inside))
-        : "memory");
-    return x;
-}
-
-// The same through L1, where several loads of a warp read the same sector in parts.
-__device__ __forceinline__ float2 load_cached_or_zero(const float2* at, bool inside) {
-    float2 x;
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
-        "@p ld.global.v2.f32 {%0, %1}, [%2];\n}"
-        : "=f"(x.x), "=f"(x.y)
-        : "l"(at), "r"(int(inside))
+        : "l"(at), "r"(int(inside)), "C"(Cache::kOperator)
         : "memory");
     return x;
 }

@@ -12,8 +12,9 @@ __device__ __forceinline__ void combine_pair(const GemmArguments& args, const fl
                                              int64 column, float2 (&x)[2]) {
     const float2* c_at = c + row * args.c_stride_m + column * args.c_stride_n;
     const float2 addends[2] = {
-        load_cached_or_zero(c_at, adds_c(args)),
-        load_cached_or_zero(c_at + args.c_stride_n, adds_c(args) && column + 1 < args.n)};
+        load_or_zero<CacheAllLevels>(c_at, adds_c(args)),
+        load_or_zero<CacheAllLevels>(c_at + args.c_stride_n,
+                                     adds_c(args) && column + 1 < args.n)};
 #pragma unroll
     for (int e = 0; e < 2; ++e) x[e] = linear_combination(args, x[e], addends[e]);
 }
@@ -42,7 +43,7 @@ __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, 
         each([&](int i, int j, int e, float2& addend) {
             const bool inside = 8 * i < rows_left && 8 * j + e < columns_left;
             const float2* at = c + int64(8 * i) * stride_m + int64(8 * j + e) * stride_n;
-            addend = load_cached_or_zero(at, adds_c(args) && inside);
+            addend = load_or_zero<CacheAllLevels>(at, adds_c(args) && inside);
         });
         each([&](int i, int j, int e, const float2& addend) {
             float& re = accumulators.re[i / 2][j][2 * (i % 2) + e];

@@ -134,7 +134,8 @@ __device__ __forceinline__ void add_from_memory(const WgmmaArguments& args,
                 } else {
 #pragma unroll
                     for (int i = 0; i < 2; ++i) {
-                        const float2 x = load_or_zero(memory.vector_at(args, q) + i, true);
+                        const float2 x =
+                            load_or_zero<CacheGlobalLevel>(memory.vector_at(args, q) + i, true);
                         re[2 * q + i] += x.x;
                         im[2 * q + i] += x.y;
                     }
@@ -149,7 +150,8 @@ __device__ __forceinline__ void add_from_memory(const WgmmaArguments& args,
 #pragma unroll
         for (int i = first / 2; i < min(first + 32, plan.block_n) / 2; ++i) {
             const int j = i / 4, h = i / 2 % 2, e = i % 2;
-            const float2 x = load_or_zero(memory.at(args, j, h, e), memory.inside(j, h, e));
+            const float2 x = load_or_zero<CacheGlobalLevel>(memory.at(args, j, h, e),
+                                                            memory.inside(j, h, e));
             re[i] += x.x;
             im[i] += x.y;
         }

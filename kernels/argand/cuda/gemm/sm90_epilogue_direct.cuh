@@ -174,7 +174,7 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const int h = i / 2, e = i % 2;
-                c[h][e] = load_cached_or_zero(
+                c[h][e] = load_or_zero<CacheAllLevels>(
                     args.c + c_at[h] + (column + e) * args.c_stride_n,
                     adds_c(args) && (h == 0 || second_row) && (e == 0 || second_column));
             }

@@ -78,7 +78,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                 for (int i = 0; i < 4; ++i) {
                     const int row = min(rows[i / 2], args.m - 1 - row0);
                     const int column = min(column0 + 8 * j + 2 * (lane % 4) + i % 2, args.n - 1);
-                    c[i / 2][i % 2] = load_cached_or_zero(
+                    c[i / 2][i % 2] = load_or_zero<CacheAllLevels>(
                         args.c + c_row0 + row * args.c_stride_m + column * args.c_stride_n,
                         adds_c(args));
                 }

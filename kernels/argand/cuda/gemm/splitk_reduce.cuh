@@ -45,7 +45,8 @@ __device__ __forceinline__ void reduce_split_k(const ReduceArguments& args) {
         float2 x[kReduceLoads];
 #pragma unroll
         for (int i = 0; i < kReduceLoads; ++i) {
-            x[i] = load_or_zero(from, at < count && slice < args.split_k_slices);
+            x[i] = load_or_zero<CacheGlobalLevel>(from,
+                                                  at < count && slice < args.split_k_slices);
             from += step;
             slice += args.groups;
         }
