@@ -178,9 +178,9 @@ def _scientific(value: Any) -> str:
 ANSWER = (
     Column("workload", "workload"),
     Column("precision", "precision"),
+    Column("verdict", "in words", words=True),
     Column("measures", "in its field", words=True),
     Column("time_us", "time", _time, numeric=True),
-    Column("verdict", "in words", words=True),
     Column("speedup", "speedup (×)", number, numeric=True),
     Column("interval", "between (×)"),
     Column("peer", "over"),
@@ -189,8 +189,8 @@ ANSWER = (
     Column("kind", "kind"),
 )
 ANSWER_TEXT = (
-    "One row for each workload: the precision of its product, what its field measures of it (the "
-    "error in decibels of the result's norm where that is all), the median time of the whole call, "
-    "how many times as fast as the best peer of the same class that is, and between what, how far "
-    "the result is from fp64 and what that error is held to."
+    "One row for each workload: the precision of its product, the answer in words, what its field "
+    "measures of it (the error in decibels of the result's norm where that is all), the median "
+    "time of the whole call, how many times as fast as the best peer of the same class that is, "
+    "and between what, how far the result is from fp64 and the bound of that error."
 )

@@ -50,7 +50,7 @@ def write_answer(
         text += f"\n## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
     atomic_text(markdown, text)
     sections: list[Section] = [
-        ("Answers", f"{about} {ANSWER_TEXT}", ANSWER, rows, _figure(first)),
+        ("Answers", about, ANSWER, rows, f"<p>{html.escape(ANSWER_TEXT)}</p>{_figure(first)}"),
         *failures,
         (
             "All rows", PERFORMANCE_TEXT, PERFORMANCE, [row.row() for row in completed],

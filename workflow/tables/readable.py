@@ -20,6 +20,8 @@ Section = (
 )
 """Heading, explanation, columns and rows; and HTML that stands below the table."""
 TEMPLATE = Path(__file__).parents[1] / "report" / "table.html"
+MOST_OF_A_CARD = 12
+"""Columns of a table whose rows are cards on a narrow screen; wider tables are scrolled there."""
 
 
 def number(value: float, *, scientific: bool = False) -> str:
@@ -189,6 +191,7 @@ def _section(
     heading: str, note: str, columns: Sequence[Column], rows: Sequence[Row], below: str = ""
 ) -> str:
     columns = used(columns, rows)
+    cards = ' class="cards"' if len(columns) <= MOST_OF_A_CARD else ""
     head = "".join(
         f'<th scope="col" aria-sort="none"{_class(c)}><button type="button">'
         f"{html.escape(c.heading)}</button></th>"
@@ -198,7 +201,7 @@ def _section(
     body = "".join(_html_row(columns, row) for row in rows)
     return (
         f"<section>{title}<p>{html.escape(note)}</p>"
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table{cards}><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>{below}</section>"
     )
 

@@ -232,7 +232,7 @@ def test_accuracy_joins_the_grade_of_our_products(tmp_path):
     assert "| tf32 | im | 1.64 | C | 16 | 1.00e-05 | 1024 | 9.00e-03 |" in text
     assert "1.00e-07" in text
     assert "max_ulp" not in text
-    assert paths["html"].read_text().count("<table>") == 2
+    assert paths["html"].read_text().count("</table>") == 2
 
 
 def test_the_accuracy_table_says_which_lines_are_out_of_range(tmp_path):
