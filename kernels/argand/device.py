@@ -91,7 +91,6 @@ class Device:
     cores: int = 1
     memory_bytes: int = 0
     cache_bytes: int = 0
-
     driver: str = ""
     uuid: str = ""
     memory_rate: float = 0.0
