@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,4 +68,11 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> Callable[[Any],
     return finish
 
 
-RULES = FrameworkRules(_result, _gradient, lambda *_: frozenset(), _adapted)
+@cache
+def _calls() -> Any:
+    from argand.dft.gpu import CALLS
+
+    return CALLS
+
+
+RULES = FrameworkRules(_result, _gradient, lambda *_: frozenset(), _adapted, calls=_calls)

@@ -23,6 +23,7 @@ from argand.frameworks.exchanged import call_on_exchanged
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.xla_calls import (
     TARGETS,
+    Body,
     number_of,
     on_stream_of_xla,
     raising_own_errors,
@@ -255,7 +256,8 @@ def _takes_no_memory(call: _Call, *specs: Spec) -> bool:
 
 
 def _number(call: _Call) -> Any:
-    return number_of(call, lambda operands, result: _make(call, operands, result))
+    body = Body(lambda operands, result: _make(call, operands, result), call.rules.calls)
+    return number_of(call, body)
 
 
 def _make(call: _Call, operands: list[Any], result: Any) -> None:

@@ -61,6 +61,7 @@ class FrameworkRules(NamedTuple):
             read its arrays alone, so that a program may capture them.
         spread: gives arrays of a batch the leading axes that the call wants them to have, by a
             function such as numpy.broadcast_to; None where all that broadcast will do.
+        calls: returns the call cache of a call that reads its arrays as they are, which needs CuPy.
     """
 
     result: Callable[[Mapping[str, Spec | None], Mapping[str, Any], bool], Spec]
@@ -70,6 +71,7 @@ class FrameworkRules(NamedTuple):
     leading_axes: bool = True
     same_launches: Callable[[Mapping[str, Any]], bool] = lambda _: False
     spread: Callable[[dict[str, Any], Callable[[Any, Any], Any]], None] | None = None
+    calls: Callable[[], Any] | None = None
 
 
 def namespace(x: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -19,13 +19,28 @@ import numpy as np
 from argand.device import require_cupy
 from argand.frameworks import xla_ffi
 from argand.frameworks.streams import cupy_stream, let_wait
-from argand.frameworks.xla_buffers import cupy_array, numpy_array
+from argand.frameworks.xla_buffers import numpy_array
 from argand.frameworks.xla_ffi import Buffer
 
 TARGETS = ("argand_call", "argand_captured_call")
 """The names of the call for XLA; the second may be captured into a CUDA graph."""
-Body = Callable[[list[Any], Any], None]
-"""Writes the result of a call on its operands: arrays of NumPy or CuPy over XLA's buffers."""
+
+
+class Body:
+    """What a call does.
+
+    Args:
+        make: writes the result of a call on its operands: arrays of NumPy or CuPy over XLA's
+            buffers.
+        calls: returns the call cache that keeps the call on a GPU, where one does.
+    """
+
+    def __init__(
+        self, make: Callable[[list[Any], Any], None], calls: Callable[[], Any] | None = None
+    ) -> None:
+        self.make, self.calls = make, calls
+
+
 _numbering = Lock()
 _NUMBERS: dict[Hashable, np.int64] = {}
 _BODIES: list[Body] = []
@@ -71,11 +86,11 @@ def _wait_for_calls() -> None:
             _call_of(lambda *_: None, device).block_until_ready()
 
 
-def _call_of(body: Body, device: Any) -> Any:
-    """Return the result, of one number, of a body that XLA calls on a device."""
+def _call_of(make: Callable[[list[Any], Any], None], device: Any) -> Any:
+    """Return the result, of one number, of a call that XLA makes on a device."""
     x = jax.device_put(np.zeros(1, np.float32), device)
     made = jax.ffi.ffi_call(TARGETS[0], jax.ShapeDtypeStruct(x.shape, x.dtype))
-    return made(x, number=number_of(body, body))
+    return made(x, number=number_of(make, Body(make)))
 
 
 @contextmanager
@@ -97,39 +112,30 @@ _raised: deque[Exception] = deque(maxlen=16)
 """Errors of the latest calls that failed; `xla_ffi.handler` takes their tracebacks away."""
 
 
-def _called(number: int, operands: list[Any], result: Any) -> None:
+def _called(make: Callable[..., None], *arguments: Any) -> None:
     """Make a call, and note its error."""
     try:
-        _BODIES[number](operands, result)
+        make(*arguments)
     except Exception as error:
         _raised.append(error)
         raise
 
 
 def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | None) -> None:
-    _called(number, [numpy_array(x) for x in operands], numpy_array(result))
+    _called(_BODIES[number].make, [numpy_array(x) for x in operands], numpy_array(result))
 
 
 def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
-    device, is_capturing, captured = _runtime()
-    capture = captured() if stream and is_capturing(stream) else _NOTHING
-    with cupy_stream(stream or 0), capture:
-        at = device()
-        _called(number, [cupy_array(x, at) for x in operands], cupy_array(result, at))
-
-
-_NOTHING = nullcontext()
+    _called(_queue(), _BODIES[number], operands, result, stream or 0)
 
 
 @cache
-def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], Any]]:
-    """Return what says the device and whether a stream is captured, and a capture's context."""
-    cupy = require_cupy()
+def _queue() -> Callable[..., None]:
+    """Return what makes calls on a GPU, which needs CuPy."""
+    require_cupy()
+    from argand.frameworks.xla_repeats import queue
 
-    from argand.frameworks.captured_calls import captured
-
-    runtime = cupy.cuda.runtime
-    return runtime.getDevice, runtime.streamIsCapturing, captured
+    return queue
 
 
 def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:

@@ -1,9 +1,12 @@
 """A function of Python as a call that XLA makes, by the C interface of its foreign functions.
 
-Of the interface (``xla/ffi/api/c_api.h``, whose copy `jax.ffi.include_dir` has) only what is read
+Of the interface (``xla/ffi/api/c_api.h``, whose copy `jax.ffi.include_dir` has) only what is used
 here is declared: buffers, one attribute, the stream and errors. XLA calls on the thread that
 called the program or on one of its own and, on a GPU, with the device set; the function queues its
 work on the stream that it is given.
+
+What XLA gives a call is read by `struct` where it lies: objects of ctypes take the host a
+microsecond a structure, as long as a launch in all.
 """
 
 from __future__ import annotations
@@ -11,11 +14,12 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
-from collections.abc import Callable, Sequence
-from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from collections.abc import Callable
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_size_t, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from struct import Struct
+from typing import Any
 
 _METADATA, _INTERNAL = 1, 13
 """XLA_FFI_Extension_Metadata and XLA_FFI_Error_Code_INTERNAL."""
@@ -27,14 +31,8 @@ TYPES = {
 """NumPy's types by XLA_FFI_DataType; 16 is bf16, whose bits are handed on."""
 
 
-class Buffer(NamedTuple):
-    """An operand or a result: its address, its XLA_FFI_DataType and its shape, as int64."""
-
-    address: int
-    kind: int
-    dims: bytes
-
-
+Buffer = tuple[int, int, tuple[int, ...]]
+"""An operand or a result: its address, its XLA_FFI_DataType and its shape."""
 Function = Callable[[int, list[Buffer], Buffer, int | None], None]
 """Body of a call, given its number, operands, result and the address of its stream; the last is
 None on a CPU."""
@@ -60,26 +58,6 @@ class _MetadataExtension(Structure):
     _fields_ = (("base", _Extension), ("metadata", POINTER(_Metadata)))
 
 
-class _Buffer(Structure):
-    _fields_ = (*_HEAD,
-        ("dtype", c_int), ("data", c_void_p), ("rank", c_int64), ("dims", c_void_p),
-    )  # fmt: skip
-
-
-class _Buffers(Structure):
-    _fields_ = (*_HEAD, ("count", c_int64), ("types", c_void_p), ("buffers", c_void_p))
-
-
-class _Scalar(Structure):
-    _fields_ = (("dtype", c_int), ("value", c_void_p))
-
-
-class _Attributes(Structure):
-    _fields_ = (*_HEAD,
-        ("count", c_int64), ("types", c_void_p), ("names", c_void_p), ("scalars", c_void_p),
-    )  # fmt: skip
-
-
 class _Error(Structure):
     _fields_ = (*_HEAD, ("message", c_char_p), ("code", c_int))
 
@@ -88,19 +66,25 @@ class _StreamOf(Structure):
     _fields_ = (*_HEAD, ("context", c_void_p), ("stream", c_void_p))
 
 
-class _Api(Structure):
-    _fields_ = (*_HEAD,
-        ("version", _Version), ("internal", c_void_p), ("make_error", c_void_p),
-        ("get_message", c_void_p), ("destroy", c_void_p), ("register", c_void_p),
-        ("get_stream", c_void_p),
-    )  # fmt: skip
+_MEMORY = (ctypes.c_char * (1 << 62)).from_address(0)
+"""The memory of this process by addresses, in which `struct` reads."""
+# Of structures that XLA gives, as C lays them out, the members that are read; x are bytes between.
+_CALL_FRAME = Struct("8x3P8x 16xq8xP 32xP 40xP").unpack_from
+"""XLA_FFI_CallFrame: extension, API, context; of its operands the number and the addresses of
+their buffers; those of results and of attributes' scalars."""
+_BUFFER = Struct("16xiPqP").unpack_from
+"""XLA_FFI_Buffer: type, address, rank, address of the sizes."""
+_SCALAR = Struct("8xP").unpack_from
+"""XLA_FFI_Scalar: address of its value."""
+_API = Struct("48xP24xP").unpack_from
+"""XLA_FFI_Api: the functions that make an error and return a stream."""
+_ADDRESS, _NUMBER = Struct("P").unpack_from, Struct("q").unpack_from
 
 
-class _CallFrame(Structure):
-    _fields_ = (*_HEAD,
-        ("api", c_void_p), ("context", c_void_p), ("stage", c_int), ("operands", _Buffers),
-        ("results", _Buffers), ("attributes", _Attributes),
-    )  # fmt: skip
+@cache
+def _many(code: str, count: int) -> Callable[[Any, int], tuple[int, ...]]:
+    """Return what reads ``count`` addresses (P) or numbers (q)."""
+    return Struct(f"{count}{code}").unpack_from
 
 
 _MAKE_ERROR = ctypes.CFUNCTYPE(c_void_p, POINTER(_Error))
@@ -125,35 +109,34 @@ def handler(
     def handle(at: int) -> int | None:
         if not _THREAD.is_kept:
             _keep_thread()
-        # Structures at addresses: pointers of ctypes make an object more at each step.
-        call = _CallFrame.from_address(at)
-        if call.extension:
-            extension = _MetadataExtension.from_address(call.extension)
-            if extension.base.type == _METADATA:
-                found = extension.metadata.contents.version
-                found.major, found.minor = version
-                extension.metadata.contents.traits = traits
+        extension, api, context, count, operands, results, scalars = _CALL_FRAME(_MEMORY, at)
+        if extension:
+            found = _MetadataExtension.from_address(extension)
+            if found.base.type == _METADATA:
+                made = found.metadata.contents
+                made.version.major, made.version.minor = version
+                made.traits = traits
                 return None
         try:
-            (scalar,) = _addresses(1, call.attributes.scalars)
-            number = c_int64.from_address(_Scalar.from_address(scalar).value).value
-            given = call.operands
-            operands = [_buffer(x) for x in _addresses(given.count, given.buffers)]
-            (result,) = _addresses(1, call.results.buffers)
-            function(number, operands, _buffer(result), _stream(call) if on_gpu else None)
+            (scalar,) = _ADDRESS(_MEMORY, scalars)
+            (number,) = _NUMBER(_MEMORY, *_SCALAR(_MEMORY, scalar))
+            given = [_buffer(x) for x in _many("P", count)(_MEMORY, operands)]
+            result = _buffer(*_ADDRESS(_MEMORY, results))
+            function(number, given, result, _stream(api, context) if on_gpu else None)
         except Exception as error:  # what else would cross into C++ is lost
-            made = _made_error(call, f"{type(error).__name__}: {error}")
+            failure = _made_error(api, f"{type(error).__name__}: {error}")
             error.__traceback__ = error.__context__ = error.__cause__ = None  # they hold operands
-            return made
+            return failure
         return None
 
     return _HANDLER(handle)
 
 
 class _Thread(threading.local):
-    """Whether Python keeps its state of a thread between calls."""
+    """Whether Python keeps its state of a thread between calls, and its question for a stream."""
 
     is_kept = False
+    asked: _StreamOf
 
 
 _THREAD = _Thread()
@@ -166,6 +149,7 @@ def _keep_thread() -> None:
     takes longer than the call, and what CuPy keeps by threads goes with it.
     """
     ctypes.pythonapi.PyGILState_Ensure()  # never released
+    _THREAD.asked = _StreamOf(ctypes.sizeof(_StreamOf))
     _THREAD.is_kept = True
 
 
@@ -178,35 +162,26 @@ def _version(headers: str) -> tuple[int, int]:
     return int(found[0][1]), int(found[1][1])
 
 
-def _addresses(count: int, at: int) -> Sequence[int]:
-    """Return the pointers of an array in memory."""
-    return (c_size_t * count).from_address(at)[:] if count else ()
-
-
 def _buffer(at: int) -> Buffer:
-    found = _Buffer.from_address(at)
-    dims = ctypes.string_at(found.dims, 8 * found.rank) if found.rank else b""
-    return Buffer(found.data or 0, found.dtype, dims)
+    kind, address, rank, sizes = _BUFFER(_MEMORY, at)
+    return address, kind, _many("q", rank)(_MEMORY, sizes) if rank else ()
 
 
-def _stream(call: _CallFrame) -> int:
-    asked = _StreamOf(_SIZE_OF_STREAM, None, call.context, None)
-    get_stream = _get_stream(_Api.from_address(call.api).get_stream)
-    if get_stream(ctypes.byref(asked)):
+def _stream(api: int, context: int) -> int:
+    asked = _THREAD.asked
+    asked.context = context
+    if _get_stream(api)(ctypes.byref(asked)):
         raise RuntimeError("XLA has no stream for this call")
     return asked.stream or 0
 
 
-_SIZE_OF_STREAM = ctypes.sizeof(_StreamOf)
-
-
 @cache
-def _get_stream(address: int) -> Callable[..., int | None]:
-    return _GET_STREAM(address)
+def _get_stream(api: int) -> Callable[..., int | None]:
+    return _GET_STREAM(_API(_MEMORY, api)[1])
 
 
-def _made_error(call: _CallFrame, message: str) -> int | None:
+def _made_error(api: int, message: str) -> int | None:
     error = _Error(ctypes.sizeof(_Error), None, message.encode(), _INTERNAL)
-    make_error = _MAKE_ERROR(_Api.from_address(call.api).make_error)
+    make_error = _MAKE_ERROR(_API(_MEMORY, api)[0])
     made: int | None = make_error(ctypes.byref(error))
     return made

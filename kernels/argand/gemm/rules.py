@@ -144,6 +144,14 @@ def _spread(arrays: dict[str, Any], broadcast_to: Callable[[Any, Any], Any]) -> 
         arrays[name] = broadcast_to(x, (*leading, *x.shape[-2:]))
 
 
+@cache
+def _calls() -> Any:
+    from argand.gemm.calls import CALLS
+
+    return CALLS
+
+
 RULES = FrameworkRules(
-    _result, _gradient, _reads, _adapted, same_launches=_same_launches, spread=_spread
-)
+    _result, _gradient, _reads, _adapted, same_launches=_same_launches, spread=_spread,
+    calls=_calls,
+)  # fmt: skip

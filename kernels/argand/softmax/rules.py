@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,13 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
         options["output"] = _HALVES.get(str(arrays["x"].dtype).removeprefix("torch."))
 
 
+@cache
+def _calls() -> Any:
+    from argand.softmax.gpu import CALLS
+
+    return CALLS
+
+
 _HALVES = {"float16": FP16.name, "bfloat16": BF16.name}
 # A dict, which torch 2.6 can trace.
 RULES: Mapping[str, FrameworkRules] = {
@@ -79,6 +86,7 @@ RULES: Mapping[str, FrameworkRules] = {
         partial(_reads, operation),
         _adapted,
         same_launches=lambda _: True,
+        calls=_calls,
     )
     for operation in OPERATIONS
 }

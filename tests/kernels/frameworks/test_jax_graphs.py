@@ -22,18 +22,18 @@ def _on_a_gpu(gpu: Any) -> None:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the calls that XLA made, one after another."""
-    from argand.frameworks import jax_arrays
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the calls that XLA made were given, one after another."""
+    from argand.frameworks import xla_calls
 
-    found: list[str] = []
-    make = jax_arrays._make
+    found: list[Any] = []
+    called = xla_calls._called
 
-    def noted(call: Any, *given: Any) -> None:
-        found.append(call.function.__name__)
-        make(call, *given)
+    def noted(*given: Any) -> None:
+        found.append(given)
+        called(*given)
 
-    monkeypatch.setattr(jax_arrays, "_make", noted)
+    monkeypatch.setattr(xla_calls, "_called", noted)
     return found
 
 
@@ -51,7 +51,7 @@ def redrawn(x: Any, seed: int) -> None:
     cupy.cuda.Device().synchronize()
 
 
-def replays(made: list[str], program: Any, *arrays: Any, expected: Any) -> int:
+def replays(made: list[Any], program: Any, *arrays: Any, expected: Any) -> int:
     """Return how many of 6 executions on new data, at the same addresses, are replays.
 
     XLA captures anew where an array lies elsewhere than before. The operands stay where they are;
@@ -103,7 +103,7 @@ def test_replays_read_new_data_at_other_addresses_too(options: Any) -> None:
         gemm(drawn(64, 4096), drawn(4096, 64))
 
 
-def test_a_replay_calls_no_python(made: list[str]) -> None:
+def test_a_replay_calls_no_python(made: list[Any]) -> None:
     one = jax.jit(lambda x, y: gemm(x, y, alpha=2j, op_b="C"), compiler_options=GRAPHS)
     x, y = drawn(64, 64), drawn(64, 64, seed=4)
     assert TARGET in one.lower(x, y).as_text()
