@@ -4,7 +4,7 @@
 #include "device/complex.cuh"
 #include "device/predicated_load.cuh"
 #include "device/scaling.cuh"
-#include "sm80_mainloop.cuh"
+#include "sm80_warp_mma.cuh"
 
 // Computes the results of two neighbouring columns of one row, of which the first is inside the
 // matrix.
@@ -212,3 +212,52 @@ __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
         store_strided<plan>(out, stride_m, stride_n, rows_left, columns_left, accumulators);
     }
 }
+
+// The epilogue of reduced slices: computes alpha x + beta C of two neighbouring columns of one row
+// and stores them.
+template <MmaPlan plan>
+struct VectorEpilogue {
+    using Size = Stride<plan>;
+    Size m0, n0;
+    int rows, columns;  // of the tile, inside the matrix
+    Size stride_m, stride_n;
+    float2* out_tile;
+    bool combined;
+    const float2* c;
+    float2* out;
+
+    __device__ __forceinline__ VectorEpilogue(const GemmArguments& args, Size batch, Size m0,
+                                              Size n0)
+        : m0(m0),
+          n0(n0),
+          rows(static_cast<int>(min(static_cast<Size>(args.m) - m0, Size(plan.block_m)))),
+          columns(static_cast<int>(min(static_cast<Size>(args.n) - n0, Size(plan.block_n)))),
+          stride_m(static_cast<Size>(args.out_stride_m)),
+          stride_n(static_cast<Size>(args.out_stride_n)),
+          out_tile(args.out + batch * args.out_stride_batch + int64(m0) * stride_m +
+                   int64(n0) * stride_n),
+          combined(combines(args)),
+          c(args.c + batch * args.c_stride_batch),
+          out(args.out + batch * args.out_stride_batch) {}
+
+    __device__ __forceinline__ void store(const GemmArguments& args, const float4& x,
+                                          int2 place) const {
+        if (place.x >= rows || place.y >= columns) return;
+        float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
+        const int64 row = m0 + place.x, column = n0 + place.y;
+        if (combined) combine_pair(args, c, row, column, results);
+        if constexpr (plan.mirror) {
+            store_hermitian(args, out, row, column, results[0]);
+            store_hermitian(args, out, row, column + 1, results[1]);
+            return;
+        }
+        float2* at = out_tile + int64(place.x) * stride_m + int64(place.y) * stride_n;
+        const bool second = place.y + 1 < columns;
+        if (second && args.store_pairs_n) {
+            store_two(at, results[0], results[1]);
+        } else {
+            *at = results[0];
+            if (second) at[stride_n] = results[1];
+        }
+    }
+};

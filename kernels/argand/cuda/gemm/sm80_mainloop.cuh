@@ -1,171 +1,147 @@
-// The mainloop body of the mma.sync family: accumulators and their promotion, and the MMAs of one
-// k-tile. Everything is in the registers of a warp.
+// The mainloop of the mma.sync family: the ring of stages that cp.async fills ahead of the MMAs,
+// the loop over the k-tiles of a block, and promotion.
 #pragma once
-#include "sm80_operands.cuh"
+#include "sm80_scales.cuh"
+#include "sm80_warp_mma.cuh"
 
-// Calls `function(i, j, e)` for each result of a lane: in 8 rows, 8 columns, and which of two
-// neighbouring columns.
-template <MmaPlan plan, typename Function>
-__device__ __forceinline__ void each_result(Function function) {
-#pragma unroll
-    for (int i = 0; i < plan.warp_m() / 8; ++i)
-#pragma unroll
-        for (int j = 0; j < plan.warp_n() / 8; ++j)
-#pragma unroll
-            for (int e = 0; e < 2; ++e) function(i, j, e);
-}
-
-// Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA. Where parts are
-// apart, `re` and `im` hold xr yr and xi yr up to `join`, `re_of_im` xi yi, `im_of_im` xr yi.
+// Where a lane's fragments begin in the first stage, and in the k of a stage.
 template <MmaPlan plan>
-struct Accumulators {
-    static constexpr int kApart = plan.parts_apart();
-    float re[plan.warp_m() / 16][plan.warp_n() / 8][4];
-    float im[plan.warp_m() / 16][plan.warp_n() / 8][4];
-    float re_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
-    float im_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
+struct LaneOperands {
+    int group_k;  // k before that of the lane's group of warps
+    uint32 a, b;  // addresses
 
-    __device__ __forceinline__ void clear() {
-        each([](float& x, float) { x = 0.0f; }, *this);
-    }
-
-    // Adds the products with the imaginary part of B, which `b_sign` of -1 conjugates.
-    __device__ __forceinline__ void join(float b_sign) {
-        if constexpr (!kApart) return;
-#pragma unroll
-        for (int i = 0; i < plan.warp_m() / 16; ++i)
-#pragma unroll
-            for (int j = 0; j < plan.warp_n() / 8; ++j)
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    re[i][j][e] = fmaf(-b_sign, re_of_im[i][j][e], re[i][j][e]);
-                    im[i][j][e] = fmaf(b_sign, im_of_im[i][j][e], im[i][j][e]);
-                }
-    }
-
-    __device__ __forceinline__ void conjugate() {
-        each_result<plan>([this](int i, int j, int e) {
-            float& x = im[i / 2][j][2 * (i % 2) + e];
-            x = -x;
-        });
-    }
-
-    // Whether all sums of this lane are finite in its rows and columns inside the matrix. Others
-    // are of zeros, but where groups of warps share k.
-    __device__ __forceinline__ bool finite(int rows_left, int columns_left) const {
-        float zeros[2] = {};
-        each_result<plan>([&](int i, int j, int e) {
-            const bool outside = 8 * i >= rows_left || 8 * j + e >= columns_left;
-            if (plan.warps_k > 1 && outside) return;
-            zeros[0] = __fmaf_rn(re[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[0]);
-            zeros[1] = __fmaf_rn(im[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[1]);
-        });
-        return zeros[0] + zeros[1] == 0.0f;
-    }
-
-    // Promotion: adds `other` to these fp32 accumulators, and leaves in `other` the rounding error
-    // of each addition, with which its next MMAs begin.
-    __device__ __forceinline__ void promote(Accumulators& other) {
-        each(
-            [](float& x, float& y) {
-                const float old = x;
-                x += y;
-                y -= x - old;
-            },
-            other);
-    }
-
-    template <typename Function, typename Other>
-    __device__ __forceinline__ void each(Function function, Other& other) {
-#pragma unroll
-        for (int i = 0; i < plan.warp_m() / 16; ++i)
-#pragma unroll
-            for (int j = 0; j < plan.warp_n() / 8; ++j)
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    function(re[i][j][e], other.re[i][j][e]);
-                    function(im[i][j][e], other.im[i][j][e]);
-                    if constexpr (kApart) {
-                        function(re_of_im[i][j][e], other.re_of_im[i][j][e]);
-                        function(im_of_im[i][j][e], other.im_of_im[i][j][e]);
-                    }
-                }
-    }
+    // Opaque: else each pass computes them anew.
+    __device__ __forceinline__ LaneOperands(const Lane<plan>& lane, const float2* stages)
+        : group_k(lane.k_group * (plan.block_k / plan.warps_k)),
+          a(opaque(shared_address(stages) +
+                   element_bytes<plan.a_k_major, plan.a_pitch()>(lane.a_row, group_k + lane.k))),
+          b(opaque(shared_address(stages + plan.a_tile_elements()) +
+                   element_bytes<plan.b_k_major, plan.b_pitch()>(lane.b_column,
+                                                                 group_k + lane.k))) {}
 };
 
-// Negates the operands in a register. tf32 is negated by a multiplication, because rounding and
-// addressing already occupy the integer units.
-template <Operand operand>
-__device__ __forceinline__ uint32 negate(uint32 x) {
-    if constexpr (operand == Operand::tf32) {
-        return __float_as_uint(__fmul_rn(__uint_as_float(x), -1.0f));
-    } else {
-        return x ^ OperandFormat<operand>::kSignBits;
-    }
-}
-
-// The MMAs of 16 rows by 8 columns at (i, j): every pair of terms, the small ones first.
+// The mainloop of one tile: it leaves sums over the block's k, before descaling, alpha and beta.
+// Members are numbers, not the structures that they come from: ptxas then keeps fewer registers.
 template <MmaPlan plan>
-__device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i, int j,
-                                         const Fragment<plan>& a_upper,
-                                         const Fragment<plan>& a_lower, const Fragment<plan>& b) {
-    auto &re = accumulators.re[i][j], &im = accumulators.im[i][j];
-#pragma unroll
-    for (int p = 0; p < plan.products; ++p) {
-        const int s = plan.product_a[p], t = plan.product_b[p];
-        if constexpr (plan.parts_apart()) {
-            mma<plan.operand>(re, a_upper.re[s], a_lower.re[s], b.re[t]);
-            mma<plan.operand>(im, a_upper.im[s], a_lower.im[s], b.re[t]);
-            mma<plan.operand>(accumulators.im_of_im[i][j], a_upper.re[s], a_lower.re[s], b.im[t]);
-            mma<plan.operand>(accumulators.re_of_im[i][j], a_upper.im[s], a_lower.im[s], b.im[t]);
-            continue;
-        }
-        const uint32 negated_bi[2] = {negate<plan.operand>(b.im[t][0]),
-                                      negate<plan.operand>(b.im[t][1])};
-        mma<plan.operand>(re, a_upper.re[s], a_lower.re[s], b.re[t]);
-        mma<plan.operand>(im, a_upper.re[s], a_lower.re[s], b.im[t]);
-        mma<plan.operand>(re, a_upper.im[s], a_lower.im[s], negated_bi);
-        mma<plan.operand>(im, a_upper.im[s], a_lower.im[s], b.re[t]);
-    }
-}
+class Mainloop {
+    using Size = Stride<plan>;
+    using ACopies = TileCopies<plan, plan.block_m, plan.a_k_major>;
+    using BCopies = TileCopies<plan, plan.block_n, plan.b_k_major>;
 
-// Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are
-// the addresses of its first elements, `k_left` is the k from this stage on, of a whole k that of
-// MMAs. After the MMAs of each k `between` is called with their number.
-template <MmaPlan plan, bool moderate, typename Between>
-__device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators, uint32 a_lane,
-                                                uint32 b_lane, int k0,
-                                                Stride<plan> k_left,
-                                                const float (&a_scale)[plan.warp_m() / 8],
-                                                const float (&b_scale)[plan.warp_n() / 8],
-                                                float b_sign, Between between) {
-    constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
-    if (plan.warps_k > 1 && k0 >= k_left) return;
-    // A longer unroll hoists more loads than there are registers for, but in small warps.
-    // A tile is seldom computed again.
-    constexpr bool kAgain = plan.splits_by_products() && !moderate;
-    constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain ? 1 : 4;
-#pragma unroll kUnroll
-    for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
-        // A tiny k ends within the k of one group of warps; what follows is zeros.
-        if (plan.warps_k > 1 && k > 0 && k0 + k >= k_left) break;
-        if (plan.whole_k > 0 && k >= k_left) break;  // known to the compiler
-        Fragment<plan> a[2 * kRows];
-#pragma unroll
-        for (int i = 0; i < 2 * kRows; ++i) {
-            a[i] = load_fragment<plan, moderate, plan.a_k_major, plan.a_pitch()>(
-                a_lane, 8 * i, k, a_scale[i], 1.0f);
+    Size all_k, first_k, mma_k;  // mma_k: where MMAs end
+    int num_k_tiles, first_k_tile;
+    ACopies a_copies;
+    BCopies b_copies;
+
+    // Bytes of the stages before one.
+    __device__ __forceinline__ static uint32 stage_offset(int stage) {
+        return stage * plan.stage_elements() * sizeof(float2);
+    }
+
+    // The k of a k-tile that lies inside the matrix.
+    __device__ __forceinline__ int k_left(int k_tile) const {
+        const Size k = first_k + Size(k_tile) * plan.block_k;
+        return static_cast<int>(min(all_k - k, Size(plan.block_k)));
+    }
+
+    // Begins to load a k-tile. One behind the last is nothing, but counts for `cp_async_wait`.
+    __device__ __forceinline__ void load(int k_tile, int stage) {
+        if (k_tile < num_k_tiles) {
+            const int left = k_left(k_tile);
+            const uint32 offset = stage_offset(stage);
+            a_copies.fill(offset, left, k_tile);
+            b_copies.fill(offset, left, k_tile);
         }
-#pragma unroll
-        for (int j = 0; j < kColumns; ++j) {
-            const Fragment<plan> b = load_fragment<plan, moderate, plan.b_k_major, plan.b_pitch()>(
-                b_lane, 8 * j, k, b_scale[j],
-                plan.parts_apart() ? 1.0f : b_sign);
-#pragma unroll
-            for (int i = 0; i < kRows; ++i) {
-                multiply<plan>(accumulators, i, j, a[2 * i], a[2 * i + 1], b);
+        cp_async_commit();
+    }
+
+   public:
+    // `stages` is the ring.
+    __device__ __forceinline__ Mainloop(const GemmArguments& args, const Tile<plan>& tile,
+                                        const Sizes<plan>& sizes, const KTiles<plan>& k_tiles,
+                                        const float2* stages)
+        : all_k(sizes.k),
+          first_k(k_tiles.first_k()),
+          mma_k(mma_k_of<plan>(sizes.k)),
+          num_k_tiles(k_tiles.count),
+          first_k_tile(k_tiles.first),
+          a_copies(of_batch(args.a, tile.batch, args.a_stride_batch), args.a_stride_m,
+                   args.a_stride_k, tile.m0, k_tiles.first_k(), sizes.m, stages),
+          b_copies(of_batch(args.b, tile.batch, args.b_stride_batch), args.b_stride_n,
+                   args.b_stride_k, tile.n0, k_tiles.first_k(), sizes.n,
+                   stages + plan.a_tile_elements()) {}
+
+    // Begins to load the first k-tiles. A tile is seldom computed `again`.
+    template <bool again = false>
+    __device__ __forceinline__ void load_first() {
+        // In small products one copy of the code is read faster than several.
+        constexpr int kUnroll = again || plan.warps_k > 1 ? 1 : plan.stages;
+#pragma unroll kUnroll
+        for (int stage = 0; stage < plan.stages_at_once(); ++stage) load(stage, stage);
+    }
+
+    // Multiplies the k-tiles, of which the first are on their way, into `fp32` where accumulators
+    // are promoted, else into `mma`. `moderate` takes operands to be less than 2^115.
+    template <bool moderate>
+    __device__ __forceinline__ void run(const LaneOperands<plan>& lane, const Scales<plan>& scales,
+                                        float b_sign, Accumulators<plan>& mma,
+                                        Accumulators<plan>& fp32) {
+        mma.clear();
+        if constexpr (plan.promotes()) fp32.clear();
+        int read = 0, filled = plan.stages - 1, k_tile = 0;
+        auto multiply_stage = [&](uint32 stage, Size k_left, auto between) {
+            multiply_k_tile<plan, moderate>(mma, lane.a + stage, lane.b + stage, lane.group_k,
+                                            k_left, scales.a_scale, scales.b_scale, b_sign,
+                                            between);
+        };
+        // Tensor cores truncate when they accumulate, so without promotion the error of a split
+        // precision would grow with k. Promotion every `promotion_interval` keeps it at that of one
+        // interval.
+        auto promote = [&] {
+            if constexpr (plan.promotes()) {
+                constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
+                if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
+                    fp32.promote(mma);
+            }
+        };
+        if constexpr (plan.copies_between) {
+            // Between the MMAs of a k-tile a warp copies the one that takes the stage before.
+            constexpr int kParts = plan.block_k / kMmaK<plan.operand>;
+            for (; k_tile + plan.stages - 1 < num_k_tiles; ++k_tile) {
+                cp_async_wait<plan.stages - 2>();
+                __syncthreads();
+                const int left = k_left(k_tile + plan.stages - 1);
+                const uint32 next = stage_offset(filled);
+                multiply_stage(stage_offset(read), plan.block_k, [&](int part) {
+                    a_copies.fill_part(next, left, part, kParts);
+                    b_copies.fill_part(next, left, part, kParts);
+                });
+                cp_async_commit();
+                promote();
+                filled = read;
+                read = read + 1 == plan.stages ? 0 : read + 1;
             }
         }
-        between(k / kMmaK<plan.operand>);
+        // A tile is seldom computed again.
+        constexpr bool kAgain = plan.splits_by_products() && !moderate;
+        constexpr int kUnrolled = plan.whole_k > 0 && !kAgain ? plan.stages_at_once() : 1;
+#pragma unroll kUnrolled
+        for (; k_tile < num_k_tiles; ++k_tile) {
+            cp_async_wait<plan.stages_at_once() - 1>();
+            // The stage is visible to all warps, and all have left the one that is filled next.
+            __syncthreads();
+            if constexpr (plan.whole_k > 0 || plan.copies_between) {
+                cp_async_commit();  // of nothing
+            } else {
+                load(k_tile + plan.stages - 1, filled);
+            }
+            filled = read;
+            const uint32 stage = stage_offset(read);
+            read = read + 1 == plan.stages ? 0 : read + 1;
+            const Size left = mma_k - Size(first_k_tile + k_tile) * plan.block_k;
+            multiply_stage(stage, left, [](int) {});
+            promote();
+        }
+        (plan.promotes() ? fp32 : mma).join(b_sign);
     }
-}
+};

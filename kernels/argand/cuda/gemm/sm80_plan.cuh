@@ -54,10 +54,12 @@ struct MmaPlan {
     constexpr bool splits_by_products() const {
         return !grid_split && ::splits_by_products(operand, terms, roundings[0], roundings[1]);
     }
+    constexpr bool promotes() const { return promotion_interval > 0; }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
     constexpr int a_tile_elements() const { return a_pitch() * (a_k_major ? block_m : block_k); }
     constexpr int b_tile_elements() const { return b_pitch() * (b_k_major ? block_n : block_k); }
+    constexpr int stage_elements() const { return a_tile_elements() + b_tile_elements(); }
 };
 
 template <bool is_long>

@@ -7,6 +7,8 @@
 #pragma once
 #include "device/cluster.cuh"
 #include "sm80_epilogue.cuh"
+#include "sm80_scales.cuh"
+#include "sm80_scheduler.cuh"
 
 // How partial sums lie in shared memory: in vectors of two neighbouring columns of one row, as a
 // lane holds them, {re, im, re, im}.
@@ -127,21 +129,11 @@ struct GridReduction {
     }
 };
 
-// Reduces the accumulators of all slices and stores the results. `memory` is the shared memory of
-// the stages, of which none is read any more; `received` takes the partial sums of other blocks.
+// Writes the accumulators of a lane to shared memory, from its first vector on.
 template <MmaPlan plan>
-__device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
-                                                 const Accumulators<plan>& accumulators,
-                                                 Stride<plan> batch, Stride<plan> m0,
-                                                 Stride<plan> n0, uint32 tile, float4* memory,
-                                                 float4* received, const uint32* a_absmax,
-                                                 const uint32* b_absmax) {
+__device__ __forceinline__ void share_accumulators(const Accumulators<plan>& accumulators,
+                                                   float4* own) {
     using Vectors = SliceVectors<plan>;
-    static_assert(16 * plan.warps_k * Vectors::kTile <=
-                      8 * plan.stages * (plan.a_tile_elements() + plan.b_tile_elements()),
-                  "the accumulators of all groups of warps must fit the stages");
-    float4* own = memory + threadIdx.x / Vectors::kGroup * Vectors::kTile +
-                  threadIdx.x % Vectors::kGroup;
 #pragma unroll
     for (int i = 0; i < plan.warp_m() / 8; ++i) {
 #pragma unroll
@@ -153,43 +145,33 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
                                                                   im[e + 1]};
         }
     }
+}
+
+// Reduces the accumulators of all slices and stores the results. `stages` is the ring, of which no
+// stage is read any more; behind it is room for the partial sums of other blocks.
+template <MmaPlan plan>
+__device__ __forceinline__ void reduce_and_store(const GemmArguments& args, const Tile<plan>& tile,
+                                                 const Scales<plan>& scales,
+                                                 const Accumulators<plan>& accumulators,
+                                                 float2* stages) {
+    using Vectors = SliceVectors<plan>;
+    static_assert(16 * plan.warps_k * Vectors::kTile <=
+                      8 * plan.stages * plan.stage_elements(),
+                  "the accumulators of all groups of warps must fit the stages");
+    auto* memory = reinterpret_cast<float4*>(stages);
+    auto* received = reinterpret_cast<float4*>(stages + plan.stages * plan.stage_elements());
+    float4* own = memory + threadIdx.x / Vectors::kGroup * Vectors::kTile +
+                  threadIdx.x % Vectors::kGroup;
+    share_accumulators<plan>(accumulators, own);
     __syncthreads();
-    using Size = Stride<plan>;
-    const int rows = static_cast<int>(min(static_cast<Size>(args.m) - m0, Size(plan.block_m)));
-    const int columns = static_cast<int>(min(static_cast<Size>(args.n) - n0, Size(plan.block_n)));
-    const auto stride_m = static_cast<Size>(args.out_stride_m);
-    const auto stride_n = static_cast<Size>(args.out_stride_n);
-    float2* out_tile = args.out + batch * args.out_stride_batch + int64(m0) * stride_m +
-                       int64(n0) * stride_n;
-    const bool combined = combines(args);
-    const float2* c = args.c + batch * args.c_stride_batch;
-    float2* out = args.out + batch * args.out_stride_batch;
-    auto store = [&](const float4& x, int2 place) {
-        if (place.x >= rows || place.y >= columns) return;
-        float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
-        const int64 row = m0 + place.x, column = n0 + place.y;
-        if (combined) combine_pair(args, c, row, column, results);
-        if constexpr (plan.mirror) {
-            store_hermitian(args, out, row, column, results[0]);
-            store_hermitian(args, out, row, column + 1, results[1]);
-            return;
-        }
-        float2* at = out_tile + int64(place.x) * stride_m + int64(place.y) * stride_n;
-        const bool second = place.y + 1 < columns;
-        if (second && args.store_pairs_n) {
-            store_two(at, results[0], results[1]);
-        } else {
-            *at = results[0];
-            if (second) at[stride_n] = results[1];
-        }
-    };
-    const GridReduction<plan> grid(args, tile);
+    const VectorEpilogue<plan> epilogue(args, tile.batch, tile.m0, tile.n0);
+    const GridReduction<plan> grid(args, tile_number<plan>(args));
     // Stores a result, or the partial sum that the last cluster to arrive reduces.
     auto finish = [&](const float4& x, int vector, int2 place) {
         if constexpr (plan.grid_split) {
             grid.share(vector, x);
         } else {
-            store(x, place);
+            epilogue.store(args, x, place);
         }
     };
     if constexpr (plan.split_k_slices > 1) cluster_wait();  // all blocks of the cluster have begun
@@ -201,7 +183,8 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
         float4 x = sum.total();
         const int2 place = Vectors::place(vector);
         if constexpr (plan.scaled)
-            x = descale_vector<plan>(x, place, a_absmax, b_absmax, rows, columns);
+            x = descale_vector<plan>(x, place, scales.a_absmax, scales.b_absmax, epilogue.rows,
+                                     epilogue.columns);
         if constexpr (plan.split_k_slices > 1) {
             float4* to = received + cluster_rank() * Vectors::kPart + vector % Vectors::kPart;
             store_cluster_shared(map_shared_rank(to, vector / Vectors::kPart), x);
@@ -225,6 +208,6 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
     if constexpr (plan.grid_split) {
         if (!grid.is_last(args)) return;
         for (int vector = threadIdx.x; vector < Vectors::kPart; vector += plan.threads())
-            store(grid.total(args, vector), Vectors::place(first + vector));
+            epilogue.store(args, grid.total(args, vector), Vectors::place(first + vector));
     }
 }

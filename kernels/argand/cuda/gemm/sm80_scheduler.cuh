@@ -1,0 +1,112 @@
+// The tile scheduler of the mma.sync family: which tile, and which split-K slice of it, a block
+// computes. The kernel is not persistent: a block has one.
+#pragma once
+#include "device/cluster.cuh"
+#include "device/quotient.cuh"
+#include "sm80_plan.cuh"
+#include "triangle.cuh"
+
+// Rasterization: tiles run in groups of `kRasterGroupM` tile rows, so that concurrent tiles share
+// columns of B in L2.
+constexpr uint32 kRasterGroupM = 8;
+
+// Sizes of the product. They are read once: a read behind a barrier would be another one.
+template <MmaPlan plan>
+struct Sizes {
+    Stride<plan> m, n, k;
+
+    __device__ __forceinline__ explicit Sizes(const GemmArguments& args)
+        : m(static_cast<Stride<plan>>(args.m)),
+          n(static_cast<Stride<plan>>(args.n)),
+          k(static_cast<Stride<plan>>(args.k)) {}
+};
+
+// The tile that a block computes, alone or with the other blocks of its cluster.
+template <MmaPlan plan>
+struct Tile {
+    Stride<plan> batch, m0, n0;
+};
+
+// Tiles of `Size` in a length. Unsigned, because a signed division has to round to zero.
+template <int Size>
+__device__ __forceinline__ uint32 tiles_of(int64 length) {
+    return static_cast<uint32>((static_cast<uint64>(length) + (Size - 1)) / Size);
+}
+template <int Size>
+__device__ __forceinline__ uint32 tiles_of(int length) {
+    return (static_cast<uint32>(length) + (Size - 1)) / Size;
+}
+
+// The number of the block's tile in the launch.
+template <MmaPlan plan>
+__device__ __forceinline__ uint32 tile_number(const GemmArguments& args) {
+    const uint32 cluster = blockIdx.x / plan.split_k_slices;
+    return plan.grid_split ? cluster / args.grid_slices : cluster;
+}
+
+template <MmaPlan plan>
+__device__ __forceinline__ Tile<plan> tile_at(const GemmArguments& args) {
+    using Size = Stride<plan>;
+    const auto first_batch = static_cast<Size>(args.first_batch);
+    // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
+    const uint32 tiles_m = tiles_of<plan.block_m>(static_cast<Size>(args.m));
+    if constexpr (plan.triangle) {
+        static_assert(plan.block_m == plan.block_n, "tiles of a triangle must be square");
+        const uint32 tiles = tiles_m * (tiles_m + 1) / 2, block = tile_number<plan>(args);
+        const uint32 batch = block < tiles ? 0 : quotient(block, tiles);
+        const TriangleTile tile = triangle_tile_at(block - batch * tiles, tiles_m, kRasterGroupM);
+        return {first_batch + Size(batch), Size(tile.row) * plan.block_m,
+                Size(tile.column) * plan.block_n};
+    }
+    const uint32 tiles_n = tiles_of<plan.block_n>(static_cast<Size>(args.n));
+    // A division takes a small product longer than an MMA: those without a remainder are left out.
+    uint32 batch = 0, group = 0, in_group = tile_number<plan>(args);
+    if (in_group >= min(tiles_m, kRasterGroupM) * tiles_n) {  // behind the first group of the first
+        const uint32 tiles = tiles_m * tiles_n, group_tiles = kRasterGroupM * tiles_n;
+        batch = quotient(in_group, tiles);
+        in_group -= batch * tiles;
+        group = in_group < group_tiles ? 0 : quotient(in_group, group_tiles);
+        in_group -= group * group_tiles;
+    }
+    const uint32 height = min(tiles_m - group * kRasterGroupM, kRasterGroupM);
+    const uint32 column = in_group < height ? 0 : quotient(in_group, height);
+    return {first_batch + Size(batch),
+            Size(group * kRasterGroupM + in_group - column * height) * plan.block_m,
+            Size(column) * plan.block_n};
+}
+
+// The k of the MMAs of a tile: up to whole MMAs where the compiler knows them.
+template <MmaPlan plan>
+__device__ __forceinline__ Stride<plan> mma_k_of(Stride<plan> k) {
+    return plan.whole_k > 0 ? Stride<plan>(plan.whole_k) : k;
+}
+
+// The k-tiles of a tile that a block multiplies: all of them, or those of a split-K slice.
+template <MmaPlan plan>
+struct KTiles {
+    int first, count;
+
+    // The k before the first of them.
+    __device__ __forceinline__ Stride<plan> first_k() const {
+        return Stride<plan>(first) * plan.block_k;
+    }
+};
+
+// Of `k`, those of this block. Where the blocks of a cluster share a tile, it announces that this
+// one has begun: the others wait for it before they write to its shared memory (sm80_slices.cuh).
+template <MmaPlan plan>
+__device__ __forceinline__ KTiles<plan> k_tiles_at(const GemmArguments& args, Stride<plan> k) {
+    const int all = static_cast<int>(tiles_of<plan.block_k>(k));
+    if constexpr (plan.split_k_slices == 1 && !plan.grid_split) return {0, all};
+    int slices = plan.split_k_slices, slice = 0;
+    if constexpr (plan.split_k_slices > 1) {
+        cluster_arrive();
+        slice = cluster_rank();
+    }
+    if constexpr (plan.grid_split) {
+        slices *= args.grid_slices;
+        slice += blockIdx.x / plan.split_k_slices % args.grid_slices * plan.split_k_slices;
+    }
+    const int of_slice = (all + slices - 1) / slices, first = slice * of_slice;
+    return {first, max(0, min(of_slice, all - first))};  // the last slices of a short k are empty
+}
