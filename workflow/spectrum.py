@@ -10,6 +10,7 @@ from argand import ChanneliseProblem, SpectrumProblem
 from workflow.data import Array, Coordinate, Staged, blank, is_blank
 from workflow.storage.equal_steps import step_of
 from workflow.storage.inputs import InputError
+from workflow.storage.units import FACTORS
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -66,15 +67,17 @@ def channels(
     time = axes[-1]
     step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
-    if centre_hz and reciprocal != "Hz":
+    if centre_hz and reciprocal not in FACTORS["Hz"]:
+        known = [unit for unit, per in RECIPROCAL.items() if per in FACTORS["Hz"]]
         raise InputError(
-            "centre_hz: the samples' time must be in s (input.sample_rate_hz, or "
+            f"centre_hz: the samples' time must be in one of {known} (input.sample_rate_hz, or "
             f"input.coordinates.{time}), got {units!r}"
         )
+    centre = centre_hz / FACTORS["Hz"].get(reciprocal, 1.0)
     number = problem.channels
     k = _signed(problem.bins, number, problem.real)
     found = staged.coordinates.get(time)
-    values = _frequencies(found, k, number * step, centre_hz)
+    values = _frequencies(found, k, number * step, centre)
     if shift:
         values = shifted(values)
     name = FINE_CHANNELS if CHANNELS in axes else CHANNELS

@@ -11,12 +11,10 @@ from workflow.arrays.plane_waves import steering_weights
 from workflow.data import PLACES, Array, Coordinate, Staged, blank
 from workflow.storage.drawn import Drawn
 from workflow.storage.input_operand import InputError
+from workflow.storage.units import convertible, in_base
 
 REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
-_HZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
-_M = {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3}
-"""How many Hz, and m, the units are that frequencies and places may have."""
 
 
 def places(where: Array) -> dict[str, Coordinate]:
@@ -37,12 +35,10 @@ def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
 
 def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
     """Return the values of a frequency in Hz, or of a place in m; raises InputError for no unit."""
-    known, found = _M if name in PLACES else _HZ, there[name]
-    if found.units not in known:
-        raise InputError(
-            f"input.coordinates.{name} must be in one of {list(known)}, got {found.units!r}"
-        )
-    return found.values * known[found.units]
+    found = there[name]
+    if found.units not in (known := convertible(name)):
+        raise InputError(f"input.coordinates.{name} must be in one of {known}, got {found.units!r}")
+    return in_base(name, found.values, found.units)
 
 
 def steered(
@@ -72,7 +68,7 @@ def steered(
     place = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))
     weights = Drawn(shape, np.dtype(np.complex64), steering_weights(frequencies, place, directions))
-    kept = {name: one for name, one in there.items() if "antenna" not in one.of(name)}
+    kept = {name: one for name, one in there.items() if name not in along}
     position = Coordinate(
         place, "m", f"{', '.join(along)} of an antenna", ("antenna", "_".join(along))
     )

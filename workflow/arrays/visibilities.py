@@ -13,6 +13,8 @@ import numpy.typing as npt
 from argand.herk.problem import Form, triangle_side
 
 from workflow.data import PLACES, Coordinate
+from workflow.storage.input_operand import InputError
+from workflow.storage.units import convertible
 
 Array = npt.NDArray[Any]
 
@@ -68,13 +70,14 @@ def coordinates_of(
     return found
 
 
-def lacking_for_uvh5(coordinates: Mapping[str, Coordinate]) -> list[str]:
-    """Return what the coordinates of voltages lack for a UVH5 file, in words."""
-    required = {"frequency": "Hz", "time": "s", "east": "m", "north": "m"}
-    if "up" in coordinates:
-        required["up"] = "m"
-    return [
-        f"{name} in {units}"
-        for name, units in required.items()
-        if name not in coordinates or coordinates[name].units != units
-    ]
+def check_for_uvh5(there: Mapping[str, Coordinate]) -> None:
+    """Raise InputError where coordinates of voltages lack what a UVH5 file has to say."""
+    wrong = []
+    for name in ("frequency", "time", *PLACES):
+        known = convertible(name)
+        if name in there and there[name].units not in known:
+            wrong.append(f"{name} must be in one of {known}, got {there[name].units!r}")
+        elif name not in there and name != "up":
+            wrong.append(f"the voltages have no coordinate {name}, in one of {known}")
+    if wrong:
+        raise InputError(*(f"uvh5: {text}; give it by input.coordinates" for text in wrong))

@@ -52,6 +52,9 @@ def write_arrays(
     group.attrs["argand_product"] = group.attrs["signal"] = product.name
     group.attrs["argand_beside"] = list(beside)
     for name, one in beside.items():
+        if name in scales:  # names of antennas, beside where they are
+            group[name].attrs["argand_axes"] = [name]
+            continue
         dataset = write_values(group, name, one.values)
         _label(dataset, one.units, one.long_name)
         dataset.attrs["argand_axes"] = list(one.of(name))

@@ -1,6 +1,25 @@
-"""Units of coordinates: by the end of a name, in whole words, and of times since a date."""
+"""Units of coordinates: by the end of a name, in whole words, of times since a date, converted."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+FACTORS = {
+    "Hz": {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9, "THz": 1e12, "mHz": 1e-3},
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0},
+    "m": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3},
+}
+"""How many Hz, s and m the units are that convert to them."""
+BASES = {
+    "frequency": "Hz", "time": "s", "integration": "s", "integration_time": "s", "east": "m",
+    "north": "m", "up": "m",
+}  # fmt: skip
+"""The units that coordinates are computed with and written to UVH5 files in."""
 
 _ENDINGS = {
     "_hz": "Hz", "_khz": "kHz", "_mhz": "MHz", "_ghz": "GHz", "_s": "s", "_ms": "ms", "_us": "us",
@@ -15,12 +34,28 @@ _BASES = {
     "hertz": "Hz", "second": "s", "sec": "s", "metre": "m", "meter": "m", "degree": "deg",
     "radian": "rad",
 }  # fmt: skip
+_OTHERS = {
+    "minute": "min", "minutes": "min", "mins": "min", "hour": "h", "hours": "h", "hr": "h",
+    "hrs": "h", "day": "d", "days": "d", "msec": "ms", "usec": "us", "nsec": "ns", "hz": "Hz",
+    "khz": "kHz", "mhz": "MHz", "ghz": "GHz", "thz": "THz", "\u00b5s": "us", "\u03bcs": "us",
+}  # fmt: skip
 _WORDS = {
     f"{prefix}{word}{plural}": f"{before}{unit}"
     for prefix, before in _PREFIXES.items()
     for word, unit in _BASES.items()
     for plural in ("", "s")
-}
+} | _OTHERS
+_EXACT = {unit for units in FACTORS.values() for unit in units}
+
+
+def convertible(name: str) -> list[str]:
+    """Return the units that a coordinate of `BASES` may have."""
+    return list(FACTORS[BASES[name]])
+
+
+def in_base(name: str, values: Array, units: str) -> Array:
+    """Return the values of a coordinate of `BASES` in its unit there, of one that converts."""
+    return np.asarray(values) * FACTORS[BASES[name]][units]
 
 
 def parted(text: str) -> tuple[str, str]:
@@ -29,7 +64,9 @@ def parted(text: str) -> tuple[str, str]:
     ``seconds since 2026-11-28 10:00:00`` is what netCDF's conventions write.
     """
     unit, _, date = text.strip().partition(" since ")
-    return _WORDS.get(unit.strip().lower(), unit.strip()), date.strip()
+    unit = unit.strip()
+    # A symbol as it is written: mHz is no MHz, which mhz is.
+    return unit if unit in _EXACT else _WORDS.get(unit.lower(), unit), date.strip()
 
 
 def named(path: str) -> str:

@@ -9,6 +9,7 @@ conventions want it, because voltages are ahead by r . s / c (`workflow.arrays.a
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ import h5py
 import numpy as np
 
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import PLACES, Array, Product
+from workflow.data import PLACES, Array, Coordinate, Product
 from workflow.readers.covariance import geocentric
 from workflow.readers.polarizations import LINEAR, POLARIZATIONS, feeds_of
 from workflow.readers.visibilities import DATA, SECONDS_OF_DAY
 from workflow.storage.failures import writing, writing_named
 from workflow.storage.products import read_outline, read_product
 from workflow.storage.run_folder import result_path
+from workflow.storage.units import in_base
 
 _CHUNK_VALUES = 1 << 17
 
@@ -50,7 +52,7 @@ def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
 
     Args:
         product_path: (frequency, integration, input, conjugated_input), with the coordinates that
-            `visibilities.lacking_for_uvh5` asks for.
+            `visibilities.check_for_uvh5` asks for.
         path: where it goes, atomically.
         site: what the product does not know: where and when it was.
     """
@@ -88,14 +90,17 @@ def _header(product: Product) -> _Header:
     places = np.zeros((elements, 3))
     for axis, name in enumerate(PLACES):
         if name in known:
-            places[:, axis] = known[name].values[:elements]
+            places[:, axis] = _in_base(known, name)[:elements]
     first, second = np.triu_indices(elements)
     return _Header(
-        first, second, np.asarray(known["integration"].values, float),
-        np.asarray(known["integration_time"].values, float),
-        np.asarray(known["frequency"].values, float), places,
+        first, second, _in_base(known, "integration"),
+        _in_base(known, "integration_time"), _in_base(known, "frequency"), places,
         np.asarray(known["input_antenna"].values[:elements]), feeds,
     )  # fmt: skip
+
+
+def _in_base(known: Mapping[str, Coordinate], name: str) -> Array:
+    return np.asarray(in_base(name, known[name].values, known[name].units), float)
 
 
 def _create_data(file: h5py.File, header: _Header, dtype: np.dtype[Any]) -> h5py.Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -286,8 +287,13 @@ class Beamforming(MatrixProduct):
 
 
 def beside_beams(staged: Staged) -> dict[str, Coordinate]:
-    """Return what stands along the axes of samples and weights, without the antennas' own names.
+    """Return what stands along the axes of samples and weights.
 
-    Beams have no antennas: these are summed. Where they stand is kept, with an axis of its own.
+    Beams have no antennas: these are summed. Where they stand is kept, with an axis of its own, and
+    their names or numbers beside it; with nothing to stand beside these are left out.
     """
-    return {name: one for name, one in staged.coordinates.items() if name != "antenna"}
+    kept = dict(staged.coordinates)
+    names = kept.pop("antenna", None)
+    if names is not None and any("antenna" in one.of(name) for name, one in kept.items()):
+        kept["antenna"] = replace(names, axes=("antenna",))
+    return kept

@@ -104,8 +104,7 @@ class Correlate(Workload):
     def _check_uvh5(self, site: Uvh5Site, outline: Staged) -> None:
         """Raise InputError where something is missing that a UVH5 file has to say."""
         channels, polarizations, _, samples = outline.operands["voltages"].shape
-        if missing := visibilities.lacking_for_uvh5(outline.coordinates):
-            raise InputError(f"uvh5: the voltages have no coordinates {', '.join(missing)}")
+        visibilities.check_for_uvh5(outline.coordinates)
         check_written(feeds_of(outline.coordinates, "polarization"), polarizations)
         if samples < 2:
             raise InputError("uvh5: one sample has no length")

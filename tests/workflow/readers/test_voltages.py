@@ -3,63 +3,17 @@
 from __future__ import annotations
 
 import sys
-import types
-from collections import namedtuple
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.workflow.readers.baseband_stand_in import Stream, install
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 from workflow.readers import READERS
-
-
-class Time:
-    """A stand-in for astropy's time, which says milliseconds where no more digits are asked for."""
-
-    precision = 3
-
-    def copy(self) -> Time:
-        return Time()
-
-    @property
-    def isot(self) -> str:
-        return "2018-01-14T14:11:33." + "000001250"[: self.precision]
-
-
-class Stream:
-    """A stand-in for baseband's stream readers, as far as they are used."""
-
-    shape = (6, 2, 3)
-    complex_data = True
-    bps = 8
-    sample_shape = namedtuple("sample_shape", "npol nchan")(2, 3)
-    data = np.arange(36).reshape(shape) * (1 + 1j)
-
-    start_time = Time()
-    header0: ClassVar[dict[str, Any]] = {}
-
-    class sample_rate:  # noqa: N801
-        @staticmethod
-        def to_value(unit: str) -> float:
-            assert unit == "Hz"
-            return 4.0
-
-    def __enter__(self) -> Stream:
-        self.at = 0
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def seek(self, at: int) -> None:
-        self.at = at
-
-    def read(self, count: int) -> Any:
-        return self.data[self.at : self.at + count]
 
 
 @pytest.mark.parametrize("name", ["guppi", "dada", "vdif"])
@@ -110,14 +64,6 @@ def test_voltages_by_a_stand_in_of_baseband(
 
     install(monkeypatch, name, damaged)
     assert "cannot be read as" in error_of(given)
-
-
-def install(monkeypatch: pytest.MonkeyPatch, name: str, opened: Any) -> None:
-    """Put a stand-in of one of baseband's modules in its place."""
-    module = types.ModuleType(f"baseband.{name}")
-    module.open = opened  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "baseband", types.ModuleType("baseband"))
-    monkeypatch.setitem(sys.modules, f"baseband.{name}", module)
 
 
 @pytest.mark.parametrize(
@@ -218,38 +164,6 @@ def test_wrong_frequencies_of_a_header_are_replaced(
         assert why in error_of(given)
     given["input"] |= {"format": "hdf5", "coordinates": {"time": {"step_s": 0.5, "replace": True}}}
     assert "coordinates.time.replace must not be given beside format: hdf5" in error_of(given)
-
-
-@pytest.mark.parametrize(
-    ("header", "feeds"),
-    [
-        ({"FD_POLN": "LIN"}, "xy"), ({"FD_POLN": "CIRC    ", "FD_HAND": 1}, "lr"),
-        ({"FD_POLN": "LIN", "FD_HAND": -1}, "yx"), ({"FD_POLN": "CIRC", "FD_HAND": "-1"}, "lr"),
-        ({"FD_POLN": "PANE1"}, ""), ({}, ""),
-    ],
-)  # fmt: skip
-def test_a_header_names_the_feeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: Any, feeds: str
-) -> None:
-    path = tmp_path / "v.raw"
-    path.write_bytes(bytes(2 * 36))
-    monkeypatch.setattr(Stream, "header0", header)
-    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
-    given = case(path, format="guppi", samples="voltages") | {"axis": "time"}
-    found = study_of(given).workload("w").stage().coordinates
-    assert (list(found["polarization"].values) if feeds else "polarization" in found) == (
-        list(feeds) or False
-    )
-    given["input"]["coordinates"] = {"polarization": list(feeds or "ab")}
-    check_study(study_of(given))  # the file's own names, or names where it has none
-    given["input"]["coordinates"] = {"polarization": ["h", "v"]}
-    if feeds:
-        said = f"the file says it already, {feeds[0]} to {feeds[1]}; leave it out, or where the "
-        assert f"{said}file is wrong give it as {{values: [...], replace: true}}" in error_of(given)
-        names = {"values": ["h", "v"], "replace": True}
-        given["input"]["coordinates"] = {"polarization": names}
-    found = study_of(given).workload("w").stage().coordinates
-    assert list(found["polarization"].values) == ["h", "v"]
 
 
 @pytest.mark.parametrize(

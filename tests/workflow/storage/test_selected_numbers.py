@@ -9,7 +9,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from test_chains import run
 
+from tests.workflow.chained_cases import study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 
@@ -69,6 +71,47 @@ def test_beams_of_selected_antennas(
     found = one.product_outline(one.outline()).coordinates
     np.testing.assert_array_equal(found["beam"].values, [2, 3])
     assert "antenna" not in found
+
+
+@pytest.mark.parametrize("detected", [{}, {"detect": "power", "integrate": 2}])
+@pytest.mark.parametrize("steered", [False, True])
+def test_names_of_antennas_stay_beside_their_places(
+    tmp_path: Path, detected: dict[str, Any], steered: bool
+) -> None:
+    """They say which antenna each place is of; a product of beams lost them."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"], file["w"] = np.ones((2, 6, 8), np.complex64), np.ones((4, 6), np.complex64)
+    along = {"units": "m", "axis": "antenna"}
+    source = {
+        "file": str(path), "samples": "v", **({} if steered else {"weights": "w"}),
+        "axes": {"samples": ["frequency", "antenna", "time"]},
+        "select": {"samples": {"antenna": [3, 1]}},
+        "coordinates": {
+            "antenna": list("abcdef"), "east": {"values": [0, 1, 2, 3, 4, 5], **along},
+            "north": {"values": [0, 2, 4, 6, 8, 10], **along},
+            "frequency": {"start": 1e8, "step_hz": 1e6}, "cable": {"values": list("uvwxyz"),
+            "axis": "antenna"},
+        },
+    }  # fmt: skip
+    if not steered:
+        source["axes"]["weights"] = ["beam", "antenna"]
+        source["select"]["weights"] = {"antenna": [3, 1]}
+    case = {"kind": "beamforming", "input": source, **detected, **({"beams": 4} if steered else {})}
+    study = study_of({"w": case})
+    check_study(study)
+    found = run(study, tmp_path)["w"].coordinates
+    place = "antenna_position" if steered else "east"
+    assert found[place].of(place)[0] == "antenna"
+    for name, values in (("antenna", ["d", "b"]), ("cable", ["x", "v"])):
+        assert found[name].of(name) == ("antenna",)
+        assert list(found[name].values) == values
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("h5netcdf")
+    (product,) = (tmp_path / "w").rglob("products/w.h5")
+    with xarray.open_dataset(product, engine="h5netcdf") as opened:
+        assert list(opened["antenna"].values) == ["d", "b"]
+        assert opened[place].dims[0] == "antenna"
 
 
 def test_a_selected_window(tmp_path: Path) -> None:

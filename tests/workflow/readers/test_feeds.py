@@ -1,0 +1,44 @@
+"""Names of the polarizations of voltages, by the header of their file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workflow.readers.baseband_stand_in import Stream, install
+from tests.workflow.readers.uvh5_file import case, error_of, study_of
+from workflow.config.check import check_study
+
+
+@pytest.mark.parametrize(
+    ("header", "feeds"),
+    [
+        ({"FD_POLN": "LIN"}, "xy"), ({"FD_POLN": "CIRC    ", "FD_HAND": 1}, "lr"),
+        ({"FD_POLN": "LIN", "FD_HAND": -1}, "yx"), ({"FD_POLN": "CIRC", "FD_HAND": "-1"}, "lr"),
+        ({"FD_POLN": "PANE1"}, ""), ({}, ""),
+    ],
+)  # fmt: skip
+def test_a_header_names_the_feeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: Any, feeds: str
+) -> None:
+    path = tmp_path / "v.raw"
+    path.write_bytes(bytes(2 * 36))
+    monkeypatch.setattr(Stream, "header0", header)
+    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
+    given = case(path, format="guppi", samples="voltages") | {"axis": "time"}
+    found = study_of(given).workload("w").stage().coordinates
+    assert (list(found["polarization"].values) if feeds else "polarization" in found) == (
+        list(feeds) or False
+    )
+    given["input"]["coordinates"] = {"polarization": list(feeds or "ab")}
+    check_study(study_of(given))  # the file's own names, or names where it has none
+    given["input"]["coordinates"] = {"polarization": ["h", "v"]}
+    if feeds:
+        said = f"the file says it already, {feeds[0]} to {feeds[1]}; leave it out, or where the "
+        assert f"{said}file is wrong give it as {{values: [...], replace: true}}" in error_of(given)
+        names = {"values": ["h", "v"], "replace": True}
+        given["input"]["coordinates"] = {"polarization": names}
+    found = study_of(given).workload("w").stage().coordinates
+    assert list(found["polarization"].values) == ["h", "v"]

@@ -1,0 +1,75 @@
+"""Units that files and studies name: their words, and what converts to Hz, s and m."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.check import check_study
+from workflow.config.uvh5_site import Uvh5Site
+from workflow.storage.units import parted
+from workflow.storage.uvh5 import write_uvh5
+
+SITE = {"latitude_deg": -26.7, "longitude_deg": 116.6, "julian_date": 2461372.75}
+IN_BASES: dict[str, Any] = {
+    "frequency": {"start": 1e8, "step_hz": -1e6}, "time": {"step_s": 1e-3},
+    "east": {"values": [0.0, 3000.0, 900.0], "units": "m", "axis": "antenna"},
+    "north": {"values": [100.0, -200.0, 0.0], "units": "m", "axis": "antenna"},
+    "up": {"values": [0.5, 1.5, -2.0], "units": "m", "axis": "antenna"},
+}  # fmt: skip
+IN_OTHERS: dict[str, Any] = {
+    "frequency": {"values": [100, 99], "units": "mhz"}, "time": {"step": 1, "units": "msec"},
+    "east": {"values": [0.0, 3.0, 0.9], "units": "kilometres", "axis": "antenna"},
+    "north": {"values": [1e4, -2e4, 0.0], "units": "cm", "axis": "antenna"},
+    "up": {"values": [500, 1500, -2000], "units": "mm", "axis": "antenna"},
+}  # fmt: skip
+
+
+def test_visibilities_are_written_in_the_units_of_uvh5(tmp_path: Path) -> None:
+    parts = np.random.default_rng(6).standard_normal((2, 1, 3, 24, 2)).astype("f4")
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = parts.view("c8")[..., 0]
+    headers = []
+    for name, coordinates in (("bases", IN_BASES), ("others", IN_OTHERS)):
+        source = {
+            "file": str(tmp_path / "v.h5"), "voltages": "v", "coordinates": coordinates,
+            "axes": ["frequency", "polarization", "antenna", "time"],
+        }  # fmt: skip
+        study = study_of(
+            {"v": {"kind": "correlate", "integrate": 8, "uvh5": SITE, "input": source}}
+        )
+        check_study(study)
+        run(study, tmp_path / name)
+        path = tmp_path / f"{name}.uvh5"
+        write_uvh5(tmp_path / name / "v" / "products" / "w.h5", path, Uvh5Site.model_validate(SITE))
+        with h5py.File(path) as file:
+            header = file["Header"]
+            headers.append({
+                key: header[key][...]
+                for key in ("freq_array", "channel_width", "time_array", "integration_time",
+                            "uvw_array", "antenna_positions")
+            })  # fmt: skip
+    np.testing.assert_allclose(headers[0]["freq_array"], [1e8, 9.9e7])
+    np.testing.assert_allclose(headers[0]["integration_time"], 8e-3)
+    np.testing.assert_allclose(headers[0]["uvw_array"][1], [3000, -300, 1])
+    for key, values in headers[0].items():
+        np.testing.assert_allclose(headers[1][key], values, rtol=1e-12, atol=1e-9, err_msg=key)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("MHZ", "MHz"), ("mhz", "MHz"), ("mHz", "mHz"), ("hz", "Hz"), ("Megahertz", "MHz"),
+        ("hours", "h"), ("Days", "d"), ("minute", "min"), ("min", "min"), ("msec", "ms"),
+        ("\u00b5s", "us"), ("kilometres", "km"), ("V", "V"), ("furlongs", "furlongs"),
+    ],
+)  # fmt: skip
+def test_words_of_units(text: str, unit: str) -> None:
+    assert parted(text) == (unit, "")
+    assert parted(f" {text} since 2026-11-28 10:00:00 ") == (unit, "2026-11-28 10:00:00")
