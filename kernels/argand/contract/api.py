@@ -18,6 +18,7 @@ from argand.gemm.operands import Op, as_operand
 from argand.gemm.pairs import Pairs
 from argand.gemm.squares import squared
 from argand.precision import Precision
+from argand.runtime.array_context import context_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -100,36 +101,38 @@ def contract(
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
-    a, labels_a = _reduced(a, found.a, found.lone_a)
-    b, labels_b = _reduced(b, found.b, found.lone_b)
-    scalar = _is_number(scale)
-    in_place = scalar and not power and dtype is None
-    target = out if in_place else None
-    into = None if target is None else axes_of(target, found.result)
-    orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
-    rows, columns, sums = orders
-    x = merged(a, labels_a, (rows, sums), found.batch)
-    y = merged(b, labels_b, (sums, columns), found.batch)
-    x, op_a = _conjugated(x, conj_a != conj)
-    y, op_b = _conjugated(y, conj_b != conj)
-    options: dict[str, Any] = {
-        "op_a": op_a, "op_b": op_b, "precision": precision, "tolerance": tolerance,
-        "rounding": rounding,
-    }  # fmt: skip
-    if scalar and (scale != 1 or bias is not None):
-        options["alpha"] = complex(scale).conjugate() if conj else scale
-    addend = None
-    if scalar and bias is not None:
-        addend = _addend(a, bias, shape, found, orders, conj)
-        options["beta"] = 1
-    written = _written(target, found, orders)
-    made = gemm(x, y, addend, out=written, **options)
-    if written is not None:
-        return out
-    made = _split(made, found, orders, sizes)
-    if not scalar:
-        made = _scaled(made, scale, bias, conj)
-    return _stored(_power(made) if power else made, dtype, out)
+    with context_of(a, b, out):
+        scale, bias = (_beside(a, x) for x in (scale, bias))
+        a, labels_a = _reduced(a, found.a, found.lone_a)
+        b, labels_b = _reduced(b, found.b, found.lone_b)
+        scalar = _is_number(scale)
+        in_place = scalar and not power and dtype is None
+        target = out if in_place else None
+        into = None if target is None else axes_of(target, found.result)
+        orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
+        rows, columns, sums = orders
+        x = merged(a, labels_a, (rows, sums), found.batch)
+        y = merged(b, labels_b, (sums, columns), found.batch)
+        x, op_a = _conjugated(x, conj_a != conj)
+        y, op_b = _conjugated(y, conj_b != conj)
+        options: dict[str, Any] = {
+            "op_a": op_a, "op_b": op_b, "precision": precision, "tolerance": tolerance,
+            "rounding": rounding,
+        }  # fmt: skip
+        if scalar and (scale != 1 or bias is not None):
+            options["alpha"] = complex(scale).conjugate() if conj else scale
+        addend = None
+        if scalar and bias is not None:
+            addend = _addend(a, bias, shape, found, orders, conj)
+            options["beta"] = 1
+        written = _written(target, found, orders)
+        made = gemm(x, y, addend, out=written, **options)
+        if written is not None:
+            return out
+        made = _split(made, found, orders, sizes)
+        if not scalar:
+            made = _scaled(made, scale, bias, conj)
+        return _stored(_power(made) if power else made, dtype, out)
 
 
 def _operand(x: Any, name: str) -> Any:
@@ -150,6 +153,15 @@ def _factor(x: Any, name: str, shape: tuple[int, ...]) -> Any:
     ):
         raise ValueError(f"{name} must broadcast to the result's shape {shape}, got {given}")
     return x
+
+
+def _beside(like: Any, x: Any) -> Any:
+    """Return a scale or bias on the GPU of an operand where that is CuPy's and x is NumPy's."""
+    if not isinstance(x, np.ndarray) or not is_cupy_array(like):
+        return x
+    from argand.runtime.device_table import stream_table
+
+    return stream_table(x)
 
 
 def _is_number(x: Any) -> bool:

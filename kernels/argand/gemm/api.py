@@ -27,6 +27,7 @@ from argand.gemm.problem import (
 from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
+from argand.runtime.array_context import context_of
 from argand.runtime.numpy_calls import Key, NumpyCalls
 
 _ON_HOST: NumpyCalls[GemmProblem] = NumpyCalls()
@@ -125,11 +126,12 @@ def gemm(
     if precision is None and tolerance is None:
         precision = _default(a, b, c, out)
     if output == "power" and kernels != "wgmma":
-        found = gemm(
-            a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision,
-            tolerance=tolerance, check=check, rounding=rounding, kernels=kernels,
-        )  # fmt: skip
-        return squared(found, out)
+        with context_of(*map(_memory_of, (a, b, c, out))):
+            found = gemm(
+                a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision,
+                tolerance=tolerance, check=check, rounding=rounding, kernels=kernels,
+            )  # fmt: skip
+            return squared(found, out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:
         _check_modular(precision, tolerance, rounding, output)
         check = as_flag(check, "check")
@@ -216,6 +218,13 @@ def _taken(x: Any, name: str) -> Any:
     if name == "c":
         raise ValueError("c must be an array or Pairs, got a packed operand")
     return x
+
+
+def _memory_of(x: Any) -> Any:
+    """Return the array that an argument is, or that holds it."""
+    if isinstance(x, Packed):
+        return getattr(x.backend_data, "memory", None)
+    return x.array if isinstance(x, Pairs) else x
 
 
 def _format(x: Any) -> OperandFormat:

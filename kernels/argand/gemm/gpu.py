@@ -65,9 +65,14 @@ class PackedOperand:
         return int(self.planes.memory.nbytes + beside)
 
     @property
+    def memory(self) -> Any:
+        """The array that holds it."""
+        return self.copy if self.planes is None else self.planes.memory
+
+    @property
     def device(self) -> Any:
         """The GPU that holds it."""
-        return (self.copy if self.planes is None else self.planes.memory).device
+        return self.memory.device
 
 
 def pack(

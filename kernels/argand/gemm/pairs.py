@@ -8,7 +8,6 @@ on a GPU alike: everything here is done by the array's own methods, and CuPy is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +18,7 @@ from argand.checks import refuse_masked, refuse_misaligned
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32
+from argand.runtime.array_context import context_of
 
 PAIR_FORMATS: Mapping[str, str] = MappingProxyType(
     {FP16.name: "float16", BF16.name: "uint16", "int8": "int8", "int16": "int16",
@@ -91,7 +91,7 @@ class Pairs:
 
         On a GPU those that begin in the middle of 8 bytes are copied.
         """
-        with _device_of(self.array):
+        with context_of(self.array):
             if self.format == BF16.name:
                 bits = self.array.astype("uint32", order="C")
                 bits <<= 16  # in place: a second array would take as much again
@@ -104,13 +104,8 @@ class Pairs:
 
     def assign(self, other: Pairs) -> None:
         """Copy the numbers of other pairs of this format, shape and device into these."""
-        with _device_of(self.array):
+        with context_of(self.array):
             self.array[...] = other.array
-
-
-def _device_of(array: Any) -> AbstractContextManager[Any]:
-    """Return a context in which an array's GPU is the current one; an empty one for the CPU."""
-    return array.device if is_cuda_array(array) else nullcontext()
 
 
 def pairs(array: Any, format: str | None = None) -> Pairs:
@@ -193,7 +188,7 @@ def to_pairs(x: Any, format: str) -> Pairs:
     if str(x.dtype) != "complex64":
         raise ValueError(f"x must be complex64, got {x.dtype}")
     refuse_misaligned("x", x)
-    with _device_of(x), np.errstate(over="ignore"):
+    with context_of(x), np.errstate(over="ignore"):
         parts = x.astype(x.dtype, order="C", copy=False).reshape(*x.shape, 1).view("float32")
         if format == FP16.name:
             return Pairs(parts.astype("float16"), format)

@@ -22,6 +22,7 @@ from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.precision import get_precision
+from argand.runtime.array_context import context_of
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
@@ -151,7 +152,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         problem, x = _problem_of(operation, x, out, options)
         return numpy_softmax.softmax(problem, x, out)
     refuse_misaligned("x", x)
-    with x.device:
+    with context_of(x):
         problem, read = _problem_of(operation, x, out, options)
         return _cuda().softmax(problem, read, out, key if read is x else None)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import DftPlan, GemmPlan, dft, gemm, softmax
+from argand import DftPlan, GemmPlan, contract, dft, gemm, pairs, softmax
 
 pytestmark = pytest.mark.gpu
 
@@ -18,6 +18,13 @@ def complexes(rng: np.random.Generator, *shape: int) -> Any:
 
 
 SHAPES = {"slices": (64, 8000), "planes": (300, 1000), "tiles": (2048, 1009), "staged": (64, 96)}
+ROW = np.arange(1.0, 65.0, dtype=np.float32)
+
+
+def of_int16(x: Any) -> Any:
+    return pairs(x.view("int16").reshape(*x.shape[:-1], -1, 2))
+
+
 CALLS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "slices": lambda x: GemmPlan(x, x, op_b="C", precision="3xtf32"),
     "planes": lambda x: GemmPlan(x, x, op_b="C", precision="3xfp16"),
@@ -31,10 +38,31 @@ CALLS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "real rows": lambda x: lambda y, out: dft(y.real, precision="fp32", out=out),
     "columns": lambda x: lambda y, out: dft(y, 0, out=out),
     "softmax of columns": lambda x: lambda y, out: softmax(y.real, 0, out=out),
+    "softmax of integers": lambda x: lambda y, out: softmax(y.view("int8"), out=out),
+    "exact product of reals": lambda x: (
+        lambda y, z, out: gemm(y.real, z.real, op_b="C", precision="7xint8", out=out)
+    ),
+    "product of integers in pairs": lambda x: (
+        lambda y, z, out: gemm(of_int16(y), of_int16(z), op_b="C", precision="fp32", out=out)
+    ),
+    "power": lambda x: (
+        lambda y, z, out: gemm(y, z, op_b="C", precision="fp16", output="power", out=out)
+    ),
+    "contraction of sums": lambda x: lambda y, z, out: contract("ij,kl->ik", y, z, out=out),
+    "contraction with arrays": lambda x: (
+        lambda y, z, out: contract("ij,kj->ik", y, z, scale=ROW, bias=ROW, out=out)
+    ),
+    "power of a contraction": lambda x: (
+        lambda y, z, out: contract("ij,kj->ik", y, z, bias=ROW, power=True, out=out)
+    ),
 }
 """Calls with counters, workspace or memory of their own, some as plans, and some that convert or
 copy an operand; two of one array."""
-TWO = ("slices", "planes", "product", "library", "real product")
+TWO = (
+    "slices", "planes", "product", "library", "real product", "exact product of reals",
+    "product of integers in pairs", "power", "contraction of sums", "contraction with arrays",
+    "power of a contraction",
+)  # fmt: skip
 """Those of two arrays."""
 
 
@@ -58,7 +86,8 @@ def test_graphs_of_one_stream_run_at_once(cp: Any, rng: np.random.Generator, nam
             captured.begin_capture()
             call(*operands, out=out)
             graphs.append(captured.end_capture())
-    others = [cp.full(1 << 18, 3, cp.uint8) for _ in range(64)]
+    with captured:  # what the capture gave back would be theirs
+        others = [cp.full(1 << size, 3, cp.uint8) for size in range(9, 21) for _ in range(16)]
     streams = [cp.cuda.Stream(non_blocking=True) for _ in graphs]
     for order in ((1,), (0, 1), (1, 0), (0, 1) * 4):
         for out in found:

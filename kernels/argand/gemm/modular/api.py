@@ -23,6 +23,7 @@ from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import GemmProblem, gemm_problem
 from argand.precision import EXACT_PRECISIONS
+from argand.runtime.array_context import context_of
 
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.call_cache import Key
@@ -94,10 +95,9 @@ def modular_gemm(
     if beta == 0:
         addend = None
     left, right = (
-        x.backend_data if isinstance(x, Packed) else x.astype(dtype, copy=False)
-        for x in (left, right)
+        x.backend_data if isinstance(x, Packed) else _converted(x, dtype) for x in (left, right)
     )
-    addend = None if addend is None else addend.astype(dtype, copy=False)
+    addend = None if addend is None else _converted(addend, dtype)
     if on_cards == {True}:
         from argand.gemm.modular.gpu import modular_product
 
@@ -129,7 +129,7 @@ def pack_modular(x: Any, count: int, op: Op, side: Side) -> Any:
     Raises ValueError where k is too long for the moduli.
     """
     x = _array(x)
-    x = x.astype(np.result_type(x.dtype, np.complex64), copy=False)
+    x = _converted(x, np.result_type(x.dtype, np.complex64))
     if on_gpu(x):
         from argand.gemm.modular.packing import pack
 
@@ -143,6 +143,11 @@ def _taken(x: Any, name: str) -> Any:
 
 def _array(x: Any) -> Any:
     return x.to_complex64() if isinstance(x, Pairs) else x
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    with context_of(x):
+        return x.astype(dtype, copy=False)
 
 
 def _on_gpu(x: Any) -> bool:
