@@ -16,10 +16,13 @@ from argand.dft.scale import SCALE_DTYPE, SCALE_KERNEL, SCALE_THREADS, SCALED_BY
 from argand.runtime.arguments import Arguments
 from argand.runtime.captured_graph import CapturedCalls
 from argand.runtime.captured_memory import is_captured
+from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 
 _current_stream = cupy.cuda.get_current_stream
+_runtime = cupy.cuda.runtime
+_memcpy = _runtime.memcpyAsync
 _SHORT_BYTES = 16_000_000
 """Bytes read and written up to which calls are graphs: such transforms take an H200 up to 6 us
 (1024 of 1000), as long as the host takes without a graph. Longer ones hide the host in any case,
@@ -29,15 +32,12 @@ _MAX_QUEUES = 32
 about as large as x or larger."""
 
 
-def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform | None:
+def transform(problem: DftProblem, x: Any, target: Any) -> Run | None:
     """Write the transforms of rows of x into those of target, which may be x.
 
     Returns what does the same for arrays like these, None where one of them had to be copied.
     """
-    if problem.length == 1:
-        cupy.multiply(x, target.real.dtype.type(problem.factor), out=target)
-        return None
-    run = ContiguousTransform(problem)
+    run: Run = NumbersCopy(x.nbytes) if problem.length == 1 else ContiguousTransform(problem)
     rows = cupy.ascontiguousarray(x)
     if target.flags.c_contiguous:
         run(rows.data.ptr, target.data.ptr)
@@ -46,6 +46,22 @@ def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform |
     run(rows.data.ptr, found.data.ptr)
     target[...] = found
     return None
+
+
+class NumbersCopy:
+    """Transforms of one number each, which is its own transform by every norm: a copy.
+
+    Arrays are contiguous and on the current device.
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self._nbytes, self._device = nbytes, cupy.cuda.Device().id
+
+    def __call__(self, x: int, out: int) -> None:
+        """Queue the copy on the current stream, for arrays at these addresses."""
+        if x != out:
+            stream = _current_stream(self._device).ptr
+            _memcpy(out, x, self._nbytes, _runtime.memcpyDeviceToDevice, stream)
 
 
 class _Queue:

@@ -34,6 +34,36 @@ def test_inverses_are_multiplied_by_the_factor_of_their_norm(
     assert memory[-1] == 7
 
 
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("precision", ["fp32", "fp64", "3xfp16"])
+def test_one_number_is_its_own_transform(
+    cp: Any, rng: np.random.Generator, precision: str, inverse: bool
+) -> None:
+    """By repeated calls, a plan and a graph; in place, and through gaps on either side."""
+    given = complexes(rng, 4, 6, 1).astype("c16" if precision == "fp64" else "c8")
+    given[0, 0] = complex(np.nan, -0.0)
+    options = {"inverse": inverse, "norm": "ortho", "precision": precision}
+    x, stream = cp.asarray(given), cp.cuda.Stream(non_blocking=True)
+    out, memory = cp.empty_like(x), cp.full((4, 12, 1), 7, x.dtype)
+    for _ in range(3):
+        cp.testing.assert_array_equal(dft(x, **options), given)
+        assert dft(x, **options, out=x) is x
+        cp.testing.assert_array_equal(x, given)
+        dft(x, **options, out=memory[:, ::2])
+        cp.testing.assert_array_equal(memory[:, ::2], given)
+        cp.testing.assert_array_equal(dft(memory[:, ::2], **options), given)
+        assert bool((memory[:, 1::2] == 7).all())
+    cp.testing.assert_array_equal(DftPlan(x, **options)(x, out=out), given)
+    cp.cuda.Device().synchronize()
+    with stream:
+        stream.begin_capture()
+        dft(x, **options, out=out)
+        graph = stream.end_capture()
+        out.fill(7)
+        graph.launch(stream=stream)
+        cp.testing.assert_array_equal(out, given)
+
+
 @pytest.mark.parametrize("length", [48, 1 << 18])
 def test_graphs_read_and_write_the_arrays_of_their_call(cp: Any, rng: Any, length: int) -> None:
     """More arrays than graphs are kept for, each of them several times."""
