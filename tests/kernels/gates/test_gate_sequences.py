@@ -21,7 +21,6 @@ from tests.kernels.compiled import ARCHS, assert_clean
 from tests.kernels.precisions import TENSOR
 
 PLAN = plans.plan_sequence(PRECISIONS["3xfp16"], ARCHS["sm_90a"])
-BITS = np.arange(16)
 
 
 def unitary(rng: np.random.Generator, width: int) -> Any:
@@ -74,8 +73,8 @@ def number_at(places: tuple[int, ...], number: Any) -> Any:
     return sum((number >> bit & 1) << place for bit, place in enumerate(places))
 
 
-def by_kernel(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> Any:
-    """One gate as ``apply`` in ``cuda/gates/sequence_kernel.cuh`` reads, multiplies and writes.
+def by_mma(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> Any:
+    """One gate as ``apply`` in ``cuda/gates/sequence_sm80.cuh`` reads, multiplies and writes.
 
     Lane l holds column l / 4 of B at k of l % 4 and its number, and of results the columns
     2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
@@ -123,7 +122,7 @@ def by_wgmma(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> A
     matrix is number e + 2 h of lane t; line 8 j + 2 t + part is a part of number j of lane t.
     """
     found = np.full_like(tile, np.nan)
-    bits, steps = threads.bit_length() - 1, len(tile) // 32 // threads
+    bits, steps = threads.bit_length() - 1, len(tile) // 8 // threads
     lane_k, number_k = ((1, 2), (0, 3)) if roles.inside else ((0, 1), (2, 3))
     row_of = np.array([[number_at(lane_k, t) + number_at(number_k, j) for j in range(4)]
                        for t in range(4)])  # fmt: skip
@@ -162,7 +161,8 @@ def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], si
     moved = tables.permuted(matrix, [targets.index(place) for place in roles.rows])
     expected = tile.copy()
     apply_gate(expected, matrix, targets)
-    np.testing.assert_allclose(by_kernel(tile, roles, moved, threads), expected, atol=1e-12)
+    for model in (by_mma, by_wgmma):
+        np.testing.assert_allclose(model(tile, roles, moved, threads), expected, atol=1e-12)
     for pattern in (roles.read[:3], roles.result[:3]):
         assert independent([tables._VECTORS[place] for place in pattern])
     masks = [tables.mask_of(place) for place in range(size)]
