@@ -13,6 +13,7 @@ from typing import Any
 
 import cupy
 
+from argand.runtime.current_stream import OnStream
 from argand.runtime.graph_memory import memory_of_graph, relaxed_capture
 
 MOST_BYTES = 1 << 24
@@ -35,7 +36,7 @@ def takes_no_memory(call: Callable[..., None], forms: list[tuple[tuple[int, ...]
         taken += nbytes
         return memory(nbytes)
 
-    with cupy.cuda.Stream(non_blocking=True) as stream:
+    with OnStream(cupy.cuda.Stream(non_blocking=True)) as stream:
         arrays = [cupy.zeros(shape, dtype) for shape, dtype in forms]
         call(*arrays)
         memory = cupy.cuda.get_allocator()

@@ -27,6 +27,7 @@ from argand.runtime.call_cache import (
     current_device,
     key_of_array,
 )
+from argand.runtime.current_stream import OnStream
 from argand.runtime.kept_call import KeptCall, Run, overlaps, takes_stream
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
@@ -234,7 +235,7 @@ def _queued(call: _TensorCall, places: list[Any], out: Any) -> Any:
             return _repeated(call, places, out, stream)
     if call.takes_stream or _current_stream(device).ptr == stream:
         return _repeated(call, places, out, stream)
-    with cupy_stream(stream):
+    with OnStream(cupy_stream(stream)):
         return _repeated(call, places, out, stream)
 
 

@@ -11,6 +11,7 @@ import torch
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 from argand.runtime.call_cache import SEVERAL, current_device
+from argand.runtime.current_stream import OnStream
 
 _is_compiling = torch.compiler.is_compiling
 _are_followed = INTERNALS.are_followed
@@ -52,7 +53,7 @@ class TensorInPlace:
         if _current_stream(device).ptr == stream:
             self._apply(array)
         else:
-            with cupy_stream(stream):
+            with OnStream(cupy_stream(stream)):
                 self._apply(array)
         return True
 

@@ -13,6 +13,7 @@ from argand.frameworks.streams import cupy_stream
 from argand.frameworks.tensor_calls import KINDS, RESULTS
 from argand.frameworks.torch_internals import INTERNALS
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
+from argand.runtime.current_stream import OnStream
 from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
 from argand.runtime.kept_call import overlaps, takes_stream
 from argand.runtime.staged_plan import StagedPlan
@@ -106,7 +107,7 @@ class TensorPlan:
             return None
         if self._takes_stream or _current_stream(self._device).ptr == stream:
             return self._queued(seen.places, every[-1], stream)
-        with cupy_stream(stream):
+        with OnStream(cupy_stream(stream)):
             return self._queued(seen.places, every[-1], stream)
 
     def _looked(self, every: tuple[Any, ...], given: tuple[Any, ...]) -> _Seen | None:

@@ -25,6 +25,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
     if device.type == "cpu":
         return _NOTHING
     cupy = require_cupy()
+    from argand.runtime.current_stream import OnStream
 
     address = INTERNALS.raw_stream(device.index)
     capturing = torch.cuda.is_current_stream_capturing()
@@ -33,7 +34,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
         return _NOTHING
     stack = ExitStack()
     stack.enter_context(cupy.cuda.Device(device.index))
-    stack.enter_context(cupy_stream(address))
+    stack.enter_context(OnStream(cupy_stream(address)))
     if capturing:
         from argand.runtime.graph_memory import memory_of_graph
 

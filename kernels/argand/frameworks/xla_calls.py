@@ -160,11 +160,12 @@ def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:
     if device.platform != "gpu":
         return call()
     cupy = require_cupy()
+    from argand.runtime.current_stream import OnStream
 
     address = _stream_of(device)
     with cupy.cuda.Device(device.local_hardware_id):
         own = cupy.cuda.get_current_stream()
-        with cupy_stream(address) as stream:
+        with OnStream(cupy_stream(address)) as stream:
             if not all(x is None or isinstance(x, jax.Array) for x in arrays.values()):
                 let_wait(stream, own.ptr)
             found = call()

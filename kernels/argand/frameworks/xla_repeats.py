@@ -15,6 +15,7 @@ from argand.frameworks.streams import cupy_stream
 from argand.frameworks.xla_buffers import cupy_array
 from argand.frameworks.xla_ffi import Buffer
 from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache, current_device
+from argand.runtime.current_stream import OnStream
 from argand.runtime.kept_call import Run, takes_stream
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ def queue(body: Body, operands: list[Buffer], result: Buffer, stream: int) -> No
     """Queue a call on XLA's stream of the current device."""
     # Nobody can capture the legacy stream, which is 0.
     if stream and _is_capturing(stream):
-        with cupy_stream(stream), captured():
+        with OnStream(cupy_stream(stream)), captured():
             _make(body, operands, result)
     elif body.calls is None:
-        with cupy_stream(stream):
+        with OnStream(cupy_stream(stream)):
             _make(body, operands, result)
     else:
         _repeat(body, body.calls(), operands, result, stream)
@@ -69,7 +70,7 @@ def _repeat(
     form = None if bits & ALIGNMENT else tuple(key)
     call = cache.on_tensors.get(form) if form else _ALONE
     if call is None:
-        with cupy_stream(stream):
+        with OnStream(cupy_stream(stream)):
             _remember(form, body, cache, operands, result)
         return
     if call is not _ALONE:
@@ -79,11 +80,11 @@ def _repeat(
         if call.takes_stream:
             done = call.run(*places, stream)
         else:
-            with cupy_stream(stream):
+            with OnStream(cupy_stream(stream)):
                 done = call.run(*places)
         if done is not NotImplemented:
             return
-    with cupy_stream(stream):
+    with OnStream(cupy_stream(stream)):
         _make(body, operands, result)
 
 

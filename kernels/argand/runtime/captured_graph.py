@@ -13,6 +13,7 @@ from typing import Any
 import cupy
 
 from argand.runtime.captured_memory import is_captured
+from argand.runtime.current_stream import OnStream
 from argand.runtime.graph_memory import destroy_with
 
 _MOST_SEEN = 8
@@ -87,7 +88,7 @@ class CapturedCalls:
         if self._before is not None:
             self._before()
         stream = _capture_stream(cupy.cuda.Device().id, get_ident())
-        with stream:
+        with OnStream(stream):
             # Relaxed: what other threads do meanwhile is none of this capture's.
             stream.begin_capture(_runtime.streamCaptureModeRelaxed)
             try:

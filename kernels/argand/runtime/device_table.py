@@ -12,6 +12,7 @@ from typing import Any
 import cupy
 
 from argand.runtime.captured_memory import capture_of, is_captured
+from argand.runtime.current_stream import OnStream
 from argand.runtime.graph_memory import relaxed_capture
 
 _current_stream = cupy.cuda.get_current_stream
@@ -48,7 +49,8 @@ def wait_for_tables() -> None:
 def _copied_beside(x: Any) -> Any:
     """Return x on the current device, by a stream that nobody captures, in CuPy's own memory."""
     memory = cupy.get_default_memory_pool().malloc
-    with relaxed_capture(), _stream(cupy.cuda.Device().id), cupy.cuda.using_allocator(memory):
+    stream = OnStream(_stream(cupy.cuda.Device().id))
+    with relaxed_capture(), stream, cupy.cuda.using_allocator(memory):
         return cupy.asarray(x, blocking=True)
 
 
