@@ -88,7 +88,7 @@ def test_calls_that_do_not_take_a_stream_have_it_as_cupys(modules: tuple[Any, ..
     assert len(call.made) == 1
     assert call.launched == [(1 << 20, 1 << 21, None, 1 << 22)] * 2
     streams = modules[0].cuda.Stream.from_external
-    assert streams.return_value.__enter__.call_count == 3
+    assert streams.return_value.use.call_count == 3
 
 
 def test_other_alignments_plans_and_cleared_caches_are_made_anew(modules: tuple[Any, ...]) -> None:
