@@ -39,9 +39,13 @@ def _said(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def versions_list(data: Path) -> str:
-    """Return the devices and versions that stand in the H200's records."""
+    """Return the devices and versions that stand in the H200's records.
+
+    A line that another one only adds to is left out: older records do not say the driver.
+    """
     found: set[str] = set()
     for path in sorted(data.glob("h200-*.csv")):
         rows = plain_rows(path)
         found |= {f"- {row['device']}; {row['versions']}" for row in rows if row.get("versions")}
-    return "\n".join(sorted(found)) + "\n"
+    longest = [one for one in found if not any(x != one and x.startswith(one) for x in found)]
+    return "\n".join(sorted(longest)) + "\n"
