@@ -159,6 +159,47 @@ class SlabKernel {
             *reinterpret_cast<Out*>(to.chunks + tail) = *reinterpret_cast<const Out*>(from + tail);
     }
 
+    // Element `offset` of a slab in a stage, where it lies as in an array within a chunk.
+    template <typename T>
+    __device__ __forceinline__ static T* element(char* stage, T* slab, int offset) {
+        const auto address = reinterpret_cast<unsigned long long>(slab);
+        return reinterpret_cast<T*>(stage + (static_cast<int>(address) & (kChunk - 1))) + offset;
+    }
+
+    // Whether value i of a thread, whose first is element `first`, lies in its row: only the last
+    // may not.
+    __device__ __forceinline__ bool in_row(int first, int i) const {
+        return i + 1 < plan.values_per_thread || first + i * plan.row_threads < columns;
+    }
+
+    __device__ __forceinline__ void load_fragment(const In* from, int first,
+                                                  Fragment<plan>& fragment) const {
+#pragma unroll
+        for (int i = 0; i < plan.values_per_thread; ++i) {
+            if (in_row(first, i)) {
+                fragment.set(i, from[i * plan.row_threads]);
+            } else {
+                fragment.set_minus_infinity(i);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void write_results(Out* to, int first,
+                                                  const Fragment<plan>& fragment,
+                                                  const Epilogue<plan>& epilogue) const {
+#pragma unroll
+        for (int i = 0; i < plan.values_per_thread; ++i) {
+            if (in_row(first, i)) {
+                const R result = epilogue.apply(fragment.value(i), R(1), args);
+                if constexpr (plan.is_16bit(plan.output)) {
+                    to[i * plan.row_threads] = to_half<plan.output>(result);
+                } else {
+                    to[i * plan.row_threads] = static_cast<Out>(result);
+                }
+            }
+        }
+    }
+
     // The slab in a stage: reads it, and leaves the results in its place.
     __device__ __forceinline__ void compute(int64 slab, int index) const {
         const int row = rank / plan.row_threads, first = rank % plan.row_threads;
@@ -167,22 +208,7 @@ class SlabKernel {
         // Threads of rows beyond the last one compute what is never stored.
         const int offset = row * columns + first;
         Fragment<plan> fragment;
-        {
-            const In* from =
-                reinterpret_cast<const In*>(
-                    at + (static_cast<int>(reinterpret_cast<unsigned long long>(
-                              static_cast<const In*>(args.x) + begin)) &
-                          (kChunk - 1))) +
-                offset;
-#pragma unroll
-            for (int i = 0; i < plan.values_per_thread; ++i) {
-                if (i + 1 < plan.values_per_thread || first + i * plan.row_threads < columns) {
-                    fragment.set(i, from[i * plan.row_threads]);
-                } else {
-                    fragment.set_minus_infinity(i);
-                }
-            }
-        }
+        load_fragment(element(at, static_cast<const In*>(args.x) + begin, offset), first, fragment);
         const R thread_max = round_and_max<plan>(fragment);
         const R maximum = block_reduce<plan>(thread_max, MaxOp{}, storage.warp_maxima);
         const ExponentialsOf<plan> exponentials(finite_maximum(maximum), args);
@@ -200,22 +226,8 @@ class SlabKernel {
         } else {
             // All threads have read the slab; in a block the reductions show it.
             if constexpr (kThreads == kWarp) sync();
-            Out* to = reinterpret_cast<Out*>(
-                          at + (static_cast<int>(reinterpret_cast<unsigned long long>(
-                                    static_cast<Out*>(args.out) + begin)) &
-                                (kChunk - 1))) +
-                      offset;
-#pragma unroll
-            for (int i = 0; i < plan.values_per_thread; ++i) {
-                if (i + 1 < plan.values_per_thread || first + i * plan.row_threads < columns) {
-                    const R result = epilogue.apply(fragment.value(i), R(1), args);
-                    if constexpr (plan.is_16bit(plan.output)) {
-                        to[i * plan.row_threads] = to_half<plan.output>(result);
-                    } else {
-                        to[i * plan.row_threads] = static_cast<Out>(result);
-                    }
-                }
-            }
+            write_results(element(at, static_cast<Out*>(args.out) + begin, offset), first, fragment,
+                          epilogue);
             store(slab, index);
         }
     }
