@@ -12,7 +12,7 @@ from workflow.tables.readable import GROWTH, Column, markdown_table, number
 from workflow.tables.study import growth_rows
 
 H200, H200_DEFAULT, CPU = "h200-study.csv", "h200-default-study.csv", "cpu-study.csv"
-"""`results/tables/performance.csv` of the large study and of the default one on an H200, and of
+"""`performance.csv` of the large study and of the default one on an H200, and of
 the default study on a CPU."""
 
 
