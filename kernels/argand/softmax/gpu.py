@@ -90,70 +90,58 @@ class SoftmaxLaunch:
         self.result_shape = problem.result_shape
         self.result_type = problem.result_type
         device = gpu(cupy.cuda.Device().id)
-        arch = device.require_arch()
-        read, written = _sides(problem, x, out)
-        form = form_of(problem, x, out)
-        self.form = form
-        self.plan = (
-            plan_softmax(
-                form,
-                arch,
-                rows=problem.rows,
-                columns=problem.columns,
-                sm_count=device.sm_count,
-                measured=softmax_tuning.lookup(form, problem.rows, problem.columns, device.index),
-            )
-            if PLAN_OVERRIDE.value is None
-            else PLAN_OVERRIDE.value[0]
-        )
-        check_softmax_plan(self.plan, form, arch)
-        check_row(self.plan, form, problem.columns)
         self._device = device.index
-        # Bytes from the first element of x to its end.
-        extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
-            x.dtype.itemsize
-        )
-        item_strides = (read.stride * x.dtype.itemsize, written.stride * out.dtype.itemsize)
-        shared = self.plan.shared_bytes(form)
-        kernel = load(
-            softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), shared
-        )
+        self.form = form_of(problem, x, out)
+        self.plan = _plan_for(problem, self.form, device)
+        shared, target = self.plan.shared_bytes(self.form), device.require_arch().target
+        name = kernel_name(self.form, self.plan)
+        kernel = load(softmax_source(self.form, self.plan), target, name, shared)
         if self.plan.cluster > PORTABLE_CLUSTER and not self.plan.ring:
             cupy.cuda.driver.funcSetAttribute(kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
         most = _LARGEST_GRID
         if self.plan.persistent:
             most = _resident_blocks(kernel.ptr, self.plan, shared, device)
+        # Rows beyond the largest grid take further launches.
+        step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
+        self._kernels: list[BoundKernel] = []
+        self._members: list[dict[str, Address]] = []
+        for start in range(0, problem.rows, step):
+            rows = min(step, problem.rows - start)
+            blocks = -(-rows // self.plan.rows_a_block) * self.plan.cluster
+            self._add_launch(problem, x, out, kernel, start, rows, min(blocks, most))
+        # Groups of blocks that share rows; no more than the rows of a launch, as `blocks` above.
+        groups = min(most // self.plan.cluster, step, problem.rows)
+        self._exchange_bytes = self.plan.exchange_bytes(groups) if self.plan.ring else 0
+        #: The launches, of x, the result and the exchange.
+        self.launches = LaunchSequence(self._kernels, self._updates)
+
+    def _add_launch(
+        self, problem: SoftmaxProblem, x: Any, out: Any, kernel: Any, start: int, rows: int,
+        blocks: int,
+    ) -> None:  # fmt: skip
+        """Bind the kernel to some rows, with the addresses that a call fills in."""
+        read, written = _sides(problem, x, out)
         values = {
-            "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
+            "x": 0, "x_end": 0, "out": 0, "rows": rows, "columns": problem.columns,
             "x_stride": read.stride, "out_stride": written.stride,
             "exchange": 0, "slice_columns": self.plan.slice_columns,
             "load_stages": self.plan.load_stages, "epilogue_stages": self.plan.epilogue_stages,
             **scale_arguments(problem.scale),
         }  # fmt: skip
-        step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
-        kernels: list[BoundKernel] = []
-        self._members: list[dict[str, Address]] = []
-        # Rows beyond the largest grid take further launches.
-        for start in range(0, problem.rows, step):
-            rows = min(step, problem.rows - start)
-            blocks = -(-rows // self.plan.rows_a_block) * self.plan.cluster
-            kernels.append(
-                BoundKernel(
-                    kernel, min(blocks, most), self.plan.block_threads,
-                    Arguments(_DTYPE, values | {"rows": rows}), shared_bytes=shared,
-                    cooperative=self.plan.ring and self.plan.cluster > 1,
-                )
-            )  # fmt: skip
-            self._members.append({
-                "x": Address(_X, start * item_strides[0]), "x_end": Address(_X, extent),
-                "out": Address(_OUT, start * item_strides[1]), "exchange": Address(_EXCHANGE),
-            })  # fmt: skip
-        # Groups of blocks that share rows; no more than the rows of a launch, as `blocks` above.
-        groups = min(most // self.plan.cluster, step, problem.rows)
-        self._exchange_bytes = self.plan.exchange_bytes(groups) if self.plan.ring else 0
-        self._kernels = kernels
-        #: The launches, of x, the result and the exchange.
-        self.launches = LaunchSequence(kernels, self._updates)
+        self._kernels.append(
+            BoundKernel(
+                kernel, blocks, self.plan.block_threads, Arguments(_DTYPE, values),
+                shared_bytes=self.plan.shared_bytes(self.form),
+                cooperative=self.plan.ring and self.plan.cluster > 1,
+            )
+        )  # fmt: skip
+        elements_of_x = max(0, problem.rows - 1) * max(0, read.stride) + problem.columns
+        self._members.append({
+            "x": Address(_X, start * read.stride * x.dtype.itemsize),
+            "x_end": Address(_X, elements_of_x * int(x.dtype.itemsize)),
+            "out": Address(_OUT, start * written.stride * out.dtype.itemsize),
+            "exchange": Address(_EXCHANGE),
+        })  # fmt: skip
 
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses."""
@@ -178,6 +166,21 @@ class SoftmaxLaunch:
             kernel.argument_update(members, (), addresses)
             for kernel, members in zip(self._kernels, self._members, strict=True)
         ]
+
+
+def _plan_for(problem: SoftmaxProblem, form: SoftmaxForm, device: Device) -> RowPlan:
+    """Return the plan override, the tuned plan or the choice. Raises PlanError as the launch."""
+    rows, columns, arch = problem.rows, problem.columns, device.require_arch()
+    if PLAN_OVERRIDE.value is not None:
+        plan = PLAN_OVERRIDE.value[0]
+    else:
+        measured = softmax_tuning.lookup(form, rows, columns, device.index)
+        plan = plan_softmax(
+            form, arch, rows=rows, columns=columns, sm_count=device.sm_count, measured=measured
+        )
+    check_softmax_plan(plan, form, arch)
+    check_row(plan, form, columns)
+    return plan
 
 
 def _resident_blocks(function: int, plan: RowPlan, shared: int, device: Device) -> int:
