@@ -29,7 +29,7 @@ STREAMED_WORDS = 32
 _MOST_WORDS, _MOST_SLAB_WORDS = 64, 96
 """Largest registers of a row in a thread, twice of which would leave each scheduler one warp; and
 in a lane of a slab, whose next one is copied meanwhile."""
-_RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
+_RING_THREADS = ((256, 128), (384, 128), (480, 160), (512, 128), (512, 256), (576, 192))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
 _RING_BYTES = (23 << 10, 52 << 10)
 

@@ -67,6 +67,11 @@ class SoftmaxForm:
         return self.half and self.approximate
 
     @property
+    def widened(self) -> bool:
+        """Whether values of 16 bits have exact exponentials, which take fp32 to hold."""
+        return self.half and not self.approximate
+
+    @property
     def approximate(self) -> bool:
         """Whether exponentials are those of `ex2.approx`, not within an ulp of fp32.
 

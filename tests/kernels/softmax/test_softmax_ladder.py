@@ -81,6 +81,20 @@ def test_few_long_rows_of_exact_exponentials_of_halves_are_clusters(edges: bool)
     assert plan_of(form, longest + 4, few).kind == "ring"
 
 
+@pytest.mark.parametrize(
+    ("columns", "threads"), [(104_431, 480), (133_171, 512), (279_096, 576), (827_829, 576)]
+)
+def test_rings_of_exact_exponentials_of_halves_have_the_fewest_registers(
+    columns: int, threads: int
+) -> None:
+    """Instructions bound them, also those of registers without a value."""
+    exact = replace(HALVES, output="fp32", vector=4, edges=True)
+    plan = plan_of(exact, columns)
+    assert plan.ring
+    assert plan.row_threads == threads
+    assert plan_of(replace(exact, output="fp16", vector=8), columns).row_threads == 512
+
+
 def test_an_estimate_of_any_arch_is_legal() -> None:
     """Blocks of one row take no clusters where there are none."""
     for arch in ARCHITECTURES:
