@@ -83,9 +83,14 @@ _WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
 """Lanes of rows of exact exponentials of 16 bits without edges, and their most values: 0.87 to 0.97
 of a copy's rate on an H200 at 13 widths of 144 to 352, where more lanes had 0.72 to 0.88."""
 _SLAB_FP32_BYTES, _SLAB_16BIT_BYTES = 8192, 6144
-"""`_SLAB_BYTES` of fp32, where one thread a row was the faster one at 33 to 63 columns, and of rows
-of 16 bits, whose lanes then hold up to 96 values: reductions take a lane as long whatever it holds.
-On an H200 half the lanes took 0.97 of the time at 32 widths of 74 to 8212."""
+"""`_SLAB_BYTES` of fp32 and of exact exponentials of 16 bits, and of rows of 16 bits, whose lanes
+then hold up to 96 values: reductions take a lane as long whatever it holds. On an H200 half the
+lanes took 0.97 of the time at 32 widths of 74 to 8212 of 16 bits, and 0.90 to 0.96 of it at 5
+widths of 33 to 235 whose results have 32."""
+_SLAB_EXACT_COLUMNS = range(33, 129)
+"""Rows of exact exponentials of 16 bits that are slabs though no access is cut, if lanes meet few
+of each other in a bank: rows of an odd number of accesses. On an H200 slabs took 0.82 of the time
+of registers at 36 columns and 0.93 at 84."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer take 0.5 us longer than registers."""
 _PAIR_BYTES = 128
@@ -156,7 +161,7 @@ def _narrow_candidates(
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
     if form.input in HALF_KINDS:
         least = _longest_slab(form, columns) if cut else columns
-        lanes = _WIDENED_LANES if form.half and not (form.approximate or cut) else 0
+        lanes = _WIDENED_LANES if form.widened and not cut else 0
         if _SLAB_WIDENED_COLUMNS < columns <= lanes * _WIDENED_LANE_VALUES and (
             rows * lanes >= sm_count * _FULL_THREADS
         ):
@@ -196,12 +201,15 @@ def _slab_candidate(
 ) -> SoftmaxCandidate | None:
     """Return slabs for rows that begin or end within an access, if shared memory holds enough."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
-    threads = slab_threads(form, columns)
+    odd = columns // form.vector % 2 == 1 and columns in _SLAB_EXACT_COLUMNS
+    threads, fewest = slab_threads(form, columns), sm_count * _SLAB_WARPS * WARP
+    if form.widened and cut and rows * threads < fewest:
+        threads *= 2
     if (
-        not cut
+        not (cut or (form.widened and odd))
         or columns > _longest_slab(form, columns)
         or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes
-        or rows * threads < sm_count * _SLAB_WARPS * WARP
+        or rows * threads < fewest
     ):
         return None
     return SoftmaxCandidate(threads, 1, slab_stages=_SLAB_STAGES, bulk=arch.sm >= CLUSTER_SM)
@@ -221,7 +229,7 @@ def slab_threads(form: SoftmaxForm, columns: int) -> int:
     """Return the fewest threads whose part of a slab is no larger than a warp's (`_SLAB_BYTES`)."""
     halves = form.element_bytes == ELEMENT_BYTES["fp16"]
     of_warp = _SLAB_16BIT_BYTES if halves else _SLAB_BYTES
-    if form.input == "fp32":
+    if form.input == "fp32" or form.widened:
         of_warp = _SLAB_FP32_BYTES
     most = of_warp // (WARP * form.element_bytes)
     threads = 1

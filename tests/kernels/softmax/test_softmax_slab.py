@@ -112,7 +112,9 @@ def test_widths_that_no_access_divides_take_slabs(kind: str, output: str, longes
             break
         form = form_of("softmax", kind, output, columns)
         plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=columns, sm_count=132)
-        assert plan.slab == (columns % most != 0)
+        # Lanes of rows of an odd number of accesses meet in few banks: exact halves are slabs then.
+        odd = columns % (2 * most) == most and columns > 32
+        assert plan.slab == (columns % most != 0 or (form.widened and odd))
         if plan.slab:
             check_softmax_plan(plan, form, HOPPER)
             check_row(plan, form, columns)
@@ -131,6 +133,24 @@ def test_rows_fill_the_registers_that_they_take(kind: str, output: str) -> None:
         plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=columns, sm_count=132)
         if not plan.slab:
             assert columns >= 0.75 * plan.row_threads * plan.cluster * plan.values
+
+
+@pytest.mark.parametrize(("columns", "lanes"), [(33, 1), (36, 1), (71, 2), (84, 2), (235, 4)])
+@pytest.mark.parametrize("kind", HALF_KINDS)
+def test_lanes_of_exact_halves_hold_up_to_64_values(kind: str, columns: int, lanes: int) -> None:
+    """Half as many where rows are too few for the slabs of so few lanes."""
+    form = form_of("softmax", kind, "fp32", columns)
+    fewest = 132 * 16 * 32 // lanes
+    for rows, expected in ((1 << 22, lanes), (fewest, lanes), (fewest // 2, 2 * lanes)):
+        plan = plan_softmax(form, HOPPER, rows=rows, columns=columns, sm_count=132)
+        if columns % 4 or rows >= fewest:
+            assert plan.slab
+            assert plan.row_threads == expected
+        else:
+            assert not plan.slab
+    rounded = form_of("log_softmax", kind, "fp32", columns)
+    plan = plan_softmax(rounded, HOPPER, rows=1 << 22, columns=columns, sm_count=132)
+    assert plan.row_threads >= 2 * lanes
 
 
 def test_rows_with_gaps_take_none() -> None:
