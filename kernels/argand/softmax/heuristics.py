@@ -11,7 +11,7 @@ from argand.device import Arch
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
 from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS
-from argand.softmax.ladders import LADDERS, NARROW_FP32
+from argand.softmax.ladders import LADDERS, NARROW_FP32, NARROW_FP32_SUMS
 from argand.softmax.plan import (
     CLUSTER_SM,
     LARGEST_BLOCK,
@@ -168,7 +168,8 @@ def _narrow_candidates(
             yield SoftmaxCandidate(lanes, 1)
     if form.element_bytes != ELEMENT_BYTES["fp32"] or form.wide or columns <= least:
         return
-    for limit, threads in NARROW_FP32[form.approximate]:
+    sums = form.operation == "logsumexp"
+    for limit, threads in NARROW_FP32_SUMS if sums else NARROW_FP32[form.approximate]:
         if columns <= limit:
             if not (cut or form.approximate) and columns <= 4 * _LANE_ACCESSES * form.vector:
                 threads = 4

@@ -95,6 +95,18 @@ def test_rings_of_exact_exponentials_of_halves_have_the_fewest_registers(
     assert plan_of(replace(exact, output="fp16", vector=8), columns).row_threads == 512
 
 
+def test_lanes_of_sums_are_fewer() -> None:
+    """No rows are written, so instructions bound them."""
+    form = replace(EXACT, vector=2, edges=False)
+    sums = replace(form, operation="logsumexp")
+    for columns in (82, 122, 158):
+        threads = [
+            plan_of(one, columns).row_threads
+            for one in (replace(form, operation="log_softmax"), sums)
+        ]
+        assert threads == [16, 8]
+
+
 def test_an_estimate_of_any_arch_is_legal() -> None:
     """Blocks of one row take no clusters where there are none."""
     for arch in ARCHITECTURES:
