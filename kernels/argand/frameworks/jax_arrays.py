@@ -94,8 +94,9 @@ def call_on_jax(
         options["format"] = "bf16"
     kept = tuple(sorted((name, x) for name, x in options.items() if x is not None))
     call = _Call(function, rules, tuple(given), kept, written)
+    values = tuple(given.values())
     with raising_own_errors():
-        return _differentiable(call, *given.values())
+        return _differentiable(call, *values) if _are_traced(values) else _compiled(call)(*values)
 
 
 def _is_own(x: Any) -> bool:
@@ -145,6 +146,8 @@ _FLOATS = ("bfloat16", "float16", "float32", "float64")
 
 def _as_jax(name: str, x: Any) -> Any:
     """Return an operand as an array of JAX. Raises TypeError for what holds no numbers."""
+    if isinstance(x, jax.Array) and not x.weak_type:
+        return x
     try:
         return jnp.asarray(x)
     except (TypeError, ValueError) as error:
@@ -161,9 +164,23 @@ def _readable(x: Any, reads_bits: bool) -> Any:
     return x.astype(jnp.float64 if wide else jnp.float32)
 
 
+def _are_traced(values: Sequence[Any]) -> bool:
+    return any(isinstance(x, jax.core.Tracer) for x in values)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(call: _Call) -> Callable[..., Any]:
+    """Return a program of one call, which nothing differentiates: JAX keeps one for each form.
+
+    To trace the call anew takes the host longer than all else.
+    """
+    found: Callable[..., Any] = jax.jit(lambda *values: _traced(call, values, in_graphs=False))
+    return found
+
+
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _differentiable(call: _Call, *values: Any) -> Any:
-    return _traced(call, values)
+    return _traced(call, values) if _are_traced(values) else _compiled(call)(*values)
 
 
 def _forward(call: _Call, *values: Any) -> tuple[Any, Any]:
@@ -202,8 +219,8 @@ def _specs(arrays: Mapping[str, Any]) -> dict[str, Spec]:
     }
 
 
-def _traced(call: _Call, values: Sequence[Any]) -> Any:
-    """Return the result of XLA's call."""
+def _traced(call: _Call, values: Sequence[Any], *, in_graphs: bool = True) -> Any:
+    """Return the result of XLA's call, which XLA may capture into graphs."""
     register()
     specs = _specs(dict(zip(call.names, values, strict=True)))
     spec = call.rules.result(specs, dict(call.options), _has_gpu())
@@ -213,7 +230,7 @@ def _traced(call: _Call, values: Sequence[Any]) -> Any:
     if wide and not jax.config.jax_enable_x64:
         raise ValueError(f"a result of {spec.dtype} needs jax.config.jax_enable_x64")
     shape = jax.ShapeDtypeStruct(spec.shape, str(spec.dtype))
-    if not _is_captured(call, values, specs, spec):
+    if not in_graphs or not _is_captured(call, specs, spec):
         method = "expand_dims" if call.rules.leading_axes else "sequential"
         made = jax.ffi.ffi_call(TARGETS[0], shape, vmap_method=method)
         return made(*values, number=_number(call))
@@ -236,14 +253,11 @@ def _has_gpu() -> bool:
     return any(device.platform == "gpu" for device in jax.devices())
 
 
-def _is_captured(
-    call: _Call, values: Sequence[Any], specs: Mapping[str, Spec], result: Spec
-) -> bool:
-    """Return whether XLA may capture a call into a graph; a call outside of jit is none's part."""
+def _is_captured(call: _Call, specs: Mapping[str, Spec], result: Spec) -> bool:
+    """Return whether XLA may capture a call into a graph."""
     if not call.rules.same_launches(call.keywords) or not _has_gpu():
         return False
-    traced = any(isinstance(x, jax.core.Tracer) for x in values)
-    return traced and _takes_no_memory(call, *specs.values(), result)
+    return _takes_no_memory(call, *specs.values(), result)
 
 
 @lru_cache(maxsize=1024)

@@ -249,6 +249,30 @@ def test_a_wrong_product_is_seen_in_a_program(
         gemm(x, x, tolerance=1e-9, check=True)
 
 
+def test_a_call_outside_of_jit_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each form: its program is JAX's to keep. A gradient's own calls are such too."""
+    from argand.frameworks import jax_arrays
+
+    traced: list[tuple[int, ...]] = []
+    trace = jax_arrays._traced
+
+    def noted(call: Any, values: Any, **named: Any) -> Any:
+        traced.append(values[0].shape)
+        return trace(call, values, **named)
+
+    monkeypatch.setattr(jax_arrays, "_traced", noted)
+    jax_arrays._compiled.cache_clear()
+    for rows in (7, 7, 9, 7, 9):
+        x, y = drawn(rows, 11), drawn(11, 5)
+        close(gemm(x, y, alpha=2), 2 * (x @ y))
+    assert traced == [(7, 11), (9, 11)]
+    gradient = jax.grad(lambda x, y: abs(gemm(x, y, alpha=3)).sum(), (0, 1))
+    gradient(x, y)
+    traced.clear()
+    gradient(x, y)
+    assert traced == []
+
+
 def test_threads_of_xla_are_kept(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python makes no state of a thread anew for each call from it."""
     from argand.frameworks import xla_calls
