@@ -76,7 +76,7 @@ _SLAB_FP32_COLUMNS = 56
 _SLAB_COMPLEX_COLUMNS = 64
 """Longest rows of complex64 that are slabs. Beyond, rows in registers have 8 lanes or more, and had
 1.00 to 1.02 of a copy's rate on an H200 at 8 widths of 93 to 1251, slabs 0.88 to 0.92."""
-_SLAB_WIDENED_COLUMNS = 128
+_SLAB_APPROXIMATE_COLUMNS = 128
 """Longest rows of 16 bits that are slabs where results have 32 and exponentials are approximate.
 Beyond, registers had 0.91 to 0.98 of a copy's rate on an H200 at 13 widths, slabs 0.84 to 0.89."""
 _WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
@@ -85,7 +85,7 @@ of a copy's rate on an H200 at 13 widths of 144 to 352, where more lanes had 0.7
 _SLAB_FP32_BYTES, _SLAB_16BIT_BYTES = 8192, 6144
 """`_SLAB_BYTES` of fp32 and of exact exponentials of 16 bits, and of rows of 16 bits, whose lanes
 then hold up to 96 values: reductions take a lane as long whatever it holds. On an H200 half the
-lanes took 0.97 of the time at 32 widths of 74 to 8212 of 16 bits, and 0.90 to 0.96 of it at 5
+lanes took 0.97 of the time at 32 widths of 74 to 8212 of 16 bits, and 0.89 to 0.96 of it at 5
 widths of 33 to 235 whose results have 32."""
 _SLAB_EXACT_COLUMNS = range(33, 129)
 """Rows of exact exponentials of 16 bits that are slabs though no access is cut, if lanes meet few
@@ -162,7 +162,7 @@ def _narrow_candidates(
     if form.input in HALF_KINDS:
         least = _longest_slab(form, columns) if cut else columns
         lanes = _WIDENED_LANES if form.widened and not cut else 0
-        if _SLAB_WIDENED_COLUMNS < columns <= lanes * _WIDENED_LANE_VALUES and (
+        if _SLAB_APPROXIMATE_COLUMNS < columns <= lanes * _WIDENED_LANE_VALUES and (
             rows * lanes >= sm_count * _FULL_THREADS
         ):
             yield SoftmaxCandidate(lanes, 1)
@@ -221,8 +221,8 @@ def _longest_slab(form: SoftmaxForm, columns: int) -> int:
     if form.wide:
         return columns
     if form.input in HALF_KINDS:
-        widened = form.approximate and form.written not in HALF_KINDS
-        return _SLAB_WIDENED_COLUMNS if widened else _SHORT_COLUMNS
+        approximate = form.approximate and form.written not in HALF_KINDS
+        return _SLAB_APPROXIMATE_COLUMNS if approximate else _SHORT_COLUMNS
     return {"fp32": _SLAB_FP32_COLUMNS, "complex64": _SLAB_COMPLEX_COLUMNS}.get(form.input, columns)
 
 

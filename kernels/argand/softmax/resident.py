@@ -107,7 +107,7 @@ def _resident_plans(
         # Exact exponentials of 16 bits take nearly as long as copying, and a block alone on its
         # multiprocessor has none that copies meanwhile: 0.68 of a copy's rate at 25817 columns on
         # an H200, where two blocks of half a row had 0.82.
-        widened = form.half and plan is not None and not plan.packed(form)
-        if plan is not None and not (widened and plan.blocks == 1):
+        unpacked = form.half and plan is not None and not plan.packed(form)
+        if plan is not None and not (unpacked and plan.blocks == 1):
             found.append((candidate, plan))
     return found
