@@ -46,8 +46,8 @@ def kernels(
     plan = SimpleNamespace(workspace_bytes=workspace_bytes, queue_in_own_graph=queue)
     monkeypatch.setattr(module, "plan_of", lambda *_: plan)
     found = module.kernels_of(LENGTH, ROWS, 0)
-    stream = cupy.cuda.Stream.return_value.__enter__.return_value
-    assert stream.begin_capture.call_count == stream.end_capture.call_count
+    stream = cupy.cuda.Stream.return_value
+    assert stream.begin_capture.call_count == stream.end_capture.call_count <= 1
     return found
 
 
