@@ -126,7 +126,14 @@ def _plan(kind: int, length: int, rows: int, device: int) -> CufftPlan:
     with relaxed_capture(), cupy.cuda.using_allocator(_NO_MEMORY):
         _refuse_blocking_capture(length, rows)
         _destroy()
-        plan = cufft.Plan1d(length, kind, rows)
+        try:
+            plan = cufft.Plan1d(length, kind, rows)
+        except cufft.CuFFTError as error:
+            raise RuntimeError(
+                f"cuFFT cannot plan {rows} transforms of length {length}: {error}. It waits for "
+                "the GPU at some lengths, which fails while a stream is captured, and ends the "
+                "capture: make such a call before"
+            ) from error
         # Without this wait, kernels of streams that do not wait for the legacy one ended in illegal
         # accesses, as if their plan's tables were not there yet.
         _runtime.streamSynchronize(0)
