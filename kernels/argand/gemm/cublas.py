@@ -17,10 +17,9 @@ from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Key
 from argand.runtime.captured_graph import CapturedCalls
-from argand.runtime.cublas import WORKSPACE_BYTES, handle_on, routine
+from argand.runtime.cublas import cublas_handle
 from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Batched, batched, device_of, result_array
-from argand.runtime.workspace import library_workspace
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
 COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}
@@ -178,6 +177,8 @@ class CublasLaunch:
              _DEFAULT_ALGORITHM),
         )  # fmt: skip
         self._device = cupy.cuda.Device().id
+        self._handle = cublas_handle(self._device)
+        self._routine = self._handle.routine(_ROUTINE, *_ARGUMENT_TYPES)
         self._captured: dict[tuple[int, int], CapturedCalls] = {}
 
     def __call__(self, a: int, b: int, _c: int, out: int) -> None:
@@ -187,37 +188,22 @@ class CublasLaunch:
         captured = self._captured.get(key)
         if captured is None:
             captured = self._graphs_on(key)
-        if captured.launch((a, b, out), stream):
-            return
-        if stream and cupy.cuda.runtime.streamIsCapturing(stream):
-            self._queue(self._workspace(stream), a, b, out)
-            return
-        handle = cupy.cuda.device.get_cublas_handle()
-        cublas = cupy.cuda.cublas  # loads the library, which other products do not need
-        mode = cublas.getPointerMode(handle)
-        cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
-        first, of_b, of_a, of_out = self._arguments
-        try:
-            cublas.gemmStridedBatchedEx(handle, *first, b, *of_b, a, *of_a, out, *of_out)
-        finally:
-            cublas.setPointerMode(handle, mode)
+        if not captured.launch((a, b, out), stream):
+            self._queue(self._handle.workspace_if_room(stream), a, b, out)
 
     def _graphs_on(self, key: tuple[int, int]) -> CapturedCalls:
         """Return the graphs of a stream and a thread."""
         if len(self._captured) >= _MAX_STREAMS:
             self._captured.clear()
-        workspace = partial(self._workspace, key[0])
+        workspace = partial(self._handle.workspace, key[0])
         found = self._captured[key] = CapturedCalls(
             lambda *addresses: self._queue(workspace(), *addresses), before=workspace
         )
         return found
 
-    def _workspace(self, stream: int) -> int:
-        return library_workspace(WORKSPACE_BYTES, stream, self._device)
-
     def _queue(self, workspace: int, a: int, b: int, out: int) -> None:
-        """Queue the product on the current stream, which is captured."""
+        """Queue the product on the current stream, which may be captured."""
         first, of_b, of_a, of_out = self._arguments
-        call = routine(_ROUTINE, *_ARGUMENT_TYPES)
-        with handle_on(_current_stream(self._device).ptr, workspace) as handle:
-            call(handle, *first, b, *of_b, a, *of_a, out, *of_out)
+        stream = _current_stream(self._device).ptr
+        arguments = *first, b, *of_b, a, *of_a, out, *of_out
+        self._handle.call(self._routine, stream, workspace, *arguments)

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from argand.herk.problem import HerkProblem
-from argand.runtime.cublas import handle_on, routine
+from argand.runtime.cublas import CublasHandle, cublas_handle
 from argand.runtime.layout import Batched
 
 # cublas_api.h: cublasFillMode_t, cublasOperation_t.
@@ -25,9 +25,9 @@ def algorithm(precision: str) -> str:
     return f"cublas {'cherk' if precision == 'fp32' else 'zherk'}"
 
 
-def _routine(dtype: str) -> Callable[..., None]:
+def _routine(handle: CublasHandle, dtype: str) -> Callable[..., None]:
     """Return the function of a type's numbers. Raises RuntimeError without the library."""
-    return routine(
+    return handle.routine(
         _NAMES[dtype], c_void_p, c_int, c_int, c_int64, c_int64, c_void_p, c_void_p, c_int64,
         c_void_p, c_void_p, c_int64,
     )  # fmt: skip
@@ -44,15 +44,18 @@ def lower_triangle(problem: HerkProblem, a: Any, out: Batched) -> None:
         a: (batch, rows, columns), row-major and contiguous.
         out: of contiguous rows that do not overlap.
     """
-    call = _routine(problem.dtype)
     scalars = np.array([problem.alpha, problem.beta], _REALS[problem.dtype])
     alpha, beta = scalars.ctypes.data, scalars.ctypes.data + scalars.itemsize
     item = a.dtype.itemsize
     lead = problem.n if problem.n == 1 else out.row_stride
-    with handle_on(cupy.cuda.get_current_stream().ptr) as handle:
-        for index in range(problem.batch):
-            call(
-                handle, _UPPER, _C if problem.op == "N" else _N, problem.n, problem.k, alpha,
-                a.data.ptr + index * a.strides[0], max(1, a.shape[-1]), beta,
-                out.array.data.ptr + index * out.batch_stride * item, max(1, lead),
-            )  # fmt: skip
+    stream = cupy.cuda.get_current_stream().ptr
+    handle = cublas_handle(cupy.cuda.Device().id)
+    call = _routine(handle, problem.dtype)
+    workspace = handle.workspace_if_room(stream)
+    for index in range(problem.batch):
+        handle.call(
+            call, stream, workspace,
+            _UPPER, _C if problem.op == "N" else _N, problem.n, problem.k, alpha,
+            a.data.ptr + index * a.strides[0], max(1, a.shape[-1]), beta,
+            out.array.data.ptr + index * out.batch_stride * item, max(1, lead),
+        )  # fmt: skip

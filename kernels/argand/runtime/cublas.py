@@ -1,50 +1,83 @@
-"""cuBLAS where CuPy does not call it: functions that it does not bind, and calls that are captured.
+"""cuBLAS by one handle a GPU, which all threads share, with a workspace of each stream.
 
-CuPy refuses cuBLAS in a capture, because a graph must hold a workspace that outlives the call. Here
-it is that of the stream, which is kept.
+CuPy makes a handle a thread, for which the library waits for the GPU: that ends every capture of a
+stream there, also by other threads. And kernels that several streams queue by a handle share its
+workspace, so the library takes other kernels, of other bits, while that is in use. So each call
+here brings the workspace of its stream, which is kept, as graphs need it too.
 """
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from ctypes import c_size_t, c_void_p
+from threading import Lock
 from typing import Any
 
 import cupy
 
+from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
+from argand.runtime.workspace import library_workspace
 
-WORKSPACE_BYTES = 32 << 20
-"""Workspace of a captured call: cuBLAS's own on Hopper, and more than its own on older cards."""
-_get_handle = cupy.cuda.device.get_cublas_handle
-
-
-def routine(name: str, *types: Any) -> Callable[..., None]:
-    """Return a function of cuBLAS, as `library_routine` does, once CuPy has loaded it."""
-    _get_handle()
-    return library_routine("cublas", name, *types)
+_WORKSPACE_BYTES = 32 << 20
+"""cuBLAS's own on Hopper, and more than its own on older cards."""
 
 
-@contextmanager
-def handle_on(stream: int, workspace: int | None = None) -> Iterator[int]:
-    """Have CuPy's handle work on a stream, with scalars in host memory, in this context.
+class CublasHandle:
+    """The handle of the current device; scalars of calls lie in the host's memory."""
 
-    Args:
-        stream: its address; it may be one that is captured.
-        workspace: address of ``WORKSPACE_BYTES`` that serve in place of the library's own.
-    """
-    handle, library = _get_handle(), cupy.cuda.cublas
-    set_stream = routine("cublasSetStream_v2", ctypes.c_void_p, ctypes.c_void_p)
-    set_stream(handle, stream)
-    mode = library.getPointerMode(handle)
-    library.setPointerMode(handle, library.CUBLAS_POINTER_MODE_HOST)
-    try:
-        if workspace is not None:
-            types = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
-            routine("cublasSetWorkspace_v2", *types)(handle, workspace, WORKSPACE_BYTES)
-        yield handle
-    finally:
-        library.setPointerMode(handle, mode)
-        if workspace is not None:  # to set a stream also returns to the library's own workspace
-            set_stream(handle, 0)
+    def __init__(self) -> None:
+        self._device = cupy.cuda.runtime.getDevice()
+        with relaxed_capture():
+            self._handle = cupy.cuda.cublas.create()
+        self._set_stream = self.routine("cublasSetStream_v2", c_void_p, c_void_p)
+        self._set_workspace = self.routine("cublasSetWorkspace_v2", c_void_p, c_void_p, c_size_t)
+        self._on: tuple[int, int] | None = None
+        self._lock = Lock()
+
+    @staticmethod
+    def routine(name: str, *types: Any) -> Callable[..., None]:
+        """Return a function of cuBLAS, which CuPy has loaded, as `library_routine` does."""
+        return library_routine("cublas", name, *types)
+
+    def workspace(self, stream: int) -> int:
+        """Return the address of a stream's workspace. Raises MemoryError without room for it."""
+        return library_workspace(_WORKSPACE_BYTES, stream, self._device)
+
+    def workspace_if_room(self, stream: int) -> int:
+        """Return a stream's workspace, 0 where there is no memory for it."""
+        try:
+            return self.workspace(stream)
+        except MemoryError:
+            return 0
+
+    def call(
+        self, function: Callable[..., None], stream: int, workspace: int, *arguments: Any
+    ) -> None:
+        """Queue a function of the library, given what it takes behind the handle, on a stream.
+
+        The stream may be captured. A workspace of 0 is the library's own.
+        """
+        with self._lock:
+            if self._on != (stream, workspace):
+                self._on = None
+                self._set_stream(self._handle, stream)  # which takes the library's own workspace
+                if workspace:
+                    self._set_workspace(self._handle, workspace, _WORKSPACE_BYTES)
+                self._on = stream, workspace
+            function(self._handle, *arguments)
+
+
+_handles: dict[int, CublasHandle] = {}
+_making = Lock()
+
+
+def cublas_handle(device: int) -> CublasHandle:
+    """Return the handle of the current device, given its index."""
+    found = _handles.get(device)
+    if found is None:
+        with _making:
+            found = _handles.get(device)
+            if found is None:
+                found = _handles[device] = CublasHandle()
+    return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm, herk
+from argand import PRECISIONS, contract, gemm, herk
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude
 from workflow.accuracy import bounds
@@ -110,3 +111,73 @@ def test_lower_triangles_beside_products(cp: Any, rng: Any, precision: str) -> N
     for _ in range(3):
         for found in (gemm(a, a, op_b="C", precision=precision), herk(a, precision=precision)):
             assert_product(found, a, a.conj().T, precision)
+
+
+SPLIT = [(100, 100, 100), (33, 129, 100), (3, 129, 100), (17, 3, 129), (33, 17, 100)]
+"""Of which cuBLAS takes other kernels where several streams share a handle's own workspace."""
+
+
+@pytest.mark.parametrize("precision", KINDS)
+@pytest.mark.parametrize("threads", [1, 8])
+def test_streams_at_once_give_the_bits_of_a_call_alone(
+    cp: Any, rng: Any, precision: str, threads: int
+) -> None:
+    """Each thread queues on four streams in turn, at addresses that do not come again."""
+    pairs = [
+        (drawn(cp, rng, precision, m, k), drawn(cp, rng, precision, k, n)) for m, n, k in SPLIT
+    ]
+    expected = [gemm(a, b, precision=precision) for a, b in pairs]
+    cp.cuda.Device().synchronize()
+
+    def made(_: int) -> list[Any]:
+        streams = [cp.cuda.Stream(non_blocking=True) for _ in range(4)]
+        found = []
+        for _ in range(20):
+            for number, (a, b) in enumerate(pairs):
+                for stream in streams:
+                    with stream:
+                        found.append((number, gemm(a, b, precision=precision)))
+        for stream in streams:
+            stream.synchronize()
+        return found
+
+    with ThreadPoolExecutor(threads) as pool:
+        for found in pool.map(made, range(threads)):
+            for number, x in found:
+                assert bool((x == expected[number]).all()), SPLIT[number]
+
+
+FIRST: dict[str, Callable[[Any], Any]] = {
+    "product": lambda x: gemm(x, x, precision="fp64"),
+    "Hermitian product": lambda x: herk(x, precision="fp64"),
+    "contraction": lambda x: contract("ab,b->ba", x, x[0]),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_call_of_a_thread_ends_no_capture(cp: Any, rng: Any, name: str) -> None:
+    """The library waits for the GPU when a handle is made, which a call before has done."""
+    x, out = drawn(cp, rng, "fp64", 40, 40), cp.zeros(8)
+    expected = FIRST[name](x)
+    captured, other = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
+    cp.cuda.Device().synchronize()
+
+    def in_thread() -> Any:
+        with other:
+            found = FIRST[name](x)
+            other.synchronize()
+            return found
+
+    with captured, ThreadPoolExecutor(1) as pool:
+        cp.add(out, 0, out=out)
+        captured.begin_capture(cp.cuda.runtime.streamCaptureModeRelaxed)
+        try:
+            cp.add(out, 1, out=out)
+            found = pool.submit(in_thread).result()
+            cp.add(out, 1, out=out)
+        finally:
+            graph = captured.end_capture()
+        graph.launch(captured)
+        captured.synchronize()
+    assert bool((out == 2).all())
+    assert bool((found == expected).all())

@@ -1,0 +1,78 @@
+"""The handle of cuBLAS that all threads share, on a library that notes its calls (no GPU)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from tests.kernels.without_device import without_device
+
+HANDLE, BYTES = 9, 32 << 20
+Noted = list[tuple[Any, ...]]
+
+
+@pytest.fixture
+def noted() -> Noted:
+    return []
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch, noted: Noted) -> Iterator[Any]:
+    def routine(_: str, name: str, *types: Any) -> Callable[..., None]:
+        return lambda *given: noted.append((name, *given))
+
+    with without_device("runtime.cublas") as (cupy, found):
+        cupy.cuda.cublas.create.side_effect = lambda: HANDLE
+        monkeypatch.setattr(found, "library_routine", routine)
+        monkeypatch.setattr(found, "relaxed_capture", nullcontext)
+        yield found
+
+
+def product(noted: Noted) -> Callable[..., None]:
+    return lambda *given: noted.append(("product", *given))
+
+
+def test_a_stream_and_its_workspace_are_set_when_they_change(module: Any, noted: Noted) -> None:
+    handle = module.cublas_handle(0)
+    for stream, workspace in ((1, 100), (1, 100), (2, 200), (2, 0), (2, 0), (2, 200)):
+        handle.call(product(noted), stream, workspace, 5)
+    set_stream, set_workspace = "cublasSetStream_v2", "cublasSetWorkspace_v2"
+    ran = ("product", HANDLE, 5)
+    assert noted == [
+        (set_stream, HANDLE, 1), (set_workspace, HANDLE, 100, BYTES), ran, ran,
+        (set_stream, HANDLE, 2), (set_workspace, HANDLE, 200, BYTES), ran,
+        (set_stream, HANDLE, 2), ran, ran,
+        (set_stream, HANDLE, 2), (set_workspace, HANDLE, 200, BYTES), ran,
+    ]  # fmt: skip
+
+
+def test_an_error_of_a_product_leaves_the_handle_free(module: Any, noted: Noted) -> None:
+    handle = module.cublas_handle(0)
+    with pytest.raises(ZeroDivisionError):
+        handle.call(lambda *_: 1 // 0, 1, 100)
+    handle.call(product(noted), 1, 100)
+    assert noted[-1] == ("product", HANDLE)
+
+
+def test_without_room_the_library_has_its_own_workspace(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> int:
+        raise MemoryError
+
+    handle = module.cublas_handle(0)
+    monkeypatch.setattr(module, "library_workspace", refuse)
+    assert handle.workspace_if_room(1) == 0
+    with pytest.raises(MemoryError):
+        handle.workspace(1)
+
+
+def test_threads_share_one_handle_a_device(module: Any) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = {id(handle) for handle in pool.map(module.cublas_handle, [0] * 64)}
+    assert len(found) == 1
+    assert id(module.cublas_handle(1)) not in found
