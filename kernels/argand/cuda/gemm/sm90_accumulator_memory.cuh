@@ -22,6 +22,10 @@ constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;
 template <WgmmaPlan plan>
 struct AccumulatorMemory {
     static constexpr int kVectors = plan.block_n / 4;  // of four numbers
+    // Whether few registers are left beside the accumulators, and the vectors of a thread that are
+    // on their way at once: all of them where registers are left.
+    static constexpr bool kFewRegisters = plan.block_n > 96;
+    static constexpr int kVectorsAtOnce = kFewRegisters ? 8 : kVectors;
     // Elements along n and along m that one vector access of a warp covers in `spill`.
     static constexpr int kAccessColumns = plan.block_n % 64 == 0   ? 64
                                           : plan.block_n % 32 == 0 ? 32
@@ -111,20 +115,21 @@ __device__ __forceinline__ void store_or_reduce(float2* at, float2 x, float2 y, 
         : "memory");
 }
 
-// Adds what lies in memory to the accumulators, 32 columns at a time, so that many loads are in
-// flight.
+// Adds what lies in memory to the accumulators, with many loads in flight: those of 32 columns at
+// least.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void add_from_memory(const WgmmaArguments& args,
                                                 const AccumulatorMemory<plan>& memory,
                                                 float (&re)[plan.block_n / 2],
                                                 float (&im)[plan.block_n / 2]) {
+    using Memory = AccumulatorMemory<plan>;
     if (memory.vectorized) {
 #pragma unroll
-        for (int first = 0; first < AccumulatorMemory<plan>::kVectors; first += 8) {
+        for (int first = 0; first < Memory::kVectors; first += Memory::kVectorsAtOnce) {
             if (plan.terms == 1 && 4 * first >= memory.columns) break;
 #pragma unroll
-            for (int q = first; q < min(first + 8, AccumulatorMemory<plan>::kVectors); ++q) {
-                if constexpr (plan.terms > 1) {
+            for (int q = first; q < min(first + Memory::kVectorsAtOnce, Memory::kVectors); ++q) {
+                if constexpr (plan.terms > 1 || !Memory::kFewRegisters) {
                     const float4 x =
                         __ldcg(reinterpret_cast<const float4*>(memory.vector_at(args, q)));
                     re[2 * q] += x.x;
