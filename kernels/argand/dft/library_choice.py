@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.butterfly_heuristics import butterfly_time, three_kernel_cycles
+from argand.dft.butterfly_heuristics import butterfly_time, three_kernel_time
 from argand.dft.cluster import ClusterPlan
 from argand.dft.method import prime_factors
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
@@ -23,9 +21,6 @@ from argand.precision import Precision
 FAST_PRIME = 23
 """Where its kernels are not known, cuFFT goes first at lengths of prime factors up to here, as was
 measured on an H200 at 16 to 1000, 1024, 4095 and 4096. `argand.tune_dft` measures another card."""
-SLOW_LENGTHS, FAST_LENGTHS = (14_104,), (12_416, 21_627)
-"""Lengths of three kernels of ours where `_library_cycles` errs by more: ours are 1.14 times as
-fast at the first, cuFFT 1.07 times at the others."""
 LIBRARY_PRIME = 127
 """cuFFT has butterflies of primes up to here, and convolutions for larger ones."""
 _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
@@ -56,6 +51,8 @@ _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 _LEAST, _LEAST_OF_LARGE = 1.05, 1.7
 OWN_KERNEL = 13
 """From this prime on cuFFT has a kernel of its own for a prime, where it has several."""
+_LONGEST_POWER = 1 << 10
+"""Powers of smaller primes up to here have one kernel."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +79,12 @@ def library_is_faster(
     card's `Device.relative_memory`.
     """
     length, primes = plan.length, prime_factors(plan.length)
-    if length in SLOW_LENGTHS or isinstance(plan, SingleCtaPlan | ClusterPlan):
+    if isinstance(plan, SingleCtaPlan | ClusterPlan):
         return None
     if library is not None and isinstance(plan, TwoFactorPlan | ButterflyPlan):
         # Two factors read numbers once, several kernels each: the nearer estimate decides.
         sure = library.several and isinstance(plan, TwoFactorPlan)
-        theirs = library_time(length, library) * (_MARGIN if sure else 1)
+        theirs = library_time(length, library, memory) * (_MARGIN if sure else 1)
         return None if _time(plan, precision) < theirs else "by its kernels, and in fp32"
     if isinstance(plan, DensePlan) and _dense_is_faster(plan, precision, memory):
         return None
@@ -101,13 +98,11 @@ def library_is_faster(
     products = isinstance(plan, DensePlan) and length > _ONCE_PRIME
     if alone and length <= _ONCE_LENGTH and not products:
         return f"at lengths of one prime above {FAST_PRIME} to {_ONCE_PRIME}, and in fp32"
-    if length in FAST_LENGTHS:
-        return "at this length, and in fp32"
-    if isinstance(plan, ThreeKernelPlan) and _library_cycles(primes) * length < three_kernel_cycles(
-        plan
-    ):
-        return "at this length, whose prime factors it has butterflies of, and in fp32"
-    return None
+    if not isinstance(plan, ThreeKernelPlan) or max(primes) > LIBRARY_PRIME:
+        return None
+    if _MARGIN * three_kernel_time(plan, memory) < several_time(length, memory):
+        return None
+    return "at this length, whose prime factors it has butterflies of, and in fp32"
 
 
 def asks(plan: Plan, precision: Precision) -> bool:
@@ -129,27 +124,41 @@ def _time(plan: TwoFactorPlan | ButterflyPlan, precision: Precision) -> float:
     return _MARGIN * two_factor_time(plan, precision)
 
 
-def library_time(length: int, library: LibraryKernels) -> float:
-    """Return the estimated time of cuFFT's kernels over that of a copy of the numbers.
+def library_time(length: int, library: LibraryKernels, memory: float = 1.0) -> float:
+    """Return the estimated time of cuFFT's kernels over that of an H200's copy of the numbers.
 
-    Several are one for each prime of the length, with all of its powers, of large primes one for
-    each power (4% off an H200's time at 57 lengths, one standard deviation; 6% at 24 more). A
-    single one loads, computes and stores in turn, which only other blocks of a multiprocessor
+    A single one loads, computes and stores in turn, which only other blocks of a multiprocessor
     overlap. In the stage of a prime that is larger than the numbers of a thread, threads are idle
-    (11% off at 311 lengths from 129 to 15288; 9% at 24 more).
+    (11% off at 311 lengths from 129 to 15288; 9% at 24 more). ``memory`` as of
+    `library_is_faster`.
+    """
+    if library.several:
+        return several_time(length, memory)
+    idle = max(1.0, max(prime_factors(length)) / library.numbers)
+    return (1.12 + 0.74 / library.blocks) * float(idle**0.28)
+
+
+def several_time(length: int, memory: float = 1.0) -> float:
+    """Return the estimated time of several kernels of cuFFT's over that of an H200's copy.
+
+    Each prime of the length has one, with all of its powers; beyond `_LONGEST_POWER` they take
+    longer. Primes from `OWN_KERNEL` on have one for each square, large ones one for each power, and
+    twiddles before it where a larger power comes after it. Memory bounds those of small primes.
+    Fitted to an H200's times of 101 lengths from 12400 to 1040384 and 43 from 74 to 11280 (5% off,
+    one standard deviation; 4% at 39 more from 13299 to 726131).
     """
     counts = Counter(prime_factors(length))
-    if not library.several:
-        idle = max(1.0, max(counts) / library.numbers)
-        return (1.12 + 0.74 / library.blocks) * float(idle**0.28)
     largest = max(prime**count for prime, count in counts.items())
+    copy = 0.23 + 0.77 / memory  # an H100's takes 1.36 times as long, of a peak rate of 0.68
     time = 0.0
     for prime, count in counts.items():
-        if prime < OWN_KERNEL or (count > 1 and prime < _LARGE_PRIME):
-            time += 1.07
-        else:  # 1.18 more but for the last one, of the largest power
-            later = count - (prime**count == largest)
-            time += count * (0.88 + prime / 24) + 1.18 * later
+        own = 0.86 + 0.037 * prime
+        if prime < OWN_KERNEL:
+            time += copy * (1.2 + 0.85 * (prime**count > _LONGEST_POWER))
+        elif count > 1 and prime < _LARGE_PRIME:
+            time += -(-count // 2) * own
+        else:
+            time += count * own + 1.02 * (count - (prime**count == largest))
     return time
 
 
@@ -188,17 +197,3 @@ def _products_a_number(plan: DensePlan, precision: Precision) -> float:
     k_tiles = -(-(plan.length // 2) // precision.operand.mma_k)
     columns = folded_tiles(plan.length, plan.warps) * plan.warps
     return 4 * len(precision.products) * k_tiles * columns / (16 * plan.length)
-
-
-def _library_cycles(primes: Sequence[int]) -> float:
-    """Return the estimated cycles of cuFFT a number, for a length of such prime factors.
-
-    Comparable to `three_kernel_cycles`. Fitted to 98 lengths from 12416 to 1040384 on an H200: the
-    choice is the faster one, or one within 2% of it, but for three of `FAST_LENGTHS` and
-    `SLOW_LENGTHS`.
-    """
-    if max(primes) > LIBRARY_PRIME:
-        return inf
-    often = sum(prime for prime in primes if prime > _ONCE_PRIME)
-    once = sum({prime for prime in primes if FAST_PRIME < prime <= _ONCE_PRIME})
-    return 3.37 + 0.0344 * (often + once)
