@@ -13,7 +13,7 @@ FLAGS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     for program in (CHROMIUM, CHROMEDRIVER):
