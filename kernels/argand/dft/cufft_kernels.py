@@ -6,6 +6,7 @@ to 0.6 s the first time in a process, which its first call takes otherwise, and 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 
 import cupy
@@ -13,6 +14,7 @@ from cupy.cuda import cufft
 
 from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.library_choice import LibraryKernels
+from argand.runtime.captured_graph import ATTEMPTS
 from argand.runtime.current_stream import OnStream
 from argand.runtime.driver_bindings import driver_bindings, made
 from argand.runtime.graph_memory import relaxed_capture
@@ -24,17 +26,18 @@ _runtime = cupy.cuda.runtime
 def kernels_of(length: int, rows: int, device: int) -> LibraryKernels | None:
     """Return cuFFT's kernels of rows of complex64 on a device, given its index.
 
-    Several of them need a workspace, for what is between. A single one is captured; None where that
-    is refused, or where no block of it fits. Raises RuntimeError as `dft.cufft_plans.plan_of`.
+    Several of them need a workspace, for what is between. A single one is captured; None where some
+    attempts are refused, or where no block of it fits. Raises RuntimeError as
+    `dft.cufft_plans.plan_of`.
     """
     with cupy.cuda.Device(device):
         plan = plan_of(cufft.CUFFT_C2C, length, rows, device)
         if plan.workspace_bytes:
             return LibraryKernels(several=True)
-        try:
-            return _single(plan, length)
-        except RuntimeError:  # cuFFT's or CUDA's, as of `runtime.captured_graph`
-            return None
+        for _ in range(ATTEMPTS):
+            with suppress(RuntimeError):  # cuFFT's or CUDA's, as of `runtime.captured_graph`
+                return _single(plan, length)
+        return None
 
 
 def _single(plan: CufftPlan, length: int) -> LibraryKernels | None:

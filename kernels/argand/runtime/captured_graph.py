@@ -20,6 +20,9 @@ _MOST_SEEN = 8
 """Addresses that are kept until they come again; then all are dropped, graphs too."""
 _WORTH = 16
 """Launches of a graph that are worth its capture, which takes some ten calls of the library."""
+ATTEMPTS = 3
+"""Captures of a call that may fail until it counts as one that cannot be captured: another thread
+that waits for the whole GPU ends a capture too."""
 _runtime = cupy.cuda.runtime
 Arguments = tuple[Any, ...]
 """A call's addresses, and whatever else decides it."""
@@ -48,13 +51,14 @@ class CapturedCalls:
         self._graphs: dict[Arguments, Any] = {}  # None where the addresses came once
         self._launches = 0
         self._capturable = True
+        self._failed = 0
 
     def launch(self, call: Arguments, stream: int) -> bool:
         """Launch the call's graph on a stream; return False, with nothing done, without one.
 
         Addresses have one from their second call on; the first also loads what no capture may.
-        A call that the library or CUDA does not let be captured has none, nor has one for whose
-        workspace there is no memory.
+        A call that the library or CUDA does not let be captured in some attempts has none, nor has
+        one for whose workspace there is no memory.
         """
         if not self._capturable:
             return False
@@ -71,7 +75,8 @@ class CapturedCalls:
             try:
                 graph = graphs[call] = self._captured(call)
             except (RuntimeError, MemoryError):
-                self._capturable = False
+                self._failed += 1
+                self._capturable = self._failed < ATTEMPTS
                 return False
         _runtime.graphLaunch(graph.handle, stream)
         self._launches += 1

@@ -1,0 +1,50 @@
+"""Calls of a library as graphs, where captures of them fail (no GPU)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.kernels.without_device import RuntimeAPIError, driver, without_device
+
+CALL, STREAM = (1 << 20, 1 << 21), 5
+
+
+@pytest.fixture
+def modules() -> Iterator[tuple[Any, ...]]:
+    names = ("runtime.captured_graph", "runtime.graph_memory")
+    with without_device(*names) as found:
+        yield found
+
+
+def launches(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, failing: int, calls: int
+) -> tuple[list[bool], int]:
+    """Return which of some calls were graphs, and how many captures began; the first ones fail."""
+    cupy, captured_graph, graph_memory = modules
+    monkeypatch.setattr(graph_memory, "driver_bindings", driver)
+    stream = cupy.cuda.Stream.return_value
+    graph = stream.end_capture.return_value
+    stream.end_capture.side_effect = [RuntimeAPIError("901")] * failing + [graph] * calls
+    found = captured_graph.CapturedCalls(lambda *_: None)
+    return [found.launch(CALL, STREAM) for _ in range(calls)], stream.begin_capture.call_count
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_a_capture_that_another_thread_ended_is_tried_again(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """The first call is none: its addresses have not come again."""
+    found, captures = launches(modules, monkeypatch, failing, 6)
+    assert found == [False] * (1 + failing) + [True] * (5 - failing)
+    assert captures == failing + 1
+
+
+def test_a_call_whose_captures_fail_is_captured_no_more(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, captures = launches(modules, monkeypatch, 9, 9)
+    assert not any(found)
+    assert captures == modules[1].ATTEMPTS
