@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from workflow.storage.drawn import Drawn, Stretched
 Array = npt.NDArray[Any]
 PLACES = ("east", "north", "up")
 """Coordinates that say where antennas are."""
+SELECTED = "selected_"
+"""Before the name of an axis of which a number took one entry: its coordinate, which stays."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,15 @@ class Coordinate:
         """Return the long name of the middles of stretches, with the date that times count from."""
         _, since, date = self.long_name.partition(" since ")
         return f"middle of the {what}{since}{date}"
+
+
+def along(known: Mapping[str, Coordinate], axes: Collection[str]) -> dict[str, Coordinate]:
+    """Return the coordinates that stand along these axes alone, and those of selected entries."""
+    return {
+        name: one
+        for name, one in known.items()
+        if name.startswith(SELECTED) or set(one.of(name)) <= set(axes)
+    }
 
 
 @dataclass(frozen=True)

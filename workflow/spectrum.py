@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
-from workflow.data import Array, Coordinate, Staged, blank, is_blank
+from workflow.config.axis_names import SYNONYMS
+from workflow.data import SELECTED, Array, Coordinate, Staged, blank, is_blank
 from workflow.storage.equal_steps import step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.units import FACTORS
@@ -45,7 +46,8 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
         return name, Coordinate(np.arange(first, first + length), "", "sample number")
     step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
-    negative = "" if shift else " (the upper half are the negative ones)"
+    upper = "negative" if step > 0 else "positive"
+    negative = "" if shift else f" (the upper half are the {upper} ones)"
     if _is_unknown(found):
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
@@ -80,7 +82,8 @@ def channels(
     values = _frequencies(found, k, number * step, centre)
     if shift:
         values = shifted(values)
-    name = FINE_CHANNELS if CHANNELS in axes else CHANNELS
+    coarse = CHANNELS in [SYNONYMS.get(axis, axis) for axis in axes]
+    name = FINE_CHANNELS if coarse else CHANNELS
     of_samples = "" if name == CHANNELS else ", from frequency 0 of the samples"
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:
@@ -155,7 +158,8 @@ def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[st
     *others, transformed = staged.axes["samples"]
     kept = {
         name: one for name, one in staged.coordinates.items()
-        if transformed not in one.of(name) and set(one.of(name)) & set(others) and name not in own
+        if transformed not in one.of(name) and name not in own
+        and (set(one.of(name)) & set(others) or name.startswith(SELECTED))
     }  # fmt: skip
     return {**kept, **own}
 

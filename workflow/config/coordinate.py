@@ -60,6 +60,10 @@ class DatasetCoordinate(Model):
         description="The axis along which the values stand, where the coordinate has another name: "
         "l and m of a beam, positions of antennas.",
     )
+    column: int | None = Field(
+        None, ge=0, description="Which number of each entry, of a dataset that has several: 0 for "
+        "east in positions (antenna, 3).",
+    )  # fmt: skip
 
 
 class ListedCoordinate(Model):

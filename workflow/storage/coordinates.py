@@ -13,7 +13,7 @@ import numpy as np
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import Array, Coordinate, blank, is_blank
+from workflow.data import SELECTED, Array, Coordinate, blank, is_blank
 from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
@@ -49,15 +49,17 @@ def coordinates_of(
     has, another number of values than the file's axis has entries, values that are not finite
     numbers, that differ between operands, or that have no unit where there must be one.
     """
-    makers: dict[str, Any] = {SYNONYMS.get(k, k): v for k, v in source.coordinates.items()}
+    makers = {_named_as(k, found): (k, v) for k, v in source.coordinates.items()}
     made: dict[str, Coordinate] = {}
     mistakes = Mistakes()
-    for name, of in makers.items():
+    for name, (given, of) in makers.items():
         with mistakes.kept():
-            if wrong and not _having(found, _axis_of(name, of)):
-                _values_of(file, source, name, of, None, None, check)
+            key = f"input.coordinates.{given}"
+            if wrong and not _having(found, _axis_of(name, of, found)):
+                _values_of(file, source, key, name, of, None, None, check)
             else:
-                made[name] = _of_axis(file, source, found, name, of, check)
+                kept_as, one = _of_axis(file, source, found, key, name, of, check)
+                made[kept_as] = one
     if source.sample_rate_hz is not None:
         with mistakes.kept():
             axis = _sampled(found, wrong)
@@ -68,7 +70,8 @@ def coordinates_of(
                 )
             if axis is not None and (not wrong or _having(found, axis)):
                 step = RegularCoordinate(step_s=1 / source.sample_rate_hz)
-                made[axis] = _of_axis(file, source, found, axis, step, check)
+                key = "input.sample_rate_hz"
+                made[axis] = _of_axis(file, source, found, key, axis, step, check)[1]
     mistakes.raise_all()
     return made
 
@@ -92,11 +95,15 @@ def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | N
 
 
 def _of_axis(
-    file: h5py.File, source: FileInput, found: Sequence[InputOperand], name: str, of: Any,
+    file: h5py.File, source: FileInput, found: Sequence[InputOperand], key: str, name: str, of: Any,
     check: bool,
-) -> Coordinate:  # fmt: skip
-    key, axis = f"input.coordinates.{name}", _axis_of(name, of)
-    having = _having(found, axis)
+) -> tuple[str, Coordinate]:  # fmt: skip
+    """Return a coordinate and its name, `SELECTED` before it where a number took one entry."""
+    axis = _axis_of(name, of, found)
+    having, dropped = _having(found, axis), False
+    if not having and axis == name:
+        having = _dropping(found, axis)
+        dropped = bool(having)
     if not having:
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
         raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}")
@@ -110,21 +117,34 @@ def _of_axis(
     ]
     if any(not one.takes_as(picked[0]) for one in picked):
         raise InputError(f"{key}: input.select takes different parts of {axis} for two operands")
-    made = _values_of(file, source, name, of, length, picked[0], check)
+    made = _values_of(file, source, key, name, of, length, picked[0], check)
     axes = [each for one in found for each in one.mapped().axes]
     if axis != name and name in axes:
         raise InputError(
             f"{key}: {name!r} is an axis of its own; it stands along {axis} by no name"
         )
+    if dropped:
+        own_name = f"{SELECTED}{name}"
+        return own_name, replace(made, long_name=f"{made.long_name or name} that is selected")
     rank = made.values.ndim
     own = () if axis == name and rank == 1 else (axis, f"{name}_component")[:rank]
-    return replace(made, long_name=made.long_name or name, axes=own)
+    return name, replace(made, long_name=made.long_name or name, axes=own)
 
 
-def _axis_of(name: str, of: Any) -> str:
+def _named_as(name: str, found: Sequence[InputOperand]) -> str:
+    """Return a coordinate's name: of an axis of an operand, where another name of it is given.
+
+    An axis of a transform's samples keeps the name ``channel``, of others it is ``frequency``.
+    """
+    axes = [axis for one in found for axis in one.mapped().axes]
+    others = [axis for axis in axes if SYNONYMS.get(axis) == name]
+    return name if name in axes else others[0] if others else SYNONYMS.get(name, name)
+
+
+def _axis_of(name: str, of: Any, found: Sequence[InputOperand]) -> str:
     """Return the axis along which a coordinate stands."""
-    axis = (of.axis if isinstance(of, DatasetCoordinate | ListedCoordinate) else None) or name
-    return SYNONYMS.get(axis, axis)
+    axis = of.axis if isinstance(of, DatasetCoordinate | ListedCoordinate) else None
+    return _named_as(axis or name, found)
 
 
 def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:
@@ -133,12 +153,21 @@ def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand
     return [(one, number) for one, number in places if number is not None]
 
 
+def _dropping(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:
+    """Return the operands of whose axis a number takes one entry, and which one it is."""
+    return [
+        (one, number)
+        for one in found
+        for number, name in enumerate(one.names or ())
+        if axis in (name, SYNONYMS.get(name)) and not one.picked.axes[number].kept
+    ]
+
+
 def _values_of(
-    file: h5py.File, source: FileInput, name: str, of: Any, length: int | None,
+    file: h5py.File, source: FileInput, key: str, name: str, of: Any, length: int | None,
     taken: PickedAxis | None, check: bool,
 ) -> Coordinate:  # fmt: skip
     """Return `_values`; raises InputError where there is no unit and must be one."""
-    key = f"input.coordinates.{name}"
     found = _values(file, source, key, of, length, taken, check)
     units, date = parted(found.units)
     if name in WITH_UNITS and not units:
@@ -163,7 +192,10 @@ def _values(
         return given_coordinate(key, of, length, taken or whole_axis(length), check=check)
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
-    several = isinstance(of, DatasetCoordinate) and of.axis is not None and dataset.ndim == 2
+    column = of.column if isinstance(of, DatasetCoordinate) else None
+    several = dataset.ndim == 2 and (
+        column is not None or (isinstance(of, DatasetCoordinate) and of.axis is not None)
+    )
     if length is None:
         length = dataset.shape[0] if several else max(dataset.shape, default=1)
     shape: tuple[int, ...] = (length, dataset.shape[1]) if several else (length,)
@@ -172,6 +204,11 @@ def _values(
         raise InputError(
             f"{key}: {dataset.name} must have {length} values, one for each entry of the axis in "
             f"the file, got shape {dataset.shape}"
+        )
+    if column is not None and column >= (dataset.shape[1] if several else 0):
+        raise InputError(
+            f"{key}.column: {dataset.name} must have two axes, the second of at least "
+            f"{column + 1} columns, got shape {dataset.shape}"
         )
     units = (of.units if isinstance(of, DatasetCoordinate) else None) or text_attribute(
         dataset, "units"
@@ -185,8 +222,10 @@ def _values(
         raise InputError(f"{key}: {dataset.name} {error}") from None
     taken = taken or whole_axis(length)
     if is_blank(values):
-        return Coordinate(blank((taken.length, *shape[1:]), values.dtype), units, long_name)
+        inner = shape[1:] if column is None else ()
+        return Coordinate(blank((taken.length, *inner), values.dtype), units, long_name)
     values = stored.values(values).reshape(shape)[taken.indices]
+    values = values if column is None else np.ascontiguousarray(values[:, column])
     if not np.all(np.isfinite(values)):
         raise InputError(f"{key}: its values must be finite numbers")
     return Coordinate(values, units, long_name)

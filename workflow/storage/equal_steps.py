@@ -84,11 +84,20 @@ def step_of(coordinate: Coordinate, key: str) -> float:
     if step == 0 or off.max() > OFF_STEP * abs(step):
         where = int(off.argmax())
         raise InputError(
-            f"{key} must have equal steps, but entry {where} is at {values[where]:.10g}, where "
-            f"steps of {step:.6g} have {values[0] + step * where:.10g}; take entries of equal "
+            f"{key} must have equal steps, but entry {where} is at {values[where]:.16g}, where "
+            f"steps of {step:.6g} have {values[0] + step * where:.16g}; take entries of equal "
             "steps by input.select, or give a file's axis such steps in input.coordinates"
+            f"{_digits(values, step)}"
         )
     return step
+
+
+def _digits(values: Array, step: float) -> str:
+    """Return what to add where numbers of so many digits cannot have such steps."""
+    apart = float(np.spacing(np.abs(values).max()))
+    if apart < OFF_STEP * abs(step):
+        return ""
+    return f" (numbers of that size are {apart:.2g} apart, which is too coarse for the step)"
 
 
 def usual_step(coordinate: Coordinate) -> float:

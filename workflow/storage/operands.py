@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
-from workflow.data import Coordinate, Product, Staged, blank, is_blank
+from workflow.data import SELECTED, Coordinate, Product, Staged, blank, is_blank
 from workflow.readers import FileArray, reader_of
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
@@ -123,7 +123,8 @@ def staged(
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
     if not allow_nonfinite:
-        refuse_nonfinite({**data, **drawn}, attributes)
+        axes = {name: header.map.axes for name, (header, _) in found.items()}
+        refuse_nonfinite({**data, **drawn}, attributes, axes)
     attributes["axes"] = {name: str(header.map) for name, (header, _) in found.items()}
     return Staged(
         data,
@@ -163,6 +164,10 @@ def _described(
         whole = found[operand.name][1]
         for name, carried in whole.coordinates().items() if whole else ():
             known = coordinates.setdefault(name, carried)
+            if name.startswith(SELECTED):  # of two operands, numbers may take different entries
+                if known is not carried and _differ(known, carried):
+                    del coordinates[name]
+                continue
             if known is not carried and _differ(known, carried):
                 raise InputError(
                     f"input.{operand.name}: it has other values along {name} than another operand; "
@@ -238,8 +243,9 @@ def count_stretches(operand: Stretched) -> dict[str, int]:
 
 
 def refuse_nonfinite(
-    operands: Mapping[str, Array | Stretched], attributes: Mapping[str, Any]
-) -> None:
+    operands: Mapping[str, Array | Stretched], attributes: Mapping[str, Any],
+    axes: Mapping[str, Sequence[str]],
+) -> None:  # fmt: skip
     """Raise InputError with the counts and the first place where an operand is not finite."""
     found = []
     for name, counts in attributes["nonfinite"].items():
@@ -247,7 +253,7 @@ def refuse_nonfinite(
             data = operands[name]
             found.append(
                 f"input.{name} has {counts['nan']} NaN and {counts['inf']} Inf among "
-                f"{math.prod(data.shape)} values{_first(data)}"
+                f"{math.prod(data.shape)} values{_first(data, axes[name])}"
             )
     if found:
         raise InputError("; ".join(found) + "; allow_nonfinite: true lets them through")
@@ -264,12 +270,13 @@ def refuse_zeros(staged: Staged, name: str) -> None:
         raise InputError(f"input.{name}: all of its values are zero; look at input.select")
 
 
-def _first(data: Array | Stretched) -> str:
+def _first(data: Array | Stretched, axes: Sequence[str]) -> str:
     """Return where the first value is that is not finite, of what is in memory."""
     if isinstance(data, Stretched):
         return ""
-    place = tuple(map(int, np.unravel_index(np.argmin(np.isfinite(data)), data.shape)))
-    return f", the first at {place}"
+    place = np.unravel_index(np.argmin(np.isfinite(data)), data.shape)
+    shown = [f"{axis} {int(number)}" for axis, number in zip(axes, place, strict=True)]
+    return f", the first at {', '.join(shown)} of what is selected"
 
 
 def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array]:

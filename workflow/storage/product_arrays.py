@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.data import Array, Coordinate, Product
+from workflow.data import SELECTED, Array, Coordinate, Product
 from workflow.storage.certificates import read_scalars
 from workflow.storage.datasets import read_dataset, read_values, write_values
 from workflow.storage.gathered import read_virtual, sources_of
@@ -30,7 +30,7 @@ def check_product(product: Product) -> None:
             raise ValueError(f"product.coordinates.{name} must have shape {expected}, got {shape}")
         if name in axes and found.of(name) != (name,):
             raise ValueError(f"product.coordinates.{name} must stand along {name}, an axis")
-        if not found.axes and name not in axes:
+        if not found.axes and name not in axes and not name.startswith(SELECTED):
             raise ValueError(f"product.coordinates must be of {list(axes)}, got {[name]}")
     if product.name in {*axes, *product.coordinates}:
         raise ValueError(f"product.name must differ from its axes, got {product.name!r}")

@@ -14,7 +14,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
-from workflow.data import Array, Coordinate, Product, blank, is_blank
+from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.storage.coordinates import WITH_UNITS
 from workflow.storage.drawn import Stretched
@@ -162,20 +162,35 @@ class ProductOperand:
             if (place := self.map.place(axis)) is not None
             for number in [numbers[place]]
         }
+        self.dropped = {
+            product.axes[number]: axis.indices
+            for number, axis in enumerate(self.picked.axes)
+            if not axis.kept
+        }
         # An axis that a number drops and the operand has all the same, of the one entry.
         for number, name in enumerate(names):
             own = SYNONYMS.get(name, name)
             if not self.picked.axes[number].kept and own in self.map.missing:
                 self.renamed[product.axes[number]] = own
+                del self.dropped[product.axes[number]]
 
     def coordinates(self) -> dict[str, Coordinate]:
         """Return the coordinates of the kept axes, cut as the data, with the operand's names.
 
-        l of beams that have become rows m is ``m_l``.
+        l of beams that have become rows m is ``m_l``. Of an axis that a number drops the entry that
+        it takes stays, with `SELECTED` before its name.
         """
         found = {}
         for name, one in self.product.coordinates.items():
             axes = one.of(name)
+            if name.startswith(SELECTED):
+                found[name] = one
+                continue
+            if axes == (name,) and name in self.dropped:
+                values = one.values[self.dropped[name]]
+                long_name = f"{one.long_name or name} that is selected"
+                found[f"{SELECTED}{name}"] = replace(one, values=values, long_name=long_name)
+                continue
             if not set(axes) <= set(self.renamed):
                 continue
             values, step = one.values, one.step

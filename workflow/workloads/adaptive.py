@@ -28,7 +28,16 @@ from workflow.arrays.steering import in_hz_or_m, places, steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import (
+    Array,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    along,
+    blank,
+)
 from workflow.figures import beam_pictures, pictures
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
@@ -220,11 +229,7 @@ class Adaptive(Workload):
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the weights, with frequency, direction and the antennas' places."""
-        kept = {
-            name: one
-            for name, one in staged.coordinates.items()
-            if set(one.of(name)) <= {*AXES, "east_north", "east_north_up"}
-        }
+        kept = along(staged.coordinates, {*AXES, "east_north", "east_north_up"})
         return Product("weights", result, AXES, kept, f"{self.name}: adaptive weights")
 
     def picture(self, product: Product, axes: Axes) -> None:

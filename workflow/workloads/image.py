@@ -20,7 +20,17 @@ from workflow.arrays.steering import in_hz_or_m, places
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
-from workflow.data import PLACES, Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import (
+    PLACES,
+    Array,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    along,
+    blank,
+)
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.operands import Operand
@@ -225,11 +235,11 @@ class Image(Workload):
     def _product(self, staged: Staged, result: Array, azimuth: Array, elevation: Array) -> Product:
         grid = self.case.directions
         l, m = grid.axes  # noqa: E741
-        kept = {
-            name: one
-            for name, one in staged.coordinates.items()
-            if set(one.of(name)) <= set(AXES[:2]) - set(self.case.sum)
-        }
+        kept = along(staged.coordinates, set(AXES[:2]) - set(self.case.sum))
+        there = staged.coordinates
+        names = there.get("antenna") or there.get("antenna_input_antenna")
+        if names is not None:
+            kept["antenna"] = replace(names, axes=("antenna",))
         summed = {
             f"summed_{axis}": Coordinate(
                 one.values, one.units, f"{one.long_name or axis}, of which the image is the sum",

@@ -18,7 +18,17 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.mimo_accuracy import MimoReference, assess_mimo, mimo_reference
 from workflow.config.case import Case
 from workflow.config.mimo_case import MimoCase
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
+from workflow.data import (
+    Array,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    along,
+    blank,
+    is_blank,
+)
 from workflow.error_counts import RATE, rates_of
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
@@ -240,9 +250,7 @@ class Mimo(Workload):
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the symbols or their soft bits, with the numbers of those that were sent."""
-        kept = {
-            name: one for name, one in staged.coordinates.items() if set(one.of(name)) <= set(AXES)
-        }
+        kept = along(staged.coordinates, AXES)
         if self.case.soft_bits:
             title = f"{self.name}: log-likelihood ratios of bits, 0 over 1, the highest bit first"
             return Product("soft_bits", self._soft_bits(staged, result), SOFT_AXES, kept, title)

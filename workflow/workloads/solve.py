@@ -28,6 +28,7 @@ from workflow.data import (
     Product,
     Shape,
     Staged,
+    along,
     blank,
 )
 from workflow.figures import pictures
@@ -209,9 +210,7 @@ class Solve(Workload):
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return solutions with what stands along unknowns and right-hand sides, or numbers."""
-        found = {
-            name: one for name, one in staged.coordinates.items() if set(one.of(name)) <= set(AXES)
-        }
+        found = along(staged.coordinates, AXES)
         wave = self.case.source == "cylinder"
         what = "surface current" if wave else "solution of a dense system"
         return Product("current" if wave else "x", result, AXES, found, f"{self.name}: {what}")

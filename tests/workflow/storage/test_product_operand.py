@@ -27,10 +27,12 @@ def test_a_product_says_which_entry_a_number_took() -> None:
     assert (found.values.tolist(), found.long_name) == (["yy"], "feed")
 
 
-def test_an_axis_that_the_operand_lacks_is_gone() -> None:
+def test_an_axis_that_the_operand_lacks_leaves_what_was_taken() -> None:
     product = Product("p", DATA, ("feed", "b", "c"), {"feed": Coordinate(FEEDS)}, "p")
     source = OneInput(file=Path("p.h5"), x="/x", select={"x": {"feed": 1}})
-    assert ProductOperand(OPERAND, product, source).coordinates() == {}
+    found = ProductOperand(OPERAND, product, source).coordinates()
+    assert list(found) == ["selected_feed"]
+    assert found["selected_feed"].values.tolist() == [FEEDS[1]]
 
 
 def test_a_file_says_which_entry_a_number_took(tmp_path: Path) -> None:

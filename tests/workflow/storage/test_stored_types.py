@@ -108,7 +108,7 @@ def test_complex_numbers_are_not_packed(tmp_path: Path) -> None:
     [
         ("seconds since 2026-11-28 10:00:00", "s", " since 2026-11-28 10:00:00"),
         ("Milliseconds", "ms", ""), (" us ", "us", ""), ("MHz", "MHz", ""), ("hertz", "Hz", ""),
-        ("days since 1970-01-01", "days", " since 1970-01-01"), ("fortnights", "fortnights", ""),
+        ("days since 1970-01-01", "d", " since 1970-01-01"), ("fortnights", "fortnights", ""),
         ("kilometres", "km", ""), ("centimeter", "cm", ""),
     ],
 )  # fmt: skip

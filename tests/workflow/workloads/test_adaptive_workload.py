@@ -120,7 +120,7 @@ def test_nan_is_refused_with_its_place(tmp_path, name):
     with h5py.File(path, "r+") as file:
         file[name][0, 0, 1, 2] = np.nan
     one = adaptive(input={"file": path, "covariances": "r", "weights": "w"})
-    with pytest.raises(InputError, match=r" NaN .* first at \(0, 0, 1, 2"):
+    with pytest.raises(InputError, match=r" NaN .* first at .* 0, .* 0, \w+ 1, \w+ 2"):
         one.stage()
 
 

@@ -139,7 +139,7 @@ def test_nan_in_a_channel_is_refused_with_its_place(tmp_path):
         file["h"] = np.ones((2, 4, 4, 2)) * (1 + 0j)
         file["h"][1, 2, 3, 0] = complex(0, np.nan)
     one = mimo(input={"file": tmp_path / "own.h5", "channel": "h"}, symbols=3)
-    with pytest.raises(InputError, match=r"1 NaN.* first at \(1, 2, 3, 0\)"):
+    with pytest.raises(InputError, match=r"1 NaN.* first at time 1, frequency 2, receiver 3,"):
         one.stage()
 
 

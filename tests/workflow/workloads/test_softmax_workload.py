@@ -155,7 +155,9 @@ def test_minus_infinity_is_let_through_on_request(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = np.array([[0, -np.inf, 1]], np.float32)
     source = {"file": tmp_path / "x.h5", "x": "x"}
-    with pytest.raises(InputError, match=r"input.x has 0 NaN and 1 Inf among 3 values, .* \(0, 1"):
+    with pytest.raises(
+        InputError, match=r"input.x has 0 NaN and 1 Inf among 3 values, .* column 1 of"
+    ):
         softmax(input=source).stage()
     one = softmax(input=source, allow_nonfinite=True)
     staged = one.stage()

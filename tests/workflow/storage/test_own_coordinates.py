@@ -1,0 +1,153 @@
+"""Coordinates of a user's own files, followed to products: by other names, columns, selections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.check import check_study
+from workflow.config.mistakes import StudyError
+from workflow.data import Product
+
+NAMES = list("abcd")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> dict[str, Any]:
+    """Voltages (time, antenna, channel), of channels that fall, and where four antennas stand."""
+    rng = np.random.default_rng(9)
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = rng.integers(-99, 99, (128, 4, 3, 2)).astype(">i2")
+        file["enu"] = rng.normal(size=(4, 3))
+        file["enu"].attrs["units"] = "km"
+        file["f"] = np.array([160.0, 155.0, 150.0])
+        file["f"].attrs["units"] = "MHz"
+    places = {
+        name: {"dataset": "enu", "axis": "antenna", "column": column}
+        for column, name in enumerate(("east", "north", "up"))
+    }
+    return {
+        "file": str(tmp_path / "v.h5"), "samples": "v",
+        "axes": {"samples": ["time", "antenna", "channel", "complex"]},
+        "coordinates": {
+            "frequency": "f", "time": {"step": 0.5, "units": "us"}, "antenna": NAMES, **places
+        },
+    }  # fmt: skip
+
+
+def products_of(folder: Path, **cases: Any) -> dict[str, Product]:
+    study = study_of(cases)
+    check_study(study)
+    return run(study, folder)
+
+
+def mistake(**cases: Any) -> str:
+    with pytest.raises(StudyError) as caught:
+        check_study(study_of(cases))
+    return str(caught.value)
+
+
+BANK: dict[str, Any] = {"kind": "channelise", "channels": 4, "taps": 2, "axis": "time"}
+
+
+def test_a_chain_keeps_places_names_and_what_was_selected(
+    tmp_path: Path, source: dict[str, Any]
+) -> None:
+    """Of fine channel 3 a product said no more than the centre of its channel."""
+    taken = {"fine_frequency": 3, "time": "0:28"}
+    of_bank = {"voltages": {"workload": "bank"}, "select": {"voltages": taken}}
+    found = products_of(
+        tmp_path,
+        bank={**BANK, "input": source},
+        visibilities={"kind": "correlate", "integrate": 7, "input": of_bank},
+        sky={
+            "kind": "image", "directions": {"n": 3, "field_of_view_deg": 1},
+            "input": {"covariances": {"workload": "visibilities"}},
+        },
+    )  # fmt: skip
+    bank = found["bank"]
+    assert bank.axes == ("antenna", "channel", "time", "fine_frequency")
+    np.testing.assert_array_equal(bank.coordinates["channel"].values, [160, 155, 150])
+    fine = bank.coordinates["fine_frequency"]
+    np.testing.assert_allclose(fine.values, [0, 0.5, -1, -0.5])
+    with h5py.File(source["file"]) as file:
+        enu = file["enu"][...]
+    for column, name in enumerate(("east", "north", "up")):
+        assert (bank.coordinates[name].units, bank.coordinates[name].axes) == ("km", ("antenna",))
+        np.testing.assert_array_equal(bank.coordinates[name].values, enu[:, column])
+    for product in (found["visibilities"], found["sky"]):
+        one = product.coordinates["selected_fine_frequency"]
+        assert (one.values.tolist(), one.units) == ([-0.5], "MHz")
+        assert one.long_name.endswith("that is selected")
+    sky = found["sky"].coordinates
+    assert (list(sky["antenna"].values), sky["antenna"].axes) == (NAMES, ("antenna",))
+    np.testing.assert_allclose(np.ptp(sky["antenna_position"].values, 0), 1e3 * np.ptp(enu, 0))
+
+
+def test_what_a_number_takes_of_a_files_axis_stays(tmp_path: Path, source: dict[str, Any]) -> None:
+    """Coordinates of such an axis were refused beside a transform's samples, as of no axis."""
+    given = {**source, "select": {"samples": {"channel": 1, "antenna": 2}}}
+    given["coordinates"] = {k: v for k, v in source["coordinates"].items() if k != "up"}
+    for name in ("east", "north"):
+        assert "must be of an axis" in mistake(d={"kind": "dft", "axis": "time", "input": given})
+        del given["coordinates"][name]
+    found = products_of(tmp_path, d={"kind": "dft", "axis": "time", "input": given})["d"]
+    one = found.coordinates["selected_frequency"]
+    assert (one.values.tolist(), one.units, one.axes) == ([155.0], "MHz", ("selected_frequency",))
+    assert found.coordinates["selected_antenna"].values.tolist() == ["c"]
+
+
+def test_two_operands_may_take_other_entries(tmp_path: Path, source: dict[str, Any]) -> None:
+    of_bank = {
+        "samples": {"workload": "bank"}, "weights": {"workload": "bank"},
+        "axes": {
+            "samples": ["antenna", "channel", "time", "fine_frequency"],
+            "weights": ["antenna", "channel", "beam", "fine_frequency"],
+        },
+        "select": {
+            "samples": {"fine_frequency": 3, "channel": 2},
+            "weights": {"fine_frequency": 1, "channel": 2, "beam": "0:2"},
+        },
+    }  # fmt: skip
+    case = {"kind": "beamforming", "input": of_bank}
+    found = products_of(tmp_path, bank={**BANK, "input": source}, beams=case)["beams"]
+    assert "selected_fine_frequency" not in found.coordinates
+    np.testing.assert_array_equal(found.coordinates["frequency"].values, [150.0])
+
+
+def test_mistakes_name_what_the_study_says(source: dict[str, Any]) -> None:
+    for coordinate, said in (
+        ({"frequency": "enu"}, "coordinates.frequency: /enu must have 3 values, one for each"),
+        ({"east": {"dataset": "enu", "axis": "antenna", "column": 3}}, "coordinates.east.column: "
+         "/enu must have two axes, the second of at least 4 columns, got shape (4, 3)"),
+        ({"frequency": {"dataset": "f", "column": 0}}, "frequency.column: /f must have two axes"),
+        ({"east": {"dataset": "enu", "axis": "antenna", "column": -1}}, "must be at least 0"),
+    ):  # fmt: skip
+        given = {**source, "coordinates": {**source["coordinates"], **coordinate}}
+        assert said in mistake(b={**BANK, "input": given}), said
+
+
+def test_times_that_are_too_coarse_say_so(source: dict[str, Any]) -> None:
+    """Days since 1858 of samples 2 us apart were shown with digits that were all equal."""
+    with h5py.File(source["file"], "a") as file:
+        file["t"] = 60000.5 + np.arange(128) * 2e-6 / 86400
+    time = {"dataset": "t", "units": "days since 1858-11-17"}
+    given = {**source, "coordinates": {**source["coordinates"], "time": time}}
+    found = mistake(b={**BANK, "input": given})
+    assert "(numbers of that size are 7.3e-12 apart, which is too coarse for the step)" in found
+    assert "is at 60000.5000000" in found
+
+
+def test_the_upper_half_of_a_falling_axis_is_positive(
+    tmp_path: Path, source: dict[str, Any]
+) -> None:
+    found = products_of(tmp_path, d={"kind": "dft", "axis": "channel", "input": source})["d"]
+    one = found.coordinates["channel_frequency"]
+    np.testing.assert_allclose(one.values, np.arange(3) / (3 * -5.0))
+    assert one.long_name.endswith("(the upper half are the positive ones)")
