@@ -189,7 +189,7 @@ class CublasLaunch:
         if captured is None:
             captured = self._graphs_on(key)
         if not captured.launch((a, b, out), stream):
-            self._queue(self._handle.workspace_if_room(stream), a, b, out)
+            self._queue(self._handle.call_memory(stream), a, b, out)
 
     def _graphs_on(self, key: tuple[int, int]) -> CapturedCalls:
         """Return the graphs of a stream and a thread."""
@@ -201,7 +201,7 @@ class CublasLaunch:
         )
         return found
 
-    def _queue(self, workspace: int, a: int, b: int, out: int) -> None:
+    def _queue(self, workspace: Any, a: int, b: int, out: int) -> None:
         """Queue the product on the current stream, which may be captured."""
         first, of_b, of_a, of_out = self._arguments
         stream = _current_stream(self._device).ptr

@@ -51,7 +51,7 @@ def lower_triangle(problem: HerkProblem, a: Any, out: Batched) -> None:
     stream = cupy.cuda.get_current_stream().ptr
     handle = cublas_handle(cupy.cuda.Device().id)
     call = _routine(handle, problem.dtype)
-    workspace = handle.workspace_if_room(stream)
+    workspace = handle.call_memory(stream)
     for index in range(problem.batch):
         handle.call(
             call, stream, workspace,

@@ -3,7 +3,7 @@
 CuPy makes a handle a thread, for which the library waits for the GPU: that ends every capture of a
 stream there, also by other threads. And kernels that several streams queue by a handle share its
 workspace, so the library takes other kernels, of other bits, while that is in use. So each call
-here brings the workspace of its stream, which is kept, as graphs need it too.
+here brings a workspace of its stream: one that is kept where graphs need it, else the call's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import cupy
 
 from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
-from argand.runtime.workspace import library_workspace
+from argand.runtime.workspace import library_memory, library_workspace
 
 _WORKSPACE_BYTES = 32 << 20
 """cuBLAS's own on Hopper, and more than its own on older cards."""
@@ -44,20 +44,25 @@ class CublasHandle:
         """Return the address of a stream's workspace. Raises MemoryError without room for it."""
         return library_workspace(_WORKSPACE_BYTES, stream, self._device)
 
-    def workspace_if_room(self, stream: int) -> int:
-        """Return a stream's workspace, 0 where there is no memory for it."""
+    def call_memory(self, stream: int) -> Any:
+        """Return a workspace (CuPy's pointer) to hold until a call is queued on a stream.
+
+        It is None where there is no room: the library then takes its own.
+        """
         try:
-            return self.workspace(stream)
+            return library_memory(_WORKSPACE_BYTES, stream, self._device)
         except MemoryError:
-            return 0
+            return None
 
     def call(
-        self, function: Callable[..., None], stream: int, workspace: int, *arguments: Any
+        self, function: Callable[..., None], stream: int, memory: Any, *arguments: Any
     ) -> None:
         """Queue a function of the library, given what it takes behind the handle, on a stream.
 
-        The stream may be captured. A workspace of 0 is the library's own.
+        The stream may be captured. ``memory`` is the address of a workspace, or what `call_memory`
+        returned.
         """
+        workspace = 0 if memory is None else memory if type(memory) is int else int(memory.ptr)
         with self._lock:
             if self._on != (stream, workspace):
                 self._on = None

@@ -87,6 +87,21 @@ def library_workspace(nbytes: int, stream: int, device: int) -> int:
     return int(found.ptr)
 
 
+def library_memory(nbytes: int, stream: int, device: int) -> Any:
+    """Return memory (CuPy's pointer) of a library's kernels for one call on a stream.
+
+    It is `library_workspace` where the stream has that. Otherwise, unlike that, it is given back:
+    the caller holds it until the last launch.
+    """
+    if CAPTURE.taken is not None:
+        return cupy.cuda.alloc(nbytes)  # the graph's
+    capture = capture_of(stream)
+    if capture is not None:
+        return capture.memory(nbytes, stream)
+    found = _libraries.get((device, *stream_key(stream), nbytes))
+    return cupy.cuda.alloc(nbytes) if found is None else found
+
+
 class _ThreadsPlan(threading.local):
     """The memory of the plan that a thread is calling."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,7 +39,8 @@ def product(noted: Noted) -> Callable[..., None]:
 
 def test_a_stream_and_its_workspace_are_set_when_they_change(module: Any, noted: Noted) -> None:
     handle = module.cublas_handle(0)
-    for stream, workspace in ((1, 100), (1, 100), (2, 200), (2, 0), (2, 0), (2, 200)):
+    pointer = SimpleNamespace(ptr=200)  # as of memory of CuPy's
+    for stream, workspace in ((1, 100), (1, 100), (2, 200), (2, None), (2, None), (2, pointer)):
         handle.call(product(noted), stream, workspace, 5)
     set_stream, set_workspace = "cublasSetStream_v2", "cublasSetWorkspace_v2"
     ran = ("product", HANDLE, 5)
@@ -59,16 +61,17 @@ def test_an_error_of_a_product_leaves_the_handle_free(module: Any, noted: Noted)
 
 
 def test_without_room_the_library_has_its_own_workspace(
-    module: Any, monkeypatch: pytest.MonkeyPatch
+    module: Any, monkeypatch: pytest.MonkeyPatch, noted: Noted
 ) -> None:
     def refuse(*_: Any) -> int:
         raise MemoryError
 
     handle = module.cublas_handle(0)
-    monkeypatch.setattr(module, "library_workspace", refuse)
-    assert handle.workspace_if_room(1) == 0
-    with pytest.raises(MemoryError):
-        handle.workspace(1)
+    monkeypatch.setattr(module, "library_memory", refuse)
+    memory = handle.call_memory(1)
+    assert memory is None
+    handle.call(product(noted), 1, memory)
+    assert noted == [("cublasSetStream_v2", HANDLE, 1), ("product", HANDLE)]
 
 
 def test_threads_share_one_handle_a_device(module: Any) -> None:
