@@ -2,9 +2,9 @@
 
 Every kernel of ours begins with `WAIT_FIRST`, but for a product by wgmma behind the packing of its
 own operands (``begins_early`` of `argand.gemm.sm90_launch`), which waits before it reads what that
-wrote. One that is launched so (`runtime.launch_config`), or
-follows by an edge of a graph, takes its multiprocessors as soon as all blocks of the one before
-have ended or have said that they may, and waits there until that one's writes are visible.
+wrote. One that is launched so (`runtime.launch_config`), or follows by an edge of a graph, takes
+its multiprocessors as soon as all blocks of the one before have ended or have said that they may,
+and waits there until that one's writes are visible.
 """
 
 from __future__ import annotations
