@@ -35,9 +35,11 @@ def feeds_of(coordinates: Mapping[str, Coordinate], name: str) -> tuple[str, ...
 def check_linear(feeds: tuple[str, ...] | None) -> None:
     """Raise InputError where feeds are known, and others than x before y as `detect: stokes`."""
     if feeds and ({*feeds} <= {*CIRCULAR} or feeds == LINEAR[::-1]):
-        hint = "; `polarization: [1, 0]` in input.select turns them" if "y" in feeds else ""
+        hint = "`detect: power` takes each feed by itself"
+        if "y" in feeds:
+            hint = "`polarization: [1, 0]` in input.select turns them"
         raise InputError(
-            f"detect: stokes is of linear feeds, x before y, got {' before '.join(feeds)}{hint}"
+            f"detect: stokes is of linear feeds, x before y, got {' before '.join(feeds)}; {hint}"
         )
 
 

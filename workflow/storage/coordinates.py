@@ -17,6 +17,7 @@ from workflow.data import SELECTED, Array, Coordinate, blank, is_blank
 from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
+from workflow.storage.dates import from_the_first
 from workflow.storage.equal_steps import MOST_CHECKED, given_coordinate, whole_axis
 from workflow.storage.input_operand import (
     InputError,
@@ -173,8 +174,11 @@ def _values_of(
     if name in WITH_UNITS and not units:
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"
         raise InputError(f"{key} has no unit; give it as {how}")
-    long_name = f"{found.long_name or name} since {date}" if date else found.long_name
-    return replace(found, units=units, long_name=long_name)
+    if not date:
+        return replace(found, units=units)
+    values, date = from_the_first(found.values, units, date)
+    long_name = f"{found.long_name or name} since {date}"
+    return replace(found, values=values, units=units, long_name=long_name)
 
 
 def _values(
@@ -226,8 +230,12 @@ def _values(
         return Coordinate(blank((taken.length, *inner), values.dtype), units, long_name)
     values = stored.values(values).reshape(shape)[taken.indices]
     values = values if column is None else np.ascontiguousarray(values[:, column])
-    if not np.all(np.isfinite(values)):
-        raise InputError(f"{key}: its values must be finite numbers")
+    if not np.all(finite := np.isfinite(values)):
+        where_not = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
+        raise InputError(
+            f"{key}: its values must be finite numbers, entry {where_not} of what is selected is "
+            f"{values[where_not]}; take others by input.select"
+        )
     return Coordinate(values, units, long_name)
 
 

@@ -82,14 +82,29 @@ def step_of(coordinate: Coordinate, key: str) -> float:
         raise InputError(f"{key} has one entry, so its step is unknown; give step_s or step_hz")
     step, off = _steps(values)
     if step == 0 or off.max() > OFF_STEP * abs(step):
-        where = int(off.argmax())
         raise InputError(
-            f"{key} must have equal steps, but entry {where} is at {values[where]:.16g}, where "
-            f"steps of {step:.6g} have {values[0] + step * where:.16g}; take entries of equal "
-            "steps by input.select, or give a file's axis such steps in input.coordinates"
+            f"{key} must have equal steps, but {_uneven_entry(values, step, off)}; take entries of "
+            "equal steps by input.select, or give a file's axis such steps in input.coordinates"
             f"{_digits(values, step)}"
         )
     return step
+
+
+def _uneven_entry(values: Array, step: float, off: Array) -> str:
+    """Return which entry is not a step after the one before it, or off the steps of all."""
+    apart = np.diff(values)
+    usual = float(np.median(apart))
+    where = int(np.argmax(np.abs(apart - usual) > abs(usual) / 2)) + 1
+    if abs(apart[where - 1] - usual) > abs(usual) / 2:
+        return (
+            f"entry {where} is at {values[where]:.16g}, {apart[where - 1]:.6g} after the one "
+            f"before it, where most are {usual:.6g} apart"
+        )
+    where = int(off.argmax())
+    return (
+        f"entry {where} is at {values[where]:.16g}, where steps of {step:.6g} have "
+        f"{values[0] + step * where:.16g}"
+    )
 
 
 def _digits(values: Array, step: float) -> str:

@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 COMPONENT_TYPES = ("float16", "float32", "float64", "int8", "int16", "int32")
 """Types of a real or imaginary part that are read."""
-PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
+PARTS = (("r", "i"), ("re", "im"), ("real", "imag"), ("i", "q"))
 """Names of the fields of a compound that is a complex number."""
 _SCALE, _OFFSET = "scale_factor", "add_offset"
 _MISSING = ("_FillValue", "missing_value")

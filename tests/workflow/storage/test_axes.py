@@ -241,7 +241,7 @@ class TestTransforms:
             },
         }
         assert error_of(case).startswith(
-            "input.coordinates.time must have equal steps, but entry 3 is at 4, where steps of"
+            "input.coordinates.time must have equal steps, but entry 3 is at 4, 2 after"
         )
 
     def test_nobody_named_it(self, file: Path) -> None:

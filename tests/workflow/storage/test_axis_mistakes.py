@@ -129,7 +129,10 @@ def test_coordinates_that_are_not_finite(file: Path, value: float) -> None:
     with h5py.File(file, "a") as held:
         held["freq_hz"][1] = value
     line = error_of(beams(file, coordinates={"frequency": "/freq_hz"}))
-    assert line == "input.coordinates.frequency: its values must be finite numbers"
+    assert line == (
+        "input.coordinates.frequency: its values must be finite numbers, entry 1 of what is "
+        f"selected is {value}; take others by input.select"
+    )
 
 
 def test_a_coordinate_in_another_file_is_not_opened(file: Path, tmp_path: Path) -> None:

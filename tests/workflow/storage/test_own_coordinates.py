@@ -144,6 +144,58 @@ def test_times_that_are_too_coarse_say_so(source: dict[str, Any]) -> None:
     assert "is at 60000.5000000" in found
 
 
+@pytest.mark.parametrize(
+    ("units", "date"),
+    [
+        ("nanoseconds since 1970-01-01 00:00:00", "2025-11-28T14:00:00.000000100"),
+        ("ns since 1970-01-01T00:00:00Z", "2025-11-28T14:00:00.000000100"),
+        ("ns since the epoch", "the epoch and 1764338400000000100 ns"),
+        ("ticks since 1970-01-01", "1970-01-01 and 1764338400000000100 ticks"),
+    ],
+)
+def test_integers_beyond_fp64_count_from_the_first(
+    tmp_path: Path, source: dict[str, Any], units: str, date: str
+) -> None:
+    """As xarray writes times; fp64 has them 256 ns apart, and they were refused as uneven."""
+    with h5py.File(source["file"], "a") as file:
+        file["t"] = np.int64(1764338400000000000) + 100 * np.arange(128)
+    time = {"dataset": "t", "units": units}
+    given = {
+        **source, "coordinates": {**source["coordinates"], "time": time},
+        "select": {"samples": {"time": "1:"}},
+    }  # fmt: skip
+    one = products_of(tmp_path, b={**BANK, "input": given})["b"].coordinates["time"]
+    np.testing.assert_array_equal(one.values, 100 * (3.5 + 4 * np.arange(len(one.values))))
+    assert one.long_name == f"middle of the spectrum's samples since {date}"
+
+
+def test_a_gap_and_a_hole_are_named(source: dict[str, Any]) -> None:
+    """Of a gap an entry in the middle was named, by steps that none has; of NaN no place."""
+    with h5py.File(source["file"], "a") as file:
+        file["t"] = np.delete(np.arange(130.0), [40, 41])
+        file["hole"] = np.array([1e9, np.nan, 1.1e9])
+    for name, values, said in (
+        ("time", {"dataset": "t", "units": "ms"}, "time must have equal steps, but entry 40 is at "
+         "42, 3 after the one before it, where most are 1 apart; take entries of equal steps"),
+        ("frequency", {"dataset": "hole", "units": "Hz"}, "frequency: its values must be finite "
+         "numbers, entry 1 of what is selected is nan; take others by input.select"),
+    ):  # fmt: skip
+        given = {**source, "coordinates": {**source["coordinates"], name: values}}
+        assert f"input.coordinates.{said}" in mistake(b={**BANK, "input": given})
+
+
+def test_a_compound_of_i_and_q(tmp_path: Path, source: dict[str, Any]) -> None:
+    with h5py.File(source["file"], "a") as file:
+        parts = file["v"][...].astype("<i2")
+        file["iq"] = parts.view([("I", "<i2"), ("Q", "<i2")])[..., 0]
+    given = {**source, "samples": "iq", "axes": {"samples": source["axes"]["samples"][:-1]}}
+    case = {"kind": "dft", "axis": "time"}
+    found = products_of(
+        tmp_path, a={**case, "input": source}, b={**case, "input": given}
+    )  # fmt: skip
+    np.testing.assert_array_equal(found["a"].data, found["b"].data)
+
+
 def test_the_upper_half_of_a_falling_axis_is_positive(
     tmp_path: Path, source: dict[str, Any]
 ) -> None:

@@ -154,7 +154,7 @@ def test_names_that_uvh5_has_not(tmp_path: Path, changed: dict[str, Any], said: 
     ("feeds", "said"),
     [
         (["Y", "X"], "of linear feeds, x before y, got y before x; `polarization: .1, 0.` in"),
-        (["R", "L"], "of linear feeds, x before y, got r before l$"), (["X", "Y"], ""),
+        (["R", "L"], "of linear feeds, x before y, got r before l; `detect: power`"), (["X", "Y"], ""),
         (["H", "V"], ""),
     ],
     ids=str,
