@@ -154,12 +154,8 @@ def test_names_that_uvh5_has_not(tmp_path: Path, changed: dict[str, Any], said: 
     ("feeds", "said"),
     [
         (["Y", "X"], "of linear feeds, x before y, got y before x; `polarization: .1, 0.` in"),
-<<<<<<< HEAD
-        (["R", "L"], "of linear feeds, x before y, got r before l; `detect: power`"), (["X", "Y"], ""),
-=======
         (["R", "L"], "of linear feeds, x before y, got r before l; `detect: power`"),
         (["X", "Y"], ""),
->>>>>>> 9ab70bfd (fix(storage): count times in large integers from the first one, and name gaps and holes of coordinates)
         (["H", "V"], ""),
     ],
     ids=str,
