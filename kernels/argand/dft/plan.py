@@ -130,11 +130,6 @@ class TwoFactorPlan:
         """Threads of a block."""
         return self.groups * self.warps * WARP
 
-    @property
-    def waste(self) -> float:
-        """Transforms that the warps hold in the first stage, over those that there are."""
-        return 16 * self.m_tiles * self.warps / self.n2
-
     def table_bytes(self, precision: Precision) -> int:
         """Return the bytes of the folded tables."""
         return sum(folded_bytes(n, 1, precision) for n in {self.n1, self.n2})
