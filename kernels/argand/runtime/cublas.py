@@ -15,6 +15,7 @@ from typing import Any
 
 import cupy
 
+from argand.runtime.captured_memory import is_captured
 from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
 from argand.runtime.workspace import library_memory, library_workspace
@@ -47,11 +48,14 @@ class CublasHandle:
     def call_memory(self, stream: int) -> Any:
         """Return a workspace (CuPy's pointer) to hold until a call is queued on a stream.
 
-        It is None where there is no room: the library then takes its own.
+        It is None where there is no room: the library then takes its own. Raises MemoryError in a
+        capture, because a graph would share the library's with calls of other streams.
         """
         try:
             return library_memory(_WORKSPACE_BYTES, stream, self._device)
         except MemoryError:
+            if is_captured(stream):
+                raise
             return None
 
     def call(

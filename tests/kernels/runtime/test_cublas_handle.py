@@ -74,6 +74,20 @@ def test_without_room_the_library_has_its_own_workspace(
     assert noted == [("cublasSetStream_v2", HANDLE, 1), ("product", HANDLE)]
 
 
+def test_without_room_a_graph_does_not_share_the_workspace_of_the_library(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(module, "library_memory", refuse)
+    monkeypatch.setattr(module, "is_captured", lambda stream: stream == 2)
+    handle = module.cublas_handle(0)
+    assert handle.call_memory(1) is None
+    with pytest.raises(MemoryError):
+        handle.call_memory(2)
+
+
 def test_threads_share_one_handle_a_device(module: Any) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = {id(handle) for handle in pool.map(module.cublas_handle, [0] * 64)}
