@@ -83,6 +83,7 @@ struct JointMainloop {
         clear(re);
         clear(im);
         if constexpr (plan.ping_pong) {
+            // MMAs beyond k, whose operands are zeros, run too: the other warpgroup stores meanwhile.
             accumulate<kAllColumns>(ring, reader, num_k_tiles, lane, warpgroup);
             return;
         }
