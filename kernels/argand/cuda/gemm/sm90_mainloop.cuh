@@ -83,7 +83,7 @@ struct JointMainloop {
         clear(re);
         clear(im);
         if constexpr (plan.ping_pong) {
-            // MMAs beyond k, whose operands are zeros, run too: the other warpgroup stores meanwhile.
+            // MMAs beyond k run too, of zeros: the other warpgroup stores meanwhile.
             accumulate<kAllColumns>(ring, reader, num_k_tiles, lane, warpgroup);
             return;
         }
