@@ -1,6 +1,6 @@
 // Gates without tensor cores: fma in fp32 or fp64, monomial matrices, and states smaller than a
-// tile. Tiles of the state come from TilePipeline or WalkingPipeline (tile.cuh), are updated in shared
-// memory and stored back.
+// tile. Tiles of the state come from TilePipeline or WalkingPipeline (tile.cuh), are updated in
+// shared memory and stored back.
 #pragma once
 #include "tile.cuh"
 

@@ -14,10 +14,10 @@ __device__ __forceinline__ uint32 element_address(int line, int at, int column) 
     return chunk / 8 * column + line * kSwizzleBytes + ((chunk % 8 ^ line % 8) << 4) + at % 2 * 8;
 }
 
-// Addresses of lane t of four for k = 0, whose first row is `first`. K-major: in the line of its odd
-// row, of the first element of each pair along k, then of the second one, for k of 0 and of 8; the
-// even row has the first pair half a column further. M-major: of a pair of rows at an even k, then
-// of the two rows at an odd k.
+// Addresses of lane t of four for k = 0, whose first row is `first`. K-major: in the line of its
+// odd row, of the first element of each pair along k, then of the second one, for k of 0 and of 8;
+// the even row has the first pair half a column further. M-major: of a pair of rows at an even k,
+// then of the two rows at an odd k.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void set_addresses_by_parity(int first, int t, uint32 (&at)[3]) {
     constexpr int kColumn = plan.x_lines() * kSwizzleBytes;
