@@ -84,6 +84,14 @@ def test_files_of_code_have_at_most_300_lines(root: Path) -> None:
     assert {name: lines for name, lines in lengths.items() if lines > 300} == {}
 
 
+def test_lines_of_cuda_have_at_most_100_columns(root: Path) -> None:
+    """As those of Python, whose linter no kernel passes."""
+    kernels = sorted((root / "kernels" / "argand" / "cuda").rglob("*.cuh"))
+    assert len(kernels) > 100
+    lines = [(path.name, line) for path in kernels for line in path.read_text().splitlines()]
+    assert [found for found in lines if len(found[1]) > 100] == []
+
+
 def test_pages_are_short(root: Path) -> None:
     """A longer one answers several questions; generated tables of README and performance count."""
     pages = {root / "README.md": 150, root / "docs/performance.md": 250}
