@@ -14,7 +14,7 @@ from cupy.cuda import cufft
 
 from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.library_choice import LibraryKernels
-from argand.runtime.captured_graph import ATTEMPTS
+from argand.runtime.captured_graph import ATTEMPTS, CAPTURING
 from argand.runtime.current_stream import OnStream
 from argand.runtime.driver_bindings import driver_bindings, made
 from argand.runtime.graph_memory import relaxed_capture
@@ -48,7 +48,7 @@ def _single(plan: CufftPlan, length: int) -> LibraryKernels | None:
     driver = driver_bindings()
     with relaxed_capture():
         memory = cupy.cuda.alloc(1)
-        with OnStream(cupy.cuda.Stream(non_blocking=True)) as stream:
+        with CAPTURING, OnStream(cupy.cuda.Stream(non_blocking=True)) as stream:
             stream.begin_capture(_runtime.streamCaptureModeRelaxed)
             try:
                 plan.queue_in_own_graph(memory.ptr, memory.ptr, cufft.CUFFT_FORWARD, stream.ptr, 0)

@@ -19,6 +19,7 @@ from typing import Any
 import cupy
 from cupy.cuda import cufft
 
+from argand.runtime.captured_graph import CAPTURING
 from argand.runtime.captured_memory import capture_of
 from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
@@ -117,7 +118,7 @@ def plan_of(kind: int, length: int, rows: int, device: int) -> CufftPlan:
     ``kind`` is CuPy's number of a type of transforms: CUFFT_C2C, Z2Z, R2C or D2Z. Raises
     RuntimeError where a plan has to be made while a blocking stream is captured.
     """
-    with _lock:
+    with CAPTURING, _lock:
         return (_long_plan if length >= _LONG else _plan)(kind, length, rows, device)
 
 

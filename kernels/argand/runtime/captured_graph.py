@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from threading import get_ident
+from threading import RLock, get_ident
 from typing import Any
 
 import cupy
@@ -23,6 +23,9 @@ _WORTH = 16
 ATTEMPTS = 3
 """Captures of a call that may fail until it counts as one that cannot be captured: another thread
 that waits for the whole GPU ends a capture too."""
+CAPTURING = RLock()
+"""Held while a call of ours is captured, and while a library waits for the GPU: CUDA would end the
+capture, and the library may fail. It is the first of all locks that are held together."""
 _runtime = cupy.cuda.runtime
 Arguments = tuple[Any, ...]
 """A call's addresses, and whatever else decides it."""
@@ -93,7 +96,7 @@ class CapturedCalls:
         if self._before is not None:
             self._before()
         stream = _capture_stream(cupy.cuda.Device().id, get_ident())
-        with OnStream(stream):
+        with CAPTURING, OnStream(stream):
             # Relaxed: what other threads do meanwhile is none of this capture's.
             stream.begin_capture(_runtime.streamCaptureModeRelaxed)
             try:

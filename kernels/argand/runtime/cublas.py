@@ -15,6 +15,7 @@ from typing import Any
 
 import cupy
 
+from argand.runtime.captured_graph import CAPTURING
 from argand.runtime.captured_memory import is_captured
 from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
@@ -85,7 +86,7 @@ def cublas_handle(device: int) -> CublasHandle:
     """Return the handle of the current device, given its index."""
     found = _handles.get(device)
     if found is None:
-        with _making:
+        with CAPTURING, _making:
             found = _handles.get(device)
             if found is None:
                 found = _handles[device] = CublasHandle()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -48,3 +50,44 @@ def test_a_call_whose_captures_fail_is_captured_no_more(
     found, captures = launches(modules, monkeypatch, 9, 9)
     assert not any(found)
     assert captures == modules[1].ATTEMPTS
+
+
+def is_free(lock: Any) -> bool:
+    """Return whether another thread could take a lock."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: lock.acquire(blocking=False) and not lock.release()).result()
+
+
+def test_nobody_waits_for_the_gpu_while_a_call_is_captured(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, captured_graph, graph_memory = modules
+    monkeypatch.setattr(graph_memory, "driver_bindings", driver)
+    seen: list[bool] = []
+    calls = captured_graph.CapturedCalls(lambda *_: seen.append(is_free(captured_graph.CAPTURING)))
+    for _ in range(2):
+        calls.launch(CALL, STREAM)
+    assert seen == [False]
+    assert is_free(captured_graph.CAPTURING)
+
+
+def test_libraries_wait_for_the_gpu_while_no_call_is_captured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A plan of cuFFT's and a handle of cuBLAS's."""
+    names = ("runtime.captured_graph", "dft.cufft_plans", "runtime.cublas")
+    with without_device(*names) as (cupy, captured_graph, cufft_plans, cublas):
+        seen: list[bool] = []
+
+        def made(*_: Any) -> int:
+            seen.append(is_free(captured_graph.CAPTURING))
+            return 9
+
+        monkeypatch.setattr(cufft_plans, "_plan", made)
+        monkeypatch.setattr(cublas, "relaxed_capture", nullcontext)
+        monkeypatch.setattr(cublas, "library_routine", lambda *_: None)
+        cupy.cuda.cublas.create.side_effect = made
+        cufft_plans.plan_of(0, 8, 1, 0)
+        cublas.cublas_handle(0)
+        assert seen == [False, False]
+        assert is_free(captured_graph.CAPTURING)
