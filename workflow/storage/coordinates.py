@@ -101,10 +101,9 @@ def _of_axis(
 ) -> tuple[str, Coordinate]:  # fmt: skip
     """Return a coordinate and its name, `SELECTED` before it where a number took one entry."""
     axis = _axis_of(name, of, found)
-    having, dropped = _having(found, axis), False
-    if not having and axis == name:
-        having = _dropping(found, axis)
-        dropped = bool(having)
+    having = _having(found, axis)
+    dropped = not having
+    having = having or _dropping(found, axis)
     if not having:
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
         raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}")
@@ -124,10 +123,11 @@ def _of_axis(
         raise InputError(
             f"{key}: {name!r} is an axis of its own; it stands along {axis} by no name"
         )
-    if dropped:
-        own_name = f"{SELECTED}{name}"
-        return own_name, replace(made, long_name=f"{made.long_name or name} that is selected")
     rank = made.values.ndim
+    if dropped:
+        own = (f"{SELECTED}{name}", f"{name}_component")[:rank]
+        long_name = f"{made.long_name or name} that is selected"
+        return own[0], replace(made, long_name=long_name, axes=own)
     own = () if axis == name and rank == 1 else (axis, f"{name}_component")[:rank]
     return name, replace(made, long_name=made.long_name or name, axes=own)
 

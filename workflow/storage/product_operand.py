@@ -186,10 +186,10 @@ class ProductOperand:
             if name.startswith(SELECTED):
                 found[name] = one
                 continue
-            if axes == (name,) and name in self.dropped:
-                values = one.values[self.dropped[name]]
+            if len(axes) == 1 and axes[0] in self.dropped:
+                values, own_name = one.values[self.dropped[axes[0]]], f"{SELECTED}{name}"
                 long_name = f"{one.long_name or name} that is selected"
-                found[f"{SELECTED}{name}"] = replace(one, values=values, long_name=long_name)
+                found[own_name] = replace(one, values=values, long_name=long_name, axes=(own_name,))
                 continue
             if not set(axes) <= set(self.renamed):
                 continue

@@ -237,7 +237,7 @@ class Image(Workload):
         l, m = grid.axes  # noqa: E741
         kept = along(staged.coordinates, set(AXES[:2]) - set(self.case.sum))
         there = staged.coordinates
-        names = there.get("antenna") or there.get("antenna_input_antenna")
+        names = there.get("antenna_input_antenna") or there.get("antenna")
         if names is not None:
             kept["antenna"] = replace(names, axes=("antenna",))
         summed = {

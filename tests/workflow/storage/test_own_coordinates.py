@@ -68,7 +68,10 @@ def test_a_chain_keeps_places_names_and_what_was_selected(
         visibilities={"kind": "correlate", "integrate": 7, "input": of_bank},
         sky={
             "kind": "image", "directions": {"n": 3, "field_of_view_deg": 1},
-            "input": {"covariances": {"workload": "visibilities"}},
+            "input": {
+                "covariances": {"workload": "visibilities"},
+                "select": {"covariances": {"input": "1:", "conjugated_input": "1:"}},
+            },
         },
     )  # fmt: skip
     bank = found["bank"]
@@ -86,21 +89,44 @@ def test_a_chain_keeps_places_names_and_what_was_selected(
         assert (one.values.tolist(), one.units) == ([-0.5], "MHz")
         assert one.long_name.endswith("that is selected")
     sky = found["sky"].coordinates
-    assert (list(sky["antenna"].values), sky["antenna"].axes) == (NAMES, ("antenna",))
-    np.testing.assert_allclose(np.ptp(sky["antenna_position"].values, 0), 1e3 * np.ptp(enu, 0))
+    assert (list(sky["antenna"].values), sky["antenna"].axes) == (NAMES[1:], ("antenna",))
+    np.testing.assert_allclose(np.ptp(sky["antenna_position"].values, 0), 1e3 * np.ptp(enu[1:], 0))
 
 
 def test_what_a_number_takes_of_a_files_axis_stays(tmp_path: Path, source: dict[str, Any]) -> None:
     """Coordinates of such an axis were refused beside a transform's samples, as of no axis."""
     given = {**source, "select": {"samples": {"channel": 1, "antenna": 2}}}
-    given["coordinates"] = {k: v for k, v in source["coordinates"].items() if k != "up"}
-    for name in ("east", "north"):
-        assert "must be of an axis" in mistake(d={"kind": "dft", "axis": "time", "input": given})
-        del given["coordinates"][name]
     found = products_of(tmp_path, d={"kind": "dft", "axis": "time", "input": given})["d"]
     one = found.coordinates["selected_frequency"]
     assert (one.values.tolist(), one.units, one.axes) == ([155.0], "MHz", ("selected_frequency",))
     assert found.coordinates["selected_antenna"].values.tolist() == ["c"]
+    with h5py.File(source["file"]) as file:
+        enu = file["enu"][2]
+    for column, name in enumerate(("east", "north", "up")):
+        place = found.coordinates[f"selected_{name}"]
+        assert (place.values.tolist(), place.units) == ([enu[column]], "km")
+    everywhere = {"dataset": "enu", "axis": "antenna", "units": "km"}
+    given["coordinates"] = {"place": everywhere}
+    found = products_of(tmp_path, e={"kind": "dft", "axis": "time", "input": given})["e"]
+    whole = found.coordinates["selected_place"]
+    assert (whole.axes, whole.values.tolist()) == (
+        ("selected_place", "place_component"), [enu.tolist()]
+    )  # fmt: skip
+
+
+def test_a_beam_that_is_selected_keeps_its_direction(
+    tmp_path: Path, source: dict[str, Any]
+) -> None:
+    beams = {
+        "kind": "beamforming", "beams": 5, "extent": 0.25,
+        "input": {**source, "axes": {"samples": source["axes"]["samples"]}},
+    }  # fmt: skip
+    chosen = {"samples": {"workload": "beams"}, "select": {"samples": {"beam": 1}}}
+    found = products_of(
+        tmp_path, beams=beams, spectra={"kind": "dft", "axis": "time", "input": chosen}
+    )["spectra"].coordinates
+    assert found["selected_beam"].values.tolist() == [1]
+    assert found["selected_l"].values.tolist() == [-0.125]
 
 
 def test_two_operands_may_take_other_entries(tmp_path: Path, source: dict[str, Any]) -> None:
