@@ -125,9 +125,9 @@ def _of_axis(
         )
     rank = made.values.ndim
     if dropped:
-        own = (f"{SELECTED}{name}", f"{name}_component")[:rank]
+        own = (f"{SELECTED}{axis}", f"{name}_component")[:rank]
         long_name = f"{made.long_name or name} that is selected"
-        return own[0], replace(made, long_name=long_name, axes=own)
+        return f"{SELECTED}{name}", replace(made, long_name=long_name, axes=own)
     own = () if axis == name and rank == 1 else (axis, f"{name}_component")[:rank]
     return name, replace(made, long_name=made.long_name or name, axes=own)
 

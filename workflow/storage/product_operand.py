@@ -189,7 +189,9 @@ class ProductOperand:
             if len(axes) == 1 and axes[0] in self.dropped:
                 values, own_name = one.values[self.dropped[axes[0]]], f"{SELECTED}{name}"
                 long_name = f"{one.long_name or name} that is selected"
-                found[own_name] = replace(one, values=values, long_name=long_name, axes=(own_name,))
+                found[own_name] = replace(
+                    one, values=values, long_name=long_name, axes=(f"{SELECTED}{axes[0]}",)
+                )
                 continue
             if not set(axes) <= set(self.renamed):
                 continue

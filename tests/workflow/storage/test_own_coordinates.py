@@ -110,7 +110,7 @@ def test_what_a_number_takes_of_a_files_axis_stays(tmp_path: Path, source: dict[
     found = products_of(tmp_path, e={"kind": "dft", "axis": "time", "input": given})["e"]
     whole = found.coordinates["selected_place"]
     assert (whole.axes, whole.values.tolist()) == (
-        ("selected_place", "place_component"), [enu.tolist()]
+        ("selected_antenna", "place_component"), [enu.tolist()]
     )  # fmt: skip
 
 
