@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from math import isqrt
 
@@ -32,8 +34,9 @@ def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:
 def two_factor_order(plan: TwoFactorPlan, precision: Precision) -> tuple[float, ...]:
     """Return the estimated time, then two buffers.
 
-    Of the plans that were measured, an H200's fastest has 1 to 1.22 of the first one's speed, 1.008
-    on average (609 lengths and precisions).
+    Of the plans that were measured, an H200's fastest had 1 to 1.22 of the first one's speed, 1.008
+    on average (609 lengths and precisions), before full tiles and banks were counted, by which 3
+    to 9% of the first ones are others.
     """
     return (0, two_factor_time(plan, precision), abs(plan.buffers - 2))
 
@@ -41,9 +44,11 @@ def two_factor_order(plan: TwoFactorPlan, precision: Precision) -> tuple[float, 
 def two_factor_time(plan: TwoFactorPlan, precision: Precision) -> float:
     """Return the estimated time of many transforms over that of a copy of their numbers.
 
-    Warps compute all rows of their tiles, also those that no transform has, and in the second stage
-    some wait for others. Lines with gaps in shared memory, and odd lengths, are copied by threads.
-    Fitted to 2,092 times of an H200 at four precisions (10% off, one standard deviation).
+    Warps compute all rows of their tiles, also those that no transform has; where there are none,
+    no lane branches. In the second stage some warps wait for others. Lines of some pitches conflict
+    in banks; those with gaps in shared memory, and odd lengths, are copied by threads. Fitted to
+    318 times of an H200 at 3xfp16 and tf32 (8.5% off, one standard deviation; 6.5% at 38 of lengths
+    that were not fitted).
     """
     mma_k, pairs = precision.operand.mma_k, len(precision.products)
     tiles = (plan.warps * plan.m_tiles, -(-plan.n1 // 16))
@@ -52,9 +57,18 @@ def two_factor_time(plan: TwoFactorPlan, precision: Precision) -> float:
         k_tiles = -(-(size // 2) // mma_k)
         folds += precision.terms * rows * k_tiles * mma_k / 8
         mmas += 4 * pairs * rows * k_tiles * folded_tiles(size, 1)
+    branches = (1 - 0.33 * (16 * tiles[0] == plan.n2)) * (1 - 0.22 * (plan.n1 % 16 == 0))
+    conflicts = 0.02 * (_bank_ways(plan.n2) - 1) + 0.05 * (_bank_ways(plan.n1) - 1)
     gaps = sum(padded(width) != width for width in (plan.n1, plan.n2))
-    copies = 0.13 * gaps if plan.wide_copies else 0.41
+    copies = 0.18 * gaps if plan.wide_copies else 0.44
     idle = -(-tiles[1] // plan.warps) * plan.warps / tiles[1] - 1
-    a_number = (7.1 * folds + 2.2 * mmas + 68 * plan.warps) / plan.length
-    a_number += 0.55 + 0.11 * precision.scaled + copies
-    return a_number * (1 + 4.4 / (plan.groups * plan.warps)) * (1 + 0.16 * idle)
+    a_number = (branches * (6.3 * folds + 2 * mmas) + 80 * plan.warps) / plan.length
+    a_number += 0.4 + 0.07 * precision.scaled + copies + conflicts
+    return a_number * (1 + 5.5 / (plan.groups * plan.warps)) * (1 + 0.265 * idle)
+
+
+@lru_cache(maxsize=256)
+def _bank_ways(width: int) -> int:
+    """Return how many of 16 lanes meet in one bank where they access 4 numbers of 4 lines."""
+    places = Counter((line * padded(width) + k) % 16 for line in range(4) for k in range(4))
+    return max(places.values())

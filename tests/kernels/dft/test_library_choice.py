@@ -96,7 +96,9 @@ def test_dense_lengths_at_3xtf32() -> None:
      (3509, 11, 1, "tf32", None), (247, 13, 1, "tf32", None), (644, 23, 1, "3xfp16", "two_factor"),
      (1001, 7, 2, "tf32", None), (3135, 11, 2, "tf32", None), (2464, 8, 1, "tf32", "two_factor"),
      (777, 21, 1, "tf32", None), (2068, 44, 1, "3xfp16", None),
-     (2120, 40, 1, "tf32", "two_factor"), (2120, 40, 1, "3xfp16", None)],
+     (2120, 40, 1, "tf32", "two_factor"), (2120, 40, 1, "3xfp16", None),
+     (1860, 31, 1, "3xfp16", "two_factor"), (1645, 35, 1, "tf32", None),
+     (3848, 8, 1, "3xfp16", None)],
 )  # fmt: skip
 def test_kernels_of_cufft_decide(
     length: int, numbers: int, blocks: int, precision: str, kind: str | None
