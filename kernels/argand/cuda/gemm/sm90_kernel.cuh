@@ -17,6 +17,24 @@
 #include "sm90_partials.cuh"
 #include "sm90_promoted_mainloop.cuh"
 
+// The epilogue of a tile. Where it is overlapped, half of the columns wait in `deferred` for the
+// next tile's mainloop.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void run_epilogue(const WgmmaArguments& args, const TensorMap& out_map,
+                                             uint32 base, const WgmmaTile& tile, int row0, int lane,
+                                             float (&re)[plan.block_n / 2],
+                                             float (&im)[plan.block_n / 2],
+                                             DeferredColumns<plan>& deferred) {
+    if constexpr (plan.overlapped_stages > 0) {
+        deferred.defer(args, tile, re, im);
+        tma_store_boxes<plan, 0, kStoreBoxes<plan> / 2, 0>(args, out_map, tile, base, re, im);
+    } else if constexpr (plan.tma_epilogue) {
+        tma_store_boxes<plan, 0, kStoreBoxes<plan>, 0>(args, out_map, tile, base, re, im);
+    } else {
+        store_rows<plan>(args, tile, row0, lane, re, im);
+    }
+}
+
 // A consumer warpgroup: mainloop, reduction and epilogue of one work item after another.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
@@ -82,16 +100,8 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
         if (plan.overlapped_stages == 0 && args.conjugate_result) negate(mainloop.im);
         const int row0 = first_row(tile, warp_index);
-        if constexpr (plan.overlapped_stages > 0) {
-            deferred.defer(args, tile, mainloop.re, mainloop.im);
-            tma_store_boxes<plan, 0, kStoreBoxes<plan> / 2, 0>(args, out_map, tile, base,
-                                                               mainloop.re, mainloop.im);
-        } else if constexpr (plan.tma_epilogue) {
-            tma_store_boxes<plan, 0, kStoreBoxes<plan>, 0>(args, out_map, tile, base, mainloop.re,
-                                                           mainloop.im);
-        } else {
-            store_rows<plan>(args, tile, row0, thread % kWarp, mainloop.re, mainloop.im);
-        }
+        run_epilogue<plan>(args, out_map, base, tile, row0, thread % kWarp, mainloop.re,
+                           mainloop.im, deferred);
     }
     if constexpr (plan.overlapped_stages > 0) {
         StoreDeferred<plan>{args, out_map, deferred, base}.template run<0, 1>();
