@@ -51,6 +51,8 @@ def plan_gemm(
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         plan = within_registers(plan, precision, arch)
         plan = plan if whole_passes(plan) else replace(plan, vector=1)
+        if tile is None and plan.shared_bytes > arch.shared_bytes:
+            continue  # a tile and what slices receive, in this layout
         fitted.append(with_copies(_with_absmax(plan, precision, arch, k), precision, arch, k))
     if not fitted:
         raise PlanError(f"tiles of a triangle must be square, got {tile}")
