@@ -24,6 +24,8 @@ MAX_GRID_SLICES = 32
 """Most clusters that share a tile: the last one adds what each of them leaves in memory."""
 CLUSTER_SM = 90
 """Ten times the lowest compute capability with clusters."""
+FULL_WARP = 2048
+"""Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ class MmaPlan:
         return 32 * self.warps_m * self.warps_n * self.warps_k
 
     @property
+    def warp_elements(self) -> int:
+        """Elements of C that a warp computes."""
+        return self.block_m // self.warps_m * (self.block_n // self.warps_n)
+
+    @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
         a = _tile(self.block_m, self.block_k, self.a_k_major)
@@ -128,6 +135,8 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
          "promotion_interval must be a multiple of block_k"),
         (not plan.finds_absmax or precision.scaled,
          "only a precision that scales finds the absmax of rows"),
+        (not plan.finds_absmax or precision.terms > 1 or plan.warp_elements < FULL_WARP,
+         f"a warp of {FULL_WARP} elements of one term spills where blocks find the absmax"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
         (not plan.mirror or plan.triangle, "mirrored tiles are of a triangle"),

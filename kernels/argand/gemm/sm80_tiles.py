@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import HOPPER, Arch
-from argand.gemm.sm80_plan import MmaPlan
+from argand.gemm.sm80_plan import FULL_WARP, MmaPlan
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
 
@@ -65,17 +65,16 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
     """Return the tile with half of C a warp, or with half of its k-tile, where all of it spills.
 
     A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Full warps spill on
-    architectures after Hopper; before it by long k-tiles of bf16; and on Hopper at two 16-bit
+    architectures after Hopper; up to it by long k-tiles of 16 bits; and on Hopper at two 16-bit
     terms: in triangles whose operands both have k as their slow axis, and by long k-tiles where a
     cluster cuts a k along which B lies.
     """
-    elements = plan.block_m // plan.warps_m * (plan.block_n // plan.warps_n)
-    if elements * precision.terms < _FULL_WARP:
+    if plan.warp_elements * precision.terms < FULL_WARP:
         return plan
     if precision.terms == 1:
         if arch.sm > HOPPER:
             return replace(plan, block_n=64, warps_m=4, warps_n=2)
-        if arch.sm < HOPPER and precision.operand.name == "bf16" and plan.block_k > 16:
+        if precision.operand.bytes == 2 and plan.block_k > 16:
             return replace(plan, block_k=16, stages=4)
         return plan
     on_hopper = arch.sm == HOPPER and precision.operand.name != "tf32"
@@ -113,8 +112,6 @@ _LARGE_TILE = 4096
 """Elements of C of a tile that has enough registers for its copies."""
 _SMALL_WARP = 256
 """Elements of C of a warp that at two terms has enough registers for its copies."""
-_FULL_WARP = 2048
-"""Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 
 
 def _tiles(precision: Precision) -> tuple[MmaPlan, ...]:

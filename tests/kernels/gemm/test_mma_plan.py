@@ -12,6 +12,7 @@ from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.sm80_heuristics import estimate, plan_gemm
 from argand.gemm.sm80_plan import (
+    FULL_WARP,
     SPLIT_K_SLICES,
     MmaPlan,
     check_plan,
@@ -89,6 +90,14 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
     plan = replace(mma_tiles(row, arch)[0], **change)
     with pytest.raises(PlanError, match=message):
         check_plan(plan, row, arch)
+
+
+def test_full_warps_leave_the_absmax_to_a_launch_before() -> None:
+    row, arch = PRECISIONS["fp16"], ARCHS["sm_90a"]
+    (plan,) = (x for x in mma_tiles(row, arch) if x.warp_elements >= FULL_WARP)
+    assert plan.block_k == 16  # of 32 it spills without absmax, too
+    with pytest.raises(PlanError, match="spills where blocks find the absmax"):
+        check_plan(replace(plan, finds_absmax=True, stages=2), row, arch)
 
 
 @pytest.mark.parametrize("copies", [{"whole_k": 16}, {"copies_between": True}])
@@ -169,8 +178,9 @@ def test_blocks_find_the_absmax_of_a_short_k_at_every_tile(precision: str, k: in
             if one.shared_bytes > arch.shared_bytes or not holds_accumulators(one):
                 continue
             plan = plan_gemm(row, arch, batch=1, m=40, n=40, k=k, sm_count=132, tile=one)
-            assert plan.finds_absmax
-            assert slices * (plan.stages - 1) * plan.block_k >= k
+            full = row.terms == 1 and tile.warp_elements >= FULL_WARP  # which would spill
+            assert plan.finds_absmax == (not full)
+            assert full or slices * (plan.stages - 1) * plan.block_k >= k
 
 
 SMALL = [(1, 196, 1, 390), (1, 37, 167, 1501), (1, 99, 188, 918), (2, 16, 16, 2000)]
