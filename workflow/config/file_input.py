@@ -135,6 +135,17 @@ class FileInput(Model):
         "virtual datasets, raw storage.",
     )
 
+    @field_validator("file", mode="before")
+    @classmethod
+    def _one_file(cls, given: object) -> object:
+        several = isinstance(given, list) or (isinstance(given, str) and set("*?") & set(given))
+        if several and not (isinstance(given, str) and Path(given).exists()):
+            raise ValueError(
+                "must be one file; several of HDF5 are one by virtual datasets "
+                f"(h5py.VirtualLayout), with external: true beside it, got {given!r}"
+            )
+        return given
+
     @field_validator("format")
     @classmethod
     def _format_exists(cls, name: str) -> str:

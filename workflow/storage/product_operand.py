@@ -49,7 +49,9 @@ def with_given(
         replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
         if axis in found and not is_uneven(found[axis]) and not replaces:
             said = found[axis].values
-            if isinstance(of, list) and said.dtype.kind not in "fiu" and said.tolist() == of:
+            if isinstance(of, list) and said.dtype.kind not in "fiu" and (
+                [str(one).lower() for one in of] == [one.lower() for one in said.tolist()]
+            ):  # fmt: skip
                 continue  # the file's own names
             how = "start: ..., step_hz: ..." if said.dtype.kind in "fiu" else "values: [...]"
             raise InputError(

@@ -32,7 +32,7 @@ def test_a_header_names_the_feeds(
     assert (list(found["polarization"].values) if feeds else "polarization" in found) == (
         list(feeds) or False
     )
-    given["input"]["coordinates"] = {"polarization": list(feeds or "ab")}
+    given["input"]["coordinates"] = {"polarization": list(feeds.upper() or "ab")}
     check_study(study_of(given))  # the file's own names, or names where it has none
     given["input"]["coordinates"] = {"polarization": ["h", "v"]}
     if feeds:

@@ -159,6 +159,14 @@ def test_mistakes_name_what_the_study_says(source: dict[str, Any]) -> None:
         assert said in mistake(b={**BANK, "input": given}), said
 
 
+@pytest.mark.parametrize("name", [["a.h5", "b.h5"], "night.*.h5"])
+def test_several_files_are_one_by_virtual_datasets(source: dict[str, Any], name: Any) -> None:
+    """A list was "no text", a pattern a file that is not there: neither says what to do."""
+    found = mistake(b={**BANK, "input": {**source, "file": name}})
+    assert "input.file: must be one file; several of HDF5 are one by virtual datasets" in found
+    assert f"with external: true beside it, got {name!r}" in found
+
+
 def test_times_that_are_too_coarse_say_so(source: dict[str, Any]) -> None:
     """Days since 1858 of samples 2 us apart were shown with digits that were all equal."""
     with h5py.File(source["file"], "a") as file:
