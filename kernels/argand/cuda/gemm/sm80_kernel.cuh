@@ -51,6 +51,9 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     if (args.conjugate_result) accumulators.conjugate();
     if constexpr (plan.sliced()) {
         __syncthreads();  // no stage is read any more
+        // The addresses again: kept through the mainloop they would spill at two terms.
+        if constexpr (plan.scaled && !plan.finds_absmax)
+            scales.locate(args, tile, static_cast<Size>(opaque(static_cast<uint32>(tile.batch))));
         reduce_and_store<plan>(args, tile, scales, accumulators, stages);
     } else {
         store_accumulators<plan>(args, accumulators, tile.batch, row0, tile.n0 + first_column,

@@ -58,9 +58,16 @@ struct Scales {
     int a_exponent[plan.warp_m() / 8] = {};
     float a_scale[plan.warp_m() / 8] = {}, b_scale[plan.warp_n() / 8] = {};
 
-    __device__ __forceinline__ Scales(const GemmArguments& args, const Tile<plan>& tile)
-        : a_absmax(args.a_absmax + tile.batch * args.a_absmax_stride_batch + tile.m0),
-          b_absmax(args.b_absmax + tile.batch * args.b_absmax_stride_batch + tile.n0) {}
+    __device__ __forceinline__ Scales(const GemmArguments& args, const Tile<plan>& tile) {
+        locate(args, tile, tile.batch);
+    }
+
+    // Finds where a launch before has left the absmax of the tile.
+    __device__ __forceinline__ void locate(const GemmArguments& args, const Tile<plan>& tile,
+                                           Stride<plan> batch) {
+        a_absmax = args.a_absmax + batch * args.a_absmax_stride_batch + tile.m0;
+        b_absmax = args.b_absmax + batch * args.b_absmax_stride_batch + tile.n0;
+    }
 
     // Finds the absmax of the block's slice of k, all of which is in `stages` or on its way there.
     __device__ __forceinline__ void find_absmax(const Tile<plan>& tile, const Sizes<plan>& sizes,
