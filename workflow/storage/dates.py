@@ -23,8 +23,19 @@ def from_the_first(values: Array, units: str, date: str) -> tuple[Array, str]:
         return values, date
     first = int(values.flat[0])
     try:
-        start = np.datetime64(date.removesuffix("Z"), "ns")
-        date = str(start + np.timedelta64(first * _NANOSECONDS[units], "ns"))
+        date = _later(date, first * _NANOSECONDS[units])
     except (ValueError, KeyError, OverflowError):
         date = f"{date} and {first} {units}"
     return values - first, date
+
+
+def _later(date: str, nanoseconds: int) -> str:
+    """Return a date in ISO 8601 so much later. Raises ValueError for another text.
+
+    NumPy's nanoseconds reach from 1677 to 2262, and beyond they begin anew without an error.
+    """
+    start = np.datetime64(date.removesuffix("Z"))
+    whole = start.astype("datetime64[s]")
+    fraction = int((start - whole) / np.timedelta64(1, "ns"))
+    seconds, rest = divmod(nanoseconds + fraction, 10**9)
+    return f"{np.datetime64(int(whole.astype(np.int64)) + seconds, 's')}.{rest:09d}"

@@ -54,7 +54,7 @@ def regular(
     memory for each sample. The step is kept beside them.
     """
     entries = taken.entries
-    ends = [start + step * n for n in (entries[0], entries[-1])]
+    ends = [start + step * n for n in (*entries[:1], *entries[-1:])]
     if not np.all(np.isfinite(ends)):
         raise InputError(
             f"{key}: its values must be finite numbers, got {ends[0]:g} to {ends[1]:g}"

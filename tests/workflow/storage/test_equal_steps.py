@@ -10,7 +10,9 @@ import h5py
 import numpy as np
 import pytest
 
+from workflow.config.coordinate import RegularCoordinate
 from workflow.config.loading import load_study
+from workflow.storage.equal_steps import given_coordinate, whole_axis
 from workflow.study import Study
 
 LONG = 1 << 28
@@ -82,3 +84,11 @@ def test_values_beyond_any_number_are_refused(tmp_path: Path, steps: dict[str, f
     source = {"file": str(path), "samples": "/x", "coordinates": {"time": steps}, "axes": ["time"]}
     with pytest.raises(ValueError, match=r"coordinates\.time: its values must be finite numbers"):
         study_of({"kind": "dft", "input": source}).workload("w").check()
+
+
+def test_an_axis_without_entries_has_no_values() -> None:
+    """The check of the operand's shape says then what is wrong with it."""
+    steps = RegularCoordinate(step_s=2.0)
+    found = given_coordinate("time", steps, 0, whole_axis(0), check=False)
+    assert found.values.shape == (0,)
+    assert (found.units, found.step) == ("s", 2.0)

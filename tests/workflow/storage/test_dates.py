@@ -1,0 +1,28 @@
+"""Dates of times that are integers beyond fp64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workflow.storage.dates import from_the_first
+
+
+@pytest.mark.parametrize(
+    ("first", "units", "since", "date"),
+    [
+        (1 << 60, "ns", "1970-01-01", "2006-07-14T23:58:24.606846976"),
+        (-(1 << 60), "ns", "1970-01-01", "1933-06-20T00:01:35.393153024"),
+        (1 << 60, "ns", "2250-01-01T00:00:00.5Z", "2286-07-14T23:58:25.106846976"),
+        (1 << 60, "ns", "0001-01-01", "0037-07-14T23:58:24.606846976"),
+        (1 << 55, "us", "1970-01-01", "3111-09-16T23:10:18.963968000"),
+        (1 << 60, "s", "a Monday", "a Monday and 1152921504606846976 s"),
+    ],
+)
+def test_the_first_of_large_integers_is_a_date_of_any_year(
+    first: int, units: str, since: str, date: str
+) -> None:
+    """NumPy has nanoseconds of 1677 to 2262; dates beyond those years came out as others."""
+    values, found = from_the_first(np.array([first, first + 3]), units, since)
+    assert values.tolist() == [0, 3]
+    assert found == date
