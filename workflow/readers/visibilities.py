@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
-from workflow.arrays.steering import places
 from workflow.data import Array, Coordinate, Product, blank
+from workflow.readers.antenna_header import names_of, places_of
 from workflow.readers.base import Reader
-from workflow.readers.covariance import Pairs, east_north_up, pairs_of
+from workflow.readers.covariance import Pairs, pairs_of
 from workflow.readers.phasing import text_of, turned_metres, unturned
 from workflow.readers.polarizations import POLARIZATIONS, in_turn
 from workflow.storage.chunk_filters import ChunkError
@@ -119,19 +119,19 @@ class Uvh5(Reader):
             "time": Coordinate(SECONDS_OF_DAY * (times - times[0]), "s", since),
             "frequency": Coordinate(self.frequency, "Hz", "frequency"),
             "polarization": Coordinate(np.array(named), "", "polarization"),
-            "antenna_1": Coordinate(self.first[one], "", "number of the antenna", ("baseline",)),
-            "antenna_2": Coordinate(self.second[one], "", "number of the antenna", ("baseline",)),
         }
         if name == "covariance":
             numbers = self.pairs.antennas
             found = {axis: coordinates[axis] for axis in ("time", "frequency", "polarization")}
             found["antenna"] = Coordinate(numbers, "", "number of the antenna")
             found["antenna_2"] = Coordinate(numbers, "", "number of the antenna", ("column",))
-            found |= self._places(numbers)
+            found |= self._places(numbers) | self._named(numbers, "antenna")
             shape = (len(times), *self.shape[1:], len(numbers), len(numbers))
-            data = blank(shape, self.dtype)
             square = ("time", "frequency", "polarization", "antenna", "column")
-            return Product(name, data, square, found, name, self.units)
+            return Product(name, blank(shape, self.dtype), square, found, name, self.units)
+        for key, ends in (("antenna_1", self.first), ("antenna_2", self.second)):
+            number = Coordinate(ends[one], "", "number of the antenna", ("baseline",))
+            coordinates |= {key: number, **self._named(ends[one], "baseline", key)}
         data = blank((*rows.shape, *self.shape[1:]), self.dtype)
         axes = (*slow, "frequency", "polarization")
         return Product(name, data, axes, coordinates, name, self.units)
@@ -143,17 +143,21 @@ class Uvh5(Reader):
             if not all(f"Header/{name}" in file for name in needed):
                 return {}
             found = {name: self._header(file, name, _MOST_ANTENNAS * 3) for name in needed}
-        numbers, flat, latitude, longitude = (found[name] for name in needed)
-        fits = flat.size == 3 * numbers.size and latitude.size == longitude.size == 1
-        fits = fits and all(np.isfinite(values).all() for values in found.values())
-        if not fits or not np.isin(antennas, numbers).all():
-            raise InputError(
-                f"input.file: {self.path}: Header/antenna_positions must have three finite values "
-                "for each of Header/antenna_numbers, among them all antennas of the data"
-            )
-        order = np.argsort(numbers, kind="stable")
-        chosen = flat.reshape(-1, 3)[order[np.searchsorted(numbers, antennas, sorter=order)]]
-        return places(east_north_up(chosen, float(latitude[0]), float(longitude[0])))
+        return places_of(f"input.file: {self.path}", found, antennas)
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        with opened(self.path) as file:
+            there = "Header/antenna_numbers" in file
+            numbers = self._header(file, "antenna_numbers", 3 * _MOST_ANTENNAS) if there else None
+            return {} if numbers is None else names_of(file, numbers)
+
+    def _named(self, antennas: Array, along: str, key: str = "antenna") -> dict[str, Coordinate]:
+        """Return the names of antennas, beside their numbers; nothing where one has none."""
+        names = [self._names.get(int(number)) for number in antennas]
+        if not names or None in names:
+            return {}
+        return {f"{key}_name": Coordinate(np.array(names), "", "name of the antenna", (along,))}
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""

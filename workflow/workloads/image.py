@@ -238,8 +238,9 @@ class Image(Workload):
         kept = along(staged.coordinates, set(AXES[:2]) - set(self.case.sum))
         there = staged.coordinates
         names = there.get("antenna_input_antenna") or there.get("antenna")
-        if names is not None:
-            kept["antenna"] = replace(names, axes=("antenna",))
+        for name, one in (("antenna", names), ("antenna_name", there.get("antenna_name"))):
+            if one is not None:
+                kept[name] = replace(one, axes=("antenna",))
         summed = {
             f"summed_{axis}": Coordinate(
                 one.values, one.units, f"{one.long_name or axis}, of which the image is the sum",
