@@ -10,6 +10,8 @@ from functools import cache, lru_cache
 from itertools import chain, product
 from math import prod
 
+import numpy as np
+
 from argand.dft.butterfly import LARGEST_SIZE, STAGES, ButterflyPlan
 from argand.dft.cluster import LARGEST_CLUSTER, ClusterPlan
 from argand.dft.method import is_prime, prime_factors
@@ -32,6 +34,10 @@ _MOST_THREADS = 512
 _STAGE_CYCLES = 520
 """Cycles that a stage, forward and back, takes beside its instructions: it waits for shared memory,
 for twiddles and at barriers."""
+_SEEN = 128
+"""First butterflies of a stage, whose accesses stand for those of all."""
+_BUTTERFLIES = np.arange(_SEEN)
+_LANES = _BUTTERFLIES // 16 * 16
 _CLUSTERS = {
     1 << 15: ((8, 16, 16, 16),),
     1 << 16: ((16, 16, 16, 16),),
@@ -172,12 +178,14 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     """
     threads, warps = 32 * plan.warps, plan.warps * plan.groups
     issued = 0.0
-    for index, radix in enumerate(plan.radices):
+    conflicts = (1.0,) * len(plan.radices) if plan.rader else _bank_ways(plan.radices)
+    for index, (radix, ways) in enumerate(zip(plan.radices, conflicts, strict=True)):
         last = index + 1 == len(plan.radices)
         # Forward and inverse: butterfly, twiddles or half the spectrum, accesses, addresses.
         each = 2 * (
-            _instructions(radix) + (2.5 * radix if last else 5 * (radix - 1)) + 2 * radix + 25
-        )
+            _instructions(radix) + (2.5 * radix if last else 5 * (radix - 1))
+            + (1 + ways) * radix + 25
+        )  # fmt: skip
         issued += plan.warps * -(-(plan.size // radix) // threads) * each
     issued += plan.warps * (24 * plan.length / threads + 60)
     # Rader's orders scatter and gather numbers in all banks; a lone warp waits for each of them.
@@ -188,6 +196,23 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     if plan.length < plan.size <= _SHORT and len(plan.radices) > 2:
         slower *= 1.05  # so does a third of a chirp's short one
     return float(issued / 4 * (1 + 4 / warps) * slower)
+
+
+@lru_cache(maxsize=4096)
+def _bank_ways(radices: tuple[int, ...]) -> tuple[float, ...]:
+    """Return how many of 16 lanes meet in one bank on average, by stage.
+
+    They access the same number of neighbouring butterflies. Where lines are even, the last stage
+    has no conflicts, and where they have 16 or 32 numbers none has.
+    """
+    line, size = radices[-1], prod(radices)
+    found = [1.0] * len(radices)
+    for stage, radix in enumerate(radices[:-1] if line % 16 else ()):
+        size //= radix
+        first = _BUTTERFLIES + _BUTTERFLIES // size * size * (radix - 1)
+        banks = (first + first // line) % 16 + _LANES
+        found[stage] = float(np.bincount(banks, minlength=_SEEN).reshape(-1, 16).max(1).mean())
+    return tuple(found)
 
 
 def butterfly_time(plan: ButterflyPlan) -> float:
