@@ -176,9 +176,8 @@ def _values_of(
         raise InputError(f"{key} has no unit; give it as {how}")
     if not date:
         return replace(found, units=units)
-    values, date = from_the_first(found.values, units, date)
-    long_name = f"{found.long_name or name} since {date}"
-    return replace(found, values=values, units=units, long_name=long_name)
+    found, date = from_the_first(replace(found, units=units), date)
+    return replace(found, long_name=f"{found.long_name or name} since {date}")
 
 
 def _values(

@@ -107,11 +107,16 @@ def _uneven_entry(values: Array, step: float, off: Array) -> str:
     )
 
 
+def is_coarse(values: Array, step: float) -> bool:
+    """Return whether numbers of the size of the values are too far apart for such steps."""
+    return float(np.spacing(np.abs(values).max())) > OFF_STEP * abs(step)
+
+
 def _digits(values: Array, step: float) -> str:
     """Return what to add where numbers of so many digits cannot have such steps."""
-    apart = float(np.spacing(np.abs(values).max()))
-    if apart < OFF_STEP * abs(step):
+    if not is_coarse(values, step):
         return ""
+    apart = float(np.spacing(np.abs(values).max()))
     return f" (numbers of that size are {apart:.2g} apart, which is too coarse for the step)"
 
 

@@ -17,6 +17,7 @@ from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.storage.coordinates import WITH_UNITS
+from workflow.storage.dates import from_the_first
 from workflow.storage.drawn import Stretched
 from workflow.storage.equal_steps import given_coordinate, is_uneven, whole_axis
 from workflow.storage.input_operand import InputError, OperandHeader
@@ -74,8 +75,11 @@ def with_given(
                 "{values: [...], units: Hz}"
             )
         long_name = found[axis].long_name if axis in found else name
-        long_name = f"{name} since {date}" if date else long_name
-        found[axis] = replace(given, units=units, long_name=long_name)
+        given = replace(given, units=units, long_name=long_name)
+        if date:
+            given, date = from_the_first(given, date)
+            given = replace(given, long_name=f"{name} since {date}")
+        found[axis] = given
     for axis, fault in left.items():
         name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
         raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")

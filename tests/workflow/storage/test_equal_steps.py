@@ -74,6 +74,9 @@ def test_a_step_is_kept_beside_values_that_cannot_hold_it(tmp_path: Path) -> Non
     np.testing.assert_allclose(
         product.coordinates["frequency"].values, np.arange(32) / (32 * 1e-8), rtol=1e-12
     )
+    found = staged.coordinates["time"]
+    np.testing.assert_allclose(found.values, 1e-8 * np.arange(32), rtol=1e-12)
+    assert found.long_name == "time since 2025-11-28T14:00:00.000000000"
 
 
 @pytest.mark.parametrize("steps", [{"start": 1e308, "step_s": 1e308}, {"step_s": 1e307}])
