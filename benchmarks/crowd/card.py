@@ -172,7 +172,7 @@ class CaptureError(Exception):
 
 
 def captured(queue: Callable[[], object]) -> Any:
-    """Return the graph of what is queued on the current stream, and what that returned."""
+    """Return the graph of what is queued on the current stream. Raises CaptureError."""
     import cupy
 
     stream, reasons = cupy.cuda.get_current_stream(), []

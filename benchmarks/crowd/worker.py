@@ -33,7 +33,7 @@ class Made:
 
 @dataclass
 class _Graph:
-    """A graph, its calls, the memory that it writes, and the place of each comparison."""
+    """A graph, its calls, and the memory that it reads and writes."""
 
     graph: Any
     calls: Sequence[CardCall]
