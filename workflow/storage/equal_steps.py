@@ -94,8 +94,8 @@ def _uneven_entry(values: Array, step: float, off: Array) -> str:
     """Return which entry is not a step after the one before it, or off the steps of all."""
     apart = np.diff(values)
     usual = float(np.median(apart))
-    where = int(np.argmax(np.abs(apart - usual) > abs(usual) / 2)) + 1
-    if abs(apart[where - 1] - usual) > abs(usual) / 2:
+    where = int(np.argmax(np.abs(apart - usual) > abs(usual) / 4)) + 1
+    if abs(apart[where - 1] - usual) > abs(usual) / 4:
         return (
             f"entry {where} is at {values[where]:.16g}, {apart[where - 1]:.6g} after the one "
             f"before it, where most are {usual:.6g} apart"
