@@ -93,11 +93,11 @@ class CardCall:
         #: Whether it may be captured, as far as is known.
         self.captured = True
         self._masters = [cupy.asarray(x) for x in call.operands]
-        cupy.cuda.Device().synchronize()
+        cupy.cuda.get_current_stream().synchronize()
         found = call.run(*self.operands(), out=None)
         self._shape, self._dtype = found.shape, found.dtype
         self.expected = self.made(self.operands(), self.result()).copy()
-        cupy.cuda.Device().synchronize()
+        cupy.cuda.get_current_stream().synchronize()
 
     def operands(self) -> list[Any]:
         """Return copies of the operands, in the current stream's order."""
