@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -226,3 +227,25 @@ def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
     assert error_of(given) == "input.sample_rate_hz: the file says it already; leave it out"
     given["input"]["format"] = "guppi"
     assert error_of(given) == "input.sample_rate_hz must not be given beside format: guppi"
+
+
+def test_a_check_takes_no_memory_for_each_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times of a file of equal steps were made for each sample, 16 bytes of it."""
+    path, samples = tmp_path / "v.raw", 1 << 26
+    with path.open("wb") as file:
+        file.truncate(samples * 2 * 3 * 2)  # of which nothing is written
+    monkeypatch.setattr(Stream, "shape", (samples, 2, 3))
+    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
+    one = study_of(case(path, format="guppi", samples="voltages") | {"axis": "time"}).workload("w")
+    one.check()  # imports
+    tracemalloc.start()
+    try:
+        one.check()
+        step = one.outline().coordinates["time"].step
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert step == 0.25
+    assert peak < 1 << 20
