@@ -11,7 +11,9 @@ from argand.precision import Precision
 # Microseconds on an H200, and cycles of a multiprocessor's quarter for what a warp does, fitted to
 # 18 shapes of k up to 32 (standard deviation 11%).
 _CLOCK = 1755.0
-_LAUNCH = 3.7
+_LAUNCH = 1.45
+"""This and `_SHARED_LAUNCH` are fitted anew to 526 calls in rows, of products of up to 512 on every
+axis (an H200 and an H100; 0.2 us off in the standard deviation)."""
 _ROUND = {1: 0.5, 8: 0.7}
 """Latency of each further round of loads from memory or L2, by results of a lane."""
 _PER_K = {1: 30.0, 8: 60.0}
@@ -22,10 +24,10 @@ _ROUNDING = 0.2, 0.15, 40.0
 """Rounding adds these: to the first round of loads, to a further one, and cycles of one k."""
 _BYTES = 3.1e6
 """Bytes of a microsecond."""
-_SHARED_LAUNCH = 4.55
-"""The launch where lanes share results. These constants are fitted to 59 times of an H200 less what
-mma.sync takes beyond its estimates, 0.45 us at a short k and none from 130 on (standard deviation
-4% of times that a fit to half of them did not see)."""
+_SHARED_LAUNCH = 1.83
+"""The launch where lanes share results. The constants below are fitted to 59 times of an H200 less
+what mma.sync takes beyond its estimates, 0.45 us at a short k and none from 130 on (standard
+deviation 4% of times that a fit to half of them did not see)."""
 _SHARED_BLOCK, _SHARED_ROUND = 70.0, 134.0
 """Cycles of each further block of a multiprocessor, and of each of its rows in a round of loads, of
 which a short k leaves out none."""

@@ -52,17 +52,9 @@ def choose(
     other = min(in_tf32, key=seconds)
     packs = best.plan is not None and best.plan.storage == "planar"
     same = best == replace(other, in_tf32=False)
-    families = best.family == "wgmma" and other.family == "mma.sync"
-    margin = tf32_margin(
-        precision, question.sizes.k, packs=packs, same_plan=same, other_family=families
-    )
+    k, triangle = question.sizes.k, question.sizes.triangle
+    margin = tf32_margin(precision, k, packs=packs, same_plan=same, triangle=triangle)
     return best if margin * seconds(best) < seconds(other) else other
-
-
-_MMA_SYNC = 1.09
-"""Factor of estimates of mma.sync at one term, but in triangles: they are of earlier times. 88
-candidates of 44 drawn products at tf32 took 1.07 of theirs, 88 of wgmma 1.00 (seeds 20261203 and
-20261204). With it 40 choices for other seeds took 0.956 of the time in the geometric mean."""
 
 
 def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: float = 1.0) -> float:
@@ -96,5 +88,4 @@ def _mma_sync_estimate(
         tile=choice.tile, triangle=sizes.triangle,
     )  # fmt: skip
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
-    factor = _MMA_SYNC if precision.terms == 1 and not sizes.triangle else 1.0
-    return 1e-6 * factor * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)
+    return 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)

@@ -1,7 +1,6 @@
 """The choice of a plan of the mma.sync family, and the model of its time.
 
-Nothing here needs a GPU or CuPy. ``python -m benchmarks.sweep gemm --plans 1`` times all candidates
-of drawn products, which the model is fitted to.
+Needs no GPU and no CuPy. ``python -m benchmarks.sweep gemm --plans 1`` times all candidates.
 """
 
 from __future__ import annotations
@@ -97,106 +96,98 @@ def _with_absmax(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> Mma
 class _Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
-    Fitted to 859 times of candidates at 42 shapes on an H200 (standard deviation 7% of those
-    within 1.3 of the fastest), which ``recorded_mma_plans.csv`` of the tests holds; launch,
-    clusters and bytes anew to 965 at 57 other shapes (5%).
+    Fitted to times in rows of calls (docs/experiments/2026-11-28-estimates-of-calls-in-rows.md).
     """
 
     clock: float = 1755.0
     """Cycles of a microsecond."""
-    launch: float = 4.15
-    copy: float = 5.57
+    launch: float = 1.96
+    copy: float = 2.2
     """Cycles of one cp.async of a warp."""
     wide_copy: float = 0.41
     """Factor of one of two complex numbers."""
-    mma: float = 1.0
-    mma_k: float = 16.8
+    mma: float = 1.12
+    mma_k: float = 0.0
     """Cycles of a warp for the k of one MMA, whatever it multiplies."""
-    promotion: float = 26.5
+    number: float = 8.0
+    """Cycles in which a warp reads and rounds one number a lane to one term of tf32."""
+    split: float = 3.2
+    """The same of a number split in two terms of tf32 by the fp32 units, the second one cut."""
+    promotion: float = 42.1
     """Cycles of promoting one accumulator of each lane."""
-    waiting: float = 0.219
+    waiting: float = 0.295
     """Warps of a quarter that wait: w of them reach w / (w + waiting) of its rate."""
-    store: float = 0.357
+    store: float = 0.282
     """Microseconds of storing 1024 elements of each group of warps."""
     scaled_store: float = 1.82
     """Factor of a store that descales."""
-    k_tile: float = 0.189
+    shallow: float = 1.2
+    """Factor of a mainloop of one term whose stages are 16 k: 128 bytes of a row, which begin
+    anywhere, touch two lines."""
+    k_tile: float = 0.0
     """Microseconds of a k-tile's barrier and of the latency behind it."""
-    shared_k_tile: float = 0.462
+    shared_k_tile: float = 0.335
     """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
-    shared_k_tile_term: float = 0.55
+    shared_k_tile_term: float = 0.805
     """Microseconds that each further term adds to a k-tile that groups share."""
-    term: float = 0.176
+    term: float = 0.337
     """Microseconds in which the code of each further term is read."""
     absmax: float = 0.526
     """Microseconds in which blocks find the absmax of one k-tile."""
     next_absmax: float = 0.396
     """Microseconds of each further k-tile."""
-    cluster: float = 0.83
+    cluster: float = 0.721
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
     slice: float = 0.02
     """Microseconds of each slice."""
-    grid: float = 2.09
+    grid: float = 1.33
     """Microseconds in which clusters leave their sums and the last one is found."""
     grid_vector: float = 0.084
     """Microseconds of the last one for a vector of each thread."""
     scan: float = 3.8
     scan_bytes: float = 0.57e6
     """Bytes of a microsecond that the scan before reads."""
-    bytes: float = 1.74e6
-    triangle_bytes: float = 2.6e6
-    """Bytes of a microsecond of a triangle (14 drawn shapes of 17 to 123 rows on an H200)."""
-    exposed: float = 0.203
+    bytes: float = 3.27e6
+    exposed: float = 0.0
     """Fraction of the shorter of work and traffic that the longer does not hide."""
 
 
 _COSTS = _Costs()
+_TRIANGLE_COSTS = _Costs(
+    launch=1.95, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
+    waiting=0.219, store=0.357, shallow=1.0, k_tile=0.189, shared_k_tile=0.462,
+    shared_k_tile_term=0.55, term=0.176, cluster=0.83, grid=2.09, bytes=2.6e6, exposed=0.203,
+)  # fmt: skip
+"""Costs of triangles, fitted to 859 times of candidates and their bytes to 14 triangles of 17 to 123
+rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
+_REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
+_COPIES_BETWEEN_REGISTERS = 16
+"""Registers of a thread beside its accumulators and for each of them, by terms, and those of copies
+between MMAs: the occupancy of every tile that is compiled for Hopper follows."""
 _CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.91}
 """Fraction of the multiprocessors that clusters of so many blocks fill: on an H200 30 clusters of 4
 and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
-_NUMBER_CYCLES = {(True, 1): 6.2, (False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
+_NUMBER_CYCLES = {(False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
-more than 16 bits, and terms."""
-_FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 10.2, False: 14.0}
+more than 16 bits, and terms; of one term of tf32 they are `_Costs.number`."""
+_FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 11.2, False: 14.0}
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
 and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
 H100, before these were tested for NaN four at a time; the other, which ranks tiles alone, by 440
 times of 15 products on an H200, of which the choice takes 1.02 of the fastest, 1.07 before)."""
-_SPLIT_BY_PRODUCTS = 6.2
-"""The same of a number split in two terms of tf32 by the fp32 units, the second one cut (17 drawn
-shapes on an H200)."""
 _SPLIT_TIES_TO_EVEN = 8.0
 """Further cycles of such a number by integers (25 drawn shapes on an H100)."""
 _TRIANGLE_TERMS = 0.85
-"""Time of a triangle's mainloop at two terms of tf32 over that (5 drawn shapes on an H200)."""
-_TILE_TIMES = {
-    (16, 16, 64): 1.1,
-    (16, 128, 16): 0.928,
-    (32, 16, 64): 1.02,
-    (32, 32, 32): 0.8,
-    (32, 32, 64): 1.28,
-    (32, 64, 32): 0.887,
-    (64, 16, 32): 1.05,
-    (64, 32, 32): 0.924,
-    (64, 64, 16): 0.907,
-    (128, 16, 16): 1.16,
-    (128, 128, 32): 1.06,
-}
-"""Time of a tile's mainloop over that, at tf32 by copies of one number, of operands of which one
-has an odd pitch (65 drawn shapes on an H200, for 32 x 32 x 32 another 44)."""
-_TRIANGLE_TILE_TIMES = _TILE_TIMES | {(32, 32, 32): 0.721, (64, 64, 16): 0.965}
-"""Tiles' times of triangles, which were not timed again."""
-_WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.2, (64, 64, 16): 0.94, (128, 16, 16): 1.2}
-"""Tiles' times by copies of two. Without it these tiles took 1.03 of their estimates at 36 drawn
-products of a short k, others 0.97 (seeds 20261203 and 20261250); a third of it is mainloop."""
-_WHOLE_K = 0.965
-"""Time over that of one term by a kernel of its own for a whole k, but in triangles: 92 plans of
-such kernels took 0.964 of the time before. 14 choices at tf32 that it changes took 0.970 of the
-time (docs/experiments/2026-11-28-conjugates-and-short-k.md)."""
-_SHARED_K = 1.17
-"""Time over that of a mainloop of one term whose stages groups of warps share, but in triangles.
-Fitted to 103 products on an H200; with it and 64 x 64 x 16 of the same fit 55 changed choices took
-0.963 of the time (docs/experiments/2026-11-27-choices-of-products.md)."""
+"""Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200)."""
+_TRIANGLE_TILE_TIMES = {
+    (16, 16, 64): 1.1, (16, 128, 16): 0.928, (32, 16, 64): 1.02, (32, 32, 32): 0.721,
+    (32, 32, 64): 1.28, (32, 64, 32): 0.887, (64, 16, 32): 1.05, (64, 32, 32): 0.924,
+    (64, 64, 16): 0.965, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
+}  # fmt: skip
+_WHOLE_K = 0.95
+"""Time over that of one term by a kernel of its own for a whole k, but in triangles."""
+_SHARED_K = 1.36
+"""Time over that of a mainloop of one term whose stages groups of warps share, but in triangles."""
 
 
 def estimate(
@@ -214,12 +205,12 @@ def estimate(
     its own.
     """
     batch, m, n, k = sizes
-    costs = _COSTS
+    costs = _TRIANGLE_COSTS if plan.triangle else _COSTS
     product = GemmSizes(batch, m, n, k, triangle=plan.triangle)
     blocks = product.tiles(plan.block_m, plan.block_n) * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
-    resident = max(1, min(_occupancy(plan, k), -(-blocks // usable)))
+    resident = max(1, min(_occupancy(plan, precision, k), -(-blocks // usable)))
     slots = usable * resident
     waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
     warps = resident * plan.threads / 128
@@ -230,27 +221,26 @@ def estimate(
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
-    # MMAs beyond a whole k are left out; those of one term are in its tiles' fitted times.
+    # MMAs beyond a whole k are left out; those of one term are in `_WHOLE_K`.
     known = plan.whole_k and precision.terms > 1
     multiplied = plan.whole_k / plan.block_k if known else k_tiles
-    cycles = resident * _k_tile_cycles(plan, precision) / 4
+    cycles = resident * _k_tile_cycles(plan, precision, costs) / 4
     mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
+    if plan.block_k < 32 and precision.terms == 1:
+        mainloop *= costs.shallow
     if plan.warps_k > 1:
         least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
-    if precision.terms == 1 and precision.operand.name == "tf32":
-        factors = _TILE_TIMES if plan.vector == 1 else _WIDE_COPIES_TILE_TIMES
-        factors = _TRIANGLE_TILE_TIMES if plan.triangle else factors
-        mainloop *= factors.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
     if precision.terms == 1 and plan.warps_k > 1 and not plan.triangle:
         mainloop *= _SHARED_K
-    if precision.terms > 1 and plan.triangle:
+    if plan.triangle and precision.terms > 1:
         mainloop *= _TRIANGLE_TERMS
+    elif plan.triangle and precision.operand.name == "tf32":
+        mainloop *= _TRIANGLE_TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
     work = waves * (mainloop + resident * store)
     # Both operands of a triangle are one, which L2 holds from a row to its column.
     read = m * k if plan.triangle else m * k + k * n
-    bandwidth = costs.triangle_bytes if plan.triangle else costs.bytes
-    moved = 8 * batch * (read + m * n) / (memory * bandwidth)
+    moved = 8 * batch * (read + m * n) / (memory * costs.bytes)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     if plan.whole_k and precision.terms == 1 and not plan.triangle:
         total *= _WHOLE_K
@@ -268,33 +258,43 @@ def estimate(
     return total
 
 
-def _occupancy(plan: MmaPlan, k: int) -> int:
+def _occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
-    few = plan.whole_k and not plan.promotion_interval  # one term
-    registers = 64 if plan.threads >= 512 else 96 if few else 104
+    registers = -(-_registers(plan, precision) // 8) * 8
     return max(1, min(
         2048 // plan.threads, 227 * 1024 // plan.launched_bytes(k),
         65536 // (plan.threads * registers),
     ))  # fmt: skip
 
 
-def _k_tile_cycles(plan: MmaPlan, precision: Precision) -> float:
+def _registers(plan: MmaPlan, precision: Precision) -> int:
+    """Return about how many registers a thread has; of triangles as their costs were fitted."""
+    if plan.triangle:
+        whole = plan.whole_k and not plan.promotion_interval
+        return 64 if plan.threads >= 512 else 96 if whole else 104
+    accumulators = 2 * plan.block_m * plan.block_n // (plan.threads // plan.warps_k)
+    others, each = _REGISTERS[precision.terms]
+    others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
+    return min(255, int(others + each * accumulators))
+
+
+def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: _Costs) -> float:
     """Return the cycles of all warps of a block for one k-tile, to share among four quarters."""
     warps, mma_k = plan.threads / 32, precision.operand.mma_k
     rows, columns = plan.block_m / plan.warps_m / 8, plan.block_n / plan.warps_n / 8
     copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32
     wide = precision.operand.bytes > 2
-    number = _NUMBER_CYCLES[wide, precision.terms]
+    number = _NUMBER_CYCLES.get((wide, precision.terms), costs.number)
     if rows * columns >= _FULL_WARP and precision.terms == 1:
         number = _FULL_WARP_NUMBER[wide]
     if wide and precision.terms > 1 and precision.roundings[0] == "nearest_even":
-        number = _SPLIT_BY_PRODUCTS if plan.grid_slices == 1 else number + _SPLIT_TIES_TO_EVEN
+        number = costs.split if plan.grid_slices == 1 else number + _SPLIT_TIES_TO_EVEN
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mmas_k = warps * plan.block_k / plan.warps_k / mma_k
-    cycles = copies * _COSTS.copy * (_COSTS.wide_copy if plan.vector == 2 else 1.0)
+    cycles = copies * costs.copy * (costs.wide_copy if plan.vector == 2 else 1.0)
     numbers = (rows + columns) * mma_k / 2
-    cycles += mmas_k * (numbers * number + mmas * _COSTS.mma + _COSTS.mma_k)
+    cycles += mmas_k * (numbers * number + mmas * costs.mma + costs.mma_k)
     if plan.promotion_interval:
         accumulators = warps * rows * columns * 4
-        cycles += accumulators * _COSTS.promotion * plan.block_k / plan.promotion_interval
+        cycles += accumulators * costs.promotion * plan.block_k / plan.promotion_interval
     return cycles

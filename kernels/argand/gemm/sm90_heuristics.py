@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.gemm.candidates import GemmChoice, partials_capacity
-from argand.gemm.pack_plan import ALONE_K, panel_fill
+from argand.gemm.pack_plan import panel_fill
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
 from argand.precision import Precision
 
-# Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
-# at drawn sizes on an H200 (seeds 20261123 and 20261124 of `benchmarks.sweep gemm`; 11% off in the
-# standard deviation), so that plans of large sizes stay, and those of launches and stores to 504
-# more (20261127 and a short k; 7%). Those of one term, but for the two large tiles, are fitted anew
-# to 1,635 times of 94 products at tf32 of which a side or k is short (20261128 to 20261202). What
-# each later fit gained is in docs/experiments/2026-11-27-choices-of-products.md.
+# Seconds and rates a second, which only rank candidates. They were fitted to 2,992 times of
+# candidates at drawn sizes on an H200, each between two events (seeds 20261123 to 20261202).
+# Launches, waits, the rates of memory and stores, and a factor of tiles' efficiencies by terms and
+# warpgroups, are fitted anew to times in rows of calls: 101 candidates of 27 products on an H200,
+# and the chosen plans of the sweeps' products up to 400 us on an H200 and an H100 (8% off in the
+# standard deviation, at 26 candidates of 12 other products too). What each later fit gained is in
+# docs/experiments/2026-11-27-choices-of-products.md and 2026-11-28-estimates-of-calls-in-rows.md.
 _CLOCK = 1.9e9
 _TILE_BYTES = 69
 """Bytes of tiles that a multiprocessor loads in a clock."""
@@ -24,7 +25,7 @@ _UNALIGNED = 3.1
 """Factor of loading an operand whose lines are not multiples of 32 bytes, the sectors of L2."""
 _ROUNDED_ROWS = {1: 3.6, 2: 2.0}
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms."""
-_MEMORY_BYTES = 3.38e12
+_MEMORY_BYTES = 3.84e12
 _FEW_IN_FLIGHT = (1.03, 1.35)
 """Factor of the traffic of tiles of one warpgroup, and of those that store mirror images, too."""
 _UNALIGNED_RESULT = 1.5
@@ -33,7 +34,7 @@ touch three sectors of L2 and fill two. Derived, not fitted."""
 _PACK_BYTES = 4.4e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
-_STORE_BYTES = 36e9
+_STORE_BYTES = 32.1e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _DIRECT_STORE = 1.2
 """Factor of a store from registers: of full tiles, or of odd pitch."""
@@ -54,20 +55,20 @@ plans of one warpgroup and 4 to 8 tiles a block took 1.1 us longer than their es
 tiles 3.0 us."""
 _SCATTERED_STORE = 4.5
 """Factor of a store of 16-bit results one by one."""
-_LAUNCH = 4.4e-6
+_LAUNCH = 1.23e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH, _PLANAR_WAIT = 1.84e-6, {1: 1.0e-6, 2: 0.4e-6}
+_PACK_LAUNCH, _PLANAR_WAIT = 0.85e-6, {1: 0.8e-6, 2: 0.4e-6}
 """Seconds of packing's launch, and what an X in planes adds, by terms: nothing of it is loaded
 meanwhile (44 drawn products at tf32 and 3xfp16, of one term 15 at bf16 by both storages, H200)."""
-_ABSMAX_EXCHANGE = 1.8e-6
-"""Seconds in which blocks that pack rows exchange their absmax; of two terms none up to `ALONE_K`.
-Of one term they count there, too: else fp16 has plans of its own at a k of 46 to 162, which took
-1.01 to 1.14 of the time of those in tf32 in six of nine drawn products on an H200."""
-_REDUCE_LAUNCH = {1: 1.75e-6, 2: 2.75e-6}
+_ABSMAX_EXCHANGE = 1.64e-6
+"""Seconds in which blocks that pack rows exchange their absmax. Products of a k that a block holds
+alone take as long: without it 30 candidates at 3xfp16 of up to 20 us took 1.05 to 1.2 of their
+estimates."""
+_REDUCE_LAUNCH = {1: 1.64e-6, 2: 2.68e-6}
 """By terms. The fit was 2.65 us; 0.9 less since the reduction begins as the product's blocks end
 (the mean of 44 drawn products at tf32 and 3xtf32). At two terms that left slices 0.04 to 0.07 too
 short beside tiles that are not sliced (94 products on an H200, seeds 20261251 to 20261321)."""
-_ODD_PITCH = 6.4e-7
+_ODD_PITCH = 6.1e-7
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
 Fitted to 170 candidates of 44 drawn products that a library won."""
 _FILL = 1.52e-6
@@ -79,24 +80,24 @@ _FUSED_PACKING = 0.52e9
 larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the longest."""
 _FUSED_MAINLOOP = 1.015
 """Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
-_STREAM_K = 3.23e-6
+_STREAM_K = 2.96e-6
 """Seconds in which blocks wait for the partial tiles of others."""
 _ALL_SPLIT = 1.08
 """Factor of the mainloop of one term where all tiles are split: blocks at different k share less in
 L2. Without it 59 candidates of drawn products at tf32 took 1.04 of their estimates, 180 of slices
 0.95; at 3xfp16 45 and 87 took 0.98 and 1.01."""
-_PARTIAL_BYTES = 45.9e9
+_PARTIAL_BYTES = 48.8e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
-    (2, 128, 1): 0.784, (2, 96, 1): 0.777, (2, 64, 1): 0.74, (2, 32, 1): 0.413,
-    (2, 160, 1): 0.784, (2, 80, 1): 0.765, (2, 48, 1): 0.532,
-    (1, 96, 1): 0.683, (1, 64, 1): 0.643, (1, 32, 1): 0.416, (1, 80, 1): 0.61,
-    (1, 48, 1): 0.575,
-    (2, 128, 2): 0.895, (2, 96, 2): 0.888, (2, 80, 2): 0.84, (2, 64, 2): 0.781,
-    (2, 48, 2): 0.65,
+    (2, 128, 1): 0.860, (2, 96, 1): 0.852, (2, 64, 1): 0.812, (2, 32, 1): 0.453,
+    (2, 160, 1): 0.860, (2, 80, 1): 0.839, (2, 48, 1): 0.584,
+    (1, 96, 1): 0.653, (1, 64, 1): 0.614, (1, 32, 1): 0.397, (1, 80, 1): 0.583,
+    (1, 48, 1): 0.549,
+    (2, 128, 2): 0.876, (2, 96, 2): 0.869, (2, 80, 2): 0.822, (2, 64, 2): 0.765,
+    (2, 48, 2): 0.636,
 }  # fmt: skip
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
-_SHARED_K_EFFICIENCY = {48: 0.61, 64: 0.7, 128: 0.77}
+_SHARED_K_EFFICIENCY = {48: 0.597, 64: 0.685, 128: 0.754}
 """The same of 64 rows whose k two warpgroups share, at two terms, by columns (30 products at
 3xfp16 on an H200, seeds 20261251 on)."""
 _EXCHANGE_BYTES = 1.1e11
@@ -202,8 +203,7 @@ def _start(
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     waits = packing and plan.storage == "planar" and not sizes.triangle
     total += _PLANAR_WAIT[precision.terms] if waits else 0.0
-    alone = precision.terms > 1 and k <= ALONE_K
-    total += _ABSMAX_EXCHANGE if scaled and not alone else 0.0
+    total += _ABSMAX_EXCHANGE if scaled else 0.0
     return total + (_FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch)
 
 

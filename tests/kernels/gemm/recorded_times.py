@@ -6,8 +6,15 @@ import csv
 from collections import defaultdict
 from pathlib import Path
 
+from argand.gemm.question import OperandTraits
+
 Case = tuple[str, str, str]
 Times = dict[str, float]
+
+EVENTS_US = {"mma.sync": 1.45, "wgmma": 3.2}
+"""What a call between two events takes longer than in a row of calls, by the family of its kernels
+(docs/experiments/2026-11-28-launches-on-a-busy-stream.md). ``recorded_row_plans.csv`` alone has
+times in rows."""
 
 
 def recorded(name: str, last: str = "precision") -> dict[Case, Times]:
@@ -24,3 +31,12 @@ def sizes_of(shape: str) -> tuple[int, int, int, int]:
     """Batch, m, n and k of MxNxK or BATCHxMxNxK."""
     *batch, m, n, k = map(int, shape.split("x"))
     return (batch or [1])[0], m, n, k
+
+
+def operand(k_major: bool, pitch: int, lines: int, batched: bool, op: str) -> OperandTraits:
+    """The traits of a contiguous operand."""
+    odd = pitch % 2 == 1
+    return OperandTraits(
+        not odd, k_major, conjugated=op == "C", odd_pitch=odd,
+        odd_batches=batched and odd and lines % 2 == 1,
+    )  # fmt: skip

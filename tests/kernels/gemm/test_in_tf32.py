@@ -50,8 +50,7 @@ def test_the_estimates_decide(precision: str) -> None:
         assert cost(found) == cost(other if found.in_tf32 else own)
         packs = own.plan is not None and own.plan.storage == "planar"
         same = own == replace(other, in_tf32=False)
-        families = (own.family, other.family) == ("wgmma", "mma.sync")
-        margin = tf32_margin(row, sizes.k, packs=packs, same_plan=same, other_family=families)
+        margin = tf32_margin(row, sizes.k, packs=packs, same_plan=same)
         assert found.in_tf32 == (margin * cost(own) >= cost(other))
         seen.add(found.in_tf32)
     assert seen == {False, True}

@@ -1,4 +1,4 @@
-"""The choice between families at tf32, of products of a short side or a short k (an H200).
+"""The choice within a family at tf32, of products of a short side or a short k (an H200).
 
 ``recorded_short_plans.csv`` has candidates of drawn products (`benchmarks.sweep.products.draw`,
 seeds 20261128 to 20261202) with a side of up to 300 or a k of up to 128. The models of
@@ -12,29 +12,21 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm import sm80_heuristics
 from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import estimate
-from argand.gemm.question import OperandTraits, Question
+from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_slices import shared
 from argand.gemm.sm80_tiles import mma_tiles
 
-from tests.kernels.gemm.recorded_times import Case, recorded, sizes_of
+from tests.kernels.gemm.recorded_times import EVENTS_US, Case, operand, recorded, sizes_of
 
 HOPPER, SM_COUNT, TF32 = arch_for(90), 132, PRECISIONS["tf32"]
-
-
-def operand(k_major: bool, pitch: int, lines: int, batched: bool, op: str) -> OperandTraits:
-    """The traits of a contiguous operand."""
-    odd = pitch % 2 == 1
-    return OperandTraits(
-        not odd, k_major, conjugated=op == "C", odd_pitch=odd,
-        odd_batches=batched and odd and lines % 2 == 1,
-    )  # fmt: skip
 
 
 @cache
@@ -58,26 +50,31 @@ def estimates(case: Case) -> dict[str, float]:
     return found
 
 
-def test_the_choice_loses_little_to_the_fastest() -> None:
-    regrets, ratios = [], []
+@pytest.mark.parametrize(
+    ("family", "cases", "mean", "tenth", "most"),
+    [("mma.sync", 65, 1.04, 1.15, 1.35), ("wgmma", 85, 1.03, 1.1, 1.25)],
+)
+def test_the_choice_loses_little_to_the_fastest(
+    family: str, cases: int, mean: float, tenth: float, most: float
+) -> None:
+    regrets = []
     for case, times in recorded("recorded_short_plans.csv", "library_us").items():
         estimated = estimates(case)
-        known = [name for name in times if name in estimated]
-        assert len(known) > len(times) / 2, case
-        chosen = min(known, key=lambda name: estimated[name])
-        regrets.append(times[chosen] / min(times.values()))
-        ratios.append(float(case[2]) / times[chosen])
-    assert len(regrets) > 90
-    assert np.mean(regrets) < 1.03
-    assert np.quantile(regrets, 0.9) < 1.09
-    assert max(regrets) < 1.3
-    assert np.exp(np.mean(np.log(ratios))) > 1.25
+        known = [name for name in times if name in estimated and name.startswith(family)]
+        known = [name for name in known if "fused packing" not in name]
+        if len(known) > 1:
+            chosen = min(known, key=lambda name: estimated[name])
+            regrets.append(times[chosen] / min(times[name] for name in known))
+    assert len(regrets) > cases
+    assert np.mean(regrets) < mean
+    assert np.quantile(regrets, 0.9) < tenth
+    assert max(regrets) < most
 
 
 def test_fused_packing_takes_as_long_as_its_warps_pack() -> None:
     """Up to three times as long as the product itself, where they pack the larger operand."""
     ratios = [
-        time / estimates(case)[name]
+        (time - EVENTS_US["wgmma"]) / estimates(case)[name]
         for case, times in recorded("recorded_short_plans.csv", "library_us").items()
         for name, time in times.items()
         if "fused packing" in name and name in estimates(case)
