@@ -158,7 +158,7 @@ _TRIANGLE_COSTS = _Costs(
     waiting=0.219, store=0.357, shallow=1.0, k_tile=0.189, shared_k_tile=0.462,
     shared_k_tile_term=0.55, term=0.176, cluster=0.83, grid=2.09, bytes=2.6e6, exposed=0.203,
 )  # fmt: skip
-"""Costs of triangles, fitted to 859 times of candidates and their bytes to 14 triangles of 17 to 123
+"""Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
 rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
 _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
 _COPIES_BETWEEN_REGISTERS = 16
