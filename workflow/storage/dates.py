@@ -34,8 +34,19 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
         made = step * np.arange(len(values))
     first = values.flat[0].item()
     try:
-        start = np.datetime64(date.removesuffix("Z"), "ns")
-        date = str(start + np.timedelta64(round(first * _NANOSECONDS[found.units]), "ns"))
+        date = _later(date, round(first * _NANOSECONDS[found.units]))
     except (ValueError, KeyError, OverflowError):
         date = f"{date} and {first} {found.units}"
     return replace(found, values=made), date
+
+
+def _later(date: str, nanoseconds: int) -> str:
+    """Return a date in ISO 8601 so much later. Raises ValueError for another text.
+
+    NumPy's nanoseconds reach from 1677 to 2262, and beyond they begin anew without an error.
+    """
+    start = np.datetime64(date.removesuffix("Z"))
+    whole = start.astype("datetime64[s]")
+    fraction = int((start - whole) / np.timedelta64(1, "ns"))
+    seconds, rest = divmod(nanoseconds + fraction, 10**9)
+    return f"{np.datetime64(int(whole.astype(np.int64)) + seconds, 's')}.{rest:09d}"

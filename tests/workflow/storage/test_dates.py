@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from workflow.data import Coordinate
 from workflow.storage.dates import from_the_first
 
 
@@ -23,6 +24,7 @@ def test_the_first_of_large_integers_is_a_date_of_any_year(
     first: int, units: str, since: str, date: str
 ) -> None:
     """NumPy has nanoseconds of 1677 to 2262; dates beyond those years came out as others."""
-    values, found = from_the_first(np.array([first, first + 3]), units, since)
-    assert values.tolist() == [0, 3]
-    assert found == date
+    given = Coordinate(np.array([first, first + 3]), units)
+    found, said = from_the_first(given, since)
+    assert found.values.tolist() == [0, 3]
+    assert said == date
