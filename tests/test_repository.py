@@ -92,6 +92,13 @@ def test_lines_of_cuda_have_at_most_100_columns(root: Path) -> None:
     assert [found for found in lines if len(found[1]) > 100] == []
 
 
+def test_assembly_has_no_constraint_that_nvrtc_lacks_before_cuda_12_5(root: Path) -> None:
+    """A string in asm, by "C": every product failed to compile there."""
+    kernels = sorted((root / "kernels" / "argand").rglob("*.cuh"))
+    kernels += sorted((root / "kernels" / "argand").rglob("*.py"))
+    assert [path.name for path in kernels if '"C"(' in path.read_text()] == []
+
+
 def test_pages_are_short(root: Path) -> None:
     """A longer one answers several questions; generated tables of README and performance count."""
     pages = {root / "README.md": 150, root / "docs/performance.md": 250}

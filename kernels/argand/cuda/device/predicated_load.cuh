@@ -5,22 +5,32 @@
 // Cache operators of a load: all levels, the default, where several loads of a warp read the same
 // sector in parts; or the global level, L2, alone.
 struct CacheAllLevels {
-    static constexpr char kOperator[] = "";
+    static constexpr bool kGlobalLevel = false;
 };
 struct CacheGlobalLevel {
-    static constexpr char kOperator[] = ".cg";
+    static constexpr bool kGlobalLevel = true;
 };
+
+// The load by an operator. A macro, because NVRTC takes no string into asm before CUDA 12.5.
+#define LOAD_OR_ZERO(cache)                                                                \
+    asm volatile(                                                                          \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"        \
+        "@p ld.global" cache ".v2.f32 {%0, %1}, [%2];\n}"                                  \
+        : "=f"(x.x), "=f"(x.y)                                                             \
+        : "l"(at), "r"(int(inside))                                                        \
+        : "memory")
 
 // Loads, or returns 0 where there is no element. It is predicated and not branched, so many loads
 // are in flight at once.
 template <typename Cache>
 __device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
     float2 x;
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
-        "@p ld.global%4.v2.f32 {%0, %1}, [%2];\n}"
-        : "=f"(x.x), "=f"(x.y)
-        : "l"(at), "r"(int(inside)), "C"(Cache::kOperator)
-        : "memory");
+    if constexpr (Cache::kGlobalLevel) {
+        LOAD_OR_ZERO(".cg");
+    } else {
+        LOAD_OR_ZERO("");
+    }
     return x;
 }
+
+#undef LOAD_OR_ZERO
