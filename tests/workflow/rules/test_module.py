@@ -133,7 +133,7 @@ def test_a_workload_that_fails_costs_only_itself(outer: Path) -> None:
     assert not (results / "products" / "beams.h5").exists()
     assert (results / "figures" / "sweeps" / "swept.svg").stat().st_size > 1000
     answer = (results / "answer.md").read_text()
-    assert re.search(r"\| product \| fp32 \| [^|]+ \| [^|]+ \| verified", answer)
+    assert re.search(r"\| product \| fp32 \| verified", answer)
     assert "no product: argand_deliver_shard: DeliveryError: beams" in answer
     assert (
         "reads the product of beams (night/results/products/beams.h5), which was not made" in answer
