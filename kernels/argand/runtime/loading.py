@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from threading import BoundedSemaphore, Event, Lock, Thread
 from typing import Any, NamedTuple
 
@@ -28,6 +28,8 @@ _DYNAMIC_SHARED_BYTES = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _begun: dict[tuple[str, str], Future[Compiled] | None] = {}
 """Compilations that `compile_later` began, by source and target; None once it was loaded."""
+_modules: list[Any] = []
+"""All modules that were loaded."""
 _lock = Lock()
 _at_once = BoundedSemaphore(max(4, os.cpu_count() or 1))
 """Compilers that run at once: each takes a core and some hundred megabytes. One call needs no more
@@ -190,7 +192,7 @@ def compiled(source: str, target: str) -> Compiled:
     return compile_cubin(source, target) if found is None else found.result()
 
 
-@lru_cache(maxsize=512)
+@cache
 def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> LoadedKernel:
     import cupy
 
@@ -204,11 +206,15 @@ def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int)
     return LoadedKernel(function, int(function.ptr), waits_first(source, target))
 
 
-@lru_cache(maxsize=512)
+@cache
 def _module(source: str, target: str, device: int) -> Any:
-    """Load a source's module; the cache's key holds the device, to which a module belongs."""
+    """Load a source's module, for the rest of the process; the key holds the device it belongs to.
+
+    A graph of the program's may hold its kernels, and nobody hears when that is gone.
+    """
     from cupy.cuda.function import Module
 
     module = Module()
     module.load(compiled(source, target).cubin)
+    _modules.append(module)  # also of a thread whose module is not the one that the cache keeps
     return module

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,6 +40,7 @@ def without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
     monkeypatch.setitem(sys.modules, "cupy.cuda.function", SimpleNamespace(Module=Module))
     monkeypatch.setattr(loading, "_begun", {})
+    monkeypatch.setattr(loading, "_modules", [])
     yield
     loading._load.cache_clear()
     loading._module.cache_clear()
@@ -79,6 +82,35 @@ def test_a_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (first.ptr, second.ptr, first.ptr) == (7, 7, 7)
     assert PendingKernel("a", "sm_80", "g").ptr == 7
     assert asked == ["a"]
+
+
+def test_a_module_stays_loaded_behind_any_number_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph that was made of its kernel may be launched at any time."""
+    monkeypatch.setattr(loading, "compile_cubin", lambda source, *_, **__: compiled(int(source)))
+    modules = [
+        weakref.ref(load(str(number), "sm_80", "f").function.module) for number in range(1100)
+    ]
+    gc.collect()
+    assert all(module() is not None for module in modules)
+
+
+def test_of_threads_that_load_at_once_each_keeps_its_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    together = Barrier(2)
+
+    def compile_cubin(*_: str, **__: Call) -> Compiled:
+        together.wait(SECONDS)
+        return compiled(7)
+
+    monkeypatch.setattr(loading, "compile_cubin", compile_cubin)
+    with ThreadPoolExecutor(2) as threads:
+        begun = [threads.submit(load, "a", "sm_80", "f") for _ in range(2)]
+        modules = [weakref.ref(one.result().function.module) for one in begun]
+    del begun
+    gc.collect()
+    assert modules[0]() is not modules[1]()
+    assert all(module() is not None for module in modules)
 
 
 def test_an_error_is_raised_by_each_launch_that_needs_the_kernel(
