@@ -53,7 +53,7 @@ LAYOUTS: dict[str, Callable[[Any, Sequence[int], Any], Any]] = {
     "plain": _plain, "between others": _between, "turned": _turned, "shifted": _shifted,
 }  # fmt: skip
 _ROWS = ("plain", "shifted")
-"""Of results that are contiguous."""
+"""Layouts in which a result is contiguous."""
 
 
 def draw(seed: int, number: int) -> Call:

@@ -39,7 +39,7 @@ def test_a_crowd_without_faults(cp: Any, capsys: pytest.CaptureFixture[str]) -> 
 def test_a_wrong_byte_is_found(
     cp: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of results of threads alone, not of those that they are compared with."""
+    """The results of threads are spoiled, those that they are compared with are not."""
     made = Worker._made_from
 
     def wrong(*given: Any) -> Any:

@@ -27,7 +27,7 @@ TARGETS = ("argand_call", "argand_captured_call")
 
 
 class Body:
-    """What a call does.
+    """A call's function and the call cache that keeps it.
 
     Args:
         make: writes the result of a call on its operands: arrays of NumPy or CuPy over XLA's

@@ -108,4 +108,4 @@ def _remember(
 
 
 _ALONE = _Repeated(lambda *_: NotImplemented, (), takes_stream=False)
-"""Of a call that the cache does not keep."""
+"""It stands for a call that the cache does not keep."""

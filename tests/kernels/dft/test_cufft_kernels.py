@@ -14,7 +14,7 @@ LENGTH, ROWS, INVALID = 1000, 64, 1
 KERNEL = SimpleNamespace(
     func=7, kern=0, blockDimX=100, blockDimY=2, blockDimZ=1, sharedMemBytes=4096
 )
-"""Of a captured call: a thread holds ten numbers."""
+"""A captured call has this kernel, in which a thread holds ten numbers."""
 ANSWERS: dict[str, Any] = {
     "cuGraphGetNodes": (0, ["node"]),
     "cuGraphKernelNodeGetParams": (0, KERNEL),

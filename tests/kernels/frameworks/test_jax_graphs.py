@@ -23,7 +23,7 @@ def _on_a_gpu(gpu: Any) -> None:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the calls that XLA made were given, one after another."""
+    """Collect the arguments of each call that XLA makes."""
     from argand.frameworks import xla_calls
 
     found: list[Any] = []

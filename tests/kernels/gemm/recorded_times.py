@@ -12,9 +12,9 @@ Case = tuple[str, str, str]
 Times = dict[str, float]
 
 EVENTS_US = {"mma.sync": 1.45, "wgmma": 3.2}
-"""What a call between two events takes longer than in a row of calls, by the family of its kernels
-(docs/experiments/2026-11-28-launches-on-a-busy-stream.md). ``recorded_row_plans.csv`` alone has
-times in rows."""
+"""Microseconds that a call between two events takes longer than one in a row of calls, by its
+kernels' family (docs/experiments/2026-11-28-launches-on-a-busy-stream.md). Times in rows stand in
+``recorded_row_plans.csv`` alone."""
 
 
 def recorded(name: str, last: str = "precision") -> dict[Case, Times]:

@@ -114,7 +114,7 @@ def test_lower_triangles_beside_products(cp: Any, rng: Any, precision: str) -> N
 
 
 SPLIT = [(100, 100, 100), (33, 129, 100), (3, 129, 100), (17, 3, 129), (33, 17, 100)]
-"""Of which cuBLAS takes other kernels where several streams share a handle's own workspace."""
+"""Shapes for which cuBLAS takes other kernels where several streams share a handle's workspace."""
 
 
 @pytest.mark.parametrize("precision", KINDS)

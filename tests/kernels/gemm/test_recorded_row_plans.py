@@ -23,7 +23,7 @@ from tests.kernels.gemm.recorded_times import Case, operand, recorded, sizes_of
 
 HOPPER, SM_COUNT = arch_for(90), 132
 MEMORY = Device("cuda", "NVIDIA H200", memory_rate=4.814e12).relative_memory
-"""Of the card whose times these are."""
+"""The times were recorded on a card whose driver says this rate."""
 
 
 def posed(case: Case) -> Question:

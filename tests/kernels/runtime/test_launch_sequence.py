@@ -1,4 +1,4 @@
-"""What calls launch: graphs, kernels where CUDA refuses a graph or a mark (no GPU)."""
+"""Calls launch graphs, or kernels where CUDA refuses a graph or a mark; no GPU is needed."""
 
 from __future__ import annotations
 
