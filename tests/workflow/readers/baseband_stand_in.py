@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 import types
 from collections import namedtuple
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+
+from tests.workflow.readers.uvh5_file import case
 
 
 class Time:
@@ -54,6 +57,14 @@ class Stream:
 
     def read(self, count: int) -> Any:
         return self.data[self.at : self.at + count]
+
+
+def guppi_case(path: Path, monkeypatch: pytest.MonkeyPatch, header: Any) -> Any:
+    """Return a case of a GUPPI file at ``path``, which is written, with this header."""
+    path.write_bytes(bytes(2 * 36))
+    monkeypatch.setattr(Stream, "header0", header)
+    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
+    return case(path, format="guppi", samples="voltages") | {"axis": "time"}
 
 
 def install(monkeypatch: pytest.MonkeyPatch, name: str, opened: Any) -> None:

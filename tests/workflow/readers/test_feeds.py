@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.workflow.readers.baseband_stand_in import Stream, install
-from tests.workflow.readers.uvh5_file import case, error_of, study_of
+from tests.workflow.readers.baseband_stand_in import guppi_case
+from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
 
 
@@ -23,11 +23,7 @@ from workflow.config.check import check_study
 def test_a_header_names_the_feeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: Any, feeds: str
 ) -> None:
-    path = tmp_path / "v.raw"
-    path.write_bytes(bytes(2 * 36))
-    monkeypatch.setattr(Stream, "header0", header)
-    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
-    given = case(path, format="guppi", samples="voltages") | {"axis": "time"}
+    given = guppi_case(tmp_path / "v.raw", monkeypatch, header)
     found = study_of(given).workload("w").stage().coordinates
     assert (list(found["polarization"].values) if feeds else "polarization" in found) == (
         list(feeds) or False

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.workflow.readers.baseband_stand_in import Stream, install
+from tests.workflow.readers.baseband_stand_in import Stream, guppi_case, install
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 from workflow.readers import READERS
@@ -114,10 +114,7 @@ def test_wrong_frequencies_of_a_header_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: Any, said: str
 ) -> None:
     path = tmp_path / "v.raw"
-    path.write_bytes(bytes(2 * 36))
-    monkeypatch.setattr(Stream, "header0", header)
-    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
-    given = case(path, format="guppi", samples="voltages") | {"axis": "time"}
+    given = guppi_case(path, monkeypatch, header)
     given["input"]["axes"] = ["time", "polarization", "frequency"]
     steps: dict[str, Any] = {"start": 1.2e9, "step_hz": -1e6}
     if "already" in said:
