@@ -89,11 +89,10 @@ def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
             calls[len(found) % len(calls)]()
             found.append(time.perf_counter() - started)
         return Queued(found, found)
-    first = queued(calls, 1).seconds[0]
-    if first >= _SECONDS:
-        first = queued(calls, 1).seconds[0]  # the host may have been busy elsewhere, this once
+    # Held, because nothing of the host's time is to decide how long a row is: while results are
+    # checked it may be 20 ms.
+    first = queued(calls, 1, held=True).seconds[0]
     if first < _SECONDS:
-        # It contains the host's time, of which nothing is to decide how long a row is.
         first = statistics.median(queued(calls, _FEWEST, held=True).seconds)
     count = int(min(_MOST, max(_FEWEST, _SECONDS / first)))
     length = row_length(first)
