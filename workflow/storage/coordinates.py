@@ -174,9 +174,11 @@ def _values_of(
     if name in WITH_UNITS and not units:
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"
         raise InputError(f"{key} has no unit; give it as {how}")
+    found = replace(found, units=units)
+    if date or name == "time":
+        found, date = from_the_first(found, date)
     if not date:
-        return replace(found, units=units)
-    found, date = from_the_first(replace(found, units=units), date)
+        return found
     return replace(found, long_name=f"{found.long_name or name} since {date}")
 
 
@@ -239,19 +241,25 @@ def _values(
 
 
 def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
-    """Return the numbers of a dataset; integers stay integers. Raises InputError."""
+    """Return the numbers of a dataset; integers stay integers, as int64 where they fit.
+
+    Raises InputError.
+    """
     kind = dataset.dtype
     if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
         named = h5py.check_string_dtype(kind) and key.startswith("input.coordinates.")
         hint = "text; names are given in the study, as `polarization: [x, y]`" if named else kind
         raise InputError(f"{key}: {dataset.name} must hold numbers, got {hint}")
-    dtype = np.dtype(np.float64 if kind.kind == "f" else np.int64)
+    large = kind.kind == "u" and kind.itemsize == 8
+    dtype = np.dtype(np.float64 if kind.kind == "f" else np.uint64 if large else np.int64)
     if check and dataset.size > MOST_CHECKED:
         return blank(dataset.shape, dtype)
     try:
         with limited_memory(4 * dataset.size * 8):
             check_chunks(dataset, [range(n) for n in dataset.shape])
-            return np.asarray(dataset[...], dtype)
+            found = np.asarray(dataset[...], dtype)
+            fits = large and int(found.max(initial=0)) <= np.iinfo(np.int64).max
+            return found.astype(np.int64) if fits else found
     except ChunkError as error:
         raise InputError(f"{key}: {error}") from error
     except MemoryError as error:

@@ -19,15 +19,15 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
 
     Those are integers beyond fp64, and a step that was given beside a start to which it adds
     nothing. Others stay as they are. A date that is not in ISO 8601 stays, and what the first entry
-    is after it is said beside it.
+    is after it is said beside it; where there is none, that alone.
     """
     values, step = found.values, found.step
-    if values.dtype.kind not in "if" or not values.size or is_blank(values):
+    if values.dtype.kind not in "iuf" or not values.size or is_blank(values):
         return found, date
-    if values.dtype.kind == "i":
+    if values.dtype.kind in "iu":
         if max(abs(int(values.min())), abs(int(values.max()))) <= EXACT:
             return found, date
-        made = values - values.flat[0]
+        made = (values - values.flat[0]).view(np.int64)  # modulo 2^64, so times before it too
     elif step is None or not is_coarse(values, step):
         return found, date
     else:
@@ -36,7 +36,7 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
     try:
         date = _later(date, round(first * _NANOSECONDS[found.units]))
     except (ValueError, KeyError, OverflowError):
-        date = f"{date} and {first} {found.units}"
+        date = f"{date} and {first} {found.units}".removeprefix(" and ")
     return replace(found, values=made), date
 
 

@@ -18,13 +18,23 @@ from workflow.storage.dates import from_the_first
         (1 << 60, "ns", "0001-01-01", "0037-07-14T23:58:24.606846976"),
         (1 << 55, "us", "1970-01-01", "3111-09-16T23:10:18.963968000"),
         (1 << 60, "s", "a Monday", "a Monday and 1152921504606846976 s"),
+        (1 << 60, "ns", "", "1152921504606846976 ns"),
+        ((1 << 63) + 5, "ns", "1970-01-01", "2262-04-11T23:47:16.854775813"),
+        ((1 << 64) - 4, "ticks", "", "18446744073709551612 ticks"),
     ],
 )
 def test_the_first_of_large_integers_is_a_date_of_any_year(
     first: int, units: str, since: str, date: str
 ) -> None:
     """NumPy has nanoseconds of 1677 to 2262; dates beyond those years came out as others."""
-    given = Coordinate(np.array([first, first + 3]), units)
+    kind = np.uint64 if first >= 1 << 63 else np.int64
+    given = Coordinate(np.array([first, first + 3], kind), units)
     found, said = from_the_first(given, since)
     assert found.values.tolist() == [0, 3]
     assert said == date
+
+
+def test_unsigned_times_that_fall() -> None:
+    """Differences of uint64 are modulo 2^64: times before the first became very late ones."""
+    given = Coordinate((1 << 63) + np.uint64(10) - np.arange(4, dtype=np.uint64), "ns")
+    assert from_the_first(given, "1970-01-01")[0].values.tolist() == [0, -1, -2, -3]

@@ -203,6 +203,36 @@ def test_integers_beyond_fp64_count_from_the_first(
     assert one.long_name == f"middle of the spectrum's samples since {date}"
 
 
+@pytest.mark.parametrize("kind", ["u8", ">u8"])
+@pytest.mark.parametrize(
+    ("first", "units", "date"),
+    [
+        (0, "ns", ""),
+        (1764338400000000100, "ns since 1970-01-01", " since 2025-11-28T14:00:00.000000100"),
+        (1764338400000000100, "ns", " since 1764338400000000100 ns"),
+        ((1 << 63) - 300, "ticks since 1900-01-01", " since 1900-01-01 and 9223372036854775508 "
+         "ticks"),
+        ((1 << 64) - 100 * 128, "ns since 1970-01-01", " since 2554-07-21T23:34:33.709538816"),
+    ],
+)  # fmt: skip
+def test_unsigned_times_of_64_bits(
+    source: dict[str, Any], kind: str, first: int, units: str, date: str
+) -> None:
+    """Counters of 64 bits: they were refused as uneven beyond 2^63, and where none is a date."""
+    with h5py.File(source["file"], "a") as file:
+        file["t"] = (np.uint64(first) + np.uint64(100) * np.arange(128, dtype="u8")).astype(kind)
+        file["falling"] = file["t"][()][::-1]
+    for name, step in (("t", 100), ("falling", -100)):
+        time = {"dataset": name, "units": units}
+        given = {**source, "coordinates": {**source["coordinates"], "time": time}}
+        study = study_of(b={**BANK, "input": given})
+        check_study(study)
+        one = study.workload("b").stage().coordinates["time"]
+        np.testing.assert_array_equal(np.diff(one.values), np.full(127, step))
+        assert one.values.dtype == np.int64
+        assert name == "falling" or one.long_name == f"time{date}"
+
+
 def test_a_gap_and_a_hole_are_named(source: dict[str, Any]) -> None:
     """Of a gap an entry in the middle was named, by steps that none has; of NaN no place."""
     with h5py.File(source["file"], "a") as file:
