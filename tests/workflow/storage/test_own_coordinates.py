@@ -225,7 +225,7 @@ def test_unsigned_times_of_64_bits(
     for name, step in (("t", 100), ("falling", -100)):
         time = {"dataset": name, "units": units}
         given = {**source, "coordinates": {**source["coordinates"], "time": time}}
-        study = study_of(b={**BANK, "input": given})
+        study = study_of({"b": {**BANK, "input": given}})
         check_study(study)
         one = study.workload("b").stage().coordinates["time"]
         np.testing.assert_array_equal(np.diff(one.values), np.full(127, step))
