@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from argand import Device
 from argand.device import arch_for
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import choose, estimate
@@ -22,8 +21,6 @@ from argand.precision import any_precision
 from tests.kernels.gemm.recorded_times import Case, operand, recorded, sizes_of
 
 HOPPER, SM_COUNT = arch_for(90), 132
-MEMORY = Device("cuda", "NVIDIA H200", memory_rate=4.814e12).relative_memory
-"""The times were recorded on a card whose driver says this rate."""
 
 
 def posed(case: Case) -> Question:
@@ -53,9 +50,9 @@ def named(question: Question) -> dict[str, GemmChoice]:
 
 def name_of_choice(question: Question) -> str:
     """The name of what a call takes, of mma.sync with its tile."""
-    choice = choose(question, HOPPER, SM_COUNT, memory=MEMORY)
+    choice = choose(question, HOPPER, SM_COUNT)
     tiles = in_tiles(choice, question)
-    return min(tiles, key=lambda one: estimate(one, question, SM_COUNT, MEMORY)).name
+    return min(tiles, key=lambda one: estimate(one, question, SM_COUNT)).name
 
 
 def test_the_choice_loses_little_to_the_fastest() -> None:
@@ -68,7 +65,7 @@ def test_the_choice_loses_little_to_the_fastest() -> None:
         if chosen in times:
             regrets.append(times[chosen] / min(times.values()))
         errors += [
-            np.log(time / (1e6 * estimate(found[name], question, SM_COUNT, MEMORY)))
+            np.log(time / (1e6 * estimate(found[name], question, SM_COUNT)))
             for name, time in times.items()
         ]
     # What is chosen was near before these were timed, too, or it has no time.
