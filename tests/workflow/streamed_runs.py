@@ -15,12 +15,12 @@ import pytest
 from argand import Device
 from argand.runtime.ceilings import Ceilings
 
+from tests.workflow.whole_files import read_result
 from workflow.config.loading import load_study
 from workflow.shards import Shard
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
-from workflow.storage.datasets import read_result
 from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")

@@ -12,6 +12,7 @@ import scipy.fft
 from test_shards import LOG, Pipeline
 
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
+from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.data import Coordinate, Product
 from workflow.shards import shards
@@ -19,7 +20,6 @@ from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
 from workflow.storage.products import read_product, write_product
-from workflow.storage.staged import read_staged
 from workflow.study import outlined
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from argand.runtime.files import LEFTOVERS
 
+from tests.workflow.whole_files import read_staged
 from workflow.data import Staged
 from workflow.storage.run_folder import remove_leftovers
-from workflow.storage.staged import read_staged, write_staged
+from workflow.storage.staged import write_staged
 
 STAGED = Staged({"x": np.arange(1 << 19, dtype=np.float64)}, {"x": ("n",)})  # 4 MiB
 

@@ -13,6 +13,7 @@ import pytest
 from argand.device import cpu
 from argand.runtime.ceilings import Ceilings
 
+from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
@@ -28,7 +29,6 @@ from workflow.steps.verification import verify
 from workflow.storage.certificates import read_certificate
 from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product
-from workflow.storage.staged import read_staged
 from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")

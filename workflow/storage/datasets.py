@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -262,13 +262,6 @@ def read_ceilings(path: Path) -> Ceilings:
     if text is None:
         raise DataError(f"{path}: holds no ceilings; delete it and run again")
     return Ceilings.from_json(str(text))
-
-
-def read_result(path: Path, implementation: str, precision: str) -> Result:
-    """Return one result of a run file. Raises DataError where it is not there or damaged."""
-    with open_run(path) as run:
-        result = run.result(implementation, precision)
-        return replace(result, data=run.read(result) if run.outline(result) is not None else None)
 
 
 def _plain(value: Any) -> Any:

@@ -158,12 +158,6 @@ def open_staged(
         yield StagedFile(file, splits, shard)
 
 
-def read_staged(path: Path, splits: Splits | None = None, shard: Shard | None = None) -> Staged:
-    """Read what `open_staged` opens. Raises DataError."""
-    with open_staged(path, splits, shard) as staged:
-        return staged.read()
-
-
 def read_staged_shape(path: Path) -> Staged:
     """Return the outline of a whole staged file (`StagedFile`). Raises DataError."""
     with open_staged(path) as staged:

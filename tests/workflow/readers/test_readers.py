@@ -18,13 +18,13 @@ from tests.workflow.readers.uvh5_file import (
     study_of,
     write,
 )
+from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.formats import FORMATS, HDF5
 from workflow.readers import READERS, FileArray, Uvh5
 from workflow.steps.staging import stage
 from workflow.storage.inputs import InputError
 from workflow.storage.selections import pick
-from workflow.storage.staged import read_staged
 
 
 def test_every_format_has_a_reader() -> None:

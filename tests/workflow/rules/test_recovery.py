@@ -17,8 +17,8 @@ from shared_runs import TABLES, failed, made_once, measured_as, session_folder
 from slurm_project import Project
 
 from tests.covers import EXHAUSTIVE
+from tests.workflow.whole_files import read_staged
 from workflow.storage.run_folder import hold_folder
-from workflow.storage.staged import read_staged
 
 pytestmark = pytest.mark.slow
 

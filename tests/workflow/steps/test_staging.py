@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from streamed_runs import run_python
 
+from tests.workflow.whole_files import read_staged
 from workflow.config.loading import load_study
 from workflow.steps.staging import stage
 from workflow.storage.chunk_places import chunk_shape
-from workflow.storage.staged import read_staged
 
 LOG = logging.getLogger("test")
 

@@ -15,6 +15,7 @@ from argand import PRECISIONS
 from argand.device import cpu
 from axis_cases import AXES, SHAPE, beams, complex_normal, error_of, write_input
 
+from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.data import Coordinate
@@ -22,7 +23,6 @@ from workflow.steps.staging import stage
 from workflow.storage.equal_steps import step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.selections import Picked
-from workflow.storage.staged import read_staged
 
 
 def test_two_entries_have_a_step_and_one_has_none() -> None:

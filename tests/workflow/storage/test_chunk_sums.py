@@ -16,17 +16,18 @@ import numpy.typing as npt
 import pytest
 
 from tests.workflow.storage.damaged_files import assert_refused
+from tests.workflow.whole_files import read_result, read_staged
 from workflow.data import Coordinate, Product, Staged
 from workflow.storage import chunk_places
 from workflow.storage.checksum import fletcher32
 from workflow.storage.chunk_reader import ChunkReader
 from workflow.storage.chunk_sums import SUMS, ChecksumError, read_sums, write_sums
 from workflow.storage.chunks import read_chunked, write_chunked
-from workflow.storage.datasets import DataError, Result, read_result, write_run
+from workflow.storage.datasets import DataError, Result, write_run
 from workflow.storage.products import read_product, write_product
 from workflow.storage.seal import check_seal
 from workflow.storage.slabs import SlabReader, SlabWriter
-from workflow.storage.staged import open_staged, read_staged, write_staged
+from workflow.storage.staged import open_staged, write_staged
 
 CERTIFICATE: dict[str, Any] = {
     "implementation": "argand", "precision": "fp32", "algorithm": "cgemm", "device": "cpu",

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.workflow.storage.damaged_files import assert_refused
+from tests.workflow.whole_files import read_result, read_staged
 from workflow.data import Coordinate, Staged
-from workflow.storage.datasets import DataError, Result, open_run, read_result, write_run
-from workflow.storage.staged import read_staged, write_staged
+from workflow.storage.datasets import DataError, Result, open_run, write_run
+from workflow.storage.staged import write_staged
 
 
 @pytest.fixture

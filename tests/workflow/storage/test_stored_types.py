@@ -10,12 +10,12 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.steps.staging import stage
 from workflow.storage.inputs import InputError
-from workflow.storage.staged import read_staged
 
 STORED = np.arange(-12, 12, dtype=np.int16).reshape(2, 12)
 

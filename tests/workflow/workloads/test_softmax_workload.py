@@ -9,12 +9,12 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from tests.kernels.precisions import SOFTMAX
+from tests.workflow.whole_files import read_staged
 from workflow.data import Product, power
 from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
 from workflow.storage.products import write_product
-from workflow.storage.staged import read_staged
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase
 
