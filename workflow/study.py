@@ -22,6 +22,7 @@ from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.data import Product, Staged
 from workflow.shards import Shard, shards
+from workflow.storage.file_sequence import files_named
 from workflow.storage.inputs import files_beside
 from workflow.storage.run_folder import RESULTS
 from workflow.workloads import KINDS, Case, Workload
@@ -208,8 +209,11 @@ def _paths(value: Any) -> Iterator[Path]:
     if isinstance(value, Path):
         yield value
     elif isinstance(value, BaseModel):
-        for _, part in value:
-            yield from _paths(part)
+        for key, part in value:
+            if isinstance(value, FileInput) and key == "file" and part is not None:
+                yield from files_named(part)
+            else:
+                yield from _paths(part)
         if isinstance(value, FileInput):
             yield from files_beside(value)
 

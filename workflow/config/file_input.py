@@ -69,6 +69,18 @@ OF_ANTENNAS = (
     "`axes` names them. " + _DATASETS
 )
 """Description of the key of voltages, by beamforming and correlate."""
+_SEQUENCES = [name for name, one in FORMATS.items() if one.has_sequences]
+
+
+def _one_file(given: str) -> str:
+    """Return the message for several files in place of one."""
+    return (
+        f"must be one file, or a pattern where the format is one of {_SEQUENCES}; several of HDF5 "
+        "are one by virtual datasets (h5py.VirtualLayout), with external: true beside it, got "
+        f"{given}"
+    )
+
+
 DatasetRef = Annotated[
     Annotated[str, StringConstraints(min_length=1)] | DatasetSource | PackedSource | WorkloadInput,
     Field(description=_DATASETS),
@@ -88,7 +100,8 @@ class FileInput(Model):
     file: Path | None = Field(
         default=None,
         description="HDF5 file; a relative path starts at the folder Snakemake runs in. Needed "
-        "unless all operands are other workloads' products.",
+        "unless all operands are other workloads' products. Of `format: guppi` a pattern names the "
+        "files of a recording, as `scan.*.raw`.",
     )
     format: FormatName = Field(
         default=HDF5,
@@ -127,7 +140,8 @@ class FileInput(Model):
         default="refuse",
         description="What becomes of values that a UVH5 file flags: `refuse` is an error where any "
         "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
-        "lacks, `keep` takes them as they are.",
+        "lacks, `keep` takes them as they are. Of GUPPI `zero` makes samples 0 that are missing "
+        "between blocks; else they are an error.",
     )
     external: bool = Field(
         default=False,
@@ -138,12 +152,8 @@ class FileInput(Model):
     @field_validator("file", mode="before")
     @classmethod
     def _one_file(cls, given: object) -> object:
-        several = isinstance(given, list) or (isinstance(given, str) and set("*?") & set(given))
-        if several and not (isinstance(given, str) and Path(given).exists()):
-            raise ValueError(
-                "must be one file; several of HDF5 are one by virtual datasets "
-                f"(h5py.VirtualLayout), with external: true beside it, got {given!r}"
-            )
+        if isinstance(given, list):
+            raise ValueError(_one_file(repr(given)))
         return given
 
     @field_validator("format")
@@ -191,6 +201,9 @@ class FileInput(Model):
             for key in ("file", "coordinates", "sample_rate_hz", "flagged", "external"):
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} must not be given where no operand is a dataset")
+        pattern = self.file is not None and {*"*?"} & {*str(self.file)}
+        if pattern and not FORMATS[self.format].has_sequences and not self.path.exists():
+            raise ValueError(f"file: {_one_file(repr(str(self.file)))}")
         with_rate = self.format == HDF5 or FORMATS[self.format].lacks_rate
         for key, allowed in (
             ("sample_rate_hz", with_rate),

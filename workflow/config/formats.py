@@ -13,8 +13,9 @@ class Format:
 
     ``objects`` are the names of which each HDF5 file of the format has all, and ``covariance`` is
     its array of covariances of antennas; there may be neither. ``lacks_rate`` says that a file may
-    not tell its sample rate, ``has_flags`` that it may flag values, and ``suffix`` is a regular
-    expression of the suffix of its name.
+    not tell its sample rate, ``has_flags`` that it may flag or lack values, ``has_sequences`` that
+    a recording may be several files, and ``suffix`` is a regular expression of the suffix of its
+    name.
     """
 
     contents: str
@@ -22,6 +23,7 @@ class Format:
     covariance: str | None = None
     lacks_rate: bool = False
     has_flags: bool = False
+    has_sequences: bool = False
     suffix: str = ""
 
 
@@ -30,7 +32,9 @@ FORMATS = {
     "uvh5": Format(
         "visibilities of an interferometer", ("Header", "Data"), "covariance", has_flags=True
     ),
-    "guppi": Format("voltages of a GUPPI file, by the package baseband", suffix=r"\.raw"),
+    "guppi": Format(
+        "voltages of a GUPPI recording", has_flags=True, has_sequences=True, suffix=r"\.raw"
+    ),
     "dada": Format("voltages of a DADA file, by the package baseband", suffix=r"\.dada"),
     "vdif": Format(
         "voltages of a VDIF file, by the package baseband", lacks_rate=True, suffix=r"\.vdif"

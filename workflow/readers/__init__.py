@@ -13,9 +13,10 @@ from workflow.config.formats import FORMATS
 from workflow.readers.base import FileArray as FileArray
 from workflow.readers.base import Reader as Reader
 from workflow.readers.channel_state import ChannelState
+from workflow.readers.guppi import Guppi
 from workflow.readers.scattering import Touchstone
 from workflow.readers.visibilities import Uvh5
-from workflow.readers.voltages import Dada, Guppi, Vdif
+from workflow.readers.voltages import Dada, Vdif
 
 READERS: dict[str, type[Reader]] = {
     "uvh5": Uvh5, "guppi": Guppi, "dada": Dada, "vdif": Vdif, "touchstone": Touchstone,

@@ -1,4 +1,4 @@
-"""Voltages of GUPPI, DADA and VDIF files, by the package baseband.
+"""Voltages of DADA and VDIF files, by the package baseband.
 
 It is under the GPL, so nothing here depends on it: it is imported where a study names such a format
 and the user has installed it.
@@ -12,14 +12,12 @@ import math
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
-from workflow.readers.one_polarization import open_single
-from workflow.readers.polarizations import CIRCULAR, LINEAR
 from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import is_file
 from workflow.storage.input_operand import InputError
@@ -64,7 +62,6 @@ class Voltages(Reader):
             since = f"time since {start.isot} UTC"
             band = [stream.header0.get(key) for key in self.band]
             self._turned(stream)
-            feeds = self._feeds(stream)
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
             raise InputError(
@@ -78,20 +75,15 @@ class Voltages(Reader):
         times = blank(shape[:1], np.float64) if long else np.arange(shape[0]) / rate
         found = {"time": Coordinate(times, "s", since, step=1 / rate)}
         if band and None not in band and "frequency" in named:
-            centres = _centres(band, shape[1 + named.index("frequency")])
+            centres = centres_of(band, shape[1 + named.index("frequency")])
             if centres is None:
                 self.faults["frequency"] = (
                     f"its header's {' and '.join(self.band)} must be the finite middle and width "
                     f"of the band in MHz, got {band[0]!r} and {band[1]!r}"
                 )
             else:
-                said = "centre of the channel"
-                if kind == np.float32:  # of which frequency 0 is an edge and not the centre
-                    edge = "lower" if float(band[1]) >= 0 else "upper"
-                    said += f", whose {edge} edge is frequency 0 of the samples"
+                said = said_of_centres(band, is_real=kind == np.float32)
                 found["frequency"] = Coordinate(centres, "Hz", said)
-        if feeds and "polarization" in named:
-            found["polarization"] = Coordinate(np.array(feeds), "", "polarization")
         return Product(name, blank(shape, kind), ("time", *named), found, "voltages")
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
@@ -104,10 +96,6 @@ class Voltages(Reader):
             kind = np.complex64 if stream.complex_data else np.float32
         return np.asarray(found[(slice(None), *part[1:])], kind)
 
-    def _feeds(self, stream: Any) -> tuple[str, ...]:
-        """Return the names of polarizations, none where the file does not say."""
-        return ()
-
     def _turned(self, stream: Any) -> bool:
         """Return whether the last two axes lie in the file in the other order than in baseband.
 
@@ -115,14 +103,15 @@ class Voltages(Reader):
         """
         return False
 
-    def _stream(self, raw: BinaryIO) -> Any:
-        return self._package.open(raw, "rs", squeeze=False, **self._options)
-
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
         """Yield a stream of samples, none of its axes of length 1 left out."""
         try:
-            with self.path.open("rb") as raw, self._stream(raw) as stream:
+            opened = self._package.open
+            with (
+                self.path.open("rb") as raw,
+                opened(raw, "rs", squeeze=False, **self._options) as stream,
+            ):
                 yield stream
         except InputError:
             raise
@@ -135,7 +124,7 @@ class Voltages(Reader):
             ) from error
 
 
-def _centres(band: Sequence[Any], channels: int) -> Array | None:
+def centres_of(band: Sequence[Any], channels: int) -> Array | None:
     """Return the centres of a band's channels in Hz, None where a header's values say none."""
     try:
         middle_mhz, width_mhz = map(float, band)
@@ -147,28 +136,12 @@ def _centres(band: Sequence[Any], channels: int) -> Array | None:
     return np.asarray(1e6 * (middle_mhz + width_mhz * places))
 
 
-class Guppi(Voltages):
-    """Green Bank's raw files."""
-
-    module: ClassVar[str] = "guppi"
-    band: ClassVar[tuple[str, ...]] = ("OBSFREQ", "OBSBW")
-
-    def _stream(self, raw: BinaryIO) -> Any:
-        """See `one_polarization`."""
-        stream = super()._stream(raw)
-        if 0 not in stream.shape[1:]:
-            return stream
-        raw.seek(0)
-        return open_single(raw)
-
-    def _feeds(self, stream: Any) -> tuple[str, ...]:
-        """Return the two of FD_POLN, as PSRFITS orders them: turned where FD_HAND is below 0."""
-        header = stream.header0
-        basis, hand = str(header.get("FD_POLN", "")).strip().upper(), header.get("FD_HAND", 1)
-        feeds = {"LIN": LINEAR, "CIRC": CIRCULAR[::-1]}.get(basis[:4], ())
-        if len(feeds) != stream.shape[1]:
-            return ()
-        return feeds[::-1] if isinstance(hand, int | float) and hand < 0 else feeds
+def said_of_centres(band: Sequence[Any], *, is_real: bool) -> str:
+    """Return what such frequencies are, of a band whose middle and width are known."""
+    if not is_real:
+        return "centre of the channel"
+    edge = "lower" if float(band[1]) >= 0 else "upper"
+    return f"centre of the channel, whose {edge} edge is frequency 0 of the samples"
 
 
 class Dada(Voltages):

@@ -176,7 +176,7 @@ def _sources(workload: Workload, outline: Staged) -> str:
         return ""
     names = ("source_sha256", "circuit_sha256")
     own = [found[name] for name in names if found.get(name)]
-    return "; ".join(map(str, [*own, *found.get("external_sha256", {}).values()]))
+    return "; ".join(map(str, [*own, *found.get("files_sha256", {}).values()]))
 
 
 def _sizes(shape: Shape) -> dict[str, Any]:

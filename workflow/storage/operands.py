@@ -19,6 +19,7 @@ from workflow.readers import FileArray, reader_of
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.drawn import Stretched
+from workflow.storage.file_sequence import files_named, is_pattern
 from workflow.storage.inputs import (
     InputError,
     Mistakes,
@@ -219,13 +220,16 @@ def _differ(one: Coordinate, other: Coordinate) -> bool:
 def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, Any]:
     """Return operands' sources: path, SHA-256 of the file, and counts of NaN and Inf in each.
 
-    Other files that hold some of the values (``external: true``) are listed with theirs.
+    Other files that hold some of the values (``external: true``) are listed with theirs, and those
+    of a recording that a pattern names.
     """
-    beside = {str(path): source_checksum(path) for path in files_beside(source)}
     file = source.file
+    several = files_named(file) if file and is_pattern(file) else []
+    beside = {str(path): source_checksum(path) for path in (*several, *files_beside(source))}
+    one = {"source_sha256": source_checksum(file)} if file and not several else {}
     return {
-        **({"source": str(file), "source_sha256": source_checksum(file)} if file else {}),
-        **({"external_sha256": beside} if beside else {}),
+        **({"source": str(file), **one} if file else {}),
+        **({"files_sha256": beside} if beside else {}),
         "nonfinite": count_all(operands),
     }
 

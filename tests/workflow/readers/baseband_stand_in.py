@@ -59,12 +59,12 @@ class Stream:
         return self.data[self.at : self.at + count]
 
 
-def guppi_case(path: Path, monkeypatch: pytest.MonkeyPatch, header: Any) -> Any:
-    """Return a case of a GUPPI file at ``path``, which is written, with this header."""
+def dada_case(path: Path, monkeypatch: pytest.MonkeyPatch, header: Any) -> Any:
+    """Return a case of a DADA file at ``path``, which is written, with this header."""
     path.write_bytes(bytes(2 * 36))
     monkeypatch.setattr(Stream, "header0", header)
-    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
-    return case(path, format="guppi", samples="voltages") | {"axis": "time"}
+    install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
+    return case(path, format="dada", samples="voltages") | {"axis": "time"}
 
 
 def install(monkeypatch: pytest.MonkeyPatch, name: str, opened: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.workflow.readers.baseband_stand_in import guppi_case
+from tests.workflow.readers.guppi_file import case, parts, write
 from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
 
@@ -16,14 +16,13 @@ from workflow.config.check import check_study
     ("header", "feeds"),
     [
         ({"FD_POLN": "LIN"}, "xy"), ({"FD_POLN": "CIRC    ", "FD_HAND": 1}, "lr"),
-        ({"FD_POLN": "LIN", "FD_HAND": -1}, "yx"), ({"FD_POLN": "CIRC", "FD_HAND": "-1"}, "lr"),
+        ({"FD_POLN": "LIN", "FD_HAND": -1}, "yx"), ({"FD_POLN": "CIRC", "FD_HAND": "-1"}, "rl"),
         ({"FD_POLN": "PANE1"}, ""), ({}, ""),
     ],
 )  # fmt: skip
-def test_a_header_names_the_feeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: Any, feeds: str
-) -> None:
-    given = guppi_case(tmp_path / "v.raw", monkeypatch, header)
+def test_a_header_names_the_feeds(tmp_path: Path, header: Any, feeds: str) -> None:
+    write(tmp_path / "v.raw", parts(1), **({"FD_POLN": None} | header))
+    given = case(tmp_path / "v.raw")
     found = study_of(given).workload("w").stage().coordinates
     assert (list(found["polarization"].values) if feeds else "polarization" in found) == (
         list(feeds) or False

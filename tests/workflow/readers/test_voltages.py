@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.workflow.readers.baseband_stand_in import Stream, guppi_case, install
+from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 from workflow.readers import READERS
 
 
-@pytest.mark.parametrize("name", ["guppi", "dada", "vdif"])
+@pytest.mark.parametrize("name", ["dada", "vdif"])
 def test_voltages_by_a_stand_in_of_baseband(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -70,7 +70,7 @@ def test_voltages_by_a_stand_in_of_baseband(
 @pytest.mark.parametrize(
     ("name", "header", "centres"),
     [
-        ("guppi", {"OBSFREQ": "1551.5", "OBSBW": "-3"}, [1552.5e6, 1551.5e6, 1550.5e6]),
+        ("dada", {"FREQ": "1551.5", "BW": "-3"}, [1552.5e6, 1551.5e6, 1550.5e6]),
         ("dada", {"FREQ": 320.0, "BW": 6.0}, [318e6, 320e6, 322e6]),
         ("dada", {"FREQ": 320.0}, None),
         ("vdif", {}, None),
@@ -100,21 +100,21 @@ def test_where_channels_stand_and_since_when_times_count(
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ({"OBSFREQ": "1551.5", "OBSBW": "3"}, "coordinates.frequency: the file says it already, "
+        ({"FREQ": "1551.5", "BW": "3"}, "coordinates.frequency: the file says it already, "
          "1550500000 to 1552500000 Hz; leave it out, or where the file is wrong give"),
-        ({"OBSFREQ": "nan", "OBSBW": 3}, "file: PATH: its header's OBSFREQ and OBSBW must be the "
+        ({"FREQ": "nan", "BW": 3}, "file: PATH: its header's FREQ and BW must be the "
          "finite middle and width of the band in MHz, got 'nan' and 3; or give input.coordinates"),
-        ({"OBSFREQ": 1.0, "OBSBW": 0}, "file: PATH: its header's OBSFREQ and OBSBW must be"),
-        ({"OBSFREQ": 1e308, "OBSBW": 1e308}, "file: PATH: its header's OBSFREQ and OBSBW must be"),
-        ({"OBSFREQ": "none", "OBSBW": True}, "file: PATH: its header's OBSFREQ and OBSBW must be"),
+        ({"FREQ": 1.0, "BW": 0}, "file: PATH: its header's FREQ and BW must be"),
+        ({"FREQ": 1e308, "BW": 1e308}, "file: PATH: its header's FREQ and BW must be"),
+        ({"FREQ": "none", "BW": True}, "file: PATH: its header's FREQ and BW must be"),
         ({}, "coordinates.frequency.replace: the file says nothing of frequency; leave it out"),
     ],
 )  # fmt: skip
 def test_wrong_frequencies_of_a_header_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: Any, said: str
 ) -> None:
-    path = tmp_path / "v.raw"
-    given = guppi_case(path, monkeypatch, header)
+    path = tmp_path / "v.dada"
+    given = dada_case(path, monkeypatch, header)
     given["input"]["axes"] = ["time", "polarization", "frequency"]
     steps: dict[str, Any] = {"start": 1.2e9, "step_hz": -1e6}
     if "already" in said:
@@ -155,7 +155,7 @@ def test_wrong_frequencies_of_a_header_are_replaced(
         ({"values": [1, 2], "units": "Hz", "replace": True}, "must have 3 values, got 2"),
         ({"values": [], "units": "Hz"}, "coordinates.frequency.values: must be a list of at least"),
         ({"values": 3, "units": "Hz"}, "coordinates.frequency.values: must be a list, got 3"),
-        ({**listed, "axis": "time"}, "frequency.axis must not be another axis beside format: gu"),
+        ({**listed, "axis": "time"}, "frequency.axis must not be another axis beside format: da"),
         ({**listed, "value": 1}, "coordinates.frequency.value: unknown key; did you mean 'values'"),
     ):
         given["input"]["coordinates"] = {"frequency": wrong}
@@ -222,20 +222,20 @@ def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
     np.testing.assert_array_equal(found.values, np.arange(6) / 4)
     install(monkeypatch, "vdif", lambda file, mode, squeeze: Stream())
     assert error_of(given) == "input.sample_rate_hz: the file says it already; leave it out"
-    given["input"]["format"] = "guppi"
-    assert error_of(given) == "input.sample_rate_hz must not be given beside format: guppi"
+    given["input"]["format"] = "dada"
+    assert error_of(given) == "input.sample_rate_hz must not be given beside format: dada"
 
 
 def test_a_check_takes_no_memory_for_each_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Times of a file of equal steps were made for each sample, 16 bytes of it."""
-    path, samples = tmp_path / "v.raw", 1 << 26
+    path, samples = tmp_path / "v.dada", 1 << 26
     with path.open("wb") as file:
         file.truncate(samples * 2 * 3 * 2)  # of which nothing is written
     monkeypatch.setattr(Stream, "shape", (samples, 2, 3))
-    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
-    one = study_of(case(path, format="guppi", samples="voltages") | {"axis": "time"}).workload("w")
+    install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
+    one = study_of(case(path, format="dada", samples="voltages") | {"axis": "time"}).workload("w")
     one.check()  # imports
     tracemalloc.start()
     try:

@@ -175,7 +175,7 @@ def test_as_the_input_of_another_workload(gathered: Gathered) -> None:
     study = load_study({"workloads": {"again": case}})
     staged = study.workload("again").stage()
     np.testing.assert_array_equal(staged.operands["samples"], gathered.whole.data)
-    assert len(staged.attributes["external_sha256"]) == 3
+    assert len(staged.attributes["files_sha256"]) == 3
     gathered.files[0].unlink()
     with pytest.raises(ValueError, match=r"its source .*1-of-3\.h5 cannot be read"):
         study.workload("again").stage()

@@ -163,7 +163,10 @@ def test_mistakes_name_what_the_study_says(source: dict[str, Any]) -> None:
 def test_several_files_are_one_by_virtual_datasets(source: dict[str, Any], name: Any) -> None:
     """A list was "no text", a pattern a file that is not there: neither says what to do."""
     found = mistake(b={**BANK, "input": {**source, "file": name}})
-    assert "input.file: must be one file; several of HDF5 are one by virtual datasets" in found
+    assert (
+        "input.file: must be one file, or a pattern where the format is one of ['guppi']" in found
+    )
+    assert "several of HDF5 are one by virtual datasets" in found
     assert f"with external: true beside it, got {name!r}" in found
 
 

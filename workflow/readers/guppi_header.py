@@ -1,0 +1,179 @@
+"""Headers of GUPPI's blocks: cards of 80 bytes, as FITS has them, up to END.
+
+They are read here and not by baseband, which takes NPOL 1 for half a polarization and antennas
+(NANTS) for channels, cannot read past a block that is missing, and is under the GPL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+CARD = 80
+MOST_BYTES = 256_000
+"""Bytes of a header: hpguppi has room for no more."""
+_ALIGNED = 512
+"""Headers are padded to this where DIRECTIO says so."""
+_MOST_VALUES = 1 << 20
+"""Values of one sample, of all antennas, channels and polarizations."""
+_BITS = (8, 16)
+
+Header = Mapping[str, str]
+
+
+class HeaderError(ValueError):
+    """A header that is none, or says what cannot be; the text follows the block's name."""
+
+
+class Layout(NamedTuple):
+    """How a block's samples lie: (antenna, channel, time, polarization, parts of a number)."""
+
+    antennas: int
+    channels: int
+    polarizations: int
+    bits: int
+    is_complex: bool
+    time_first: bool
+
+    @property
+    def values(self) -> int:
+        """Real numbers of a sample."""
+        return self.antennas * self.channels * self.polarizations * (1 + self.is_complex)
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of a sample."""
+        return self.values * self.bits // 8
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a header says of its block: bytes of data, samples, and where they stand.
+
+    ``overlap`` are the last samples, which the next block has too, ``packet`` is PKTIDX, and
+    ``packets`` what it rises by to the next block; 0 where that is not said.
+    """
+
+    data_bytes: int
+    samples: int
+    overlap: int
+    packet: int
+    packets: int
+
+
+def parsed(data: bytes) -> tuple[dict[str, str], int]:
+    """Return the keys of the header at the start of ``data``, and its bytes with their padding.
+
+    Raises HeaderError where there is none.
+    """
+    found: dict[str, str] = {}
+    for start in range(0, len(data), CARD):
+        try:
+            card = data[start : start + CARD].decode("ascii")
+        except UnicodeDecodeError:
+            raise HeaderError(f"has no header of text at its byte {start}") from None
+        key = card[:8].rstrip()
+        if key == "END":
+            size = start + CARD
+            aligned = integer(found, "DIRECTIO", 0) != 0
+            return found, size + (-size % _ALIGNED if aligned else 0)
+        if card[8:9] == "=":
+            found[key] = _value(card[9:])
+        elif key not in ("", "COMMENT", "HISTORY", "CONTINUE"):
+            break
+    raise HeaderError(f"has no header of cards of {CARD} bytes that ends with END")
+
+
+def _value(text: str) -> str:
+    """Return the value of a card, without its quotes and its comment."""
+    text = text.strip()
+    if text.startswith("'"):
+        return text[1:].replace("''", "\0").split("'")[0].replace("\0", "'").strip()
+    return text.split("/")[0].strip()
+
+
+def number(header: Header, key: str, default: float | None = None) -> float:
+    """Return a header's number; raises HeaderError where it is none, or not finite."""
+    if key not in header and default is not None:
+        return default
+    try:
+        found = float(header[key])
+    except KeyError:
+        raise HeaderError(f"lacks {key}") from None
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise HeaderError(f"must have a finite number as {key}, got {header[key]!r}")
+    return found
+
+
+def integer(header: Header, key: str, default: int | None = None, least: int = 0) -> int:
+    """Return a header's whole number; raises HeaderError where it is none, or too small."""
+    text = header.get(key, "")
+    if text.isascii() and text.isdigit() and len(text) <= 19:
+        found: float = int(text)
+    else:
+        found = number(header, key, default)
+    if found != int(found) or not least <= found < 1 << 63:
+        raise HeaderError(f"must have a whole number from {least} on as {key}, got {header[key]!r}")
+    return int(found)
+
+
+def layout_of(header: Header) -> Layout:
+    """Return how the samples lie behind a header; raises HeaderError.
+
+    NPOL 4 are the parts of two complex polarizations. Of recorders that count packets by PIPERBLK,
+    or have NANTS, it is the number of polarizations; of others 2 are the parts of one. One channel
+    is of real samples unless TBIN is that of complex ones.
+    """
+    hashpipe = "NANTS" in header or "PIPERBLK" in header
+    channels, npol = integer(header, "OBSNCHAN", least=1), integer(header, "NPOL", 1, least=1)
+    antennas, bits = integer(header, "NANTS", 1, least=1), integer(header, "NBITS", 8)
+    if bits not in _BITS:
+        raise HeaderError(f"must have samples of {_BITS[0]} or {_BITS[1]} bits (NBITS), got {bits}")
+    if npol not in (1, 2, 4):
+        raise HeaderError(f"must have an NPOL of 1, 2 or 4, got {npol}")
+    if channels % antennas:
+        raise HeaderError(
+            f"must have as many channels for each of NANTS {antennas} antennas, got OBSNCHAN "
+            f"{channels} of all"
+        )
+    is_complex = channels > 1 or hashpipe
+    if not is_complex:
+        cycles = number(header, "TBIN") * abs(number(header, "OBSBW", 0.0)) * 1e6
+        is_complex = abs(cycles - 1) < 0.25  # 0.5 of real samples
+    polarizations = npol if hashpipe or not is_complex else npol // 2
+    if not is_complex and npol == 4:
+        raise HeaderError("must have an NPOL of 1 or 2 where its one channel is of real samples")
+    polarizations = min(2, max(1, polarizations))
+    time_first = header.get("PKTFMT", "") == "SIMPLE"
+    found = Layout(antennas, channels // antennas, polarizations, bits, is_complex, time_first)
+    if found.values > _MOST_VALUES:
+        raise HeaderError(
+            f"tells of {found.values} numbers in a sample, and may of {_MOST_VALUES} (OBSNCHAN, "
+            "NPOL)"
+        )
+    if antennas > 1 and time_first:
+        raise HeaderError("must not have PKTFMT SIMPLE of several antennas")
+    return found
+
+
+def span_of(header: Header, layout: Layout) -> Span:
+    """Return what a header says of its block; raises HeaderError."""
+    size, overlap = integer(header, "BLOCSIZE", least=1), integer(header, "OVERLAP", 0)
+    samples, rest = divmod(size, layout.sample_bytes)
+    if rest or overlap >= samples:
+        raise HeaderError(
+            f"must have a BLOCSIZE of whole samples of {layout.sample_bytes} bytes, more than the "
+            f"{overlap} of OVERLAP, got {size}"
+        )
+    if "PIPERBLK" in header:
+        packets = integer(header, "PIPERBLK")
+    else:
+        packets, rest = 0, integer(header, "PKTSIZE", 0)
+        fresh = (samples - overlap) * layout.sample_bytes
+        if rest and fresh % rest == 0:
+            packets = fresh // rest
+    return Span(size, samples, overlap, integer(header, "PKTIDX"), packets)
