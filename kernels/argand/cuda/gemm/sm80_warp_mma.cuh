@@ -48,16 +48,12 @@ struct Accumulators {
 
     // Adds the products with the imaginary part of B, which `b_sign` of -1 conjugates.
     __device__ __forceinline__ void join(float b_sign) {
-        if constexpr (!kApart) return;
-#pragma unroll
-        for (int i = 0; i < plan.warp_m() / 16; ++i)
-#pragma unroll
-            for (int j = 0; j < plan.warp_n() / 8; ++j)
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    re[i][j][e] = fmaf(-b_sign, re_of_im[i][j][e], re[i][j][e]);
-                    im[i][j][e] = fmaf(b_sign, im_of_im[i][j][e], im[i][j][e]);
-                }
+        if constexpr (kApart) {
+            each_register([&](int i, int j, int e) {
+                re[i][j][e] = fmaf(-b_sign, re_of_im[i][j][e], re[i][j][e]);
+                im[i][j][e] = fmaf(b_sign, im_of_im[i][j][e], im[i][j][e]);
+            });
+        }
     }
 
     __device__ __forceinline__ void conjugate() {
@@ -94,19 +90,25 @@ struct Accumulators {
 
     template <typename Function, typename Other>
     __device__ __forceinline__ void each(Function function, Other& other) {
+        each_register([&](int i, int j, int e) {
+            function(re[i][j][e], other.re[i][j][e]);
+            function(im[i][j][e], other.im[i][j][e]);
+            if constexpr (kApart) {
+                function(re_of_im[i][j][e], other.re_of_im[i][j][e]);
+                function(im_of_im[i][j][e], other.im_of_im[i][j][e]);
+            }
+        });
+    }
+
+    // Calls `function(i, j, e)` for each register of an accumulator array.
+    template <typename Function>
+    static __device__ __forceinline__ void each_register(Function function) {
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 16; ++i)
 #pragma unroll
             for (int j = 0; j < plan.warp_n() / 8; ++j)
 #pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    function(re[i][j][e], other.re[i][j][e]);
-                    function(im[i][j][e], other.im[i][j][e]);
-                    if constexpr (kApart) {
-                        function(re_of_im[i][j][e], other.re_of_im[i][j][e]);
-                        function(im_of_im[i][j][e], other.im_of_im[i][j][e]);
-                    }
-                }
+                for (int e = 0; e < 4; ++e) function(i, j, e);
     }
 };
 
