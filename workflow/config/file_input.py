@@ -136,6 +136,12 @@ class FileInput(Model):
         description="For each operand, the unit of its values, such as V; text alone where there "
         "is one operand. The dataset's attribute `units` where not given.",
     )
+    zero_level: dict[str, float] | float | None = Field(
+        default=None,
+        description="For each operand of unsigned integers, the stored number that stands for 0, "
+        "subtracted from real and imaginary parts: 128 of 8 bits in offset binary; a number alone "
+        "where there is one operand. GUPPI and DADA samples are in two's complement without it.",
+    )
     flagged: Flagged = Field(
         default="refuse",
         description="What becomes of values that a UVH5 file flags: `refuse` is an error where any "
@@ -183,7 +189,7 @@ class FileInput(Model):
     @model_validator(mode="after")
     def _is_of_operands(self) -> FileInput:
         named = [name for name in self.operand_names() if getattr(self, name) is not None]
-        for key in ("select", "axes", "units"):
+        for key in ("select", "axes", "units", "zero_level"):
             given = getattr(self, key)
             for name in given if isinstance(given, dict) else ():
                 if name not in self.operand_names():
@@ -194,11 +200,18 @@ class FileInput(Model):
                     raise ValueError(f"{key}.{name}: there is no {name} in this input")
             if given is not None and not isinstance(given, dict) and len(named) > 1:
                 raise ValueError(f"{key} must be a mapping with any of {named}, got one for all")
+        for name in self.zero_level if isinstance(self.zero_level, dict) else ():
+            if name in self.products():
+                raise ValueError(
+                    f"zero_level.{name}: must be of a dataset, and {name} is a product"
+                )
         datasets = [name for name in named if name not in self.products()]
         if datasets and self.file is None:
             raise ValueError(f"file: missing; {datasets[0]} is a dataset of it")
         if not datasets:
-            for key in ("file", "coordinates", "sample_rate_hz", "flagged", "external"):
+            for key in (
+                "file", "coordinates", "sample_rate_hz", "zero_level", "flagged", "external",
+            ):  # fmt: skip
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} must not be given where no operand is a dataset")
         pattern = self.file is not None and {*"*?"} & {*str(self.file)}
@@ -207,6 +220,7 @@ class FileInput(Model):
         with_rate = self.format == HDF5 or FORMATS[self.format].lacks_rate
         for key, allowed in (
             ("sample_rate_hz", with_rate),
+            ("zero_level", self.format == HDF5 or FORMATS[self.format].lacks_zero),
             ("flagged", FORMATS[self.format].has_flags),
             ("external", self.format == HDF5),
         ):
@@ -245,6 +259,11 @@ class FileInput(Model):
     def units_of(self, operand: str) -> str | None:
         """Return the unit of an operand's values, where the config has it."""
         return self.units.get(operand) if isinstance(self.units, dict) else self.units
+
+    def zero_level_of(self, operand: str) -> float | None:
+        """Return the stored number of an operand that stands for 0, where the config has it."""
+        given = self.zero_level
+        return given.get(operand) if isinstance(given, dict) else given
 
 
 def products_in(source: FileInput | WorkloadInput | None) -> dict[str, str]:

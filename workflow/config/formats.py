@@ -13,15 +13,16 @@ class Format:
 
     ``objects`` are the names of which each HDF5 file of the format has all, and ``covariance`` is
     its array of covariances of antennas; there may be neither. ``lacks_rate`` says that a file may
-    not tell its sample rate, ``has_flags`` that it may flag or lack values, ``has_sequences`` that
-    a recording may be several files, and ``suffix`` is a regular expression of the suffix of its
-    name.
+    not tell its sample rate, ``lacks_zero`` that it does not tell whether its numbers are unsigned,
+    ``has_flags`` that it may flag or lack values, ``has_sequences`` that a recording may be several
+    files, and ``suffix`` is a regular expression of the suffix of its name.
     """
 
     contents: str
     objects: tuple[str, ...] = ()
     covariance: str | None = None
     lacks_rate: bool = False
+    lacks_zero: bool = False
     has_flags: bool = False
     has_sequences: bool = False
     suffix: str = ""
@@ -33,9 +34,15 @@ FORMATS = {
         "visibilities of an interferometer", ("Header", "Data"), "covariance", has_flags=True
     ),
     "guppi": Format(
-        "voltages of a GUPPI recording", has_flags=True, has_sequences=True, suffix=r"\.raw"
+        "voltages of a GUPPI recording",
+        lacks_zero=True,
+        has_flags=True,
+        has_sequences=True,
+        suffix=r"\.raw",
     ),
-    "dada": Format("voltages of a DADA file, by the package baseband", suffix=r"\.dada"),
+    "dada": Format(
+        "voltages of a DADA file, by the package baseband", lacks_zero=True, suffix=r"\.dada"
+    ),
     "vdif": Format(
         "voltages of a VDIF file, by the package baseband", lacks_rate=True, suffix=r"\.vdif"
     ),

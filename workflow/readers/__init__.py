@@ -25,10 +25,11 @@ READERS: dict[str, type[Reader]] = {
 """Readers by the format of an input."""
 
 
-def reader_of(source: FileInput, *, check: bool = False) -> Reader:
-    """Return the reader of an input's file, with what the config says of such files."""
+def reader_of(source: FileInput, operand: str, *, check: bool = False) -> Reader:
+    """Return the reader of an operand's file, with what the config says of such files."""
     reader: Callable[..., Reader] = READERS[source.format]
     lacks_rate = FORMATS[source.format].lacks_rate
     found = reader(source.path, source.sample_rate_hz) if lacks_rate else reader(source.path)
     found.flagged, found.checked = source.flagged, check
+    found.zero_level = source.zero_level_of(operand)
     return found

@@ -19,7 +19,8 @@ from workflow.storage.selections import Picked
 class Reader(ABC):
     """The arrays of one file; nothing of it is read before it is asked for.
 
-    ``flagged`` is the config's, and what is done with values that a file says are bad or missing.
+    ``flagged`` is the config's, and what is done with values that a file says are bad or missing;
+    so is ``zero_level``, the number that stands for 0 where they are unsigned.
     ``checked`` says that a study is checked, which must not take memory for each sample.
     """
 
@@ -30,6 +31,7 @@ class Reader(ABC):
         self.path = path
         self.faults: dict[str, str] = {}
         self.flagged: Flagged = "refuse"
+        self.zero_level: float | None = None
         self.checked = False
 
     @abstractmethod

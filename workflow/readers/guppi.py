@@ -29,7 +29,8 @@ _MOST_SECONDS = 86_400 * 200_000
 class Guppi(Reader):
     """``voltages`` (time, antenna, polarization, frequency), of antennas where NANTS has several.
 
-    They are complex, or real of one channel of real samples.
+    They are complex, or real of one channel of real samples, and in two's complement unless the
+    config says which number stands for 0.
     """
 
     names: ClassVar[tuple[str, ...]] = ("voltages",)
@@ -147,7 +148,8 @@ class Guppi(Reader):
         """Return (time, antenna, polarization, channel) of a block's samples ``inside``."""
         layout, (first, last) = self._recording.layout, inside
         antennas, channels = chosen
-        kind = np.dtype(f"<i{layout.bits // 8}")
+        unsigned = self.zero_level is not None
+        kind = np.dtype(f"<{'u' if unsigned else 'i'}{layout.bits // 8}")
         each = layout.polarizations * (1 + layout.is_complex)
         item = each * kind.itemsize
         if layout.time_first:
@@ -164,6 +166,8 @@ class Guppi(Reader):
         for place, room in pieces:
             fill(raw, block.start + place, room)
         values = data.astype(np.float32)
+        if self.zero_level is not None:
+            values -= np.float32(self.zero_level)
         if layout.is_complex:
             values = values.view(np.complex64)
         values = values.reshape(*data.shape[:-1], layout.polarizations)

@@ -94,7 +94,13 @@ class Voltages(Reader):
             if self._turned(stream):
                 found = found.reshape(len(found), *found.shape[:0:-1]).swapaxes(1, 2)
             kind = np.complex64 if stream.complex_data else np.float32
-        return np.asarray(found[(slice(None), *part[1:])], kind)
+            bits = int(stream.bps)
+        found = np.array(found[(slice(None), *part[1:])], kind, order="C")
+        if self.zero_level is not None:
+            parts = found.view(np.float32)
+            parts += np.where(parts < 0, np.float32(1 << bits), np.float32(0))
+            parts -= np.float32(self.zero_level)
+        return found
 
     def _turned(self, stream: Any) -> bool:
         """Return whether the last two axes lie in the file in the other order than in baseband.

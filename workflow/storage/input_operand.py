@@ -23,6 +23,7 @@ from workflow.storage.packed_integers import PACKED_TYPES, unpacked
 from workflow.storage.selections import Picked, PickedAxis, SelectionError, pick
 from workflow.storage.stored_types import (
     COMPONENT_TYPES,
+    UNSIGNED_TYPES,
     Stored,
     StoredError,
     complex_fields,
@@ -33,7 +34,7 @@ from workflow.storage.stored_types import (
 
 Array = npt.NDArray[Any]
 
-_WIDE = ("float64", "int32", "complex128")
+_WIDE = ("float64", "int32", "uint32", "complex128")
 """Stored types that single precision cannot hold: they are read as double."""
 
 
@@ -118,6 +119,7 @@ class InputOperand:
             )
         self.names = source.axes_of(name)
         self.units = source.units_of(name)
+        self.zero_level = source.zero_level_of(name)
         try:
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
             self.picked: Picked = pick(source.select.get(name), shapes[0], self.names, self.pair)
@@ -181,21 +183,45 @@ class InputOperand:
             return f"int4x2 in {dtype.name}", "int8"
         one_real = self.packed or self.real or self.separate or self.pair is not None
         if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
+            self._check_zero_level(dataset, dtype)
             return dtype.name, dtype.name
         if (fields := complex_fields(dtype)) and not one_real:
             part = dtype[fields[0]]
             if is_number(part) and dtype[fields[1]] == part:
+                self._check_zero_level(dataset, part)
                 return f"{{{fields[0]}, {fields[1]}}} of {part.name}", part.name
         if dtype.names is None and one_real and not self.packed and is_number(dtype):
+            self._check_zero_level(dataset, dtype)
             return dtype.name, dtype.name
         raise InputError(
             f"{self.key}: {dataset.name} must be {self._allowed()}, got {in_words(dtype)}"
         )
 
+    def _check_zero_level(self, dataset: h5py.Dataset, part: np.dtype[Any]) -> None:
+        """Raise InputError for unsigned parts of which it is not said which of them stands for 0.
+
+        And for others than integers of which it is said, or of which attributes say it too.
+        """
+        stored = self._stored(dataset)
+        kind = np.dtype(stored.kind) if stored.bits else part
+        level = f"input.zero_level.{self.operand.name}"
+        if self.zero_level is not None and (kind.kind not in "iu" or stored.packed):
+            what = "has a scale or an offset" if stored.packed else f"holds {kind.name}"
+            raise InputError(
+                f"{level}: must be of integers without scale_factor and add_offset, but "
+                f"{dataset.name} {what}"
+            )
+        if kind.name in UNSIGNED_TYPES and self.zero_level is None and not stored.packed:
+            middle = 1 << 8 * kind.itemsize - 1
+            raise InputError(
+                f"{self.key}: {dataset.name} holds unsigned numbers, {kind.name}; say which stands "
+                f"for 0 by {level}: {middle} in offset binary, 0 where none is below 0"
+            )
+
     def _allowed(self) -> str:
         if self.packed:
             return f"bytes, one of {list(PACKED_TYPES)}"
-        types = f"one of {list(COMPONENT_TYPES)}"
+        types = f"one of {[*COMPONENT_TYPES, *UNSIGNED_TYPES]}"
         if self.real or self.separate or self.pair is not None:
             return f"real, {types}"
         return (
@@ -216,8 +242,9 @@ class InputOperand:
         return self._hdf5_memory(elements) + result
 
     def _hdf5_memory(self, elements: int) -> int:
+        levelled = self.zero_level is not None
         return sum(
-            elements * (dataset.dtype.itemsize + 9 * self._stored(dataset).changes)
+            elements * (dataset.dtype.itemsize + 9 * (levelled or self._stored(dataset).changes))
             + 3 * math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
             for dataset in self.datasets
         )
@@ -250,21 +277,25 @@ class InputOperand:
     def read(self, dtype: str, picked: Picked) -> Array:
         """Return the selected data as ``dtype``, its axes those of the selection."""
         data = self._read(picked, 0)
-        parts: Sequence[Array]
+        parts: Sequence[Array] = [data]
         if self.packed:
-            parts = unpacked(data)
+            parts = unpacked(data, unsigned=self.zero_level is not None)
         elif self.pair is not None:
             parts = [data[..., 0], data[..., 1]]
         elif fields := complex_fields(data.dtype):
             parts = [data[field] for field in fields]
-        elif self.only_real:
-            parts = [data, np.zeros((), data.dtype)]
-        elif self.separate:
+        elif self.separate and not self.only_real:
             parts = [data, self._read(picked, 1)]
-        else:
-            return np.asarray(data.astype(dtype, copy=False))
-        result = np.empty(picked.shape, dtype)
-        result.real, result.imag = parts
+        if self.zero_level is not None:
+            parts = [one.astype(np.result_type(one, np.float32)) for one in parts]
+            for one in parts:
+                one -= self.zero_level
+        if len(parts) == 1 and not self.only_real:
+            return np.asarray(parts[0].astype(dtype, copy=False))
+        result = np.zeros(picked.shape, dtype)
+        result.real = parts[0]
+        if len(parts) > 1:
+            result.imag = parts[1]
         return result
 
 

@@ -114,7 +114,7 @@ def staged(
         name: one.stretched(
             ProductArray(upstream[products[name]])
             if name in products
-            else FileArray(reader_of(source), getattr(source, name))
+            else FileArray(reader_of(source, name), getattr(source, name))
         )
         for name, (_, one) in found.items()
         if one is not None
@@ -185,7 +185,7 @@ def _read_otherwise(
     if operand.name in (products := source.products()):
         of = products[operand.name]
         return ProductOperand(operand, upstream[of], source, f"the product of {of}")
-    reader = reader_of(source, check=check)
+    reader = reader_of(source, operand.name, check=check)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
     outlined = with_given(reader.outline(name), source, operand.name, reader.faults, check=check)
     return ProductOperand(operand, outlined, source, f"{name} of {source.path}")
@@ -195,10 +195,10 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
     """Raise InputError for a coordinate of an axis that no array of a reader's has."""
     if not source.coordinates:
         return
-    reader = reader_of(source, check=True)
     axes: dict[str, None] = {}
     for operand in operands:
         if operand.name not in source.products():
+            reader = reader_of(source, operand.name, check=True)
             name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
             axes |= dict.fromkeys(source.axes_of(operand.name) or reader.outline(name).axes)
     for name in source.coordinates:

@@ -13,11 +13,13 @@ PACKED_TYPES = ("int8", "uint8")
 """Stored types of such bytes."""
 
 
-def unpacked(data: Array) -> tuple[Array, Array]:
+def unpacked(data: Array, *, unsigned: bool = False) -> tuple[Array, Array]:
     """Return real and imaginary part as int8, from -8 to 7, of bytes of any shape.
 
     The real part is the upper half of a byte, the imaginary part the lower one, each in two's
-    complement: 0x8f is -8 - 1j.
+    complement: 0x8f is -8 - 1j. With ``unsigned`` they are from 0 to 15.
     """
+    if unsigned:
+        return data.view(np.uint8) >> 4, data.view(np.uint8) & 15
     upper = data.view(np.int8)
     return upper >> 4, (upper << 4) >> 4

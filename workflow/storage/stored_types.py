@@ -18,6 +18,8 @@ Array = npt.NDArray[Any]
 
 COMPONENT_TYPES = ("float16", "float32", "float64", "int8", "int16", "int32")
 """Types of a real or imaginary part that are read."""
+UNSIGNED_TYPES = ("uint8", "uint16", "uint32")
+"""Types that are read too, where it is said which of their numbers stands for 0."""
 PARTS = (("r", "i"), ("re", "im"), ("real", "imag"), ("i", "q"))
 """Names of the fields of a compound that is a complex number."""
 _SCALE, _OFFSET = "scale_factor", "add_offset"
@@ -35,28 +37,40 @@ class Stored:
     """The numbers that a dataset of real ones stands for.
 
     ``kind`` is their type, ``scale`` and ``offset`` are what stored ones are multiplied by and then
-    raised by, and ``missing`` are stored ones that are NaN.
+    raised by, ``missing`` are stored ones that are NaN, and ``bits`` of signed ones hold unsigned
+    ones (0 where they do not).
     """
 
     kind: str
     scale: float = 1.0
     offset: float = 0.0
     missing: tuple[float, ...] = ()
+    bits: int = 0
 
     @property
     def changes(self) -> bool:
         """Whether the numbers are others than those that are stored."""
-        return bool(self.missing) or (self.scale, self.offset) != (1.0, 0.0)
+        return bool(self.missing or self.bits or self.packed)
+
+    @property
+    def packed(self) -> bool:
+        """Whether a scale or an offset says what unsigned numbers stand for."""
+        return (self.scale, self.offset) != (1.0, 0.0)
 
     def values(self, stored: Array) -> Array:
         """Return the numbers that stored ones stand for: these themselves where nothing changes."""
-        if not self.changes:
-            return stored
-        found = stored.astype(np.result_type(self.kind, np.float32))
+        numbers = stored
+        if self.bits == 8 * stored.dtype.itemsize:
+            numbers = stored.view(stored.dtype.str.replace("i", "u"))
+        elif self.bits:  # in a wider type
+            numbers = stored & ((1 << self.bits) - 1)
+        if not self.missing and not self.packed:
+            return numbers
+        found = numbers.astype(np.result_type(self.kind, np.float32))
         found *= self.scale
         found += self.offset
         for value in self.missing:
-            found[stored == value] = np.nan
+            found[(stored == value) | (numbers == value)] = np.nan
         return found
 
 
@@ -70,18 +84,19 @@ def stored_in(dataset: h5py.Dataset) -> Stored:
     if any(len(values) != 1 or not np.isfinite(values).all() for values in given):
         raise StoredError(f"must have one finite number as {_SCALE} and {_OFFSET}, or none")
     said = "_Unsigned" in dataset.attrs and dataset.attrs.get_id("_Unsigned").shape == ()
-    if said and dataset.attrs["_Unsigned"] in ("true", b"true"):
-        raise StoredError("is _Unsigned, and signed numbers alone are read; unpack it")
+    unsigned = said and dataset.attrs["_Unsigned"] in ("true", b"true")
     found = [_numbers(dataset, name) for name in _MISSING]
     missing = [float(one) for values in found if values is not None for one in values]
-    kind = dataset.dtype
+    kind, bits = dataset.dtype, 0
+    if unsigned and kind.kind == "i":
+        kind, bits = np.dtype(f"u{kind.itemsize}"), 8 * kind.itemsize
     if given and kind.kind in "fiu":
         kind = np.result_type(kind, np.float32, *(values.dtype for values in given))
     scale, offset = factors[_SCALE], factors[_OFFSET]
     return Stored(
         kind.name, 1.0 if scale is None else float(scale[0]),
         0.0 if offset is None else float(offset[0]),
-        tuple(one for one in missing if not np.isnan(one)),
+        tuple(one for one in missing if not np.isnan(one)), bits,
     )  # fmt: skip
 
 
@@ -95,7 +110,8 @@ def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
 
 def is_number(dtype: np.dtype[Any]) -> bool:
     """Return whether a part is of a type that is read; an enumeration's numbers stand for names."""
-    return dtype.name in COMPONENT_TYPES and h5py.check_enum_dtype(dtype) is None
+    known = (*COMPONENT_TYPES, *UNSIGNED_TYPES)
+    return dtype.name in known and h5py.check_enum_dtype(dtype) is None
 
 
 def in_words(dtype: np.dtype[Any]) -> str:

@@ -21,7 +21,7 @@ def read(path: Path, **more: Any) -> Any:
     given = case(path, **more)
     study = study_of(given)
     check_study(study)
-    reader = reader_of(study.workload("w").case.input)
+    reader = reader_of(study.workload("w").case.input, "samples")
     found = reader.outline("voltages")
     return reader.read("voltages", [slice(0, n) for n in found.data.shape]), found
 
@@ -237,3 +237,14 @@ def test_wrong_frequencies_are_replaced(tmp_path: Path) -> None:
     found = study_of(given).workload("w").stage().coordinates["frequency"]
     np.testing.assert_array_equal(found.values, 1.6e9 - 1e6 * np.arange(4))
     assert (found.units, found.long_name) == ("Hz", "centre of the channel")
+
+
+@pytest.mark.parametrize(("bits", "level"), [(8, 128), (16, 32768), (8, 127.5)])
+def test_offset_binary(tmp_path: Path, bits: int, level: float) -> None:
+    """Unsigned samples were taken for two's complement, so that 0 V became the lowest number."""
+    data = parts(2).astype(f"<i{bits // 8}") * (bits**2 // 64)
+    write(tmp_path / "v.raw", (data.astype(int) + (1 << bits - 1)).astype(f"<u{bits // 8}"),
+          NBITS=bits)  # fmt: skip
+    found = read(tmp_path / "v.raw", zero_level=level)[0]
+    off = (1 << bits - 1) - level
+    np.testing.assert_array_equal(found, voltages(data) + off * (1 + 1j))

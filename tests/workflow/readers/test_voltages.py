@@ -185,6 +185,20 @@ def test_the_order_of_a_dada_file(
     np.testing.assert_array_equal(found, as_there.transpose(1, 2, 0))
 
 
+def test_unsigned_samples_of_a_dada_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """baseband takes bytes for two's complement: 0 to 255 in offset binary are -128 to 127."""
+    given = dada_case(tmp_path / "v.dada", monkeypatch, {})
+    stored = np.random.default_rng(2).integers(0, 256, (6, 2, 3, 2), np.uint8)
+    signed = stored.view(np.int8).astype(np.float32).view(np.complex64)[..., 0]
+    monkeypatch.setattr(Stream, "data", signed)
+    given["input"]["zero_level"] = 128
+    found = study_of(given).workload("w").stage().held().operands["samples"]
+    expected = (stored.astype(np.float32) - 128).view(np.complex64)[..., 0]
+    np.testing.assert_array_equal(found, expected.transpose(1, 2, 0))
+    given["input"]["format"] = "vdif"
+    assert error_of(given) == "input.zero_level must not be given beside format: vdif"
+
+
 def test_an_assertion_of_baseband_says_which(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

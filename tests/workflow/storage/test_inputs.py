@@ -153,7 +153,7 @@ class TestRefusals:
         [
             (np.zeros(3, "f4"), "got float32"),
             (np.zeros(3, "u2"), "got uint16"),
-            (np.zeros(3, [("r", "u1"), ("i", "u1")]), "got a compound {r: uint8, i: uint8}"),
+            (np.zeros(3, [("r", "u8"), ("i", "u8")]), "got a compound {r: uint64, i: uint64}"),
             (np.zeros(3, [("x", "f4"), ("y", "f4")]), "got a compound {x: float32"),
             (np.zeros(3, [("r", "f4"), ("i", "f8")]), "got a compound {r: float32, i: float64}"),
             ("text", "got text or objects"),

@@ -1,0 +1,131 @@
+"""Unsigned numbers, of which the study says which stands for 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.workflow.readers.uvh5_file import study_of
+from workflow.config.check import check_study
+from workflow.config.mistakes import StudyError
+
+RNG = np.random.default_rng(8)
+
+
+def case(path: Path, samples: Any, axes: Any = ("antenna", "time"), **more: Any) -> dict[str, Any]:
+    source = {"file": str(path), "samples": samples, "axes": list(axes), **more}
+    return {"kind": "dft", "axis": "time", "input": source}
+
+
+def error_of(given: dict[str, Any]) -> str:
+    with pytest.raises(StudyError) as error:
+        check_study(study_of(given))
+    return str(error.value).removeprefix("workloads.w.")
+
+
+def staged(given: dict[str, Any]) -> Any:
+    study = study_of(given)
+    check_study(study)
+    return study.workload("w").stage().held().operands["samples"]
+
+
+@pytest.mark.parametrize("kind", ["u1", "<u2", ">u2", "u4", "i2"])
+@pytest.mark.parametrize("level", [128, 127.5, 0])
+def test_every_way_that_parts_lie(tmp_path: Path, kind: str, level: float) -> None:
+    path, parts = tmp_path / "v.h5", RNG.integers(0, 256, (3, 16, 2)).astype(kind)
+    pairs = np.empty((3, 16), [("r", kind), ("i", kind)])
+    pairs["r"], pairs["i"] = parts[..., 0], parts[..., 1]
+    with h5py.File(path, "w") as file:
+        file["pairs"], file["parts"] = pairs, parts
+        file["re"], file["im"] = parts[..., 0], parts[..., 1]
+    values = parts.astype(float) - level
+    expected = values[..., 0] + 1j * values[..., 1]
+    wide = np.complex128 if kind == "u4" else np.complex64
+    for given in (
+        case(path, "pairs", zero_level=level),
+        case(path, "parts", ("antenna", "time", "complex"), zero_level={"samples": level}),
+        case(path, {"real": "re", "imag": "im"}, zero_level=level),
+    ):
+        found = staged(given)
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == wide
+    found = staged(case(path, {"real": "re"}, zero_level=level))
+    np.testing.assert_array_equal(found, expected.real)
+    given = case(path, {"real": "re"}, zero_level=level) | {"kind": "channelise", "real": True}
+    given |= {"channels": 4, "taps": 2}
+    given["input"]["samples"] = "re"
+    np.testing.assert_array_equal(staged(given), values[..., 0])
+
+
+def test_nibbles_in_offset_binary(tmp_path: Path) -> None:
+    """As CHIME's correlator has them."""
+    data = np.arange(256, dtype=np.uint8).reshape(4, 64)
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["x"] = data
+    found = staged(case(tmp_path / "v.h5", {"int4x2": "x"}, zero_level=8))
+    np.testing.assert_array_equal(found, (data >> 4) - 8.0 + 1j * ((data & 15) - 8.0))
+
+
+def test_netcdf_says_that_signed_numbers_are_unsigned(tmp_path: Path) -> None:
+    """By _Unsigned, with a scale and a fill value in the stored type."""
+    stored = np.arange(-12, 12, dtype=np.int8).reshape(2, 12)
+    with h5py.File(tmp_path / "v.nc", "w") as file:
+        for name, scale in (("x", None), ("packed", np.float32(0.5))):
+            file[name] = stored
+            file[name].attrs["_Unsigned"] = "true"
+            if scale is not None:
+                file[name].attrs["scale_factor"] = scale
+                file[name].attrs["add_offset"] = np.float32(-64)
+        file["t"] = np.arange(116, 128 + 12).astype(np.uint8).view(np.int8)[:12]
+        file["late"] = np.arange(120, 132).astype(np.uint8).view(np.int8)
+        file["late"].attrs["_Unsigned"] = "true"
+    unsigned = stored.view(np.uint8).astype(float)
+    path = tmp_path / "v.nc"
+    np.testing.assert_array_equal(staged(case(path, {"real": "x"}, zero_level=128)), unsigned - 128)
+    np.testing.assert_array_equal(staged(case(path, {"real": "packed"})), unsigned / 2 - 64)
+    times = {"time": {"dataset": "late", "units": "s"}}
+    study = study_of(case(path, {"real": "packed"}, coordinates=times))
+    check_study(study)
+    found = study.workload("w").stage().coordinates["time"].values
+    np.testing.assert_array_equal(found, np.arange(120, 132))
+    with h5py.File(path, "a") as file:
+        file["packed"].attrs["_FillValue"] = np.int8(-1)
+    given = case(path, {"real": "packed"}) | {"allow_nonfinite": True}
+    assert np.argwhere(np.isnan(staged(given))).tolist() == [[0, 11]]
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["u"], file["f"] = np.ones((2, 8), "u2"), np.ones((2, 8), "f4")
+        file["complex"] = np.ones((2, 8), "c8")
+        file["large"] = np.ones((2, 8), "u8")
+        file["packed"] = np.ones((2, 8), "u1")
+        file["packed"].attrs["scale_factor"] = 2.0
+    unsigned = (
+        "input.samples: /u holds unsigned numbers, uint16; say which stands for 0 by "
+        "input.zero_level.samples: 32768 in offset binary, 0 where none is below 0"
+    )
+    assert error_of(case(path, {"real": "u"})) == unsigned
+    wrong = "input.zero_level.samples: must be of integers without scale_factor and add_offset, but"
+    given = case(path, {"real": "f"}, zero_level=1)
+    assert error_of(given) == f"{wrong} /f holds float32"
+    assert error_of(case(path, "complex", zero_level=1)) == f"{wrong} /complex holds complex64"
+    given = case(path, {"real": "packed"}, zero_level=1)
+    assert error_of(given) == f"{wrong} /packed has a scale or an offset"
+    np.testing.assert_array_equal(staged(case(path, {"real": "packed"})), np.full((2, 8), 2))
+    assert "got uint64" in error_of(case(path, {"real": "large"}, zero_level=1))
+    for given, said in (
+        (case(path, {"real": "u"}, zero_level={"weights": 1}), "zero_level.weights must be one of"),
+        (case(path, {"real": "u"}, zero_level=float("nan")), "zero_level"),
+        (case(path, {"real": "u"}, zero_level="128"), "zero_level"),
+        (
+            case(path, "visibilities", format="uvh5", zero_level=1),
+            "must not be given beside format",
+        ),
+    ):
+        assert said in error_of(given)
