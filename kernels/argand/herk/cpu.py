@@ -20,15 +20,7 @@ from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.dotted import dotted
 from argand.herk.gathered import gathered, gathered_alone, is_gathered
-from argand.herk.lower import (
-    Steps,
-    blas_herk,
-    herk_parts,
-    is_multiplied,
-    is_shared,
-    lower_of,
-    trans_of,
-)
+from argand.herk.lower import Steps, herk_alone, is_multiplied, is_shared, lower_of, trans_of
 from argand.herk.mirror import is_few, mirror, mirrored, upper_mask
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
@@ -66,12 +58,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
-    alone = (
-        problem.batch == 1
-        and dotted(problem) is None
-        and not is_multiplied(problem)
-        and herk_parts(problem) == 1
-    )
+    alone = problem.batch == 1 and dotted(problem) is None and not is_multiplied(problem)
     if is_gathered(problem):
         return gathered_alone(problem) if alone else gathered(problem, lower_of(problem))
     return _alone(problem) if alone and is_few(problem.n) else _several(problem)
@@ -93,7 +80,7 @@ def _alone(problem: HerkProblem) -> Run:
     longer: beta, C and ``trans`` follow alpha and A.
     """
     copyto, conjugate, upper = np.copyto, np.conjugate, upper_mask(problem.n)
-    routine, trans, shape = blas_herk(problem.dtype), trans_of(problem.op), problem.shape
+    routine, trans, shape = herk_alone(problem), trans_of(problem.op), problem.shape
     flat = len(shape) == 2
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:

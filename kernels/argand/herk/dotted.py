@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.device import available_cores
 from argand.herk.problem import HerkProblem
-from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
-_MOST_ROWS, _MOST_THREADED_ROWS = 32, 16
-"""Most rows whose dot products may take less time, and where threads of BLAS share a matmul."""
+_MOST_ROWS = 20
+"""Most rows whose dot products may take less time."""
 _WHOLE, _SEVERAL = 11_200, 15_700
 """Time of a step of NumPy that takes the operand whole, and of one of several by parts."""
 _MATRIX, _HERK = 350, 1_500
@@ -44,8 +42,7 @@ _TIMES = {"complex64": _Times(110, 1.15, 1.0), "complex128": _Times(160, 2.0, 1.
 
 def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
     """Return what computes lower triangles by dot products, None where others take less time."""
-    most = _MOST_THREADED_ROWS if takes_threads(problem) else _MOST_ROWS
-    if problem.op != "N" or problem.n > most or not problem.n * problem.k:
+    if problem.op != "N" or problem.n > _MOST_ROWS or not problem.n * problem.k:
         return None
     times, n, k = _TIMES[problem.dtype], problem.n, problem.k
     dots = problem.batch * n * n * (times.dot + times.in_dot * k)
@@ -58,11 +55,6 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
         return None
     rows = -(-n // panels)
     return _by_columns if rows == 1 else partial(_by_panels, rows)
-
-
-def takes_threads(problem: HerkProblem) -> bool:
-    """Return whether threads of BLAS share a product of all rows of a matrix."""
-    return available_cores() > 1 and problem.n * problem.n * problem.k > ONE_CORE_COMPLEX
 
 
 def _by_columns(a: Array, out: Array) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.lower import Steps, blas_herk, trans_of
+from argand.herk.lower import Steps, herk_alone, trans_of
 from argand.herk.problem import HerkProblem
 from argand.runtime.quiet import quiet_context
 
@@ -94,7 +94,7 @@ def gathered_alone(problem: HerkProblem) -> Run:
     ``lower`` and ``overwrite_c`` follow alpha and A.
     """
     free, conjugate, is_flat = _Free(problem), np.conjugate, len(problem.shape) == 2
-    routine, trans = blas_herk(problem.dtype), trans_of(problem.op)
+    routine, trans = herk_alone(problem), trans_of(problem.op)
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:
         try:

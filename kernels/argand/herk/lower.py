@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from argand.device import available_cores
 from argand.gemm.operands import Op
-from argand.herk.dotted import dotted, takes_threads
+from argand.herk.by_address import has_address, herk_by_address
+from argand.herk.dotted import dotted
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.scipy_blas import is_limited, on_one_core
 from argand.runtime.scratch import LEAST_KEPT_BYTES, with_conjugates
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
@@ -22,28 +24,23 @@ Array = npt.NDArray[Any]
 Steps = Callable[[Array, Array], Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; values above the diagonals are undefined."""
-_BLAS_CALL, _STEP = 3_300, 15_700
-"""Time of a call of BLAS for a small product on one core, 0.25 us, and of a step of NumPy that
-calls it for all matrices; counted in complex64 multiplications, as all costs here."""
-_THREADED_CALL = 70_000
-"""Time of a call that two threads of BLAS share, 3.5 us."""
-_PANEL_ROWS, _MOST_PANELS, _MOST_THREADED_PANELS, _LARGE_PANEL = 8, 6, 4, 64
-"""Fewest rows of a panel; most panels, on one core and shared by threads of BLAS, except where each
-has `_LARGE_PANEL` rows."""
-_LANES, _THREADED_LANES = 4, 16
-"""Rows of a panel are a multiple of this: BLAS is slower at rows that do not fill its lanes."""
-_HERK_ROWS, _HERK_BYTES = 56, 24 << 10
-"""Rows, or bytes of one operand matrix, from which herk is faster than panels, each of which reads
-the matrix again."""
+_HERK_PRODUCTS = 1 << 15
+"""n^2 k of complex64, twice that of complex128, from which a call of herk takes less time than a
+matrix of matmul. Panels of a triangle by matmul on one core do not: BLAS packs what is left of them
+again for each."""
 _ALONE_PRODUCTS = 59_296
-"""n (n + 1) k up to which OpenBLAS's herk takes one core. NumPy and SciPy have a BLAS each, whose
-threads spin for some 30 ms after a product: on few cores those of one wait for the other's."""
-_MOST_PARTS = 4
-"""A single product up to so many times `_ALONE_PRODUCTS` is computed by herk in parts of k, one
-after another on a core: threads are no faster, and beside other work they wait for milliseconds."""
-_SHARED_PRODUCTS = 1 << 22
-"""Multiplications from which threads of our own pay: some 200 us on one core. They start within
-40 us, and wait for the spinning threads of BLAS."""
+"""n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
+_THREADED_PRODUCTS = 1 << 24
+"""n^2 k times cores from which threads of BLAS take less time than herk on one core: some 0.4 ms on
+two. They share small products badly, and beside other work they wait for milliseconds."""
+_THREADED_CALL = 70_000
+"""Time of a call that threads of BLAS share, 3.5 us, in complex64 multiplications."""
+_PANEL_ROWS, _MOST_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
+"""Fewest rows of a panel that threads share; most panels, except where each has `_LARGE_PANEL`
+rows; rows are a multiple of the last: BLAS is slower at rows that do not fill its lanes."""
+_SHARED_PRODUCTS = 1 << 25
+"""Multiplications times cores from which threads of our own pay: more than 1 ms on two. They start
+within 40 us, wait for the spinning threads of BLAS, and beside other work for milliseconds."""
 _FINISHING = 16
 """Time to make one element of the result Hermitian, in multiplications."""
 
@@ -54,10 +51,12 @@ def lower_of(problem: HerkProblem) -> Steps:
     if by_dots is not None:
         return by_dots
     if not is_multiplied(problem):
-        if problem.batch == 1 and herk_parts(problem) > 1:
-            return partial(_by_herk_in_parts, trans_of(problem.op), _one_core_length(problem))
-        return partial(_by_herk, trans_of(problem.op))
-    op, rows = problem.op, _panel_rows(problem)
+        by_herk = (
+            partial(herk_by_address, b"C" if problem.op == "N" else b"N") if is_shared(problem)
+            else partial(_by_herk, trans_of(problem.op))
+        )  # fmt: skip
+        return partial(on_one_core, by_herk) if _takes_threads(problem) else by_herk
+    op, rows = problem.op, _panel_rows(problem) if _is_threaded(problem) else problem.n
     if rows >= problem.n and problem.batch * _nbytes(problem) < LEAST_KEPT_BYTES:
         return _whole if op == "N" else _whole_of_columns
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
@@ -65,9 +64,15 @@ def lower_of(problem: HerkProblem) -> Steps:
 
 def is_multiplied(problem: HerkProblem) -> bool:
     """Return whether matmul computes a problem, and not dot products or BLAS's herk."""
-    little = problem.n < _HERK_ROWS and _nbytes(problem) <= _HERK_BYTES
-    several = problem.batch > 1 and (little or is_shared(problem))
-    return (several and dotted(problem) is None) or _is_threaded(problem)
+    most = ONE_CORE_COMPLEX if is_shared(problem) else _HERK_PRODUCTS
+    little = problem.batch > 1 and _weight(problem) <= most
+    return (little and dotted(problem) is None) or _is_threaded(problem)
+
+
+def _weight(problem: HerkProblem) -> int:
+    """Return the multiplications of a full product of one matrix, in those of complex64."""
+    products = problem.n * problem.n * problem.k
+    return 2 * products if problem.dtype == "complex128" else products
 
 
 def _nbytes(problem: HerkProblem) -> int:
@@ -75,59 +80,46 @@ def _nbytes(problem: HerkProblem) -> int:
     return problem.n * problem.k * np.dtype(problem.dtype).itemsize
 
 
+def _is_large(problem: HerkProblem) -> bool:
+    """Return whether threads of NumPy's BLAS take less time than herk on one core."""
+    return _weight(problem) * available_cores() >= _THREADED_PRODUCTS
+
+
 def _is_threaded(problem: HerkProblem) -> bool:
-    """Return whether BLAS's herk would take threads of SciPy's beside those of NumPy's products."""
-    return herk_parts(problem) > (_MOST_PARTS if problem.batch == 1 else 1)
+    """Return whether threads of NumPy's BLAS share each matrix."""
+    several = available_cores() > 1 and is_limited()
+    return several and _is_large(problem) and not is_shared(problem)
 
 
-def herk_parts(problem: HerkProblem) -> int:
-    """Return in how many parts of k BLAS's herk takes one core each, too many if it never does."""
-    if available_cores() == 1:
-        return 1
-    length = _one_core_length(problem)
-    return -(-problem.k // length) if length else _MOST_PARTS + 1
-
-
-def _one_core_length(problem: HerkProblem) -> int:
-    """Return the k up to which BLAS's herk takes one core; 0 where it never does."""
-    return _ALONE_PRODUCTS // max(1, problem.n * (problem.n + 1))
+def _takes_threads(problem: HerkProblem) -> bool:
+    """Return whether BLAS's herk would take threads by itself."""
+    return available_cores() > 1 and problem.n * (problem.n + 1) * problem.k > _ALONE_PRODUCTS
 
 
 def is_shared(problem: HerkProblem) -> bool:
-    """Return whether products that BLAS computes on one core each are worth all of them.
+    """Return whether a batch is worth threads of our own on all cores, each with some matrices.
 
-    matmul leaves the interpreter to other threads, SciPy's herk does not; dot products are too many
-    calls.
+    Small matrices are by matmul there, as a call of herk holds the interpreter for a while; dot
+    products are too many calls.
     """
-    if problem.batch == 1 or available_cores() == 1 or dotted(problem) is not None:
+    cores, weight = available_cores(), _weight(problem)
+    if cores == 1 or problem.batch == 1 or (problem.batch < cores and _is_large(problem)):
         return False
-    made = problem.batch * problem.n * problem.n * (problem.k + _FINISHING)
-    one_core = _one_core_rows(problem) * problem.n * problem.k <= ONE_CORE_COMPLEX
-    return made >= _SHARED_PRODUCTS and one_core
+    made = problem.batch * (weight + _FINISHING * problem.n * problem.n)
+    able = weight <= ONE_CORE_COMPLEX or (is_limited() and has_address(problem.dtype))
+    return made * cores >= _SHARED_PRODUCTS and able and dotted(problem) is None
 
 
 def _panel_rows(problem: HerkProblem) -> int:
-    """Return how many rows of a triangle matmul computes at a time."""
-    if not takes_threads(problem) or is_shared(problem):
-        return _one_core_rows(problem)
-    return _rows(problem, _THREADED_CALL, _MOST_THREADED_PANELS, _THREADED_LANES)
-
-
-def _one_core_rows(problem: HerkProblem) -> int:
-    return _rows(problem, _BLAS_CALL + _STEP / max(1, problem.batch), _MOST_PANELS, _LANES)
-
-
-def _rows(problem: HerkProblem, call: float, most: int, lanes: int) -> int:
     """Return the rows of panels that take the least time, where each adds the time of a call.
 
     p panels take (1 + 1 / p) / 2 of the product and p calls.
     """
-    n, products = problem.n, problem.n * problem.n * problem.k
-    if problem.dtype == "complex128":
-        products *= 2
-    panels = min(round(math.sqrt(products / (2 * call))), max(most, n // _LARGE_PANEL))
+    n = problem.n
+    panels = round(math.sqrt(_weight(problem) / (2 * _THREADED_CALL)))
+    panels = min(panels, max(_MOST_PANELS, n // _LARGE_PANEL))
     rows = max(_PANEL_ROWS, -(-n // max(1, panels)))
-    return min(n, rows + -rows % lanes)
+    return min(n, rows + -rows % _LANES)
 
 
 def _by_matmul(conjugates: Array, a: Array, op: Op, rows: int, out: Array) -> None:
@@ -161,14 +153,10 @@ def _by_herk(trans: int, a: Array, out: Array) -> None:
         routine(1.0, matrix, 0.0, product.T, trans, 0, 1)  # lower: 0, overwrite_c: 1
 
 
-def _by_herk_in_parts(trans: int, step: int, a: Array, out: Array) -> None:
-    """Compute the only product by calls of herk for ``step`` of k each, which are added."""
-    routine, n = blas_herk(a.dtype), out.shape[-1]
-    matrix, product = a.reshape(a.shape[-2:]).T, out.reshape(n, n).T
-    rows = matrix if trans else matrix.T  # of k
-    for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        routine(1.0, some if trans else some.T, float(start > 0), product, trans, 0, 1)
+def herk_alone(problem: HerkProblem) -> Any:
+    """Return BLAS's herk for a problem, on one core."""
+    routine = blas_herk(problem.dtype)
+    return partial(on_one_core, routine) if _takes_threads(problem) else routine
 
 
 @lru_cache(maxsize=4)

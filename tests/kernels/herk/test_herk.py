@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
-from argand.herk import api, cpu, dotted, gathered, lower, mirror
+from argand.herk import api, by_address, cpu, dotted, gathered, lower, mirror
 from argand.runtime import scratch
 from argand.runtime.numpy_calls import NumpyCalls
 from hypothesis import example, given, settings
@@ -34,28 +34,17 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
         scratch: {"LEAST_KEPT_BYTES": 0},
         gathered: {"_MOST_NUMBERS": 60, "_MOST_FORMS": 2},
         mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
-        dotted: {
-            "ONE_CORE_COMPLEX": 300,
-            "_MOST_ROWS": 6,
-            "_MOST_THREADED_ROWS": 4,
-            "_WHOLE": 300,
-            "_SEVERAL": 1500,
-            "_EDGE": 100,
-        },
+        dotted: {"_MOST_ROWS": 6, "_WHOLE": 300, "_SEVERAL": 1500, "_EDGE": 100},
         lower: {
             "LEAST_KEPT_BYTES": 700,
-            "ONE_CORE_COMPLEX": 300,
-            "_SHARED_PRODUCTS": 5000,
+            "ONE_CORE_COMPLEX": 1200,
+            "_SHARED_PRODUCTS": 10_000,
+            "_HERK_PRODUCTS": 900,
             "_ALONE_PRODUCTS": 500,
-            "_MOST_PARTS": 3,
-            "_PANEL_ROWS": 3,
-            "_LANES": 2,
-            "_THREADED_LANES": 3,
-            "_BLAS_CALL": 20,
-            "_STEP": 60,
+            "_THREADED_PRODUCTS": 3000,
             "_THREADED_CALL": 100,
-            "_HERK_ROWS": 11,
-            "_HERK_BYTES": 800,
+            "_PANEL_ROWS": 3,
+            "_LANES": 3,
         },
     }
     monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())  # calls kept with other values
@@ -66,8 +55,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)
 def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (dotted, lower):
-        monkeypatch.setattr(module, "available_cores", lambda: request.param)
+    monkeypatch.setattr(lower, "available_cores", lambda: request.param)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -170,14 +158,26 @@ def test_products_by_blas_are_what_each_is_alone(
     op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dotted, "_MOST_ROWS", 0)  # no dot products
-    monkeypatch.setattr(lower, "_HERK_ROWS", 1)  # nor matmul
-    for module in (dotted, lower):
-        monkeypatch.setattr(module, "available_cores", lambda: 1)
+    monkeypatch.setattr(lower, "_HERK_PRODUCTS", 0)  # nor matmul
+    for name in ("_SHARED_PRODUCTS", "_THREADED_PRODUCTS"):  # nor threads
+        monkeypatch.setattr(lower, name, 1 << 30)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)
     out = np.empty((*batch, 6, 6), np.complex64)
     for found in (herk(a, op=op), herk(a, op=op, out=out)):
         for index in np.ndindex(batch):
             np.testing.assert_array_equal(found[index], herk(a[index], op=op))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("op", ["N", "C"])
+def test_herk_by_its_address_has_the_bits_of_scipys(op: Any, dtype: str) -> None:
+    assert by_address.has_address(dtype)
+    a = oriented(normal(np.random.default_rng(8), 5, 6, 15), op).astype(dtype)
+    for x in (a, a[::2], a.swapaxes(0, 1).copy().swapaxes(0, 1)):
+        found, expected = (np.zeros((len(x), 6, 6), dtype) for _ in range(2))
+        by_address.herk_by_address(b"C" if op == "N" else b"N", x, found)
+        lower._by_herk(lower.trans_of(op), x, expected)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (2, 3, 7)])

@@ -1,0 +1,65 @@
+"""BLAS's herk by its address: its calls leave the interpreter to other threads, SciPy's do not."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.runtime.complex_types import PREFIX
+
+Array = npt.NDArray[Any]
+_SIGNATURE = b"void (char *, char *, int *, int *, "
+"""How the signature of herk begins where BLAS's integers are those of C."""
+
+
+def has_address(dtype: str) -> bool:
+    """Return whether `herk_by_address` computes results of a type by SciPy's BLAS."""
+    return _routine(dtype) is not None
+
+
+def herk_by_address(trans: bytes, a: Array, out: Array) -> None:
+    """Compute the lower triangles of contiguous ``out`` by a call of herk for each matrix.
+
+    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
+    lower one of C. ``trans`` is C of A A^H and N of A^H A. Its arguments are addresses.
+    """
+    routine = _routine(str(out.dtype))
+    assert routine is not None
+    a, n, columns = np.ascontiguousarray(a), out.shape[-1], a.shape[-1]
+    k = columns if trans == b"C" else a.shape[-2]
+    sizes = np.array([n, k, columns], np.intc)
+    scalars = np.array([1, 0], out.real.dtype)
+    n_at, k_at, columns_at = (sizes[i:].ctypes.data for i in range(3))
+    alpha_at, beta_at = (scalars[i:].ctypes.data for i in range(2))
+    matrix, product = a.itemsize * n * k, out.itemsize * n * n
+    a_at, out_at = a.ctypes.data, out.ctypes.data
+    for _ in range(out.size // (n * n)):
+        routine(b"U", trans, n_at, k_at, alpha_at, a_at, columns_at, beta_at, out_at, n_at)
+        a_at, out_at = a_at + matrix, out_at + product
+
+
+@lru_cache(maxsize=4)
+def _routine(dtype: str) -> Callable[..., None] | None:
+    """Return herk of SciPy's BLAS for a type, None where its integers are of another size."""
+    from scipy.linalg import cython_blas
+
+    functions: dict[str, Any] = vars(cython_blas)["__pyx_capi__"]  # what callers in Cython read
+    capsule = functions[f"{PREFIX[dtype]}herk"]
+    python = ctypes.pythonapi
+    python.PyCapsule_GetName.restype, python.PyCapsule_GetName.argtypes = (
+        ctypes.c_char_p, [ctypes.py_object],
+    )  # fmt: skip
+    python.PyCapsule_GetPointer.restype, python.PyCapsule_GetPointer.argtypes = (
+        ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p],
+    )  # fmt: skip
+    signature = python.PyCapsule_GetName(capsule)
+    if not signature.startswith(_SIGNATURE):
+        return None
+    function = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, *[ctypes.c_void_p] * 8)
+    found: Callable[..., None] = function(python.PyCapsule_GetPointer(capsule, signature))
+    return found

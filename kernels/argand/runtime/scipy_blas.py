@@ -1,0 +1,104 @@
+"""SciPy's OpenBLAS on one core for a while.
+
+The wheels of NumPy and SciPy have an OpenBLAS each, whose threads spin for some 30 ms after a
+product. On few cores those of one wait for the other's, and beside other programs threads of either
+wait for milliseconds. A product that takes a core less time than that is better off alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from threading import RLock
+from typing import Any, NamedTuple, TypeVar
+
+_Found = TypeVar("_Found")
+_NAMES = ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_")
+"""Names of OpenBLAS's functions: in wheels of SciPy, and as others build it."""
+_OWN_THREADS = 1
+"""What ``openblas_get_parallel`` answers where OpenBLAS has threads of its own."""
+
+
+class _Threads(NamedTuple):
+    """Return and set how many threads OpenBLAS takes for a call."""
+
+    get: Callable[[], int]
+    set: Callable[[int], None]
+
+
+def is_limited() -> bool:
+    """Return whether `on_one_core` changes how many threads SciPy's BLAS takes."""
+    return _threads() is not None
+
+
+def on_one_core(function: Callable[..., _Found], *arguments: Any) -> _Found:
+    """Return ``function(*arguments)``, in which SciPy's OpenBLAS takes one core.
+
+    What other threads compute by SciPy's BLAS meanwhile may take one core too. Another BLAS than
+    OpenBLAS with threads of its own stays as it is.
+    """
+    threads = _threads()
+    if threads is None:
+        return function(*arguments)
+    _CALLS.begin(threads)
+    try:
+        return function(*arguments)
+    finally:
+        _CALLS.end(threads)
+
+
+class _Calls:
+    """How many calls want one core now, and the threads that were set before the first.
+
+    A handler of a signal may make such calls within `begin` and `end`: so the number says that one
+    core is wanted from before the threads are read until after they are set again.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.count, self.threads = RLock(), 0, 1
+
+    def begin(self, threads: _Threads) -> None:
+        with self.lock:
+            self.count += 1
+            if self.count == 1:
+                self.threads = threads.get()
+                threads.set(1)
+
+    def end(self, threads: _Threads) -> None:
+        with self.lock:
+            if self.count == 1:
+                threads.set(self.threads)
+            self.count = max(0, self.count - 1)  # of a child of fork within a call it is 0
+
+    def after_fork(self) -> None:
+        """Forget the calls of the parent's other threads, which a child of fork does not have."""
+        threads = _threads() if self.count else None
+        if threads is not None:
+            threads.set(self.threads)
+        self.__init__()  # type: ignore[misc]
+
+
+_CALLS = _Calls()
+os.register_at_fork(after_in_child=_CALLS.after_fork)
+
+
+@lru_cache(maxsize=1)
+def _threads() -> _Threads | None:
+    """Return how the threads of SciPy's OpenBLAS are counted, None where it has none of its own."""
+    from scipy.linalg import cython_blas
+
+    # PyDLL keeps the interpreter: to leave it and come back takes longer than these functions.
+    library = ctypes.PyDLL(cython_blas.__file__)
+    for name in _NAMES:
+        try:
+            parallel, get, put = (
+                library[name.format(what)]
+                for what in ("get_parallel", "get_num_threads", "set_num_threads")
+            )
+        except AttributeError:
+            continue
+        put.argtypes, put.restype = [ctypes.c_int], None
+        return _Threads(get, put) if parallel() == _OWN_THREADS else None
+    return None

@@ -1,0 +1,84 @@
+"""SciPy's OpenBLAS on one core for a while: its threads are as before after calls of any kind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+
+import pytest
+from argand.runtime import scipy_blas
+from argand.runtime.scipy_blas import is_limited, on_one_core
+
+
+@pytest.fixture
+def count() -> Iterator[Callable[[], int]]:
+    """What returns the threads of SciPy's OpenBLAS, of which there are two."""
+    threads = scipy_blas._threads()
+    if threads is None:
+        pytest.skip("SciPy's BLAS has no threads of OpenBLAS's own")
+    before = threads.get()
+    threads.set(2)
+    yield threads.get
+    threads.set(before)
+
+
+def test_a_call_has_one_core_and_its_calls_have(count: Callable[[], int]) -> None:
+    def nested(x: int) -> list[int]:
+        return [x, count(), on_one_core(count), count()]
+
+    assert is_limited()
+    assert on_one_core(nested, 7) == [7, 1, 1, 1]
+    assert count() == 2
+
+
+def test_an_error_leaves_the_threads_as_they_were(count: Callable[[], int]) -> None:
+    with pytest.raises(ZeroDivisionError):
+        on_one_core(lambda: 1 / 0)
+    assert count() == 2
+
+
+def test_the_last_of_several_calls_at_once_sets_the_threads_again(count: Callable[[], int]) -> None:
+    inside, first_left = threading.Barrier(2, timeout=60), threading.Event()
+    found: list[int] = []
+
+    def first() -> None:
+        on_one_core(inside.wait)
+        first_left.set()
+
+    def second() -> None:
+        inside.wait()
+        assert first_left.wait(60)
+        found.append(count())
+
+    threads = [threading.Thread(target=x) for x in (first, lambda: on_one_core(second))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [1]
+    assert count() == 2
+
+
+def test_a_child_of_fork_forgets_the_calls_of_other_threads(count: Callable[[], int]) -> None:
+    def forked() -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads
+            child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                status = 0 if count() == 2 and on_one_core(count) == 1 and count() == 2 else 1
+            finally:  # else the child would go on as a second worker of pytest
+                os._exit(status)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    assert on_one_core(forked) == 0
+    assert count() == 2
+
+
+def test_another_blas_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scipy_blas, "_threads", lambda: None)
+    assert not is_limited()
+    assert on_one_core(divmod, 7, 2) == (3, 1)
