@@ -14,8 +14,9 @@ from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
-from workflow.data import SELECTED, Coordinate, Product, Staged, blank, is_blank
+from workflow.data import SELECTED, Coordinate, Product, Staged, blank
 from workflow.readers import FileArray, reader_of
+from workflow.storage.agreement import check_agrees, differ
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.drawn import Stretched
@@ -166,14 +167,11 @@ def _described(
         for name, carried in whole.coordinates().items() if whole else ():
             known = coordinates.setdefault(name, carried)
             if name.startswith(SELECTED):  # of two operands, numbers may take different entries
-                if known is not carried and _differ(known, carried):
+                if known is not carried and differ(known, carried):
                     del coordinates[name]
                 continue
-            if known is not carried and _differ(known, carried):
-                raise InputError(
-                    f"input.{operand.name}: it has other values along {name} than another operand; "
-                    "give input.axes to name that axis otherwise"
-                )
+            if known is not carried:
+                check_agrees(operand.name, name, known, carried)
     number_selected(coordinates, there, {name: header for name, (header, _) in found.items()})
     return found, coordinates
 
@@ -207,14 +205,6 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
                 f"{name!r}"
             )
-
-
-def _differ(one: Coordinate, other: Coordinate) -> bool:
-    """Return whether two coordinates contradict each other, as far as their values are known."""
-    known = not any(is_blank(each.values) for each in (one, other))
-    if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
-        return False
-    return one.units != other.units or not np.array_equal(one.values, other.values)
 
 
 def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, Any]:

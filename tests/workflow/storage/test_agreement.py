@@ -1,0 +1,72 @@
+"""Coordinates of two operands that are the same, or are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.workflow.chained_cases import study_of
+from tests.workflow.readers.guppi_file import parts, write
+from workflow.config.check import check_study
+from workflow.config.mistakes import StudyError
+from workflow.data import Coordinate
+from workflow.storage.agreement import differ
+
+
+def of(values: Any, units: str = "", long_name: str = "") -> Coordinate:
+    return Coordinate(np.array(values), units, long_name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (of([1421.5, 1420.5], "MHz"), of([1.4215e9, 1.4205e9], "Hz"), False),
+        (of([0.1 + 0.2, 0.4], "GHz"), of([300.0, 400.0], "MHz"), False),
+        (of([1421.5, 1420.5], "MHz"), of([1421.5, 1420.49], "MHz"), True),
+        (of([1421.5, 1420.5], "MHz"), of([1421.5, 1420.5], "Hz"), True),
+        (of([1421.5, 1420.5], "MHz"), of([1421.5, 1420.5], ""), True),
+        (of([1.42e9], "Hz"), of([1420.0], "MHz"), False), (of([0.0], "s"), of([1.0], "s"), True),
+        (of([1.7e9, 1.7e9 + 1e-6], "s"), of([1.7e9, 1.7e9 + 2e-6], "s"), True),
+        (of([0, 1], "s", "time since 2026-11-28"), of([0, 1], "s", "time since 2026-11-27"), True),
+        (of([0, 1], "s", "time since 2026-11-28"), of([0, 1000], "ms"), False),
+        (of(["x", "y"]), of(["X", "Y"]), False), (of(["x", "y"]), of(["y", "x"]), True),
+        (of([0, 1]), of(["0", "2"]), True),
+    ],
+)  # fmt: skip
+def test_coordinates_that_differ(one: Coordinate, other: Coordinate, expected: bool) -> None:
+    assert differ(one, other) == differ(other, one) == expected
+
+
+def test_weights_in_mhz_of_channels_in_hz(tmp_path: Path) -> None:
+    """They were refused as other values, without a word of what these are."""
+    write(tmp_path / "v.raw", parts(2, shape=(12, 32, 2)), OBSNCHAN=12, NANTS=3, NPOL=2,
+          PIPERBLK=32)  # fmt: skip
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file["w"] = np.ones((4, 2, 3), np.complex64)
+        file["f"] = np.array([1421.5, 1420.5, 1419.5, 1418.5])
+        file["wrong_mhz"] = np.array([1418.5, 1419.5, 1420.5, 1421.5])
+    bank = {
+        "kind": "channelise", "channels": 4, "taps": 2, "axis": "time",
+        "input": {"file": str(tmp_path / "v.raw"), "format": "guppi", "samples": "voltages"},
+    }  # fmt: skip
+    weights: dict[str, Any] = {
+        "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "bank"},
+        "axes": {
+            "weights": ["frequency", "beam", "antenna"],
+            "samples": ["antenna", "polarization", "frequency", "time", "fine_frequency"],
+        },
+        "select": {"samples": {"fine_frequency": 0}},
+        "coordinates": {"frequency": {"dataset": "f", "units": "MHz"}},
+    }  # fmt: skip
+    cases = {"bank": bank, "w": {"kind": "beamforming", "input": weights}}
+    check_study(study_of(cases))
+    weights["coordinates"] = {"frequency": "wrong_mhz"}
+    with pytest.raises(StudyError) as error:
+        check_study(study_of(cases))
+    found = str(error.value)
+    assert "input.samples: it must have the values of another operand along frequency, " in found
+    assert "1418.5 to 1421.5 MHz, got 1421500000 to 1418500000 Hz; select the same entries" in found

@@ -1,0 +1,73 @@
+"""Whether coordinates of two operands are the same, in whatever unit each has them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workflow.data import Array, Coordinate, is_blank
+from workflow.storage.equal_steps import OFF_STEP
+from workflow.storage.input_operand import InputError
+from workflow.storage.units import FACTORS
+
+_ROUNDING = 1e-9
+"""Relative difference of numbers that are the same but for how they were computed."""
+
+
+def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate) -> None:
+    """Raise InputError where an operand's coordinate contradicts another operand's."""
+    if not differ(known, carried):
+        return
+    raise InputError(
+        f"input.{operand}: it must have the values of another operand along {name}, "
+        f"{in_words(known)}, got {in_words(carried)}; select the same entries by input.select, "
+        "correct one of them by input.coordinates, or name that axis otherwise in input.axes"
+    )
+
+
+def differ(one: Coordinate, other: Coordinate) -> bool:
+    """Return whether two coordinates contradict each other, as far as their values are known.
+
+    Numbers in units that convert are compared in one, to a thousandth of their distance, names but
+    for their case, and times by their dates too.
+    """
+    known = not any(is_blank(each.values) for each in (one, other))
+    if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
+        return False
+    dates = {each.long_name.partition(" since ")[2] for each in (one, other)}
+    if len(dates - {""}) > 1:
+        return True
+    if any(each.values.dtype.kind not in "fiu" for each in (one, other)):
+        texts = [[str(value).lower() for value in each.values.flat] for each in (one, other)]
+        return texts[0] != texts[1]
+    factors = _factors(one.units, other.units)
+    if factors is None:
+        return True
+    a, b = (each.values * factor for each, factor in zip((one, other), factors, strict=True))
+    return bool(np.any(np.abs(a - b) > _allowed(a)))
+
+
+def in_words(coordinate: Coordinate) -> str:
+    """Return how many values a coordinate has, the first and the last, its unit and its date."""
+    values, date = coordinate.values, coordinate.long_name.partition(" since ")[2]
+    ends = dict.fromkeys((values.flat[0], values.flat[-1])) if values.size else {}
+    number = values.dtype.kind in "fiu"
+    shown = " to ".join(f"{end:.10g}" if number else str(end) for end in ends)
+    return f"{shown} {coordinate.units}".rstrip() + (f" since {date}" if date else "")
+
+
+def _factors(one: str, other: str) -> tuple[float, float] | None:
+    """Return what makes one unit of two; None where they do not convert."""
+    if one == other:
+        return 1.0, 1.0
+    for units in FACTORS.values():
+        if one in units and other in units:
+            return units[one], units[other]
+    return None
+
+
+def _allowed(values: Array) -> Array | float:
+    """Return by how much such values may differ: a little of their distance, or of themselves."""
+    apart = np.abs(np.diff(values, axis=0))
+    if not apart.size or not apart.min():
+        return np.asarray(_ROUNDING * np.abs(values))
+    return OFF_STEP * float(apart.min())
