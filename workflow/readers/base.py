@@ -52,6 +52,10 @@ class Reader(ABC):
         """Whether the file says of its values which are bad (`flags`)."""
         return False
 
+    def made_zero(self) -> str:
+        """Return which of an array's values are 0 because the config says so; "" of none."""
+        return "values that are flagged" if self.flagged == "zero" and self.has_flags else ""
+
     def flags(self, name: str, part: Sequence[slice]) -> Array:
         """Return whether each value of a range of each axis is bad, as the file says."""
         raise NotImplementedError(name)

@@ -73,6 +73,13 @@ class Guppi(Reader):
         kind = np.complex64 if layout.is_complex else np.float32
         return Product(name, blank(tuple(shape), kind), tuple(axes), coordinates, "voltages")
 
+    def made_zero(self) -> str:
+        """See `Reader.made_zero`."""
+        found = self._recording
+        there = int(np.sum(found.end - np.maximum(found.first, [0, *found.end[:-1]])))
+        lost = found.samples - there
+        return f"{lost} of {found.samples} times, which the recording lacks" if lost else ""
+
     def _since(self, step: float) -> str:
         """Return what times count from, the first sample; without a date where none is said.
 

@@ -46,6 +46,8 @@ def understood(staged: Staged) -> str:
         first, last = one.values.flat[0], one.values.flat[-1]
         if one.values.ndim == 1:
             parts.append(f"{name} {_short(first)} to {_short(last)} {one.units}".rstrip())
+    zeros = staged.attributes.get("zeros", {})
+    parts += [f"{text}, are 0 in {name}" for name, text in zeros.items()]
     return "; ".join(parts)
 
 

@@ -111,16 +111,19 @@ def staged(
         for operand in present(source, operands)
         if found[operand.name][1] is None
     }
+    others = {name: one for name, (_, one) in found.items() if one is not None}
+    readers = {name: reader_of(source, name) for name in others if name not in products}
     drawn = {
         name: one.stretched(
             ProductArray(upstream[products[name]])
             if name in products
-            else FileArray(reader_of(source, name), getattr(source, name))
+            else FileArray(readers[name], getattr(source, name))
         )
-        for name, (_, one) in found.items()
-        if one is not None
+        for name, one in others.items()
     }
     attributes = provenance(source, data)
+    if zeros := {name: text for name, one in readers.items() if (text := one.made_zero())}:
+        attributes["zeros"] = zeros
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}

@@ -14,6 +14,7 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.readers import READERS
+from workflow.steps.staging import understood
 from workflow.storage.file_sequence import files_named, recording
 
 
@@ -98,8 +99,12 @@ def test_samples_that_are_missing_or_twice(tmp_path: Path, data: Any) -> None:
     assert error_of(case(path)) == error_of(case(path, flagged="keep")) == said
     gap = np.zeros((64, 2, 4))
     expected = np.concatenate([voltages(data[:4]), gap, voltages(data[4:])])
-    found = staged(path, flagged="zero").operands["samples"]
-    np.testing.assert_array_equal(found, expected.transpose(1, 2, 0))
+    found = staged(path, flagged="zero")
+    np.testing.assert_array_equal(found.operands["samples"], expected.transpose(1, 2, 0))
+    lost = "64 of 256 times, which the recording lacks"
+    assert found.attributes["zeros"] == {"samples": lost}
+    assert understood(found).endswith(f"; {lost}, are 0 in samples")
+    assert "zeros" not in staged(tmp_path / "scan.000[01].raw", flagged="zero").attributes
     for start in range(110, 200, 7):
         reader = READERS["guppi"](path)
         reader.flagged = "zero"
