@@ -33,8 +33,8 @@ Run = Callable[[Any, Array | None, Array | None], Array]
 """Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_PART_VALUES = 1 << 18
-"""Values of operands and products that stay in the last-level cache until they are finished."""
+_PART_VALUES = 1 << 17
+"""Values of operands and products that stay in a cache of a core until they are finished."""
 
 
 def herk_algorithm(precision: Precision) -> str:
