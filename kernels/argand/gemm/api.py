@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from argand.checks import as_flag, as_real, check_out
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
@@ -12,13 +14,13 @@ from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, require_family
+from argand.gemm.kept_products import Run, prepared
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.problem import (
-    GemmProblem,
     OperandFormat,
     Output,
     gemm_problem,
@@ -30,7 +32,7 @@ from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.array_context import context_of
 from argand.runtime.numpy_calls import Key, NumpyCalls
 
-_ON_HOST: NumpyCalls[GemmProblem] = NumpyCalls()
+_ON_HOST: NumpyCalls[Run] = NumpyCalls()
 
 
 def gemm(
@@ -107,6 +109,24 @@ def gemm(
         >>> argand.gemm(a, a, op_b="C", precision="tf32").dtype
         dtype('complex64')
     """
+    host: Key | None = None
+    if (
+        type(a) is type(b) is np.ndarray
+        and (c is None or type(c) is np.ndarray)
+        and (out is None or type(out) is np.ndarray)
+    ):
+        # Written out: around a product of few numbers a function that makes keys takes long.
+        host = (
+            a.dtype, a.shape, b.dtype, b.shape, None if c is None else (c.dtype, c.shape),
+            None if out is None else (out.dtype, out.shape, out.strides), alpha, beta, op_a, op_b,
+            precision, tolerance, check, rounding, output, kernels,
+        )  # fmt: skip
+        try:
+            run = _ON_HOST.found[host]
+        except (KeyError, TypeError):  # a new form, or an option that is given as a list
+            pass
+        else:
+            return run(a, b, c, out)
     if type(precision) is not str and precision is not None:
         precision = _named(precision)
     options = (alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels)
@@ -173,9 +193,10 @@ def gemm(
         same = all(p or not moved for p, moved in zip(packed, changed, strict=True))
         return cuda_gemm.gemm(problem, a, b, c, out, key if same else None)
     if problem.output != "complex-half":
+        run = prepared(problem, a, b, c)
         if all(x is y for x, y in zip(given, (a, b, c), strict=True)):
-            _ON_HOST.keep(key, problem)
-        return numpy_backend.gemm(problem, a, b, c, out)
+            _ON_HOST.keep(host, run)
+        return run(a, b, c, out)
     half = to_pairs(numpy_backend.gemm(problem, a, b, c, None), row.operand.name)
     if out is None:
         return half
@@ -255,18 +276,6 @@ def _cuda_calls() -> Any:
     return CALLS
 
 
-def _repeat_on_host(
-    operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
-) -> tuple[Key | None, Any]:
-    """Repeat a call on NumPy's arrays."""
-    key = _ON_HOST.key((*operands, out), options)
-    problem = _ON_HOST.known(key)
-    if problem is None:
-        return key, None
-    a, b, c = operands
-    return key, numpy_backend.gemm(problem, a, b, c, out)
-
-
 def _holds_cupy(x: Any) -> bool:
     """Return whether x is packed or paired of CuPy's arrays."""
     if isinstance(x, Packed):
@@ -274,5 +283,5 @@ def _holds_cupy(x: Any) -> bool:
     return isinstance(x, Pairs) and is_cupy_array(x.array)
 
 
-_REPEATS = Repeats(_cuda_calls, _repeat_on_host, _holds_cupy)
+_REPEATS = Repeats(_cuda_calls, on_gpu=_holds_cupy)
 _KNOWN = _REPEATS.known

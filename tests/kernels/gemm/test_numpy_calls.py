@@ -96,3 +96,27 @@ def test_a_number_in_memory_that_changes_is_read_anew():
     for value in (1j, 2, 3):
         alpha.value = value
         np.testing.assert_array_equal(gemm(A, B, alpha=alpha), gemm(A, B, alpha=value))
+
+
+@pytest.mark.parametrize("op", ["N", "T", "C"])
+@pytest.mark.parametrize("c", [None, np.full((4, 4), 2 - 1j, np.complex64)])
+def test_a_form_that_came_before_has_any_strides(op, c):
+    x = (np.arange(16).reshape(4, 4) - 3j).astype(np.complex64)
+    wide = np.zeros((8, 12), np.complex64)
+    wide[::2, ::3] = x
+    turned = x[::-1, ::-1].copy()[::-1, ::-1]
+    options = {"op_b": op, "alpha": 2, "beta": 0 if c is None else -1j}
+    right = {"N": x, "T": x.T, "C": x.conj().T}[op]
+    expected = 2 * (x @ right) + (0 if c is None else -1j * c)
+    for a in (x, np.asfortranarray(x), wide[::2, ::3], turned, x.copy()):
+        np.testing.assert_array_equal(gemm(a, a, c, **options), expected)
+        for out in (np.zeros((4, 4), np.complex64), np.zeros((4, 4), np.complex64, "F"), a.copy()):
+            assert gemm(a, a, c, out=out, **options) is out
+            np.testing.assert_array_equal(out, expected)
+        for names in (("a", "out"), ("b", "out"), ("a", "b", "out")):
+            own = a.copy()
+            given = {"a": a, "b": a, "c": c} | dict.fromkeys(names, own)
+            np.testing.assert_array_equal(gemm(**given, **options), expected)
+    if c is not None:
+        out = c.copy()
+        np.testing.assert_array_equal(gemm(x, x, out, out=out, **options), expected)

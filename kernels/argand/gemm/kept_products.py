@@ -1,0 +1,99 @@
+"""Products on the CPU whose steps are chosen once for a form of operands, where BLAS does the work.
+
+Around a product of few numbers, NumPy's views, conversions and scalars take longer than BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argand.gemm.cpu import gemm
+from argand.rounding import Array
+
+if TYPE_CHECKING:
+    from argand.gemm.problem import GemmProblem
+
+Run = Callable[[Any, Any, "Array | None", "Array | None"], Array]
+"""Computes a product of a, b, c or None, and the memory of the result or None."""
+
+
+def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None) -> Run:
+    """Return what computes a problem of operands of this form; shapes and ``out`` are checked."""
+    output = np.dtype(problem.precision.output)
+    plain = all(type(x) is np.ndarray and x.dtype == output for x in (a, b))
+    if not plain or not problem.precision.exact_operands or problem.alpha == 0 or problem.k == 0:
+        return partial(gemm, problem)
+    product = _product(problem, a.ndim == b.ndim == 2 and min(a.shape + b.shape) > 1)
+    addend = c if problem.beta != 0 else None
+    if problem.alpha == 1 and addend is None:
+        return product
+    return _with_scalars(problem, product, None if addend is None else addend.dtype)
+
+
+def _product(problem: GemmProblem, matrices: bool) -> Run:
+    """Return what computes op(A) op(B); of matrices, not vectors, by the faster of NumPy's calls.
+
+    ``dot`` calls the same function of BLAS as matmul, with the same arguments. Operands with
+    gaps are looked at, and C is not read.
+    """
+    alone = problem if problem.alpha == 1 and problem.beta == 0 else _without_scalars(problem)
+    matmul, left, right = np.matmul, _oriented(problem.op_a), _oriented(problem.op_b)
+    as_given = left is None and right is None
+
+    def run(a: Array, b: Array, c: Array | None, out: Array | None) -> Array:
+        if matrices:
+            if not (a.flags.forc and b.flags.forc):
+                return gemm(alone, a, b, None, out)
+        elif not (a.flags.c_contiguous and b.flags.c_contiguous):
+            return gemm(alone, a, b, None, out)
+        if not as_given:
+            a = a if left is None else left(a)
+            b = b if right is None else right(b)
+        if matrices and (out is None or out.flags.c_contiguous):
+            found: Array = a.dot(b, out)
+            return found
+        return matmul(a, b, out)
+
+    return run
+
+
+def _without_scalars(problem: GemmProblem) -> GemmProblem:
+    return replace(problem, alpha=1 + 0j, beta=0j)
+
+
+def _with_scalars(problem: GemmProblem, product: Run, addend: np.dtype[Any] | None) -> Run:
+    """Return what computes alpha op(A) op(B) + beta C, of a C of the type ``addend``."""
+    output = np.dtype(problem.precision.output)
+    alpha, beta = (np.array(x, output) for x in (problem.alpha, problem.beta))
+    multiply, scaled, times = np.multiply, problem.alpha != 1, problem.beta != 1
+
+    def run(a: Array, b: Array, c: Array | None, out: Array | None) -> Array:
+        added = None  # C is read before the product is written, because out may be c
+        if addend is not None and c is not None:
+            if times:
+                added = multiply(c, beta, dtype=output)
+            else:
+                added = c if out is None and addend == output else np.array(c, output)
+        found = product(a, b, None, out)
+        if scaled:
+            multiply(found, alpha, found)
+        if added is not None:
+            found += added
+        return found
+
+    return run
+
+
+def _oriented(op: str) -> Callable[[Array], Array] | None:
+    """Return what makes op(x) of x, None where it is x."""
+    if op == "N":
+        return None
+    conjugate = np.conjugate
+    if op == "T":
+        return lambda x: x.swapaxes(-1, -2)
+    return lambda x: conjugate(x).swapaxes(-1, -2)
