@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -18,10 +18,15 @@ from argand.dft.cpu_three_kernel import three_kernel_dft
 from argand.dft.heuristics import butterflies_for
 from argand.dft.problem import dft_problem, fitted
 from argand.dft.rules import RULES
+from argand.dft.scipy_transform import prepared
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.precision import Precision
+from argand.rounding import Array
+from argand.runtime.numpy_calls import Key, NumpyCalls
+
+_ON_HOST: NumpyCalls[Callable[[Array], Array]] = NumpyCalls()
 
 
 def dft(
@@ -65,6 +70,15 @@ def dft(
         >>> argand.dft(np.ones((2, 3, 5), np.complex64), axis=1).shape
         (2, 3, 5)
     """
+    host: Key | None = None
+    if type(x) is np.ndarray and out is None:
+        host = (x.dtype, x.shape, axis, n, inverse, norm, precision, rounding)
+        try:
+            transform = _ON_HOST.found[host]
+        except (KeyError, TypeError):  # a new form, or an option that is given as a list
+            pass
+        else:
+            return transform(x)
     repeat = _KNOWN.get(type(x)) or _REPEATS.of(x)
     key, found = repeat((x,), out, (axis, n, inverse, norm, precision, rounding))
     if found is not None:
@@ -87,6 +101,10 @@ def dft(
     if on_gpu:
         refuse_misaligned("x", x)
         return _cuda().dft(problem, x, axis, out, key)
+    if problem.precision.exact_operands and x.dtype == problem.precision.output:
+        transform = prepared(problem, x, None if n is None else problem.length, axis)
+        _ON_HOST.keep(host, transform)
+        return _into(out, transform(x))
     last = axis == x.ndim - 1  # np.moveaxis takes longer than all else around a short transform
     moved = fitted(x, axis, problem.length)
     if not last:
@@ -103,6 +121,11 @@ def dft(
     found = found.reshape(moved.shape)
     if not last:
         found = np.moveaxis(found, -1, axis)
+    return _into(out, found)
+
+
+def _into(out: Any, found: Array) -> Any:
+    """Return a result, in the memory of ``out`` where it is given."""
     if out is None:
         return found
     out[...] = found

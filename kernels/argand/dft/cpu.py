@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.device import available_cores
 from argand.dft.method import Method
+from argand.dft.scipy_transform import by_scipy
 from argand.dft.tables import convolutions, dimensions, folded_matrices, twiddles
 from argand.precision import Precision
 from argand.rounding import Array, power_of_two, scale_exponents, split
@@ -35,12 +35,7 @@ def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
     A ``method`` of None is SciPy's fast transform; NumPy's computes complex64 in fp64.
     """
     if method is None:
-        from scipy import fft
-
-        library = fft.ifft if problem.inverse else fft.fft
-        # The caller may have set another backend, even ours.
-        with fft.set_backend("scipy", only=True):
-            found = library(x, norm=problem.norm, workers=available_cores())
+        found = by_scipy(x, None, -1, problem.norm, False, None, problem.inverse)
         return np.asarray(found).astype(problem.precision.output, copy=False)
     return in_blocks(x, problem.length, lambda rows: _rows(problem, rows, method))
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from argand.device import available_cores, is_cuda_array
+from argand.device import is_cuda_array
 from argand.dft.api import dft
+from argand.dft.scipy_transform import SHARED, by_scipy, legacy
 
 
 def _is_single() -> dict[np.dtype[Any], bool]:
@@ -75,8 +74,8 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
             (x,) = args
             single = _SINGLE.get(x.dtype)
             own = cls.single is None if single else single is False and cls.double == "fp64"
-            if own and x.size < _SHARED:
-                return _legacy()[inverse](x)
+            if own and x.size < SHARED:
+                return legacy()[inverse](x)
         return cls._transform(*args, **kwargs, inverse=inverse)
 
     @classmethod
@@ -106,50 +105,12 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
             return NotImplemented
         precision = cls.single if single else cls.double
         if on_cpu and precision in ((None, "fp32") if single else ("fp64",)):
-            if norm is None and workers is None and x.size < _SHARED:
-                return _legacy()[inverse](x, n, axis, overwrite_x)
-            return _by_scipy(x, n, axis, norm, overwrite_x, workers, inverse)
+            if norm is None and workers is None and x.size < SHARED:
+                return legacy()[inverse](x, n, axis, overwrite_x)
+            return by_scipy(x, n, axis, norm, overwrite_x, workers, inverse)
         return dft(x, axis, n=n, inverse=inverse, norm=norm or "backward", precision=precision)
 
 
 def _allowed(workers: Any) -> bool:
     """Return whether SciPy takes it: from 1 on, or so many fewer than there are CPUs."""
     return isinstance(workers, int) and (workers > 0 or -(os.cpu_count() or 1) <= workers < 0)
-
-
-_SHARED = 1 << 15
-"""Numbers from which threads gain more than it takes to wake them, some 20 us."""
-
-_thread = threading.local()
-
-
-@cache
-def _legacy() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return scipy.fftpack's fft and ifft, which call what scipy.fft calls, without its dispatch.
-
-    They are imported by the first call: `import argand` does without them.
-    """
-    from scipy import fftpack
-
-    return fftpack.fft, fftpack.ifft
-
-
-def _by_scipy(
-    x: Any, n: int | None, axis: int, norm: Any, overwrite: bool, workers: int | None,
-    inverse: bool,
-) -> Any:  # fmt: skip
-    """Return SciPy's own transform, as `argand.dft` would call it, without the checks before it.
-
-    It serves calls with a norm or with threads, which scipy.fftpack does not take. SciPy's context
-    belongs to the thread that made it, and is made once a thread.
-    """
-    from scipy import fft
-
-    context = getattr(_thread, "scipy", None)
-    if context is None:
-        context = _thread.scipy = fft.set_backend("scipy", only=True)
-    with context:
-        transform = fft.ifft if inverse else fft.fft
-        if workers is None and x.size >= _SHARED:
-            workers = available_cores()
-        return transform(x, n, axis, norm, overwrite, workers)
