@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any
 
 import cupy
 
+from argand.runtime.current_stream import OnStream
 from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.graph_memory import relaxed_capture
 
@@ -106,10 +107,24 @@ class Capture:
             self.kept(owner, lambda: owner)
 
     def _new(self, nbytes: int) -> int:
-        with relaxed_capture():
-            # Not of the program's own allocator: that may itself be captured.
-            self._held.append(cupy.get_default_memory_pool().malloc(nbytes))
+        self._held.append(memory_beside(nbytes))
         return int(self._held[-1].ptr)
+
+
+def memory_beside(nbytes: int) -> Any:
+    """Return memory (CuPy's pointer) that no stream of the program has used.
+
+    What a stream has given back is free in that stream's order, which a graph does not follow. It
+    is of CuPy's own pool, not the program's allocator: that may itself be captured.
+    """
+    with relaxed_capture(), OnStream(stream_beside(cupy.cuda.Device().id)):
+        return cupy.get_default_memory_pool().malloc(nbytes)
+
+
+@lru_cache(maxsize=64)
+def stream_beside(device: int) -> Any:
+    """Return a stream of the current device, given its index, that nobody captures."""
+    return cupy.cuda.Stream(non_blocking=True)
 
 
 def is_captured(stream: int) -> bool:

@@ -6,12 +6,11 @@ of another stream, to which the same table was handed, would read memory before 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import cupy
 
-from argand.runtime.captured_memory import capture_of, is_captured
+from argand.runtime.captured_memory import capture_of, is_captured, memory_beside, stream_beside
 from argand.runtime.current_stream import OnStream
 from argand.runtime.graph_memory import relaxed_capture
 
@@ -48,12 +47,6 @@ def wait_for_tables() -> None:
 
 def _copied_beside(x: Any) -> Any:
     """Return x on the current device, by a stream that nobody captures, in CuPy's own memory."""
-    memory = cupy.get_default_memory_pool().malloc
-    stream = OnStream(_stream(cupy.cuda.Device().id))
-    with relaxed_capture(), stream, cupy.cuda.using_allocator(memory):
+    stream = OnStream(stream_beside(cupy.cuda.Device().id))
+    with relaxed_capture(), stream, cupy.cuda.using_allocator(memory_beside):
         return cupy.asarray(x, blocking=True)
-
-
-@lru_cache(maxsize=64)
-def _stream(device: int) -> Any:
-    return cupy.cuda.Stream(non_blocking=True)

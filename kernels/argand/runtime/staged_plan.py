@@ -14,7 +14,7 @@ import cupy
 
 from argand.checks import check_out, refuse_misaligned
 from argand.runtime.call_cache import CallCache
-from argand.runtime.captured_memory import capture_of
+from argand.runtime.captured_memory import capture_of, memory_beside
 from argand.runtime.device_plan import DevicePlan
 from argand.runtime.workspace import stream_key
 
@@ -77,7 +77,7 @@ class StagedPlan:
         stream = _current_stream().ptr
         capture = capture_of(stream)
         if capture is not None:
-            memory = capture.kept((self, stream), lambda: self._memory_of(x))
+            memory = capture.kept((self, stream), lambda: self._memory_beside(x))
         else:
             key = stream_key(stream)
             memory = self._streams.get(key)
@@ -89,6 +89,10 @@ class StagedPlan:
                 return self._turned_back(self._plan((memory.rows, None)))
             out[...] = self._turned_back(self._plan((memory.rows, memory.result)))
         return out
+
+    def _memory_beside(self, x: Any) -> _Memory:
+        with cupy.cuda.using_allocator(memory_beside):
+            return self._memory_of(x)
 
     def _memory_of(self, x: Any) -> _Memory:
         return _Memory(self._rows_of(x), cupy.ndarray(*self._result_of_rows), Lock())
