@@ -114,7 +114,11 @@ def run_circuit(
         precision: as in `argand.apply_gate`; with a plan the plan's.
         reference: (2^n,), the state that it should become, for the fidelity.
 
-    Raises ValueError as `argand.apply_gate` does, and for a plan for another state or precision.
+    The host waits for the passes and for the norms, which a CUDA graph cannot: it may capture an
+    `argand.PreparedCircuit`.
+
+    Raises ValueError as `argand.apply_gate` does, and for a plan for another state or precision,
+    and RuntimeError, with nothing done, where the state's stream is captured.
 
     Example:
         >>> state = np.array([1, 0, 0, 0], np.complex64)
@@ -128,6 +132,8 @@ def run_circuit(
             run_circuit, arrays, written="state", gates=gates, precision=precision
         )
         return record
+    if is_cuda_array(state):
+        _refuse_capture()
     if isinstance(gates, CircuitPlan):
         plan = gates
         if precision is not None and get_precision(precision) != plan.precision:
@@ -148,6 +154,20 @@ def run_circuit(
         after = norm_of(state)
         fidelity = None if reference is None else fidelity_of(reference, state)
     return CircuitRecord(plan, plan.predicted_seconds, seconds, before, after, fidelity)
+
+
+def _refuse_capture() -> None:
+    """Raise RuntimeError where CuPy's current stream is captured: the capture goes on then."""
+    import cupy
+
+    from argand.runtime.captured_memory import is_captured
+
+    if is_captured(cupy.cuda.get_current_stream().ptr):
+        raise RuntimeError(
+            "run_circuit waits for its passes and for the state's norm, so that no CUDA graph can "
+            "capture it: make an argand.PreparedCircuit of argand.plan_circuit before the capture, "
+            "and call that in it"
+        )
 
 
 def _timed(state: Any, plan: CircuitPlan) -> float:

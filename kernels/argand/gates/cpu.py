@@ -123,9 +123,9 @@ def _multiply_by_diagonal(
 
 
 def _on_device(x: Any) -> Any:
-    import cupy
+    from argand.runtime.device_table import stream_table
 
-    return cupy.asarray(x)
+    return stream_table(x)
 
 
 def gate_view(state: Any, form: GateForm) -> Any:

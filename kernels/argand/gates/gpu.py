@@ -88,7 +88,7 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
     qubits = int(state.size).bit_length() - 1
     launch = _launch_for(cupy.cuda.Device().id, qubits, form.place, precision, PLAN_OVERRIDE.value)
     if launch is None:
-        return partial(numpy_gates.apply_gate, form=form, precision=precision)
+        return partial(_apply_as_product, form=form, precision=precision)
     return PreparedGate(launch, form, precision)
 
 
@@ -148,9 +148,10 @@ class PreparedGate:
         """Queue it on the current stream."""
         at = state.data.ptr
         if at % CHUNK:  # a view that begins within a chunk
-            copied = state.copy()
-            self._launch(copied.data.ptr, *self._numbers)
-            state[...] = copied
+            with device_of(state):
+                copied = state.copy()
+                self._launch(copied.data.ptr, *self._numbers)
+                state[...] = copied
         else:
             self._launch(at, *self._numbers)
 
@@ -177,6 +178,11 @@ class PreparedGate:
             return gate._launch(state, *gate._numbers)
 
         return run
+
+
+def _apply_as_product(state: Any, form: GateForm, precision: Precision) -> None:
+    with device_of(state):
+        numpy_gates.apply_gate(state, form, precision)
 
 
 @lru_cache(maxsize=4096)

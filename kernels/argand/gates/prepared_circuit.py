@@ -25,7 +25,7 @@ class PreparedCircuit:
 
     On a GPU a call only launches, on the current stream, and neither waits nor measures, so that a
     CUDA graph may capture it; the object must live as long as the graph. Gates of 8 qubits and more
-    take memory for two more states, which such a graph must not replay.
+    take memory for two more states, which a graph has for itself.
 
     Args:
         plan: from `argand.plan_circuit`.

@@ -17,6 +17,7 @@ from argand.precision import Precision
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.device_table import stream_table
 from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 from argand.runtime.plan import PlanError
 
@@ -68,8 +69,9 @@ class PreparedSequence:
     def __call__(self, state: Any) -> None:
         """Queue it on the current stream."""
         if state.data.ptr % CHUNK:  # a view that begins within a chunk
-            copied = state.copy()
-            self._launch({"state": copied.data.ptr})
-            state[...] = copied
+            with device_of(state):
+                copied = state.copy()
+                self._launch({"state": copied.data.ptr})
+                state[...] = copied
         else:
             self._launch({"state": state.data.ptr})

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import Gate, PreparedCircuit, plan_circuit, run_circuit
+from argand.device import gpu
 from argand.gates.costs import GateCosts, SequenceCosts
 from argand.runtime.plan_files import with_digest
 
@@ -115,4 +116,71 @@ def test_a_graph_replays_a_circuit(cp: Any, rng: np.random.Generator) -> None:
         for _ in range(3):
             graph.launch(stream=stream)
     stream.synchronize()
+    assert bool((state == expected).all())
+
+
+def beside(precision: str) -> GateCosts:
+    """Costs by which gates of up to four qubits share passes, as tensor cores apply them."""
+    flat = GateCosts(1e9, ((1.0, 1.0),) * 7, 0.0, measured=True)
+    shares = precision not in ("fp32", "fp64")
+    return replace(flat, sequences=(SequenceCosts(12, (1.0,) * 8),)) if shares else flat
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "3xtf32", "fp16"])
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("widest", [2, 8])
+def test_a_graph_writes_to_no_memory_of_others(
+    cp: Any, rng: np.random.Generator, precision: str, shift: int, widest: int
+) -> None:
+    """A state that begins within 16 bytes is copied, and gates of 8 qubits are products."""
+    gates = [*circuit(rng), *(Gate(random_unitary(rng, 2), (k, k + 1)) for k in range(11))]
+    gates += [Gate(random_unitary(rng, widest), tuple(range(2, 2 + widest)))]
+    plan = plan_circuit(
+        14, gates, precision=precision, device=gpu(cp.cuda.Device().id), costs=beside(precision)
+    )
+    given = cp.asarray(random_state(rng, 15).astype("complex64"))
+    state, begun, expected = (
+        x[shift : shift + (1 << 14)] for x in (given, given.copy(), given.copy())
+    )
+    prepared = PreparedCircuit(plan, state)
+    prepared(expected)
+    with cp.cuda.Stream(non_blocking=True) as stream:
+        cp.cuda.Device().synchronize()
+        stream.begin_capture()
+        prepared(state)
+        graph = stream.end_capture()
+        # What the capture gave back would be theirs.
+        others = [cp.full(1 << size, 3, cp.uint8) for size in range(9, 22) for _ in range(8)]
+        for _ in range(2):
+            state[...] = begun
+            graph.launch(stream=stream)
+        stream.synchronize()
+        assert bool((state == expected).all())
+        assert all(bool((x == 3).all()) for x in others)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "3xtf32"])
+def test_running_a_circuit_in_a_capture_is_refused(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """The capture goes on, without what was refused."""
+    state = cp.asarray(random_state(rng, QUBITS).astype("complex64"))
+    device = gpu(cp.cuda.Device().id)
+    plan = plan_circuit(
+        QUBITS, circuit(rng), precision=precision, device=device, costs=beside(precision)
+    )
+    prepared = PreparedCircuit(plan, state)
+    expected = prepared(state.copy())
+    with cp.cuda.Stream(non_blocking=True) as stream:
+        cp.cuda.Device().synchronize()
+        stream.begin_capture()
+        for gates in (plan, circuit(rng)):
+            with pytest.raises(RuntimeError, match=r"make an argand\.PreparedCircuit"):
+                run_circuit(state, gates)
+        prepared(state)
+        graph = stream.end_capture()
+        graph.launch(stream=stream)
+        stream.synchronize()
     assert bool((state == expected).all())
