@@ -9,8 +9,8 @@ on streams that are idle and that are behind the host, captured into graphs that
 and on another stream, from other current devices. Operands are copied in before each call and
 overwritten after it, in the stream's order, so that what a kernel reads too early or too late
 shows. A program is at fault where one byte of a result differs, a call or a capture fails, or a
-graph does. A call that needs a number of the GPU's to go on is not captured. The exit status is 1
-where there was a fault.
+graph does. No call is drawn that needs a number of the GPU's to go on, which no graph has. The exit
+status is 1 where there was a fault.
 
 CUDA's rules still hold: with ``--blocking`` some threads capture streams that wait for the legacy
 one, and cuFFT's refusal to plan meanwhile is no fault.

@@ -36,8 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with cupy.cuda.Device(device), cupy.cuda.Stream(non_blocking=True):
             cards.append([CardCall(call, device) for call in calls])
             faults += _alone(cards[-1])
-    waiting = sum(not one.captured for one in cards[0])
-    print(f"{len(faults)} faults of calls alone; {waiting} calls are not captured", flush=True)
+    print(f"{len(faults)} faults of calls alone", flush=True)
     log: deque[Made] = deque(maxlen=_LOGGED)
     workers = [
         Worker(number, given.seed, cards, log, blocking=given.blocking and number % 2 == 1)

@@ -9,6 +9,7 @@ from typing import Any
 import argand
 import numpy as np
 import numpy.typing as npt
+from argand.device import cpu, gpu
 
 Array = npt.NDArray[Any]
 Rng = np.random.Generator
@@ -196,7 +197,9 @@ def _gates(rng: Rng) -> Call:
         if len(gates) == 1:
             argand.apply_gate(state, gates[0].matrix, gates[0].targets, precision=precision)
         else:
-            argand.run_circuit(state, gates, precision=precision)
+            device = cpu() if isinstance(state, np.ndarray) else gpu(state.device.id)
+            plan = argand.plan_circuit(qubits, gates, precision=precision, device=device)
+            argand.PreparedCircuit(plan, state)(state)
         return state
 
     state = _numbers(rng, (1 << qubits,), _complex(precision))

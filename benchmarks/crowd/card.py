@@ -22,10 +22,6 @@ if (!same) atomicAdd(&wrong[place], 1u);
 """
 
 
-_WAITS = "D2H transfers are disallowed"
-"""Is in CuPy's error of a call that needs a number of the GPU's to go on."""
-
-
 @cache
 def _spin() -> Any:
     import cupy
@@ -90,8 +86,6 @@ class CardCall:
         import cupy
 
         self.call, self.device = call, device
-        #: Whether it may be captured, as far as is known.
-        self.captured = True
         self._masters = [cupy.asarray(x) for x in call.operands]
         cupy.cuda.get_current_stream().synchronize()
         found = call.run(*self.operands(), out=None)
@@ -134,7 +128,7 @@ class CardCall:
     def alone(self, counts: Counts) -> list[str]:
         """Compare calls by themselves: at new addresses, at the same ones, and in a graph.
 
-        Return why the call cannot be captured, if it cannot and does not say that it has to wait.
+        Return why the call cannot be captured, if it cannot.
         """
         import cupy
 
@@ -150,8 +144,7 @@ class CardCall:
         try:
             graph = captured(lambda: self.compared(operands, out, counts, place))
         except CaptureError as error:
-            self.captured = False
-            return [] if _WAITS in str(error) else [f"alone: {error}: {self.call.name}"]
+            return [f"alone: {error}: {self.call.name}"]
         for _ in range(2):
             self.spoil([*operands, out])
             graph.launch()

@@ -134,7 +134,6 @@ class Worker:
     def _capture(self, device: int) -> None:
         """Capture one to three calls into a graph."""
         calls = [self._drawn(device) for _ in range(int(self._rng.integers(1, 4)))]
-        calls = [one for one in calls if one.captured]
         counts, begun = self._graph_counts[device], time.monotonic()
         if counts.is_full(len(calls)):
             return
