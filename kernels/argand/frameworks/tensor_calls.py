@@ -14,7 +14,17 @@ import cupy
 import torch
 
 from argand.frameworks.streams import cupy_stream
-from argand.frameworks.torch_internals import INTERNALS
+from argand.frameworks.tensor_checks import TensorChecks
+from argand.frameworks.torch_functions import (
+    are_followed,
+    data_ptr,
+    empty_like,
+    is_capturing,
+    is_compiling,
+    is_grad_enabled,
+    note_written,
+    raw_stream,
+)
 from argand.frameworks.torch_streams import on_stream_of
 from argand.frameworks.torch_tensors import TYPES
 from argand.runtime.call_cache import (
@@ -36,18 +46,7 @@ KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
 RESULTS = {kind.name: dtype for dtype, kind in KINDS.items()}
 """Types of results as the call cache names them."""
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
-_empty_like = torch.empty_like
-_is_compiling = torch.compiler.is_compiling
-_is_grad_enabled = torch.is_grad_enabled
-_are_followed = INTERNALS.are_followed
-_raw_stream = INTERNALS.raw_stream
-_is_capturing = INTERNALS.is_capturing
-_note_written = INTERNALS.note_written
-_check_of = INTERNALS.check_of
-_data_ptr = torch.Tensor.data_ptr
 _current_stream = cupy.cuda.get_current_stream
-_MOST_CHECKS = 16
-"""Most checks of a call: one for tensors, one with parameters, one in a mode of torch."""
 
 
 class _TensorCall(NamedTuple):
@@ -63,7 +62,7 @@ class _TensorCall(NamedTuple):
     takes_stream: bool
     device: int
     take: Callable[[Any], tuple[Any, ...]]
-    checks: list[Callable[..., bool]]
+    checks: TensorChecks
 
 
 _Seen = tuple[_TensorCall, Callable[..., bool], bool]
@@ -91,7 +90,7 @@ class TensorCalls:
         Arguments are those of `CallCache.repeat`. The result is None where the call has to be made
         anew, which keeps it.
         """
-        if _is_compiling() or _are_followed(operands):
+        if is_compiling() or are_followed(operands):
             return None, None
         cache = self._cache
         override, table = cache.override, cache.table
@@ -99,7 +98,7 @@ class TensorCalls:
         every = (*operands, out)
         name: Key | None
         try:
-            at = tuple([x if x is None else _data_ptr(x) for x in every])
+            at = tuple([x if x is None else data_ptr(x) for x in every])
             name = at, options, override.both, generation
             seen = self._seen.get(name)
         except (TypeError, RuntimeError):  # no tensor, one without memory, an option that is a list
@@ -107,7 +106,7 @@ class TensorCalls:
         if seen is not None:
             call, check, requires_grad = seen
             if check(*call.take(every)):
-                if requires_grad and _is_grad_enabled():
+                if requires_grad and is_grad_enabled():
                     return None, None
                 return None, _queued(call, [*at], out)
         key: list[Any] = [options, override.both, generation]
@@ -139,7 +138,7 @@ class TensorCalls:
         at: int | None = None
         for x in every:
             if type(x) is _Tensor or type(x) is _Parameter:
-                if x.is_conj() or x.is_neg() or (x.requires_grad and _is_grad_enabled()):
+                if x.is_conj() or x.is_neg() or (x.requires_grad and is_grad_enabled()):
                     return places, None
                 index = x.get_device()
                 if index != at:
@@ -168,14 +167,7 @@ class TensorCalls:
     def _remember(self, name: Key, call: _TensorCall, every: tuple[Any, ...]) -> None:
         """Keep what was looked at, of addresses that came again."""
         given = call.take(every)
-        for check in call.checks:
-            if check(*given):
-                break
-        else:
-            if len(call.checks) >= _MOST_CHECKS:
-                call.checks.clear()
-            check = _check_of(given)
-            call.checks.append(check)
+        check = call.checks.passed_by(given)
         if len(self._seen) >= MOST_CALLS:
             self._seen.clear()
         self._seen[name] = call, check, True in [x.requires_grad for x in given]
@@ -211,26 +203,34 @@ class TensorCalls:
             return None
         model = None
         if every[-1] is None:
-            # Without memory: from a tensor torch makes another one in half the time that it takes
-            # to read a shape, a type and a device.
-            model = torch.empty(kept.shape, dtype=RESULTS[kept.output], device=every[0].device)
-            model.untyped_storage().resize_(0)
+            model = model_of(kept.shape, kept.output, every[0].device)
         if len(self._calls) >= MOST_CALLS:
             self._calls.clear()
         present = [number for number, x in enumerate(every) if x is not None]
         take = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))
         found = self._calls[tuple(key)] = _TensorCall(
-            kept.run, model, kept, takes_stream(kept.run), device, take, []
+            kept.run, model, kept, takes_stream(kept.run), device, take, TensorChecks()
         )
         return found
+
+
+def model_of(shape: tuple[int, ...], output: str, device: Any) -> Any:
+    """Return a tensor like a result, without memory.
+
+    From a tensor torch makes another one in half the time that it takes to read a shape, a type
+    and a device.
+    """
+    found = torch.empty(shape, dtype=RESULTS[output], device=device)
+    found.untyped_storage().resize_(0)
+    return found
 
 
 def _queued(call: _TensorCall, places: list[Any], out: Any) -> Any:
     """Repeat a call on torch's current stream of its GPU; return its result, None without one."""
     device = call.device
-    stream = _raw_stream(device)
+    stream = raw_stream(device)
     # Nobody can capture the legacy stream, which is 0.
-    if (stream and _is_capturing()) or (SEVERAL and current_device() != device):
+    if (stream and is_capturing()) or (SEVERAL and current_device() != device):
         with on_stream_of(torch.device("cuda", device)):
             return _repeated(call, places, out, stream)
     if call.takes_stream or _current_stream(device).ptr == stream:
@@ -242,12 +242,12 @@ def _queued(call: _TensorCall, places: list[Any], out: Any) -> Any:
 def _repeated(call: _TensorCall, places: list[Any], out: Any, stream: int) -> Any:
     """Repeat a call on a stream of torch's, which is CuPy's current one or given to the call."""
     if out is None:
-        out = _empty_like(call.model)
+        out = empty_like(call.model)
         places[-1] = out.data_ptr()
     elif overlaps(call.kept, places):
         return None
     else:
-        _note_written((out,))
+        note_written((out,))
     if call.takes_stream:
         places.append(stream)
     return None if call.run(*places) is NotImplemented else out

@@ -9,16 +9,18 @@ import cupy
 import torch
 
 from argand.frameworks.streams import cupy_stream
-from argand.frameworks.torch_internals import INTERNALS
+from argand.frameworks.torch_functions import (
+    are_followed,
+    check_of,
+    data_ptr,
+    is_capturing,
+    is_compiling,
+    note_written,
+    raw_stream,
+)
 from argand.runtime.call_cache import SEVERAL, current_device
 from argand.runtime.current_stream import OnStream
 
-_is_compiling = torch.compiler.is_compiling
-_are_followed = INTERNALS.are_followed
-_raw_stream = INTERNALS.raw_stream
-_is_capturing = INTERNALS.is_capturing
-_data_ptr = torch.Tensor.data_ptr
-_note_written = INTERNALS.note_written
 _current_stream = cupy.cuda.get_current_stream
 
 
@@ -37,19 +39,19 @@ class TensorInPlace:
     def repeat(self, x: Any) -> bool:
         """Queue the call on torch's current stream; return False, and do nothing, for another x."""
         last = self._last
-        if last is None or _is_compiling() or _are_followed((x,)):
+        if last is None or is_compiling() or are_followed((x,)):
             return False
         place, check, array, device = last
         try:
-            if _data_ptr(x) != place or not check(x):
+            if data_ptr(x) != place or not check(x):
                 return False
         except (TypeError, RuntimeError):  # not a tensor; one without memory
             return False
-        stream = _raw_stream(device)
+        stream = raw_stream(device)
         # In a capture the memory that a call takes is torch's.
-        if (stream and _is_capturing()) or (SEVERAL and current_device() != device):
+        if (stream and is_capturing()) or (SEVERAL and current_device() != device):
             return False
-        _note_written((x,))
+        note_written((x,))
         if _current_stream(device).ptr == stream:
             self._apply(array)
         else:
@@ -62,11 +64,11 @@ class TensorInPlace:
 
         Its numbers are contiguous and of NumPy's ``dtype``.
         """
-        if type(x) is not torch.Tensor or x.requires_grad or _are_followed((x,)):
+        if type(x) is not torch.Tensor or x.requires_grad or are_followed((x,)):
             return
         device = x.get_device()
         place = x.data_ptr()
         # Without an owner: the array is used where a tensor of this memory is given.
         memory = cupy.cuda.UnownedMemory(place, x.nbytes, None, device)
         array = cupy.ndarray(tuple(x.shape), dtype, cupy.cuda.MemoryPointer(memory, 0))
-        self._last = place, INTERNALS.check_of((x,)), array, device
+        self._last = place, check_of((x,)), array, device

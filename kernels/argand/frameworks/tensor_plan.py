@@ -10,8 +10,18 @@ import cupy
 import torch
 
 from argand.frameworks.streams import cupy_stream
-from argand.frameworks.tensor_calls import KINDS, RESULTS
-from argand.frameworks.torch_internals import INTERNALS
+from argand.frameworks.tensor_calls import KINDS, RESULTS, model_of
+from argand.frameworks.tensor_checks import TensorChecks
+from argand.frameworks.torch_functions import (
+    are_followed,
+    data_ptr,
+    empty_like,
+    is_capturing,
+    is_compiling,
+    is_grad_enabled,
+    note_written,
+    raw_stream,
+)
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.current_stream import OnStream
 from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
@@ -20,18 +30,7 @@ from argand.runtime.staged_plan import StagedPlan
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
-_empty_like = torch.empty_like
-_is_grad_enabled = torch.is_grad_enabled
-_is_compiling = torch.compiler.is_compiling
-_are_followed = INTERNALS.are_followed
-_raw_stream = INTERNALS.raw_stream
-_is_capturing = INTERNALS.is_capturing
-_check_of = INTERNALS.check_of
-_note_written = INTERNALS.note_written
-_data_ptr = torch.Tensor.data_ptr
 _current_stream = cupy.cuda.get_current_stream
-_MOST_CHECKS = 16
-"""Most checks of a plan: one for tensors, one with parameters, one in a mode of torch."""
 
 
 class _Seen(NamedTuple):
@@ -70,28 +69,23 @@ class TensorPlan:
         self._absent = [at for at, form in enumerate(self._forms[:-1]) if form is None]
         self._with_out = itemgetter(*present, last)
         self._alone = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))
-        # To look at all of a call's tensors takes as long as to launch it. By their addresses.
-        self._seen: dict[tuple[int, ...], _Seen] = {}
-        self._checks: list[tuple[int, Callable[..., bool]]] = []  # with the number of tensors
-        # Without memory: see `argand.frameworks.tensor_calls`.
-        self._model = torch.empty(
-            plan.call.shape, dtype=RESULTS[plan.call.output], device=f"cuda:{self._device}"
-        )
-        self._model.untyped_storage().resize_(0)
+        self._seen: dict[tuple[int, ...], _Seen] = {}  # by addresses
+        self._checks = TensorChecks()
+        self._model = model_of(plan.call.shape, plan.call.output, f"cuda:{self._device}")
 
     def __call__(self, every: tuple[Any, ...]) -> Any:
         """Queue the call for the operands and last ``out``, or None, and return the result.
 
         It returns None, and does nothing, for all but plain tensors of the planned forms.
         """
-        if _is_compiling() or _are_followed(every):
+        if is_compiling() or are_followed(every):
             return None
         for at in self._absent:
             if every[at] is not None:
                 return None
         given = (self._alone if every[-1] is None else self._with_out)(every)
         try:
-            places = tuple(map(_data_ptr, given))
+            places = tuple(map(data_ptr, given))
         except (TypeError, RuntimeError):  # an array of CuPy's; one without memory, as sparse ones
             return None
         seen = self._seen.get(places)
@@ -100,10 +94,10 @@ class TensorPlan:
             if seen is None:
                 return None
             self._remember(places, seen)
-        if seen.requires_grad and _is_grad_enabled():
+        if seen.requires_grad and is_grad_enabled():
             return None
-        stream = _raw_stream(self._device)
-        if (stream and _is_capturing()) or (SEVERAL and current_device() != self._device):
+        stream = raw_stream(self._device)
+        if (stream and is_capturing()) or (SEVERAL and current_device() != self._device):
             return None
         if self._takes_stream or _current_stream(self._device).ptr == stream:
             return self._queued(seen.places, every[-1], stream)
@@ -134,17 +128,9 @@ class TensorPlan:
                 return None
         if every[-1] is not None and overlaps(self._call, places):
             return None
-        return _Seen(self._check_of(given), tuple(places), any(x.requires_grad for x in given))
-
-    def _check_of(self, given: tuple[Any, ...]) -> Callable[..., bool]:
-        """Return a check that these tensors pass: one that there is, or a new one."""
-        for count, check in self._checks:
-            if count == len(given) and check(*given):
-                return check
-        if len(self._checks) >= _MOST_CHECKS:
-            self._checks.clear()
-        self._checks.append((len(given), _check_of(given)))
-        return self._checks[-1][1]
+        return _Seen(
+            self._checks.passed_by(given), tuple(places), any(x.requires_grad for x in given)
+        )
 
     def _remember(self, places: tuple[int, ...], seen: _Seen) -> None:
         """Keep what was checked, of addresses that may come again."""
@@ -154,10 +140,10 @@ class TensorPlan:
 
     def _queued(self, places: tuple[Any, ...], out: Any, stream: int) -> Any:
         if out is None:
-            out = _empty_like(self._model)
+            out = empty_like(self._model)
             places = (*places[:-1], out.data_ptr())
         else:
-            _note_written((out,))
+            note_written((out,))
         if self._takes_stream:
             self._run(*places, stream)
         elif self._has_memory:
