@@ -3,10 +3,12 @@
 # hash, no URL, for Python 3.11 and newer on every platform. Needs uv (`pip install uv`).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-lock() {
+resolve() {
   uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-    --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml "$@"
+    --no-annotate --no-emit-index-url --no-emit-find-links "$@"
 }
+lock() { resolve pyproject.toml "$@"; }
+resolve --group pip -o envs/pip.txt  # without what argand needs
 lock --extra workflow --group build -o envs/cpu.txt
 lock --extra workflow --group build --group dev -c envs/cpu.txt -o envs/dev.txt
 lock --group frameworks -c envs/cpu.txt -c envs/dev.txt -o envs/frameworks.txt

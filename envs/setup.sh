@@ -23,8 +23,9 @@ if [ "$owner" != "$(pwd -P)" ] && [ -e "$owner/envs/setup.sh" ]; then
   exit 1
 fi
 
-locks=(envs/cpu.txt)
-if [ "$purpose" = dev ]; then locks=(envs/dev.txt envs/slurm.txt); fi
+# A pip of today first: that of Python 3.11 takes twice as long to read what an index has.
+locks=(envs/pip.txt envs/cpu.txt)
+if [ "$purpose" = dev ]; then locks=(envs/pip.txt envs/dev.txt envs/slurm.txt); fi
 if [ -n "${2:-}" ]; then
   if [ ! -e "envs/$2.txt" ]; then
     echo "There is no lock envs/$2.txt; docs/clusters.md says how to add one for an executor." >&2
@@ -51,14 +52,20 @@ elif [ -n "$cuda" ]; then
 fi
 
 [ -x .venv/bin/python ] || "$python" -m venv .venv
+compile=
 for lock in "${locks[@]}"; do
   stamp=.venv/.installed-$(basename "$lock" .txt)
   if [ ! -e "$stamp" ] || ! cmp -s "$lock" "$stamp"; then
     echo "Installing $lock into .venv (a minute or so the first time)."
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r "$lock"
     cp "$lock" "$stamp"
+    compile=yes
   fi
 done
+# By all cores, where pip compiles one file after the other; and no tests of packages, a fifth of them.
+if [ -n "$compile" ]; then
+  (cd .venv && bin/python -m compileall -qq -j 0 -x '/tests?/' lib) || true  # some are templates
+fi
 stamp=.venv/.installed-argand
 if [ ! -e "$stamp" ] || ! cmp -s pyproject.toml "$stamp"; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

@@ -24,7 +24,8 @@ def installed(tree: Path, venv: Path) -> None:
     """A folder of packages in which everything is said to be there."""
     (venv / "bin").mkdir(parents=True)
     (venv / "bin" / "python").symlink_to(sys.executable)
-    shutil.copy(tree / "envs" / "cpu.txt", venv / ".installed-cpu")
+    for lock in ("pip", "cpu"):
+        shutil.copy(tree / "envs" / f"{lock}.txt", venv / f".installed-{lock}")
     shutil.copy(tree / "pyproject.toml", venv / ".installed-argand")
 
 
