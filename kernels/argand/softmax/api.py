@@ -23,11 +23,13 @@ from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.precision import get_precision
 from argand.runtime.array_context import context_of
-from argand.softmax import cpu as numpy_softmax
+from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.softmax.few_numbers import Run, prepared
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.rules import RULES
 
+_ON_HOST: NumpyCalls[Run] = NumpyCalls()
 LARGEST_SCALE = 2.0**60
 """Largest factor s of the exponents, and the reciprocal of the smallest one.
 
@@ -138,6 +140,16 @@ _Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str |
 def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
     if axis != -1:
         return _along(operation, x, axis, out, options)
+    host: Key | None = None
+    if type(x) is np.ndarray and (out is None or type(out) is np.ndarray):
+        form = None if out is None else (out.dtype, out.shape, out.strides)
+        host = (operation, x.dtype, x.shape, form, options)
+        try:
+            run = _ON_HOST.found[host]
+        except (KeyError, TypeError):  # a new form, or an option that is given as a list
+            pass
+        else:
+            return run(x, out)
     repeat = _KNOWN.get(type(x)) or _REPEATS.of(x)
     key, found = repeat((x,), out, (operation, options))
     if found is not None:
@@ -148,9 +160,12 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if not on_gpu:
-        x = np.asarray(x)
-        problem, x = _problem_of(operation, x, out, options)
-        return numpy_softmax.softmax(problem, x, out)
+        given = x
+        problem, x = _problem_of(operation, np.asarray(x), out, options)
+        run = prepared(problem)
+        if x is given:
+            _ON_HOST.keep(host, run)
+        return run(x, out)
     refuse_misaligned("x", x)
     with context_of(x):
         problem, read = _problem_of(operation, x, out, options)

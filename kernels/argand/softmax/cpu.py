@@ -15,18 +15,18 @@ from argand.softmax.formats import COMPLEX_KINDS, Operation, bf16_bits, bf16_val
 if TYPE_CHECKING:
     from argand.softmax.problem import SoftmaxProblem
 
-_TILE_COLUMNS = 32768
+TILE_COLUMNS = 32768
 """Columns of a tile. Rows of one tile are read once."""
 _BLOCK_VALUES = 1 << 21
 """Values of the rows that a thread works on at a time. They stay in the last-level cache, and
 NumPy's calls are long enough that threads seldom wait for the interpreter lock."""
-_UNSHIFTED = 60.0
+UNSHIFTED = 60.0
 """Largest exponent of a row whose exponentials need no shift: e^60 times 2^40 is finite."""
 _FAR = -80.0
 """Below this exponent a tile is rescaled in two steps, because e^-80 is close to fp32's least."""
-_ALONE = 1 + 1e-6
+ALONE = 1 + 1e-6
 """A row's sum of up to this multiple of its largest term may be that term alone, rounded."""
-_EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
+EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
 """The kind of element that needs no conversion, by the type of the computation."""
 
 
@@ -69,7 +69,7 @@ def _solve(x: Array, out: Array, problem: SoftmaxProblem) -> None:
     if problem.operation == "logsumexp":
         found = np.empty(x.shape, real)
         _round_into(out, _rows(x, found, problem)[:, 0], problem.output)
-    elif _EXACT_KINDS[real] == problem.output:
+    elif EXACT_KINDS[real] == problem.output:
         _rows(x, out, problem)
     else:
         found = np.empty(x.shape, real)
@@ -89,7 +89,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
     undefined; otherwise the sums.
     """
     tiles = [
-        slice(start, start + _TILE_COLUMNS) for start in range(0, problem.columns, _TILE_COLUMNS)
+        slice(start, start + TILE_COLUMNS) for start in range(0, problem.columns, TILE_COLUMNS)
     ]
     scale = out.dtype.type(problem.scale)
     running_max = np.full((len(x), 1), -np.inf, out.dtype)
@@ -106,7 +106,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
             shift = np.where(nothing, 0, tile_max)
             if problem.operation == "softmax":
                 # No shift: nothing overflows, and terms that underflow would do so anyway.
-                shift[(scale * tile_max >= 0) & (scale * tile_max <= _UNSHIFTED)] = 0
+                shift[(scale * tile_max >= 0) & (scale * tile_max <= UNSHIFTED)] = 0
             tile_sum = _exponentiate(values, shift, out[:, tile], problem.operation, scale)
             # The sum is relative to the shift, which takes the place of the maximum from here on.
             tile_max = np.where(nothing, tile_max, shift)
@@ -147,7 +147,7 @@ def _divide_by_sum(
 ) -> None:  # fmt: skip
     """Divide exponentials, relative to each tile's shift, by sums relative to ``maximum``."""
     # A term that is its row's whole sum has to give 1; a product with the reciprocal may not.
-    alone = not (total > _ALONE * np.exp(scale * (largest - maximum))).all()
+    alone = not (total > ALONE * np.exp(scale * (largest - maximum))).all()
     for tile, shift in zip(tiles, shifts, strict=True):
         divisor = total
         if len(tiles) > 1:

@@ -13,7 +13,7 @@ from workflow.accuracy.assessment import PROVABLE
 from workflow.accuracy.references import softmax_reference
 from workflow.accuracy.softmax_accuracy import assess_softmax
 
-TILE = numpy_softmax._TILE_COLUMNS
+TILE = numpy_softmax.TILE_COLUMNS
 WIDTHS = [1, 2, 3, 31, 257, 1000, 16383, 16384, 16385, TILE - 1, TILE, TILE + 1, 2 * TILE + 9]
 
 

@@ -14,7 +14,7 @@ from tests.kernels.precisions import SOFTMAX
 from tests.kernels.softmax import softmax_cases
 from tests.kernels.softmax.softmax_cases import HALF_ULP, nasty_rows, numbers, stored
 
-TILE = numpy_softmax._TILE_COLUMNS
+TILE = numpy_softmax.TILE_COLUMNS
 SMALLEST = {**softmax_cases.SMALLEST, "bf16": 2.0**-133}
 """A CPU has bf16's subnormal numbers."""
 

@@ -1,0 +1,69 @@
+"""Softmax of few numbers on the CPU: the bits of the steps for many, and forms that come again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from argand.softmax import api, cpu
+from argand.softmax.few_numbers import prepared
+from argand.softmax.formats import Operation
+from argand.softmax.problem import SoftmaxProblem
+
+VALUES: dict[str, Callable[[Any], Any]] = {
+    "positive": lambda x: abs(x),
+    "of both signs": lambda x: x,
+    "negative": lambda x: -abs(x) - 1,
+    "large": lambda x: 100 * x,
+    "huge": lambda x: np.finfo(np.float32).max / 4 * x,
+    "small": lambda x: 1e-30 * x,
+    "zeros": lambda x: -0.0 * x,
+    "one far above": lambda x: x + 40 * (abs(x) == abs(x).max(-1, keepdims=True)),
+    "infinite": lambda x: np.where(abs(x) > 1.5, np.copysign(np.inf, x), x),
+    "lost": lambda x: np.where(x > 1.5, np.nan, x),
+    "nothing": lambda x: np.where(x[..., :1] > 0, -np.inf, x),
+}
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+@pytest.mark.parametrize("operation", get_args(Operation))
+def test_bits_are_those_of_many_numbers(operation: Operation, precision: str, values: str) -> None:
+    row = PRECISIONS[precision]
+    rng = np.random.default_rng(1)
+    for shape in ((1,), (7,), (300,), (40, 1), (40, 5), (3, 4, 33), (9, 1200)):
+        wide = VALUES[values](rng.standard_normal((2, *shape))).astype(row.real_output)
+        problem = SoftmaxProblem(shape, operation, row, precision, precision)
+        run = prepared(problem)
+        for x in (wide[1], np.asfortranarray(wide[1]), np.repeat(wide, 2, -1)[1, ..., ::2]):
+            expected = cpu.softmax(problem, x, None)
+            out = np.empty_like(expected)
+            assert run(x, out) is out
+            for found in (run(x, None), out):
+                assert found.shape == expected.shape
+                np.testing.assert_array_equal(found, expected)
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.parametrize("function", [softmax, log_softmax, logsumexp])
+def test_a_form_that_came_before_is_not_checked_again(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.random.default_rng(2).standard_normal((5, 6)).astype(np.float32)
+    calls: list[dict[str, Any]] = [
+        {},
+        {"precision": "tf32"},
+        {"scale": 2.0},
+        {"axis": 0},
+        {"out": function(x)},
+    ]
+    first = [function(x, **call).copy() for call in calls]
+    monkeypatch.setattr(api, "_problem_of", None)  # a call that is checked fails
+    for call, expected in zip(calls, first, strict=True):
+        np.testing.assert_array_equal(function(x, **call), expected)
+    for other in (x[:3], x.astype(np.float64), x.astype(np.float16)):
+        with pytest.raises(TypeError):
+            function(other)
