@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from argand.runtime.complex_types import PREFIX
-from argand.solve.library import Exchanges
+from argand.solve.library import Exchanges, singular
 
 
 class CpuLibrary:
@@ -21,9 +22,7 @@ class CpuLibrary:
 
     def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x by its factors (LAPACK's getrf)."""
-        from scipy.linalg import lapack
-
-        getrf = getattr(lapack, f"{PREFIX[str(x.dtype)]}getrf")
+        getrf, _ = lapack_lu(str(x.dtype))
         x[...], pivots, info = getrf(x)
         order = order_of(pivots, len(x))
         (moved,) = np.nonzero(order != np.arange(len(order)))
@@ -65,3 +64,31 @@ def order_of(pivots: npt.NDArray[np.integer[Any]], rows: int) -> npt.NDArray[np.
     order = np.arange(rows)
     order[list(moved)] = list(moved.values())
     return order
+
+
+class WholeFactors:
+    """The factors of a matrix that LAPACK factors whole (getrf), as `argand.solve.lu` has them.
+
+    Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.
+    """
+
+    def __init__(self, a: Any, working: str, precision: str) -> None:
+        getrf, self._getrs = lapack_lu(working)
+        self._lu, self._pivots, info = getrf(a)
+        if info > 0:
+            raise singular(info - 1)
+        self.precision = precision
+
+    def solve(self, b: Any) -> Any:
+        """Return x (n, r) of A x = b, column-major, in the type of the factors."""
+        x, _ = self._getrs(self._lu, self._pivots, b)
+        return x
+
+
+@lru_cache(maxsize=2)
+def lapack_lu(dtype: str) -> tuple[Any, Any]:
+    """Return LAPACK's getrf and getrs of a type."""
+    from scipy.linalg import lapack
+
+    getrf, getrs = (getattr(lapack, PREFIX[dtype] + name) for name in ("getrf", "getrs"))
+    return getrf, getrs

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Exchanges:
@@ -55,3 +57,20 @@ class Library(Protocol):
     def residual(self, a: Any, x: Any, b: Any) -> Any:
         """Return b - a x of complex128, a (m, n) row-major or column-major, x (n, r), b (m, r)."""
         ...
+
+
+class Factors(Protocol):
+    """The factors of a matrix A."""
+
+    precision: str
+
+    def solve(self, b: Any) -> Any:
+        """Return x (n, r) of A x = b, column-major, in the type of the factors."""
+        ...
+
+
+def singular(column: int) -> np.linalg.LinAlgError:
+    """Return the error of a matrix without a pivot in a column."""
+    return np.linalg.LinAlgError(
+        f"the matrix is singular: after elimination column {column} is 0 from its diagonal on"
+    )

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from argand.gemm.api import gemm
-from argand.solve.library import Library
+from argand.solve.library import Library, singular
 
 _PRECISIONS = {"complex64": "fp32", "complex128": "fp64"}
 
@@ -105,10 +105,7 @@ class Factorization:
         numbers = self._arrays.concatenate([without for _, without in waiting]).tolist()
         for (first, _), number in zip(waiting, numbers, strict=True):
             if number:
-                raise np.linalg.LinAlgError(
-                    f"the matrix is singular: after elimination column {first + number - 1} is 0 "
-                    "from its diagonal on"
-                )
+                raise singular(first + number - 1)
 
     def _middle(self, first: int, last: int) -> int:
         """Return half of the panels to the left, at least one."""

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argand.solve.library import Library
-from argand.solve.lu import Factorization
+from argand.solve.library import Factors, Library
 from argand.solve.scaling import blocks_of
 
 MOST_STEPS = 5
@@ -37,7 +36,7 @@ class Solution(NamedTuple):
 def refined(
     a: Any,
     b: Any,
-    factors: Factorization,
+    factors: Factors,
     *,
     norm: float,
     unit_roundoff: float,

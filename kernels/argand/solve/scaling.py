@@ -25,6 +25,12 @@ def blocks_of(x: Any) -> list[Any]:
     return [x[start : start + step] for start in range(0, len(x), step)]
 
 
+def safe_norms(working: str) -> tuple[float, float]:
+    """Return between which norms neither factors nor solutions leave the range of a type."""
+    limit = int(np.finfo(working).maxexp) // 4
+    return 2.0**-limit, 2.0**limit
+
+
 def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, float]:
     """Return x 2^-e, e, and the norm of x 2^-e.
 
@@ -39,10 +45,10 @@ def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, floa
 
     Raises ValueError where x is not finite.
     """
-    limit = int(np.finfo(working).maxexp) // 4
+    least, most = safe_norms(working)
     with np.errstate(over="ignore", invalid="ignore"):
         size = norm(x, arrays)
-    if size == 0 or 2.0**-limit <= size <= 2.0**limit:
+    if size == 0 or least <= size <= most:
         return x, 0, size
     largest = float(np.max([_largest(block, arrays) for block in blocks_of(x)]))
     if not np.isfinite(largest):

@@ -255,7 +255,7 @@ def test_more_moduli_where_refinement_fails(
     a, b = left * np.geomspace(1, 1 / condition, n) @ right, normal(rng, n)
     shapes = (a.shape, a.dtype), (b.shape, b.dtype)
     problem = solve_problem(*shapes, "cuda", precision=None, block=16)
-    found = _solved(problem, a, b, CpuLibrary())
+    found = _solved(problem, CpuLibrary(), a, b)
     assert found.precision == precision
     assert backward_error(a, found.x, b) <= bound(n, "complex128")
     assert found.backward_error <= 4 * U["complex128"]

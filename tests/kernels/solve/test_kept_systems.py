@@ -1,0 +1,80 @@
+"""Systems of NumPy arrays whose form came before: checked once, also those that need more steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import solve
+from argand.runtime.complex_types import UNIT_ROUNDOFF
+from argand.runtime.numpy_calls import NumpyCalls
+from argand.solve import api, kept_systems
+
+
+@pytest.fixture(autouse=True)
+def new_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+
+
+def normal(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("columns", [(), (1,), (3,)])
+@pytest.mark.parametrize("n", [1, 2, 9, 40])
+def test_repeated_systems_are_solved(
+    n: int, columns: tuple[int, ...], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(n)
+    for repeated in range(4):
+        a, b = normal(rng, dtype, n, n), normal(rng, dtype, n, *columns)
+        wide = np.zeros((2 * n, 3 * n), dtype)
+        wide[::2, ::3] = a
+        for matrix in (a, np.asfortranarray(a), wide[::2, ::3]):
+            before = matrix.copy(), b.copy()
+            found = solve(matrix, b, details=True)
+            assert found.x.shape == b.shape
+            assert found.x.dtype == dtype
+            assert found.backward_error <= 4 * np.sqrt(n) * UNIT_ROUNDOFF[dtype]
+            left = abs(a).sum(1).max() * abs(found.x).max() + abs(b).max()
+            assert abs(a @ found.x.astype(complex) - b).max() <= 9 * n * UNIT_ROUNDOFF[dtype] * left
+            np.testing.assert_array_equal(solve(matrix, b), found.x)
+            np.testing.assert_array_equal(matrix, before[0])
+            np.testing.assert_array_equal(b, before[1])
+        if not repeated:
+            monkeypatch.setattr(api, "solve_problem", None)  # a call that is checked fails
+
+
+def test_what_needs_more_than_lapack_gets_it_at_every_call() -> None:
+    rng = np.random.default_rng(1)
+    a, b = normal(rng, "complex128", 6, 6), normal(rng, "complex128", 6, 2)
+    first = solve(a, b)
+    for _ in range(2):
+        np.testing.assert_allclose(solve(1e-150 * a, 1e100 * b), 1e250 * first, rtol=1e-9)
+        np.testing.assert_array_equal(solve(a, 0 * b), 0 * b)
+        with pytest.raises(np.linalg.LinAlgError, match="singular: after elimination column 5 is"):
+            solve(np.vstack([a[:5], 0 * a[:1]]), b)
+        for bad, name in (((a + np.nan, b), "a"), ((a, b + np.inf), "b")):
+            with pytest.raises(ValueError, match=f"{name} must be finite"):
+                solve(*bad)
+        with pytest.raises(ValueError, match="b must have shape"):
+            solve(a, b[:5])
+
+
+def test_a_system_that_is_to_be_refined_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    a, b = normal(rng, "complex64", 60, 60), normal(rng, "complex64", 60)
+    refined, whole = [], api._solved
+
+    def counted(*arguments: Any) -> Any:
+        refined.append(arguments)
+        return whole(*arguments)
+
+    monkeypatch.setattr(api, "_solved", counted)
+    monkeypatch.setattr(kept_systems, "TARGET", 1e-3)  # no factors reach it alone
+    for count in (1, 2):
+        found = solve(a, b, details=True)
+        assert len(refined) == count
+        assert found.backward_error <= 4 * np.sqrt(60) * UNIT_ROUNDOFF["complex64"]
