@@ -11,13 +11,10 @@ from workflow.arrays.steering import places
 from workflow.data import Array, Coordinate
 from workflow.readers.covariance import east_north_up
 from workflow.storage.chunk_filters import ChunkError
-from workflow.storage.chunk_sizes import check_chunks, check_filters
+from workflow.storage.chunk_sizes import check_filters
 from workflow.storage.input_operand import InputError
 from workflow.storage.links import DatasetError, find_dataset
-from workflow.storage.memory import limited_memory
-
-_LONGEST = 64
-"""Bytes of a name."""
+from workflow.storage.names import is_text, read_names
 
 
 def places_of(what: str, header: Mapping[str, Array], antennas: Array) -> dict[str, Coordinate]:
@@ -42,20 +39,15 @@ def places_of(what: str, header: Mapping[str, Array], antennas: Array) -> dict[s
 def names_of(file: h5py.File, numbers: Array) -> dict[int, str]:
     """Return antennas' names by their numbers; none where the header has no text for each.
 
-    Text of any length lies elsewhere in the file, and is not read. Names that are the numbers say
-    nothing.
+    Names that are the numbers say nothing.
     """
     try:
         found = find_dataset(file, "Header/antenna_names")
         check_filters(found)
-        if found.dtype.kind != "S" or found.dtype.itemsize > _LONGEST or found.ndim != 1:
+        if not is_text(found) or found.shape != numbers.shape:
             return {}
-        if found.size != numbers.size:
-            return {}
-        with limited_memory(4 * found.size * found.dtype.itemsize):
-            check_chunks(found, [range(found.size)])
-            names = [one.decode("utf-8", "replace") for one in found[...].tolist()]
-    except (DatasetError, ChunkError, MemoryError):
+        names = read_names(found, "Header/antenna_names").tolist()
+    except (DatasetError, ChunkError, InputError):
         return {}
     named = dict(zip(map(int, numbers.tolist()), names, strict=True))
     return {} if all(name == str(number) for number, name in named.items()) else named

@@ -28,8 +28,9 @@ from workflow.storage.input_operand import (
     text_attribute,
 )
 from workflow.storage.memory import limited_memory
+from workflow.storage.names import is_text, read_names
 from workflow.storage.selections import PickedAxis
-from workflow.storage.stored_types import StoredError, stored_in
+from workflow.storage.stored_types import StoredError, in_words, stored_in
 from workflow.storage.units import named, parted
 
 MOST_COMPONENTS = 16
@@ -170,6 +171,10 @@ def _values_of(
 ) -> Coordinate:  # fmt: skip
     """Return `_values`; raises InputError where there is no unit and must be one."""
     found = _values(file, source, key, of, length, taken, check)
+    if name in WITH_UNITS and isinstance(of, str | DatasetCoordinate):
+        where = of if isinstance(of, str) else of.dataset
+        if found.values.dtype.kind == "U":
+            raise InputError(f"{key}: {where} must hold numbers, got text")
     units, date = parted(found.units)
     if name in WITH_UNITS and not units:
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"
@@ -220,6 +225,9 @@ def _values(
     )
     units = units or named(where)
     long_name = text_attribute(dataset, "long_name")
+    if is_text(dataset) and not several:
+        names = read_names(dataset, key).reshape(shape)
+        return Coordinate(names[(taken or whole_axis(length)).indices], "", long_name)
     values = read_numbers(dataset, key, check=check)
     try:
         stored = replace(stored_in(dataset), kind="float64")
@@ -247,9 +255,7 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
     """
     kind = dataset.dtype
     if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
-        named = h5py.check_string_dtype(kind) and key.startswith("input.coordinates.")
-        hint = "text; names are given in the study, as `polarization: [x, y]`" if named else kind
-        raise InputError(f"{key}: {dataset.name} must hold numbers, got {hint}")
+        raise InputError(f"{key}: {dataset.name} must hold numbers, got {in_words(kind)}")
     large = kind.kind == "u" and kind.itemsize == 8
     dtype = np.dtype(np.float64 if kind.kind == "f" else np.uint64 if large else np.int64)
     if check and dataset.size > MOST_CHECKED:
