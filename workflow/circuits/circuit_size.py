@@ -10,9 +10,10 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from argand.gates.plan import MOST_WIDTH
@@ -23,6 +24,7 @@ from qiskit.circuit.library import get_standard_gate_name_mapping
 from workflow.circuits import qiskit_circuits
 from workflow.circuits.fused_gates import passes_of_width
 from workflow.circuits.qiskit_circuits import CircuitError
+from workflow.circuits.registers import registers_of
 from workflow.config.circuit import Circuit
 from workflow.storage.files import is_file
 
@@ -38,12 +40,14 @@ class CircuitSize:
     """The qubits of a circuit, its gates, and how many gates of each width are staged.
 
     ``staged`` maps a number of qubits to a number of gates: each gate of the circuit, or an upper
-    bound or (of a long circuit) an estimate of those that they are fused to.
+    bound or (of a long circuit) an estimate of those that they are fused to. ``registers`` are
+    those of a file's circuit (`workflow.circuits.registers`).
     """
 
     qubits: int
     gates: int
     staged: Mapping[int, int]
+    registers: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def matrix_entries(self) -> int:
@@ -102,16 +106,16 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
     circuit = qiskit_circuits.load_circuit(path)
     qiskit_circuits.check_unitary(circuit)
     widths = Counter(_widths(circuit, MOST_WIDTH if fuse is None else fuse, set()))
-    gates, qubits = sum(widths.values()), circuit.num_qubits
+    gates, qubits, named = sum(widths.values()), circuit.num_qubits, registers_of(circuit)
     if fuse is None:
-        return CircuitSize(qubits, gates, dict(widths))
-    bound = CircuitSize(qubits, gates, {fuse: gates})
+        return CircuitSize(qubits, gates, dict(widths), named)
+    bound = CircuitSize(qubits, gates, {fuse: gates}, named)
     if bound.matrix_bytes <= _SMALL_BYTES:
         return bound
     part = circuit.copy_empty_like()
     for instruction in itertools.islice(circuit.data, _PLANNED_GATES):
         part.append(instruction)
-    return CircuitSize(qubits, gates, {fuse: _scaled(_planned(part, fuse), gates)})
+    return CircuitSize(qubits, gates, {fuse: _scaled(_planned(part, fuse), gates)}, named)
 
 
 def _planned(part: QuantumCircuit, fuse: int) -> tuple[int, int]:

@@ -154,7 +154,7 @@ class NoisyAnswers(StateAnswers):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return means or counts, standard errors beside them, and the fidelity in the title."""
         if self.case.shots is not None:
-            found, spread, what = self._counts(result, self.case.shots)
+            found, spread, what = self._counts(staged, result, self.case.shots)
             title = f"{found.title}, each on a trajectory of its own"
         else:
             found, spread, what = super().product(staged, result[0, :-1]), result[1, :-1], "mean"
@@ -166,18 +166,18 @@ class NoisyAnswers(StateAnswers):
             found, title=title, coordinates={**found.coordinates, "standard_error": errors}
         )
 
-    def _counts(self, result: Array, shots: int) -> tuple[Product, Array, str]:
+    def _counts(self, staged: Staged, result: Array, shots: int) -> tuple[Product, Array, str]:
         """Return the counts of the basis states that were found, and their standard errors."""
         if is_blank(result):
             most = (min(shots, result.shape[1] - 1),)
             return (
-                self.counted(blank(most, np.int64), blank(most, np.int64)),
+                self.counted(staged, blank(most, np.int64), blank(most, np.int64)),
                 blank(most, float),
                 "count",
             )
         counts = np.rint(shots * result[0, :-1]).astype(np.int64)
         (found,) = np.nonzero(counts)
-        return self.counted(found, counts[found]), shots * result[1, found], "count"
+        return self.counted(staged, found, counts[found]), shots * result[1, found], "count"
 
 
 def _channels(gates: Sequence[TargetedGate]) -> int:

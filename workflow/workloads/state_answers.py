@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +17,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
 from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
+from workflow.circuits.registers import classical_bits, named_qubits
 from workflow.config.answer_case import ANSWERS
 from workflow.data import (
     Array,
@@ -29,6 +32,7 @@ from workflow.data import (
 )
 from workflow.figures import pictures
 from workflow.storage import operands
+from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import NOTHING
 from workflow.workloads.statevector import Statevector, qubits_of
@@ -37,6 +41,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from workflow.config.statevector_case import StatevectorCase
+
+
+_ROUNDING = 2.0**-10
+"""How far the norm of a state of float16 parts, rounded to 11 bits, may be from 1."""
 
 
 def answers_of(case: StatevectorCase) -> type[StateAnswers]:
@@ -95,6 +103,24 @@ class StateAnswers(Statevector):
                 parse_pauli(one, qubits)
         except ValueError as error:
             raise InputError(f"{self.case.answer}: {error}") from None
+
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
+        """Return `Statevector.staging`; raises InputError for a state that is not of norm 1."""
+        staged = super().staging(upstream)
+        if self.case.input is not None:
+            drawn = staged.drawn.get("state")
+            pieces = (
+                [values for _, values in drawn.read()]
+                if isinstance(drawn, Stretched)
+                else [staged.operands["state"]]
+            )
+            norm = math.sqrt(sum(float(np.vdot(one, one).real) for one in pieces))
+            if abs(norm - 1) > _ROUNDING:
+                raise InputError(
+                    f"input.state must have the norm 1 of a state, of which {self.case.answer} are "
+                    f"asked, got {norm:.6g}; divide it by that"
+                )
+        return staged
 
     def shots_seed(self) -> int:
         """Return the seed of the shots; it depends on the study's seed and the workload's name."""
@@ -189,7 +215,7 @@ class StateAnswers(Statevector):
         """Return counts by state, expectation values by string, or probabilities by outcome."""
         if self.case.observables is not None:
             strings, coefficients = zip(*self.case.paulis(), strict=True)
-            what = "Pauli string, the highest qubit first"
+            what = f"Pauli string, the highest qubit first{self._named(staged)}"
             return Product(
                 "expectation", result, ("observable",),
                 {"observable": Coordinate(np.array(strings), "", what),
@@ -201,22 +227,30 @@ class StateAnswers(Statevector):
             found = blank((most,), np.int64), blank((most,), np.int64)
             if not is_blank(result):
                 found = np.unique(result.astype(np.int64), return_counts=True)
-            return self.counted(*found)
+            return self.counted(staged, *found)
         numbers = numbered(result)
         qubits = ", ".join(map(str, self.case.probabilities or ()))
         return Product(
             "probability", result, ("outcome",),
-            {"outcome": Coordinate(numbers, "", f"bit j is that of the j-th of qubits {qubits}")},
+            {"outcome": Coordinate(
+                numbers, "", f"bit j is that of the j-th of qubits {qubits}{self._named(staged)}"
+            )},
             f"{self.name}: probabilities of qubits {qubits}",
         )  # fmt: skip
 
-    def counted(self, outcomes: Array, counts: Array) -> Product:
-        """Return the counts by basis state."""
+    def counted(self, staged: Staged, outcomes: Array, counts: Array) -> Product:
+        """Return the counts by basis state, beside it the circuit's classical bits."""
+        said = f"basis state, qubit 0 least significant{self._named(staged)}"
+        found = {"outcome": Coordinate(outcomes, "", said)}
+        bits = classical_bits(staged.attributes.get("registers", {}), outcomes)
+        if bits is not None:
+            found["classical_bits"] = bits
         return Product(
-            "counts", counts, ("outcome",),
-            {"outcome": Coordinate(outcomes, "", "basis state, qubit 0 least significant")},
-            f"{self.name}: counts of {self.case.shots} shots",
-        )  # fmt: skip
+            "counts", counts, ("outcome",), found, f"{self.name}: counts of {self.case.shots} shots"
+        )
+
+    def _named(self, staged: Staged) -> str:
+        return named_qubits(staged.attributes.get("registers", {}))
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw bars: the most frequent outcomes, or the value of each Pauli string."""

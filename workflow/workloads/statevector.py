@@ -25,6 +25,7 @@ from workflow.circuits.evolution import evolve, plan_evolution
 from workflow.circuits.exact_evolution import evolve_in_fp64
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.initial_states import random_state, zero_state
+from workflow.circuits.registers import named_qubits, registers_of
 from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
@@ -144,6 +145,8 @@ class Statevector(Workload):
         if self.case.circuit.file is not None:
             attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
             attributes["circuit"] = str(self.case.circuit.file)
+            if named := registers_of(circuit):
+                attributes["registers"] = named
         attributes["gates_before_fusion"] = circuit.size()
         data |= fused_gates.as_operands(gates)
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes, drawn)
@@ -160,7 +163,8 @@ class Statevector(Workload):
             "widths": blank((gates,), np.int64, max(size.staged, default=1)),
             "targets": blank((sum(w * count for w, count in size.staged.items()),), np.int64),
         }
-        return Staged(data, {"state": STATE.axes, **fused_gates.AXES})
+        attributes = {"registers": dict(size.registers)} if size.registers else {}
+        return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, attributes=attributes)
 
     def _initial_state(
         self, amplitudes: int, upstream: Mapping[str, Path]
@@ -279,9 +283,11 @@ class Statevector(Workload):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the amplitudes of the basis states."""
         qubits = qubits_of(staged)
+        named = named_qubits(staged.attributes.get("registers", {}))
         states = Coordinate(
-            numbered(result), "", f"basis state of {qubits} qubits, qubit 0 least significant"
-        )
+            numbered(result), "",
+            f"basis state of {qubits} qubits, qubit 0 least significant{named}",
+        )  # fmt: skip
         return Product(
             "amplitude", result, STATE.axes, {STATE.axes[0]: states}, f"{self.name}: final state"
         )

@@ -1,0 +1,107 @@
+"""Registers of circuits in products, and states that are none."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.circuits import qiskit_circuits
+from workflow.circuits.registers import MOST_OUTCOMES, classical_bits, named_qubits, registers_of
+from workflow.config.check import check_study
+from workflow.data import Product
+from workflow.storage.inputs import InputError
+
+HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
+TWO = HEAD + (
+    "qreg data[2]; qreg anc[1]; creg out[2]; creg a[1]; x data[0]; h anc[0];\n"
+    "measure data[0] -> out[1]; measure data[1] -> out[0]; measure anc[0] -> a[0];\n"
+)
+
+
+def products_of(folder: Path, text: str, **case: Any) -> Product:
+    (folder / "c.qasm").write_text(text)
+    circuit = {"kind": "statevector", "circuit": {"file": str(folder / "c.qasm")}, **case}
+    study = study_of({"s": circuit})
+    check_study(study)
+    return run(study, Path(tempfile.mkdtemp(dir=folder)))["s"]
+
+
+@pytest.mark.parametrize("noise", [{}, {"noise": {"depolarising": 1e-9}}])
+def test_counts_have_the_classical_bits_of_qiskits(tmp_path: Path, noise: Any) -> None:
+    """Which classical bit a qubit is measured into was lost, and which register it is of."""
+    found = products_of(tmp_path, TWO, shots=4096, **noise)
+    outcome, bits = found.coordinates["outcome"], found.coordinates["classical_bits"]
+    assert outcome.values.tolist() == [1, 5]
+    said = "basis state, qubit 0 least significant: data 0 to 1, anc 2"
+    assert outcome.long_name == said
+    assert bits.values.tolist() == ["0 10", "1 10"]
+    assert bits.axes == ("outcome",)
+    assert bits.long_name == "classical bits a out, the highest first"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("qreg q[3]; creg c[3]; x q[1]; measure q -> c;", ["010"]),
+        ("qreg q[3]; creg c[2]; x q[1]; measure q[1] -> c[1];", ["10"]),
+        ("qreg q[3]; creg c[1]; x q[1]; measure q[0] -> c[0]; measure q[1] -> c[0];", ["1"]),
+        ("qreg q[3]; creg c[1]; x q[1];", None), ("qreg q[3]; x q[1];", None),
+    ],
+)  # fmt: skip
+def test_what_is_measured(tmp_path: Path, text: str, expected: list[str] | None) -> None:
+    found = products_of(tmp_path, HEAD + text, shots=5)
+    assert found.coordinates["outcome"].values.tolist() == [2]
+    assert found.coordinates["outcome"].long_name == "basis state, qubit 0 least significant"
+    bits = found.coordinates.get("classical_bits")
+    assert (None if bits is None else bits.values.tolist()) == expected
+
+
+def test_registers_are_named_in_every_answer(tmp_path: Path) -> None:
+    end = ": data 0 to 1, anc 2"
+    for case, name in (
+        ({"observables": ["ZII"]}, "observable"), ({"probabilities": [2]}, "outcome"),
+        ({}, "basis_state"),
+    ):  # fmt: skip
+        found = products_of(tmp_path, TWO, **case).coordinates[name].long_name
+        assert found.endswith(end)
+
+
+def test_the_bits_are_those_that_qiskit_measures(tmp_path: Path) -> None:
+    """In any order, into two registers."""
+    rng = np.random.default_rng(4)
+    qubits, bits = rng.permutation(5), rng.permutation(5)
+    lines = [f"measure q[{q}] -> c{b // 3}[{b % 3}];" for q, b in zip(qubits, bits, strict=True)]
+    (tmp_path / "c.qasm").write_text(f"{HEAD}qreg q[5]; creg c0[3]; creg c1[2]; " + " ".join(lines))
+    registers = registers_of(qiskit_circuits.load_circuit(tmp_path / "c.qasm"))
+    found = classical_bits(registers, np.arange(32))
+    assert found is not None
+    for outcome, text in enumerate(found.values):
+        plain = text.replace(" ", "")[::-1]  # bit 0 first
+        for qubit, bit in zip(qubits, bits, strict=True):
+            assert int(plain[bit]) == (outcome >> qubit) & 1
+        assert text[2] == " "
+    assert named_qubits(registers) == ""
+    assert classical_bits(registers, np.zeros(MOST_OUTCOMES + 1, np.int64)) is None
+
+
+def test_a_state_that_is_none_has_no_answers(tmp_path: Path) -> None:
+    """Probabilities of 4 came of an input of norm 2."""
+    state = np.zeros(8, np.complex64)
+    state[[1, 5]] = 2**-0.5
+    with h5py.File(tmp_path / "s.h5", "w") as file:
+        file["right"], file["wrong"] = state.real.astype(np.float16), 2 * state
+    for case in ({"shots": 9}, {"observables": ["IIZ"]}, {"probabilities": [0]}):
+        given = {"file": str(tmp_path / "s.h5"), "state": {"real": "right"}}
+        products_of(tmp_path, TWO, input=given, **case)
+        given["state"] = "wrong"
+        said = r"input\.state must have the norm 1 of a state, of which .* are asked, got 2; divide"
+        with pytest.raises(InputError, match=said):
+            products_of(tmp_path, TWO, input=given, **case)
+    assert products_of(tmp_path, TWO, input=given).data.shape == (8,)  # of a linear map alone

@@ -1,0 +1,74 @@
+"""Registers of a circuit, and its classical bits at each outcome, as Qiskit's counts write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workflow.data import Array, Coordinate, blank, is_blank
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+MOST_OUTCOMES = 1 << 20
+"""Outcomes beside which classical bits stand: each is a text of four bytes a bit."""
+
+
+def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
+    """Return names and sizes of registers, and the qubit that each classical bit is measured of.
+
+    It is -1 of a bit into which nothing is measured, and where one is measured twice the last; they
+    are left out where nothing is. Of a circuit of one register of qubits there are no ``qubits``.
+    """
+    found: dict[str, Any] = {}
+    if len(circuit.qregs) > 1:
+        found["qubits"] = [[one.name, one.size] for one in circuit.qregs]
+    measured = [-1] * circuit.num_clbits
+    for one in circuit.data:
+        if one.operation.name == "measure":
+            measured[circuit.find_bit(one.clbits[0]).index] = circuit.find_bit(one.qubits[0]).index
+    if any(qubit >= 0 for qubit in measured):
+        found |= {"measured": measured, "bits": [[one.name, one.size] for one in circuit.cregs]}
+    return found
+
+
+def named_qubits(registers: Mapping[str, Any]) -> str:
+    """Return which qubits are of which register, for a label; "" of one register."""
+    parts, first = [], 0
+    for name, size in registers.get("qubits", ()):
+        if size:
+            last = first + size - 1
+            parts.append(f"{name} {first}" if size == 1 else f"{name} {first} to {last}")
+            first += size
+    return f": {', '.join(parts)}" if parts else ""
+
+
+def classical_bits(registers: Mapping[str, Any], outcomes: Array) -> Coordinate | None:
+    """Return the classical bits at basis states (outcome,), the highest first.
+
+    Registers are apart by a space, the last first; bits into which nothing is measured are 0. It is
+    None where nothing is measured, and of more than `MOST_OUTCOMES`.
+    """
+    measured = registers.get("measured")
+    if measured is None or len(outcomes) > MOST_OUTCOMES:
+        return None
+    sizes = [size for _, size in registers["bits"]]
+    if sum(sizes) != len(measured):  # bits without a register, or in two
+        sizes = [len(measured)]
+    names = " ".join(name for name, _ in reversed(registers["bits"]))
+    said = f"classical bits {names}, the highest first".replace("  ", " ")
+    spaces = {sum(sizes[:n]) - 1 for n in range(1, len(sizes)) if sizes[n] and sum(sizes[:n])}
+    width = len(measured) + len(spaces)
+    if is_blank(outcomes):
+        return Coordinate(blank((len(outcomes),), np.dtype(f"U{width}")), "", said, ("outcome",))
+    columns = []
+    for bit in reversed(range(len(measured))):
+        if bit in spaces:
+            columns.append(np.full(len(outcomes), ord(" "), np.uint32))
+        of = measured[bit]
+        one = (outcomes >> of) & 1 if of >= 0 else np.zeros(len(outcomes), np.int64)
+        columns.append((ord("0") + one).astype(np.uint32))
+    texts = np.ascontiguousarray(np.stack(columns, axis=1)).view(f"U{width}")[:, 0]
+    return Coordinate(texts, "", said, ("outcome",))
