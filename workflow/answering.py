@@ -9,7 +9,7 @@ from typing import Any
 
 from workflow.figures.answer import draw_answer
 from workflow.records import Record
-from workflow.steps.delivery import choices
+from workflow.steps.result_choice import choices
 from workflow.tables.answer import Answer, answers
 from workflow.tables.answer_page import Shown, write_answer
 from workflow.workloads.base import Workload

@@ -21,9 +21,10 @@ from workflow.data import Product
 from workflow.records import Record
 from workflow.shards import Shard, shards, split_part
 from workflow.steps.combining import CombinationError, combine
-from workflow.steps.delivery import DeliveryError, deliver
+from workflow.steps.delivery import deliver
 from workflow.steps.execute import execute
 from workflow.steps.gathering import gather
+from workflow.steps.result_choice import DeliveryError
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
 from workflow.storage.certificates import read_certificate

@@ -55,7 +55,7 @@ class Case(Model):
 
     ``precisions`` is what is measured, ``precision`` what the product uses: a name, or ``auto`` for
     the fastest one that verified within ``tolerance``: the relative Frobenius error against fp64,
-    or what it is at most where the reference is sampled (`workflow.steps.delivery.choose`).
+    or what it is at most where the reference is sampled (`workflow.steps.result_choice.choose`).
     ``precision_names`` are those that the kind has.
     """
 

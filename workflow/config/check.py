@@ -149,7 +149,7 @@ def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> li
 
 
 def _only_models(name: str, case: Case) -> list[str]:
-    """Return mistakes of auto on the CPU, which has nothing to take (`delivery.choose`)."""
+    """Return mistakes of auto on the CPU, which has nothing to take (`result_choice.choose`)."""
     measured = case.precisions or ()
     if case.precision != "auto" or any(any_precision(one).exact_operands for one in measured):
         return []

@@ -11,7 +11,8 @@ from typing import Any
 from workflow.data import blank
 from workflow.records import Record
 from workflow.shards import Shard, choose_axis
-from workflow.steps.delivery import DeliveryError, certificate_of, choose, with_coordinates
+from workflow.steps.delivery import certificate_of, with_coordinates
+from workflow.steps.result_choice import DeliveryError, choose
 from workflow.storage.certificates import CERTIFICATE_KEYS, read_certificate
 from workflow.storage.gathered import source_of
 from workflow.storage.products import read_outline, write_gathered

@@ -17,7 +17,7 @@ from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.accuracy.whole_error import LIMIT, whole_error
 from workflow.records import Record
-from workflow.steps.delivery import DeliveryError, choose
+from workflow.steps.result_choice import DeliveryError, choose
 from workflow.workloads import KINDS
 
 Array = np.ndarray[Any, Any]

@@ -46,10 +46,10 @@ REFUSE = """
     pass
 if ".deliver." in " ".join(sys.orig_argv):
     import os
-    from workflow.steps import delivery
+    from workflow.steps import delivery, result_choice
     def deliver(*given, before=delivery.deliver):
         if os.path.exists("refuse"):
-            raise delivery.DeliveryError("refused")
+            raise result_choice.DeliveryError("refused")
         return before(*given)
     delivery.deliver = deliver
 """

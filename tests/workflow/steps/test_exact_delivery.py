@@ -12,7 +12,8 @@ from streamed_runs import LOG, Ran
 
 from workflow.config.loading import load_study
 from workflow.records import Record
-from workflow.steps.delivery import DeliveryError, deliver
+from workflow.steps.delivery import deliver
+from workflow.steps.result_choice import DeliveryError
 from workflow.storage.certificates import read_certificate
 from workflow.storage.products import read_product
 from workflow.storage.staged import open_staged

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from workflow.config.loading import load_study
 from workflow.cylinder import directions, incident, matrix, mie_series, surface
 from workflow.data import NoResultError
-from workflow.steps.delivery import DeliveryError, deliver
+from workflow.steps.delivery import deliver
 from workflow.steps.execute import execute
+from workflow.steps.result_choice import DeliveryError
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
 from workflow.storage.certificates import read_certificate

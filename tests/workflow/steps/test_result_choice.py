@@ -14,7 +14,7 @@ from argand.device import cpu
 from workflow.config.loading import load_study
 from workflow.records import Record
 from workflow.spread import WIDEST
-from workflow.steps.delivery import CLEARLY, DeliveryError, choices, choose, clearly_faster
+from workflow.steps.result_choice import CLEARLY, DeliveryError, choices, choose, clearly_faster
 from workflow.timing import measure_in_turn
 from workflow.workloads.base import Workload
 
