@@ -164,6 +164,7 @@ def _measured(group: Sequence[tuple[Ready, Operands]], device: Device) -> list[M
 def _is_model(one: Ready, device: Device) -> bool:
     """Return whether it computes what a GPU would, whose time no choice or comparison needs.
 
-    No peer is of such a precision on a CPU, and `workflow.steps.result_choice.choose` never takes it.
+    No peer is of such a precision on a CPU, and `workflow.steps.result_choice.choose` never takes
+    it.
     """
     return device.backend == "cpu" and not one.implementation.precision.exact_operands
