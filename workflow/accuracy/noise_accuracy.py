@@ -22,14 +22,7 @@ import numpy as np
 from argand import Precision
 from argand.readout.bounds import UNIT_ROUNDOFF, sum_bound
 
-from workflow.accuracy.assessment import (
-    FAILURE,
-    PROVABLE,
-    Accuracy,
-    Array,
-    Checks,
-    same_shape,
-)
+from workflow.accuracy.assessment import FAILURE, PROVABLE, Accuracy, Array, Checks, same_shape
 from workflow.accuracy.measures import measured
 from workflow.accuracy.vector_accuracy import StateBounds
 

@@ -19,11 +19,7 @@ from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS
 from argand.runtime.plan import MMA_DEPTH
 
-from workflow.accuracy.bounds import (
-    accumulator_roundoff,
-    on_tensor_cores,
-    operand_roundoff,
-)
+from workflow.accuracy.bounds import accumulator_roundoff, on_tensor_cores, operand_roundoff
 from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION, SUM_TRUNCATION
 from workflow.accuracy.transform_bounds import (
     FastPlan,

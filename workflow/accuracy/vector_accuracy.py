@@ -22,11 +22,7 @@ from workflow.accuracy.assessment import (
     same_shape,
 )
 from workflow.accuracy.gate_bounds import evolution_bound
-from workflow.accuracy.gate_deviations import (
-    evolution_probable,
-    fused_deviation,
-    known_deviation,
-)
+from workflow.accuracy.gate_deviations import evolution_probable, fused_deviation, known_deviation
 from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations

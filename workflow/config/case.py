@@ -7,12 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, any_precision
-from pydantic import (
-    Field,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like

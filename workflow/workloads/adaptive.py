@@ -28,16 +28,7 @@ from workflow.arrays.steering import in_hz_or_m, places, steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
-from workflow.data import (
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    along,
-    blank,
-)
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, along, blank
 from workflow.figures import beam_pictures, pictures
 from workflow.storage import operands
 from workflow.storage.inputs import InputError

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from argand import Device, Precision
 
-from workflow.config.case import Case as Case
+from workflow.config.case import Case
 from workflow.config.file_input import products_in
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.storage.products import read_outline

@@ -18,6 +18,7 @@ from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
+from workflow.config.case import Case
 from workflow.config.detected_case import DetectedCase
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
@@ -26,7 +27,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import NOTHING, Case, log_uniform, register
+from workflow.workloads.base import NOTHING, log_uniform, register
 from workflow.workloads.matrix_product import MatrixProduct
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from workflow.accuracy.correlation_accuracy import (
 from workflow.arrays import antennas, visibilities
 from workflow.arrays.plane_waves import Wave, received
 from workflow.arrays.steering import places
+from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase, integrated
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import (
@@ -41,7 +42,7 @@ from workflow.storage.drawn import Drawn
 from workflow.storage.equal_steps import usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
-from workflow.workloads.base import NOTHING, Case, Workload, log_uniform, register
+from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:

@@ -15,11 +15,7 @@ from argand.spectrum.problem import spectrum_problem
 
 from workflow import spectrum
 from workflow.accuracy import Accuracy
-from workflow.accuracy.spectra_accuracy import (
-    SpectraReference,
-    assess_spectra,
-    spectra_reference,
-)
+from workflow.accuracy.spectra_accuracy import SpectraReference, assess_spectra, spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS
 from workflow.data import (
     Array,
