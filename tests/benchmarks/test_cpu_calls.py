@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from argand import herk
 
-from benchmarks import cpu_calls
+from benchmarks.cpu_calls import __main__ as cpu_calls
+from benchmarks.cpu_calls import kinds
 
 GIVEN = ["--cases", "2", "--seed", "3", "--seconds", "0.0001"]
 
@@ -32,5 +33,5 @@ def test_a_wrong_result_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None
         found[..., -1, 0] += 1e-2 * np.abs(found).max()
         return found
 
-    monkeypatch.setattr(cpu_calls, "herk", wrong)
+    monkeypatch.setattr(kinds, "herk", wrong)
     assert cpu_calls.main([*GIVEN, "--kinds", "herk"]) == 1
