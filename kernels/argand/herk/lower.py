@@ -39,8 +39,8 @@ _PANEL_ROWS, _MOST_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
 """Fewest rows of a panel that threads share; most panels, except where each has `_LARGE_PANEL`
 rows; rows are a multiple of the last: BLAS is slower at rows that do not fill its lanes."""
 _SHARED_PRODUCTS = 1 << 27
-"""Multiplications times cores from which threads of our own pay: some 4 ms on two. They start within
-40 us, but wait for the spinning threads of BLAS, and beside other work for milliseconds."""
+"""Multiplications times cores from which threads of our own pay: some 4 ms on two. They start
+within 40 us, but wait for the spinning threads of BLAS, and beside other work for milliseconds."""
 _FINISHING = 16
 """Time to make one element of the result Hermitian, in multiplications."""
 
