@@ -18,8 +18,8 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kWgmmaM": "gemm.sm90_plan._WARPGROUP_ROWS",
         "kSwizzleBytes": "gemm.sm90_plan.SWIZZLE_BYTES",
         "kStoreBoxSide": "gemm.sm90_plan.STORE_SIDE",
-        "kRasterGroupM": "gemm.sm90_scheduler._TILE_GROUP",
-        "kFewTileColumns": "gemm.sm90_scheduler._FEW_TILES",
+        "kRasterGroupM": "gemm.sm90_scheduler._RASTER_GROUP_M",
+        "kFewTileColumns": "gemm.sm90_scheduler._FEW_TILE_COLUMNS",
     },
     "gemm/sm90_fused_pack.cuh": {
         "kPackBlockK": "gemm.pack_plan._FUSED_PACK_K",

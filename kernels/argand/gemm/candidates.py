@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from argand.device import Arch, arch_for
+from argand.device import HOPPER, Arch, arch_for
 from argand.gemm import memory as gemm_memory
 from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
@@ -227,7 +227,7 @@ def adapted(
     fused = fused and plan.block_n <= MOST_FUSED_COLUMNS
     odd_pitch = plan.storage == "fp32" and rows.odd_pitch
     laid = replace(plan, k_major=contiguous, odd_pitch=odd_pitch, fused_pack=fused)
-    if odd_pitch and not is_legal(laid, precision, arch_for(90)):
+    if odd_pitch and not is_legal(laid, precision, arch_for(HOPPER)):
         # Odd lines take more shared memory than a stage of this tile leaves.
         return adapted(replace(choice, plan=in_planes(plan, precision)), precision, a, b)
     odd_batches = plan.storage == "fp32" and rows.odd_batches

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from argand.device import Arch, arch_for
+from argand.device import HOPPER, Arch, arch_for
 from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.families import Family
@@ -82,7 +82,7 @@ def _mma_sync_estimate(
     """Return the same of the plan that the mma.sync family makes on Hopper, for any address."""
     precision, sizes, a, b = question
     plan = sm80_heuristics.plan_gemm(
-        precision, arch_for(90), sm_count=sm_count,
+        precision, arch_for(HOPPER), sm_count=sm_count,
         batch=sizes.batch, m=sizes.m, n=sizes.n, k=sizes.k,
         a_k_major=a.k_major, b_k_major=b.k_major, vector=1 + (a.copyable and b.copyable),
         tile=choice.tile, triangle=sizes.triangle,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from argand.gemm.sm80_plan import precision_fields
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import tile_group
+from argand.gemm.sm90_scheduler import raster_group_m
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -228,7 +228,7 @@ def plan_fused_pack(
     column_tiles = -(-columns // plan.block_n)
     panels = batches * column_tiles
     row_tiles = -(-rows // plan.block_m)
-    group = tile_group(column_tiles)
+    group = raster_group_m(column_tiles)
     products = -(-blocks // (row_tiles * column_tiles))  # of one wave
     panels_per_wave = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
     row_blocks = min(panels_per_wave, panels) * k_blocks * plan.block_n

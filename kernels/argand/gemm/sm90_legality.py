@@ -75,7 +75,7 @@ def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
          "two warpgroups share the k of 64 rows of split operands, each every other stage"),
         (not plan.ping_pong or (not plan.overlapped_stages and plan.consumer_warpgroups == 2
                                 and not plan.triangle),
-         "two warpgroups multiply tiles in turn, without an overlapped epilogue or a triangle"),
+         "a ping-pong is of two warpgroups, without an overlapped epilogue or a triangle"),
         (precision.terms == 1 or plan.block_n % SPILL_COLUMNS == 0,
          f"accumulators of split operands spill by {SPILL_COLUMNS} columns"),
     ]  # fmt: skip

@@ -54,13 +54,13 @@ class WgmmaPlan:
     interleaved and k-major, in idle warps while the consumers multiply. ``triangle`` computes the
     tiles of the lower triangle alone, which are square; ``conjugate_y`` multiplies by the conjugate
     of the column operand, whose planes are those of the row operand. ``power`` stores squared
-    magnitudes. ``odd_pitch`` says that lines
-    of fp32 pairs are an odd number of elements apart, ``odd_batches`` that products are too. A
-    launch chooses ``epilogue`` and ``mirror``: what is below a triangle's diagonal is stored above
-    it, too, and the diagonal is real. Neighbouring tiles have ``shared_columns``, so that each
-    stores whole sectors where rows of results begin anywhere. The warpgroups of a ``ping_pong``
-    multiply all k of a tile in turn, so that one stores while the other multiplies; the ring holds
-    the k of a tile. Those of other plans of split operands multiply each k-tile in turn.
+    magnitudes. ``odd_pitch`` says that lines of fp32 pairs are an odd number of elements apart,
+    ``odd_batches`` that products are too. A launch chooses ``epilogue`` and ``mirror``: what is
+    below a triangle's diagonal is stored above it, too, and the diagonal is real. Neighbouring
+    tiles have ``shared_columns``, so that each stores whole sectors where rows of results begin
+    anywhere. With ``ping_pong`` two warpgroups alternate by whole tiles, so that one stores while
+    the other multiplies, and the ring holds the k of a tile; those of other plans of split operands
+    alternate within each k-tile.
     """
 
     consumer_warpgroups: int

@@ -16,7 +16,7 @@ _MIN_K_PER_BLOCK = 128
 """Shortest stream-K work of a block, in elements of k: prologue and reduction outweigh less."""
 MAX_PARTIAL_TILES = 8
 """Most partial tiles that one block reduces into a tile."""
-_TILE_GROUP, _FEW_TILES = 16, 4
+_RASTER_GROUP_M, _FEW_TILE_COLUMNS = 16, 4
 """As in gemm/sm90_plan.cuh."""
 _EXCHANGE_CYCLES = 4200
 """Cycles of products, at the tensor cores' peak, in the time in which blocks wait for the partial
@@ -34,9 +34,9 @@ def min_saved_k(plan: WgmmaPlan, precision: Precision) -> int:
     return int(_EXCHANGE_CYCLES * OPERAND_BYTES / (products * precision.operand.bytes))
 
 
-def tile_group(columns: int) -> int:
-    """Return how many tile rows are rasterized together in a product ``columns`` tiles wide."""
-    return 1 if columns <= _FEW_TILES else _TILE_GROUP
+def raster_group_m(columns: int) -> int:
+    """Return the tile rows of a raster group, in a product ``columns`` tiles wide."""
+    return 1 if columns <= _FEW_TILE_COLUMNS else _RASTER_GROUP_M
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,14 @@ class Tiles:
 
     def wave_rows(self, blocks: int, block_m: int, block_n: int) -> int:
         """Return how many rows of X and of Y one wave of ``blocks`` tiles of a product reads."""
-        height = min(self.rows, tile_group(self.columns))
+        height = min(self.rows, raster_group_m(self.columns))
         width = min(-(-blocks // height), self.columns)
         return height * block_m + width * block_n
 
     def coordinates(self, index: int) -> tuple[int, int, int]:
         """Return product, row and column of tile ``index``, as wgmma_tile_at does in CUDA."""
         product, tile = divmod(index, self.each)
-        largest = tile_group(self.columns)
+        largest = raster_group_m(self.columns)
         if self.triangle:
             return product, *_triangle_tile(tile, self.rows, largest)
         group, inside = divmod(tile, largest * self.columns)

@@ -10,16 +10,28 @@ from argand.runtime.arguments import size_check
 from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
 
+_STORAGE_LETTERS = {"fp32": "s", "half": "h", "planar": "p"}
+_FLAG_LETTERS = (
+    ("tma_epilogue", "b"), ("out_m_major", "r"), ("fused_pack", "a"), ("triangle", "t"),
+    ("conjugate_y", "c"), ("odd_pitch", "v"), ("odd_batches", "w"), ("power", "m"),
+    ("mirror", "u"), ("shared_columns", "e"),
+)  # fmt: skip
+"""A letter for each part of a plan that is not 0, in the order of a name."""
+
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
-    """Return the kernel's symbol."""
-    layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_major
+    """Return the kernel's symbol, as profilers show it: ``gemm_wgmma_tf32_128x128x32_so2bd_3``.
+
+    It has the precision, the tile, letters and the stages of the ring. Letters are the storage of X
+    (``_STORAGE_LETTERS``), k if X is k-major, h of 16-bit results, p of operands that are scaled
+    already, o and the overlapped stages, those of ``_FLAG_LETTERS``, g and the warpgroups that
+    share k, y of a ping-pong, and last those of the epilogue (`sm90_epilogue.LETTERS`).
+    """
+    layout = _STORAGE_LETTERS[plan.storage] + "k" * plan.k_major
     layout += "h" * plan.half_output + "p" * plan.prescaled
     layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
-    layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
-    layout += "t" * plan.triangle + "c" * plan.conjugate_y + "v" * plan.odd_pitch
-    layout += "w" * plan.odd_batches + "m" * plan.power + "u" * plan.mirror
-    layout += "e" * (plan.shared_columns > 0) + f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
+    layout += "".join(letter for name, letter in _FLAG_LETTERS if getattr(plan, name))
+    layout += f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
     layout += "y" * plan.ping_pong + LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from argand.device import arch_for
+from argand.device import HOPPER, arch_for
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import Storage, WgmmaPlan
 from argand.precision import Precision
@@ -87,22 +87,22 @@ def with_ping_pong(
     *,
     overlaps: bool = False,
 ) -> WgmmaPlan:
-    """Return the plan with warpgroups that multiply tiles in turn, where that hides their stores.
+    """Return the plan with a ping-pong of whole tiles, where that hides their stores.
 
     One warpgroup stores while the other multiplies, which takes blocks of several ``tiles`` and a
     ring that holds all ``k`` of one. A promoted mainloop leaves no registers for an overlapped
     epilogue. At one term stores take no longer than MMAs and loads, so the ring also needs a third
-    of its stages for the next tile: with less a turn waits for loads. At two terms the depth of
-    stages is the tile's or one that leaves more of the ring free. Scaled stages of 128 columns are
-    loaded under no MMAs, and lose where they fill the ring.
+    of its stages for the next tile: with less a warpgroup waits for loads. At two terms the depth
+    of stages is the tile's or one that leaves more of the ring free. Scaled stages of 128 columns
+    are loaded under no MMAs, and lose where they fill the ring.
     """
     if plan.fused_pack or plan.consumer_warpgroups == 1 or plan.triangle or tiles <= sm_count:
         return plan
     if precision.terms == 1:
-        turns = replace(plan, ping_pong=True)
+        one = replace(plan, ping_pong=True)
         fits = 3 * -(-k // plan.depth) <= 2 * plan.stages
         fits = fits and not (overlaps and tiles > _MOST_OVERLAPPED * sm_count)
-        return turns if fits and is_legal(turns, precision, arch_for(90)) else plan
+        return one if fits and is_legal(one, precision, arch_for(HOPPER)) else plan
     unhidden = precision.scaled and plan.storage == "fp32" and plan.block_n == 128
     if unhidden and k > plan.depth * (plan.stages - 1):
         return plan
@@ -110,6 +110,6 @@ def with_ping_pong(
     for depth in (plan.depth, 2 * MMA_DEPTH[precision.operand.name]):
         stages = max(plan.stages * plan.depth // depth, -(-k // depth))
         one = replace(plan, depth=depth, stages=stages, ping_pong=True)
-        if is_legal(one, precision, arch_for(90)):
+        if is_legal(one, precision, arch_for(HOPPER)):
             found.append(one)
     return max(found, key=lambda x: x.depth * (x.stages - -(-k // x.depth)), default=plan)

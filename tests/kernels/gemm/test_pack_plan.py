@@ -166,7 +166,7 @@ def test_no_unit_is_held_back_when_a_tile_needs_it(
     plan = WgmmaPlan(2, 128, 32, 3)
     fused = plan_fused_pack(plan, rows, columns, 1024, batches, blocks)
     row_tiles, column_tiles = -(-rows // plan.block_m), -(-columns // plan.block_n)
-    most = 1 if column_tiles <= 4 else 16  # rows that run together: tile_group
+    most = 1 if column_tiles <= 4 else 16  # rows that run together: raster_group_m
     height = min(row_tiles, most)
     for index in range(batches * parts * row_tiles * column_tiles):
         product, tile = divmod(index, row_tiles * column_tiles)

@@ -11,7 +11,7 @@ from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm90_scheduler import Tiles, tile_group
+from argand.gemm.sm90_scheduler import Tiles, raster_group_m
 from argand.runtime.plan import PlanError
 
 from tests.kernels.precisions import TENSOR
@@ -24,7 +24,7 @@ def test_every_tile_once(rows: int) -> None:
     expected = {(p, i, j) for p in range(2) for i in range(rows) for j in range(i + 1)}
     assert len(found) == len(expected)
     assert set(found) == expected
-    groups = [(product, row // tile_group(rows)) for product, row, _ in found]
+    groups = [(product, row // raster_group_m(rows)) for product, row, _ in found]
     assert groups == sorted(groups)
 
 
