@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from argand.dft.method import Method, bluestein, dense, rader
 from argand.dft.tables import Array, convolutions, roots
 from argand.precision import Precision
+
+Number = TypeVar("Number", int, Array)
 
 STAGES = 4
 """Largest number of radices of a plan."""
@@ -42,12 +44,12 @@ class ButterflyPlan:
     warps: int
     groups: int
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Length of the convolution."""
         return prod(self.radices)
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Distance of the numbers of a butterfly, by stage."""
         return tuple(prod(self.radices[i + 1 :]) for i in range(len(self.radices)))
@@ -57,15 +59,14 @@ class ButterflyPlan:
         """Threads of a block."""
         return self.groups * self.warps * 32
 
-    def place(self, n: Array | int) -> Array:
+    def place(self, n: Number) -> Number:
         """Return indices in shared memory; after a line of even length one element is left free."""
         last = self.radices[-1]
-        numbers = np.asarray(n)
-        return numbers + (0 if last % 2 else numbers // last)
+        return n + (0 if last % 2 else n // last)
 
     def shared_bytes(self, precision: Precision) -> int:
         """Return the dynamic shared memory of a block, in fp32 at every precision."""
-        tile = -(-(int(self.place(self.size - 1)) + 1) * 8 // 128) * 128
+        tile = -(-(self.place(self.size - 1) + 1) * 8 // 128) * 128
         return self.groups * (tile + 8 + 4 * self.warps)
 
     @property

@@ -12,8 +12,14 @@ from math import prod
 
 import numpy as np
 
-from argand.dft.butterfly import LARGEST_SIZE, STAGES, ButterflyPlan
+from argand.dft.butterfly import (
+    LARGEST_FIRST_BUTTERFLIES,
+    LARGEST_SIZE,
+    STAGES,
+    ButterflyPlan,
+)
 from argand.dft.cluster import LARGEST_CLUSTER, ClusterPlan
+from argand.dft.legality import LARGEST_BLOCK
 from argand.dft.method import is_prime, prime_factors
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
@@ -59,7 +65,8 @@ _LARGE_TILE = 48 * 1024
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
     """Yield butterfly plans by Bluestein, and of a prime by Rader where radices allow.
 
-    None for lengths beyond 16-bit offsets.
+    None for lengths beyond 16-bit offsets, and none with more threads or first butterflies than are
+    legal: that is seen before there is a plan for each number of groups.
     """
     if length > LARGEST_SIZE:
         return
@@ -69,8 +76,12 @@ def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
             (True, radices) for stages in range(2, STAGES + 1)
             for radices in _splits(length - 1, stages, _RADER_RADICES)
         ]  # fmt: skip
-    for (rader, radices), warps, groups in product(splits, _WARPS, range(1, _GROUPS + 1)):
-        yield ButterflyPlan(length, rader, radices, warps, groups)
+    for (rader, radices), warps in product(splits, _WARPS):
+        alone = ButterflyPlan(length, rader, radices, warps, 1)
+        if not rader and alone.first_butterflies > LARGEST_FIRST_BUTTERFLIES:
+            continue
+        for groups in range(1, min(_GROUPS, LARGEST_BLOCK // alone.threads) + 1):
+            yield ButterflyPlan(length, rader, radices, warps, groups)
 
 
 def short_plan(length: int, rows: int, sm_count: int) -> ButterflyPlan | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, product
+from itertools import chain, groupby, islice, product
 
 from argand.device import Arch, Device, arch_for
 from argand.dft.butterfly import ButterflyPlan
@@ -177,19 +177,31 @@ def legal_butterflies(length: int, precision: Precision, arch: Arch) -> list[But
     return [plan for plan in butterfly_plans(length) if is_legal(plan, precision, arch)]
 
 
+def _fullest_butterflies(length: int, precision: Precision, arch: Arch) -> Iterator[ButterflyPlan]:
+    """Yield the legal butterfly plans with the most groups, of those that differ in nothing else.
+
+    `_most_groups` would leave these of all: most of the host's time would go into the others.
+    """
+    every = butterfly_plans(length)
+    for _, some in groupby(every, lambda plan: (plan.rader, plan.radices, plan.warps)):
+        legal = (plan for plan in reversed(list(some)) if is_legal(plan, precision, arch))
+        yield from islice(legal, 1)
+
+
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Return the candidate plans of a method."""
     every = _tensor_core_plans(method, precision, wide)
     if _convolved(method):
-        every = chain(every, butterfly_plans(method.length), three_kernel_plans(method.length))
+        convolutions = _fullest_butterflies(method.length, precision, arch)
+        every = chain(every, convolutions, three_kernel_plans(method.length))
     elif _many_kernels(method):
-        every = chain(every, butterfly_plans(method.length))
+        every = chain(every, _fullest_butterflies(method.length, precision, arch))
     elif wide:
         every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     if not found and method.kind == "dense":
         # A prime that wgmma does not take.
-        found = dict.fromkeys(legal_butterflies(method.length, precision, arch))
+        found = dict.fromkeys(_fullest_butterflies(method.length, precision, arch))
     # Tables stay in L2 where shared memory has no room for two tiles beside them.
     held = [
         plan

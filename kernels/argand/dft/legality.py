@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 
 from argand.device import HOPPER, Arch
 from argand.dft.butterfly import (
@@ -35,11 +36,9 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
     require_precision(precision, arch)
     if precision.exact_operands:
         raise PlanError(f"transforms at {precision.name} have no plan: a library computes them")
-    for field in fields(plan):
-        least = 2 if field.name in ("length", "n1", "n2") else 1
-        value = getattr(plan, field.name)
-        if isinstance(value, int) and not isinstance(value, bool) and value < least:
-            raise PlanError(f"{field.name} must be at least {least}, got {value}")
+    for name, least in _least_sizes(type(plan)):  # type: ignore[arg-type]
+        if getattr(plan, name) < least:
+            raise PlanError(f"{name} must be at least {least}, got {getattr(plan, name)}")
     if plan.threads > LARGEST_BLOCK:
         raise PlanError(f"a block has at most {LARGEST_BLOCK} threads, got {plan.threads}")
     if plan.warps > 1 and plan.groups > _NAMED_BARRIERS:
@@ -64,14 +63,15 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         have -= 8  # threads copy in place of TMA
     elif arch.sm > HOPPER:
         have -= _newer_registers(plan)
-    if plan.data_registers + other_registers(precision, plan) > have:
+    data, beside = plan.data_registers, other_registers(precision, plan)
+    if data + beside > have:
         raise PlanError(
-            f"{plan.data_registers} data registers a thread and {other_registers(precision, plan)} "
+            f"{data} data registers a thread and {beside} "
             f"registers beside them are more than the {have} that {plan.threads} threads have"
         )
     if isinstance(plan, HankelPlan) and precision.terms == 2 and not plan.cached_k_tiles(precision):
         raise PlanError(
-            f"{plan.threads} threads with {plan.data_registers} accumulators have no registers for "
+            f"{plan.threads} threads with {data} accumulators have no registers for "
             "a k-tile's high-order terms, without which the compiler serialises MMAs"
         )
     if blocks > arch.resident_blocks(plan.shared_bytes(precision)):
@@ -79,6 +79,13 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
             f"shared memory of {plan.shared_bytes(precision)} bytes for each of {blocks} is more "
             f"than the {arch.shared_bytes} that a block has on {arch.target}"
         )
+
+
+@cache
+def _least_sizes(kind: type) -> list[tuple[str, int]]:
+    """Return the fields of a kind of plan that are one number, and the least that each may be."""
+    names = [field.name for field in fields(kind) if field.type in ("int", int)]
+    return [(name, 2 if name in ("length", "n1", "n2") else 1) for name in names]
 
 
 def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
@@ -114,7 +121,7 @@ def _check_butterfly(plan: ButterflyPlan) -> None:
             f"a thread has at most {LARGEST_FIRST_BUTTERFLIES} butterflies of the first stage, got "
             f"{plan.first_butterflies}"
         )
-    if int(plan.place(plan.size)) > LARGEST_SIZE:
+    if plan.place(plan.size) > LARGEST_SIZE:
         raise PlanError(f"offsets must be below {LARGEST_SIZE}, got {plan.size} numbers")
 
 
