@@ -19,25 +19,29 @@ MOST_OUTCOMES = 1 << 20
 def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
     """Return names and sizes of registers, and the qubit that each classical bit is measured of.
 
-    It is -1 of a bit into which nothing is measured, and where one is measured twice the last; they
-    are left out where nothing is. Of a circuit of one register of qubits there are no ``qubits``.
+    They are attributes of what is staged: ``registers`` of qubits, where there are several, and
+    ``classical_registers`` and ``measured`` where something is measured: -1 of a bit into which
+    nothing is, of one into which two are the last.
     """
     found: dict[str, Any] = {}
     if len(circuit.qregs) > 1:
-        found["qubits"] = [[one.name, one.size] for one in circuit.qregs]
+        found["registers"] = [[one.name, one.size] for one in circuit.qregs]
     measured = [-1] * circuit.num_clbits
     for one in circuit.data:
         if one.operation.name == "measure":
             measured[circuit.find_bit(one.clbits[0]).index] = circuit.find_bit(one.qubits[0]).index
     if any(qubit >= 0 for qubit in measured):
-        found |= {"measured": measured, "bits": [[one.name, one.size] for one in circuit.cregs]}
+        found |= {
+            "measured": measured,
+            "classical_registers": [[one.name, one.size] for one in circuit.cregs],
+        }
     return found
 
 
-def named_qubits(registers: Mapping[str, Any]) -> str:
+def named_qubits(attributes: Mapping[str, Any]) -> str:
     """Return which qubits are of which register, for a label; "" of one register."""
     parts, first = [], 0
-    for name, size in registers.get("qubits", ()):
+    for name, size in attributes.get("registers", ()):
         if size:
             last = first + size - 1
             parts.append(f"{name} {first}" if size == 1 else f"{name} {first} to {last}")
@@ -45,19 +49,19 @@ def named_qubits(registers: Mapping[str, Any]) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def classical_bits(registers: Mapping[str, Any], outcomes: Array) -> Coordinate | None:
+def classical_bits(attributes: Mapping[str, Any], outcomes: Array) -> Coordinate | None:
     """Return the classical bits at basis states (outcome,), the highest first.
 
     Registers are apart by a space, the last first; bits into which nothing is measured are 0. It is
     None where nothing is measured, and of more than `MOST_OUTCOMES`.
     """
-    measured = registers.get("measured")
+    measured = attributes.get("measured")
     if measured is None or len(outcomes) > MOST_OUTCOMES:
         return None
-    sizes = [size for _, size in registers["bits"]]
+    sizes = [size for _, size in attributes["classical_registers"]]
     if sum(sizes) != len(measured):  # bits without a register, or in two
         sizes = [len(measured)]
-    names = " ".join(name for name, _ in reversed(registers["bits"]))
+    names = " ".join(name for name, _ in reversed(attributes["classical_registers"]))
     said = f"classical bits {names}, the highest first".replace("  ", " ")
     spaces = {sum(sizes[:n]) - 1 for n in range(1, len(sizes)) if sizes[n] and sum(sizes[:n])}
     width = len(measured) + len(spaces)

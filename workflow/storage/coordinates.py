@@ -171,10 +171,8 @@ def _values_of(
 ) -> Coordinate:  # fmt: skip
     """Return `_values`; raises InputError where there is no unit and must be one."""
     found = _values(file, source, key, of, length, taken, check)
-    if name in WITH_UNITS and isinstance(of, str | DatasetCoordinate):
-        where = of if isinstance(of, str) else of.dataset
-        if found.values.dtype.kind == "U":
-            raise InputError(f"{key}: {where} must hold numbers, got text")
+    if name in WITH_UNITS and found.values.dtype.kind == "U" and not isinstance(of, list):
+        raise InputError(f"{key}: {getattr(of, 'dataset', of)} must hold numbers, got text")
     units, date = parted(found.units)
     if name in WITH_UNITS and not units:
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,8 @@ from workflow.config.file_input import DatasetSource, FileInput, PackedSource, W
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
+from workflow.storage.input_error import InputError as InputError
+from workflow.storage.input_error import Mistakes as Mistakes
 from workflow.storage.links import DatasetError, find_dataset
 from workflow.storage.other_files import axes_by_matlab, better_format, by_matlab
 from workflow.storage.packed_integers import PACKED_TYPES, unpacked
@@ -31,42 +32,12 @@ from workflow.storage.stored_types import (
     is_number,
     stored_in,
 )
+from workflow.storage.zero_level import check_level, levelled
 
 Array = npt.NDArray[Any]
 
 _WIDE = ("float64", "int32", "uint32", "complex128")
 """Stored types that single precision cannot hold: they are read as double."""
-
-
-class InputError(ValueError):
-    """The user's file is not there, or does not hold what the config says.
-
-    ``mistakes`` are what was found, in its text one after another.
-    """
-
-    def __init__(self, *mistakes: str) -> None:
-        self.mistakes = list(dict.fromkeys(mistakes))
-        super().__init__("; ".join(self.mistakes))
-
-
-class Mistakes:
-    """The InputErrors of several parts of an input, to be raised together."""
-
-    def __init__(self) -> None:
-        self._found: list[str] = []
-
-    @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
-        """Keep the InputError of a block, of which the rest is left out."""
-        try:
-            yield
-        except InputError as error:
-            self._found += error.mistakes
-
-    def raise_all(self) -> None:
-        """Raise InputError with all of them, where there are any."""
-        if self._found:
-            raise InputError(*self._found)
 
 
 LONGEST_UNIT = 64
@@ -183,40 +154,21 @@ class InputOperand:
             return f"int4x2 in {dtype.name}", "int8"
         one_real = self.packed or self.real or self.separate or self.pair is not None
         if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
-            self._check_zero_level(dataset, dtype)
+            check_level(self.operand.name, self.zero_level, dataset, dtype, self._stored(dataset))
             return dtype.name, dtype.name
         if (fields := complex_fields(dtype)) and not one_real:
             part = dtype[fields[0]]
             if is_number(part) and dtype[fields[1]] == part:
-                self._check_zero_level(dataset, part)
+                check_level(
+                    self.operand.name, self.zero_level, dataset, part, self._stored(dataset)
+                )
                 return f"{{{fields[0]}, {fields[1]}}} of {part.name}", part.name
         if dtype.names is None and one_real and not self.packed and is_number(dtype):
-            self._check_zero_level(dataset, dtype)
+            check_level(self.operand.name, self.zero_level, dataset, dtype, self._stored(dataset))
             return dtype.name, dtype.name
         raise InputError(
             f"{self.key}: {dataset.name} must be {self._allowed()}, got {in_words(dtype)}"
         )
-
-    def _check_zero_level(self, dataset: h5py.Dataset, part: np.dtype[Any]) -> None:
-        """Raise InputError for unsigned parts of which it is not said which of them stands for 0.
-
-        And for others than integers of which it is said, or of which attributes say it too.
-        """
-        stored = self._stored(dataset)
-        kind = np.dtype(stored.kind) if stored.bits else part
-        level = f"input.zero_level.{self.operand.name}"
-        if self.zero_level is not None and (kind.kind not in "iu" or stored.packed):
-            what = "has a scale or an offset" if stored.packed else f"holds {kind.name}"
-            raise InputError(
-                f"{level}: must be of integers without scale_factor and add_offset, but "
-                f"{dataset.name} {what}"
-            )
-        if kind.name in UNSIGNED_TYPES and self.zero_level is None and not stored.packed:
-            middle = 1 << 8 * kind.itemsize - 1
-            raise InputError(
-                f"{self.key}: {dataset.name} holds unsigned numbers, {kind.name}; say which stands "
-                f"for 0 by {level}: {middle} in offset binary, 0 where none is below 0"
-            )
 
     def _allowed(self) -> str:
         if self.packed:
@@ -242,9 +194,9 @@ class InputOperand:
         return self._hdf5_memory(elements) + result
 
     def _hdf5_memory(self, elements: int) -> int:
-        levelled = self.zero_level is not None
+        changed = self.zero_level is not None
         return sum(
-            elements * (dataset.dtype.itemsize + 9 * (levelled or self._stored(dataset).changes))
+            elements * (dataset.dtype.itemsize + 9 * (changed or self._stored(dataset).changes))
             + 3 * math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
             for dataset in self.datasets
         )
@@ -286,10 +238,7 @@ class InputOperand:
             parts = [data[field] for field in fields]
         elif self.separate and not self.only_real:
             parts = [data, self._read(picked, 1)]
-        if self.zero_level is not None:
-            parts = [one.astype(np.result_type(one, np.float32)) for one in parts]
-            for one in parts:
-                one -= self.zero_level
+        parts = levelled(parts, self.zero_level)
         if len(parts) == 1 and not self.only_real:
             return np.asarray(parts[0].astype(dtype, copy=False))
         result = np.zeros(picked.shape, dtype)

@@ -242,7 +242,7 @@ class StateAnswers(Statevector):
         """Return the counts by basis state, beside it the circuit's classical bits."""
         said = f"basis state, qubit 0 least significant{self._named(staged)}"
         found = {"outcome": Coordinate(outcomes, "", said)}
-        bits = classical_bits(staged.attributes.get("registers", {}), outcomes)
+        bits = classical_bits(staged.attributes, outcomes)
         if bits is not None:
             found["classical_bits"] = bits
         return Product(
@@ -250,7 +250,7 @@ class StateAnswers(Statevector):
         )
 
     def _named(self, staged: Staged) -> str:
-        return named_qubits(staged.attributes.get("registers", {}))
+        return named_qubits(staged.attributes)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw bars: the most frequent outcomes, or the value of each Pauli string."""

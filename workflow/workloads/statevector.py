@@ -145,8 +145,7 @@ class Statevector(Workload):
         if self.case.circuit.file is not None:
             attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
             attributes["circuit"] = str(self.case.circuit.file)
-            if named := registers_of(circuit):
-                attributes["registers"] = named
+            attributes |= registers_of(circuit)
         attributes["gates_before_fusion"] = circuit.size()
         data |= fused_gates.as_operands(gates)
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes, drawn)
@@ -163,8 +162,7 @@ class Statevector(Workload):
             "widths": blank((gates,), np.int64, max(size.staged, default=1)),
             "targets": blank((sum(w * count for w, count in size.staged.items()),), np.int64),
         }
-        attributes = {"registers": dict(size.registers)} if size.registers else {}
-        return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, attributes=attributes)
+        return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, dict(size.registers))
 
     def _initial_state(
         self, amplitudes: int, upstream: Mapping[str, Path]
@@ -283,11 +281,9 @@ class Statevector(Workload):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the amplitudes of the basis states."""
         qubits = qubits_of(staged)
-        named = named_qubits(staged.attributes.get("registers", {}))
-        states = Coordinate(
-            numbered(result), "",
-            f"basis state of {qubits} qubits, qubit 0 least significant{named}",
-        )  # fmt: skip
+        named = named_qubits(staged.attributes)
+        said = f"basis state of {qubits} qubits, qubit 0 least significant{named}"
+        states = Coordinate(numbered(result), "", said)
         return Product(
             "amplitude", result, STATE.axes, {STATE.axes[0]: states}, f"{self.name}: final state"
         )

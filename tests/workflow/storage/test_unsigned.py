@@ -111,12 +111,16 @@ def test_mistakes(tmp_path: Path) -> None:
         "input.zero_level.samples: 32768 in offset binary, 0 where none is below 0"
     )
     assert error_of(case(path, {"real": "u"})) == unsigned
-    wrong = "input.zero_level.samples: must be of integers without scale_factor and add_offset, but"
+    wrong = (
+        ", and input.zero_level.samples is of integers without scale_factor and add_offset; leave "
+        "it out"
+    )
     given = case(path, {"real": "f"}, zero_level=1)
-    assert error_of(given) == f"{wrong} /f holds float32"
-    assert error_of(case(path, "complex", zero_level=1)) == f"{wrong} /complex holds complex64"
+    assert error_of(given) == f"input.samples: /f holds float32{wrong}"
+    given = case(path, "complex", zero_level=1)
+    assert error_of(given) == f"input.samples: /complex holds complex64{wrong}"
     given = case(path, {"real": "packed"}, zero_level=1)
-    assert error_of(given) == f"{wrong} /packed has a scale or an offset"
+    assert error_of(given) == f"input.samples: /packed has a scale or an offset{wrong}"
     np.testing.assert_array_equal(staged(case(path, {"real": "packed"})), np.full((2, 8), 2))
     assert "got uint64" in error_of(case(path, {"real": "large"}, zero_level=1))
     for given, said in (
