@@ -211,7 +211,7 @@ def _paths(value: Any) -> Iterator[Path]:
     elif isinstance(value, BaseModel):
         for key, part in value:
             if isinstance(value, FileInput) and key == "file" and part is not None:
-                yield from files_named(part)
+                yield from files_named(part, value.format)
             else:
                 yield from _paths(part)
         if isinstance(value, FileInput):

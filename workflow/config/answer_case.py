@@ -38,7 +38,8 @@ class AnswerCase(Case):
 
     shots: int | None = Field(
         None, ge=1, le=MOST_SHOTS,
-        description="How often all qubits are measured: the product is counts of basis states, in "
+        description="How often all qubits are measured: the product is counts of basis states, "
+        "beside them the classical bits of a file that measures into some (`classical_bits`), in "
         "place of amplitudes. The seed is the study's.",
     )  # fmt: skip
     observables: list[PauliString | Observable] | None = Field(

@@ -15,7 +15,8 @@ class Format:
     its array of covariances of antennas; there may be neither. ``lacks_rate`` says that a file may
     not tell its sample rate, ``lacks_zero`` that it does not tell whether its numbers are unsigned,
     ``has_flags`` that it may flag or lack values, ``has_sequences`` that a recording may be several
-    files, and ``suffix`` is a regular expression of the suffix of its name.
+    files, ``beside`` are the suffixes of the files that it is made of, of which a study names one,
+    and ``suffix`` is a regular expression of the suffix of its name.
     """
 
     contents: str
@@ -25,6 +26,7 @@ class Format:
     lacks_zero: bool = False
     has_flags: bool = False
     has_sequences: bool = False
+    beside: tuple[str, ...] = ()
     suffix: str = ""
 
 
@@ -45,6 +47,12 @@ FORMATS = {
     ),
     "vdif": Format(
         "voltages of a VDIF file, by the package baseband", lacks_rate=True, suffix=r"\.vdif"
+    ),
+    "sigmf": Format(
+        "samples of a SigMF recording",
+        lacks_zero=True,
+        beside=(".sigmf-meta", ".sigmf-data"),
+        suffix=r"\.sigmf-(meta|data)",
     ),
     "touchstone": Format(
         "scattering parameters of a network, by the package scikit-rf", suffix=r"\.s[1-9]\d*p"

@@ -15,12 +15,13 @@ from workflow.readers.base import Reader as Reader
 from workflow.readers.channel_state import ChannelState
 from workflow.readers.guppi import Guppi
 from workflow.readers.scattering import Touchstone
+from workflow.readers.sigmf import SigMF
 from workflow.readers.visibilities import Uvh5
 from workflow.readers.voltages import Dada, Vdif
 
 READERS: dict[str, type[Reader]] = {
-    "uvh5": Uvh5, "guppi": Guppi, "dada": Dada, "vdif": Vdif, "touchstone": Touchstone,
-    "csi": ChannelState,
+    "uvh5": Uvh5, "guppi": Guppi, "dada": Dada, "vdif": Vdif, "sigmf": SigMF,
+    "touchstone": Touchstone, "csi": ChannelState,
 }  # fmt: skip
 """Readers by the format of an input."""
 

@@ -37,7 +37,7 @@ class Guppi(Reader):
 
     @cached_property
     def _recording(self) -> Recording:
-        return recording_of(recording(self.path), zeros=self.flagged == "zero")
+        return recording_of(recording(self.path, "guppi"), zeros=self.flagged == "zero")
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""

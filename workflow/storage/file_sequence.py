@@ -6,6 +6,7 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from workflow.config.formats import FORMATS
 from workflow.storage.files import is_file
 from workflow.storage.input_operand import InputError
 
@@ -23,12 +24,15 @@ def is_pattern(path: Path) -> bool:
     return bool(GLOB.search(path.name)) and not is_file(path)
 
 
-def files_named(path: Path) -> list[Path]:
+def files_named(path: Path, format_name: str) -> list[Path]:
     """Return the files that an input's path names: itself, or those that match it, by their names.
 
-    It is the path itself too where none matches. Folders are not searched by a pattern.
+    Of a format that is several files they are all of these. It is the path itself too where none
+    matches. Folders are not searched by a pattern.
     """
-    if not is_pattern(path):
+    if path.suffix in FORMATS[format_name].beside:
+        return [path.with_suffix(suffix) for suffix in FORMATS[format_name].beside]
+    if not FORMATS[format_name].has_sequences or not is_pattern(path):
         return [path]
     try:
         beside = list(path.parent.iterdir())
@@ -37,13 +41,13 @@ def files_named(path: Path) -> list[Path]:
     return sorted(one for one in beside if fnmatchcase(one.name, path.name)) or [path]
 
 
-def recording(path: Path) -> list[Path]:
+def recording(path: Path, format_name: str) -> list[Path]:
     """Return `files_named` in the order of their numbers.
 
     Raises InputError where a pattern matches none, files of several recordings, or not all: one is
     missing where the pattern matches the name of a number below the largest, from 0 on.
     """
-    files = files_named(path)
+    files = files_named(path, format_name)
     if not is_pattern(path):
         return files
     if files == [path]:

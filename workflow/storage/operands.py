@@ -20,7 +20,7 @@ from workflow.storage.agreement import check_agrees, differ
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.drawn import Stretched
-from workflow.storage.file_sequence import files_named, is_pattern
+from workflow.storage.file_sequence import files_named
 from workflow.storage.inputs import (
     InputError,
     Mistakes,
@@ -217,7 +217,8 @@ def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, An
     of a recording that a pattern names.
     """
     file = source.file
-    several = files_named(file) if file and is_pattern(file) else []
+    files = files_named(file, source.format) if file else []
+    several = files if files != [file] else []
     beside = {str(path): source_checksum(path) for path in (*several, *files_beside(source))}
     one = {"source_sha256": source_checksum(file)} if file and not several else {}
     return {

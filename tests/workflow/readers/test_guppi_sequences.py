@@ -170,7 +170,7 @@ def test_a_file_whose_name_is_a_pattern_is_one_file(tmp_path: Path, data: Any) -
     path = tmp_path / "scan.[0].raw"
     write(path, data)
     write(tmp_path / "scan.0.raw", data[:1])
-    assert recording(path) == files_named(path) == [path]
+    assert recording(path, "guppi") == files_named(path, "guppi") == [path]
     assert staged(path).operands["samples"].shape[-1] == 6 * SAMPLES
 
 

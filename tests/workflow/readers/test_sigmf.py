@@ -1,0 +1,181 @@
+"""SigMF recordings: numbers of every type, what the JSON says, and what it must not."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.workflow.readers.uvh5_file import error_of, study_of
+from workflow.config.check import check_study
+from workflow.readers import READERS
+from workflow.storage.input_operand import InputError
+
+CAPTURE = {
+    "core:sample_start": 0, "core:frequency": 915e6, "core:datetime": "2026-11-28T10:00:00.5Z",
+}  # fmt: skip
+
+RATE = "META must have a finite number as core:sample_rate"
+
+
+def write(folder: Path, data: Any, kind: str, *captures: Any, **more: Any) -> Path:
+    """A recording ``r`` in a folder; returns the path of its JSON."""
+    keys = {f"core:{key}": value for key, value in more.items() if value is not None}
+    content = {
+        "global": {"core:datatype": kind, "core:sample_rate": 2e6, "core:version": "1.2.0", **keys},
+        "captures": list(captures or (CAPTURE,)), "annotations": [],
+    }  # fmt: skip
+    path = folder / "r.sigmf-meta"
+    path.write_text(json.dumps(content))
+    (folder / "r.sigmf-data").write_bytes(data.tobytes())
+    return path
+
+
+def case(path: Path, **more: Any) -> dict[str, Any]:
+    source = {"file": str(path), "format": "sigmf", "samples": "samples", **more}
+    return {"kind": "dft", "axis": "time", "input": source}
+
+
+def staged(path: Path, **more: Any) -> Any:
+    study = study_of(case(path, **more))
+    check_study(study)
+    return study.workload("w").stage().held()
+
+
+TYPES = {
+    "f32_le": ("<f4", 0), "f64_be": (">f8", 0), "i32_le": ("<i4", 0), "i16_be": (">i2", 0),
+    "i8": ("i1", 0), "u32_le": ("<u4", 1 << 31), "u16_le": ("<u2", 1 << 15), "u8": ("u1", 128),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_numbers_of_every_type(tmp_path: Path, name: str, channels: int) -> None:
+    kind, level = TYPES[name]
+    rng = np.random.default_rng(7)
+    data = rng.integers(0, 100, (64, channels, 2)).astype(kind)
+    path = write(tmp_path, data, f"c{name}", num_channels=channels)
+    values = data.astype(float) - level
+    expected = values[..., 0] + 1j * values[..., 1]
+    found = staged(path)
+    np.testing.assert_array_equal(found.operands["samples"], expected.T)
+    wide = np.dtype(kind).itemsize > 4 or name.startswith(("i32", "u32"))
+    assert found.operands["samples"].dtype == (np.complex128 if wide else np.complex64)
+    write(tmp_path, data[..., 0], f"r{name}", num_channels=channels)
+    given = case(path) | {"kind": "channelise", "real": True, "channels": 4, "taps": 2}
+    real = study_of(given).workload("w").stage().held().operands["samples"]
+    assert real.dtype.kind == "f"
+    np.testing.assert_array_equal(real.reshape(channels, -1), values[..., 0].T)
+
+
+def test_times_frequency_and_files(tmp_path: Path) -> None:
+    data = np.arange(128, dtype="<i2")
+    path = write(tmp_path, data, "ci16_le", {**CAPTURE, "core:sample_start": 4, "x": 1})
+    for given in (path, path.with_suffix(".sigmf-data")):
+        found = staged(given, select={"samples": ["8:24"]})
+        np.testing.assert_array_equal(found.operands["samples"][0].real, data[16:48:2])
+        time = found.coordinates["time"]
+        np.testing.assert_allclose(time.values, (np.arange(8, 24) - 4) / 2e6, atol=1e-18)
+        assert (time.units, time.long_name) == ("s", "time since 2026-11-28T10:00:00.5Z")
+        tuned = found.coordinates["selected_frequency"]
+        assert (tuned.values.tolist(), tuned.units) == ([915e6], "Hz")
+        assert tuned.long_name == "frequency that was tuned to"
+        files = [str(tmp_path / f"r.sigmf-{end}") for end in ("meta", "data")]
+        assert list(map(str, study_of(case(given)).input_files("w"))) == files
+        assert list(found.attributes["files_sha256"]) == files
+    write(tmp_path, data.astype("u1"), "cu8", header_bytes=None)
+    rtl = staged(path, zero_level=127.5).operands["samples"]
+    np.testing.assert_array_equal(rtl[0].real, data[::2] - 127.5)
+    write(tmp_path, data, "ci16_le", {"core:header_bytes": 8})
+    plain = staged(path)
+    np.testing.assert_array_equal(plain.operands["samples"][0].real, data[4::2])
+    assert plain.coordinates["time"].long_name == "time"
+    assert "selected_frequency" not in plain.coordinates
+
+
+@pytest.mark.parametrize(
+    ("kind", "captures", "more", "said"),
+    [
+        ("ci16", (), {}, "META must have a core:datatype such as cf32_le or ci16_le, got 'ci16'"),
+        ("ci8_le", (), {}, "META must have a core:datatype"),
+        (3, (), {}, "META must have a core:datatype"),
+        ("ci16_le", (), {"sample_rate": 0}, f"{RATE}, got 0"),
+        ("ci16_le", (), {"sample_rate": 10**400}, f"{RATE}, got 1000"),
+        ("ci16_le", (), {"sample_rate": float("nan")}, f"{RATE}, got nan"),
+        ("ci16_le", (), {"sample_rate": "2e6"}, f"{RATE}, got '2e6'"),
+        ("ci16_le", (), {"num_channels": 0}, "META must have from 1 to 65536 channels"),
+        ("ci16_le", (), {"num_channels": 7}, "DATA must have whole samples of 7 channels of "
+         "ci16_le, got 256 bytes"),
+        ("ci16_le", (), {"dataset": "/etc/passwd"}, "META has core:dataset, and samples in "
+         ".sigmf-data alone are read"),
+        ("ci16_le", (), {"trailing_bytes": 4}, "META has core:trailing_bytes"),
+        ("ci16_le", (CAPTURE, {**CAPTURE, "core:sample_start": 9, "core:frequency": 2.4e9}), {},
+         "META has captures of core:frequency 915000000.0 and, from sample 9 on, 2400000000.0; an "
+         "input is of one, so write each as a recording of its own"),
+        ("ci16_le", ({"core:header_bytes": -1},), {}, "META must have a whole number from 0 on"),
+        ("ci16_le", ({"core:header_bytes": 999},), {}, "DATA must have whole samples of 1 chann"),
+        ("ci16_le", ({"core:frequency": "x"},), {}, "META must have a finite number as core:freq"),
+        ("ci16_le", (3,), {}, "META must have a list of objects as `captures`"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be(tmp_path: Path, kind: Any, captures: Any, more: Any, said: Any) -> None:
+    data = np.arange(128, dtype="<i2")
+    path = write(tmp_path, data, kind, *captures, **more)
+    said = said.replace("META", str(path)).replace("DATA", str(path.with_suffix(".sigmf-data")))
+    assert error_of(case(path)).startswith(f"input.file: {said}")
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    path = write(tmp_path, np.arange(128, dtype="<f4"), "cf32_le")
+    assert error_of(case(path, zero_level=1)) == (
+        "input.zero_level: must be of integers, got float32 samples"
+    )
+    for text in ("", "[]", "{}", '{"global": 3}', "\x00", "[" * 100_000, '{"global":' + "9" * 5000):
+        path.write_text(text)
+        assert error_of(case(path)).startswith(f"input.file: {path} ")
+    path.unlink()
+    assert error_of(case(path)).startswith(f"input.file: there is no file {path} (looked in ")
+    said = "input.file: must be the .sigmf-meta or the .sigmf-data of a SigMF recording, got "
+    assert error_of(case(tmp_path / "r.sigmf")).startswith(said)
+    write(tmp_path, np.arange(128, dtype="<f4"), "cf32_le")
+    given = case(path) | {"input": {"file": str(path), "samples": "x"}}
+    assert "by its name it is sigmf: `format: sigmf` reads samples of a SigMF" in error_of(given)
+
+
+def test_a_file_that_becomes_shorter_and_memory_of_a_check(tmp_path: Path) -> None:
+    path = write(tmp_path, np.arange(8, dtype="<f4"), "cf32_le")
+    reader = READERS["sigmf"](path)
+    assert reader.outline("samples").data.shape == (4,)
+    write(tmp_path, np.arange(6, dtype="<f4"), "cf32_le")
+    with pytest.raises(InputError, match="became shorter while it was read"):
+        reader.read("samples", [slice(0, 4)])
+    with path.with_suffix(".sigmf-data").open("r+b") as file:
+        file.truncate(1 << 30)
+    one = study_of(case(path)).workload("w")
+    one.check()  # imports
+    tracemalloc.start()
+    try:
+        one.check()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_recording_of_the_package(tmp_path: Path) -> None:
+    sigmf = pytest.importorskip("sigmf", reason="sigmf is not installed")
+    data = (np.arange(64) * (1 - 2j)).astype(np.complex64)
+    data.tofile(tmp_path / "p.sigmf-data")
+    meta = sigmf.SigMFFile(
+        data_file=str(tmp_path / "p.sigmf-data"),
+        global_info={"core:datatype": "cf32_le", "core:sample_rate": 1e6},
+    )
+    meta.add_capture(0, metadata={"core:frequency": 1e9})
+    meta.tofile(str(tmp_path / "p.sigmf-meta"))
+    found = staged(tmp_path / "p.sigmf-meta")
+    np.testing.assert_array_equal(found.operands["samples"][0], data)
+    assert found.coordinates["selected_frequency"].values.tolist() == [1e9]
