@@ -4,7 +4,8 @@
 
 Problems are so small that the GPU never has calls waiting: what is measured is Python, CuPy and the
 driver. Peers do the same through CuPy, torch and JAX. Of each call the median of ``--rows`` rows of
-``--calls`` calls, each on the fastest core, after a row that makes what is kept.
+``--calls`` calls, each on the fastest core, after a row that makes what is kept. Other work of the
+machine makes calls slower: a record has the host and its load, the processes that ran then.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from argand import (
     plan_circuit,
     softmax,
 )
-from argand.device import gpu
+from argand.device import cpu, gpu
 
 from benchmarks.harness.rows import write_rows
+from workflow.versions import timestamp, versions
 
 Row = dict[str, Any]
 _QUBITS = 14
@@ -215,12 +217,14 @@ def main() -> None:
 
     rng, device = np.random.default_rng(given.seed), gpu(cupy.cuda.Device().id).name
     found: list[Row] = []
-    cores = os.sched_getaffinity(0)
+    cores, host = os.sched_getaffinity(0), cpu().name
     for operation, implementation, call in calls(cupy, rng):
         times = host_microseconds(cupy, call, given.calls, given.rows, cores)
         found.append({
             "operation": operation, "implementation": implementation, "device": device,
             "calls": given.calls, "host_us": statistics.median(times), "host_us_least": min(times),
+            "host": host, "load": round(os.getloadavg()[0], 1), "versions": versions(),
+            "timestamp": timestamp(),
         })  # fmt: skip
         print(f"{operation:42} {implementation:7} {found[-1]['host_us']:8.2f} us a call")
         if given.out is not None:
