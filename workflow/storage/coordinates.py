@@ -26,6 +26,7 @@ from workflow.storage.input_operand import (
     OperandHeader,
     open_datasets,
     text_attribute,
+    unit_of,
 )
 from workflow.storage.memory import limited_memory
 from workflow.storage.names import is_text, read_names
@@ -218,10 +219,8 @@ def _values(
             f"{key}.column: {dataset.name} must have two axes, the second of at least "
             f"{column + 1} columns, got shape {dataset.shape}"
         )
-    units = (of.units if isinstance(of, DatasetCoordinate) else None) or text_attribute(
-        dataset, "units"
-    )
-    units = units or named(where)
+    said = of.units if isinstance(of, DatasetCoordinate) else None
+    units = said or unit_of(dataset) or named(where)
     long_name = text_attribute(dataset, "long_name")
     if is_text(dataset) and not several:
         names = read_names(dataset, key).reshape(shape)

@@ -110,7 +110,7 @@ class InputOperand:
         kinds = [self._stored(dataset).kind for dataset in self.datasets]
         wide = any(name in _WIDE for name in (*kinds, *(name for _, name in stored)))
         kind, bits = ("float", 32) if self.real else ("complex", 64)
-        units = text_attribute(self.datasets[0], "units") if self.units is None else self.units
+        units = unit_of(self.datasets[0]) if self.units is None else self.units
         said, mapped = " and ".join(text for text, _ in stored), self.mapped()
         numbers = self.picked.numbers(self.datasets[0].shape, mapped)
         return OperandHeader(mapped, f"{kind}{bits << wide}", said, units, numbers)
@@ -214,17 +214,24 @@ class InputOperand:
         """Return the numbers that a dataset's stand for; raises InputError."""
         try:
             found = stored_in(dataset)
-            if found.changes and (self.packed or not is_number(dataset.dtype)):
+            if self._in_parts(dataset) and found.changes and not found.scales:
                 raise StoredError(
-                    "has attributes of packed or missing numbers, which are of real ones"
+                    "is complex, and may have a scale_factor alone of the attributes of packed and "
+                    "missing numbers; write two real datasets, {real: path, imag: path}"
                 )
         except StoredError as error:
             raise InputError(f"{self.key}: {dataset.name} {error}") from None
         return found
 
+    def _in_parts(self, dataset: h5py.Dataset) -> bool:
+        """Return whether both parts of complex numbers are of one stored value."""
+        return self.packed or not is_number(dataset.dtype)
+
     def _read(self, picked: Picked, number: int) -> Array:
-        """Return what is selected of one of the datasets, in the numbers that it stands for."""
-        return self._stored(self.datasets[number]).values(picked.read(self.datasets[number]))
+        """Return what is selected of one of the datasets, real ones as what they stand for."""
+        dataset = self.datasets[number]
+        data = picked.read(dataset)
+        return data if self._in_parts(dataset) else self._stored(dataset).values(data)
 
     def read(self, dtype: str, picked: Picked) -> Array:
         """Return the selected data as ``dtype``, its axes those of the selection."""
@@ -239,6 +246,8 @@ class InputOperand:
         elif self.separate and not self.only_real:
             parts = [data, self._read(picked, 1)]
         parts = levelled(parts, self.zero_level)
+        if self._in_parts(self.datasets[0]):
+            parts = [self._stored(self.datasets[0]).values(one) for one in parts]
         if len(parts) == 1 and not self.only_real:
             return np.asarray(parts[0].astype(dtype, copy=False))
         result = np.zeros(picked.shape, dtype)
@@ -268,6 +277,11 @@ def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | No
     if isinstance(where, str | PackedSource):
         return [where if isinstance(where, str) else where.int4x2]
     return [where.real] if where.imag is None else [where.real, where.imag]
+
+
+def unit_of(dataset: h5py.Dataset) -> str:
+    """Return the unit of a dataset by its attributes; empty where it is not said."""
+    return text_attribute(dataset, "units") or text_attribute(dataset, "unit")
 
 
 def text_attribute(dataset: h5py.Dataset, name: str) -> str:

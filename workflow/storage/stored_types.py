@@ -53,6 +53,11 @@ class Stored:
         return bool(self.missing or self.bits or self.packed)
 
     @property
+    def scales(self) -> bool:
+        """Whether a scale is all that changes them, which complex numbers may have too."""
+        return not self.missing and not self.bits and self.offset == 0.0
+
+    @property
     def packed(self) -> bool:
         """Whether a scale or an offset says what unsigned numbers stand for."""
         return (self.scale, self.offset) != (1.0, 0.0)
@@ -75,9 +80,10 @@ class Stored:
 
 
 def stored_in(dataset: h5py.Dataset) -> Stored:
-    """Return what a dataset's attributes make of its real numbers; raises StoredError.
+    """Return what a dataset's attributes make of its numbers, or of the parts of complex ones.
 
-    Packed numbers have at least the type of the scale and the offset, as CF has them.
+    Raises StoredError. Packed numbers have at least the type of the scale and the offset, as CF has
+    them.
     """
     factors = {name: _numbers(dataset, name) for name in (_SCALE, _OFFSET)}
     given = [values for values in factors.values() if values is not None]
@@ -87,7 +93,8 @@ def stored_in(dataset: h5py.Dataset) -> Stored:
     unsigned = said and dataset.attrs["_Unsigned"] in ("true", b"true")
     found = [_numbers(dataset, name) for name in _MISSING]
     missing = [float(one) for values in found if values is not None for one in values]
-    kind, bits = dataset.dtype, 0
+    fields = complex_fields(dataset.dtype)
+    kind, bits = dataset.dtype[fields[0]] if fields else dataset.dtype, 0
     if unsigned and kind.kind == "i":
         kind, bits = np.dtype(f"u{kind.itemsize}"), 8 * kind.itemsize
     if given and kind.kind in "fiu":

@@ -45,6 +45,10 @@ _WORDS = {
     for word, unit in _BASES.items()
     for plural in ("", "s")
 } | _OTHERS
+_EPOCHS = {
+    "MJD": "d since 1858-11-17T00:00:00", "JD": "d since -4713-11-24T12:00:00",
+}  # fmt: skip
+"""Days that astronomers count."""
 _EXACT = {unit for units in FACTORS.values() for unit in units}
 
 
@@ -61,8 +65,10 @@ def in_base(name: str, values: Array, units: str) -> Array:
 def parted(text: str) -> tuple[str, str]:
     """Return a unit by its symbol, and the date that its times count from, empty where none is.
 
-    ``seconds since 2026-11-28 10:00:00`` is what netCDF's conventions write.
+    ``seconds since 2026-11-28 10:00:00`` is what netCDF's conventions write, and ``MJD`` days since
+    1858.
     """
+    text = _EPOCHS.get(text.strip().upper(), text)
     unit, _, date = text.strip().partition(" since ")
     unit = unit.strip()
     # A symbol as it is written: mHz is no MHz, which mhz is.

@@ -97,12 +97,37 @@ def test_attributes_that_cannot_be(tmp_path: Path, attributes: dict[str, Any], s
     assert f"input.samples: /x {said}" in str(error.value)
 
 
-def test_complex_numbers_are_not_packed(tmp_path: Path) -> None:
-    said = "has attributes of packed or missing numbers, which are of real ones"
+@pytest.mark.parametrize("scale", [np.float32(0.25), 0.01])
+def test_complex_numbers_have_a_scale(tmp_path: Path, scale: Any) -> None:
+    """As recorders store volts in 16 bits: it was refused."""
+    pairs = np.empty(STORED.shape, [("r", ">i2"), ("i", ">i2")])
+    pairs["r"], pairs["i"] = STORED, 3 * STORED
+    complex_numbers = (STORED * (1 + 3j)).astype(np.complex64)
+    for name, data, samples, expected in (
+        ("pairs", pairs, "x", complex_numbers),
+        ("complex", complex_numbers, "x", complex_numbers),
+        ("nibbles", STORED.astype(np.int8), {"int4x2": "x"}, None),
+    ):
+        path = tmp_path / f"{name}.h5"
+        with h5py.File(path, "w") as file:
+            file["x"] = data
+            file["x"].attrs["scale_factor"] = scale
+        if expected is None:
+            lower = (STORED.astype(np.int8) << 4) >> 4
+            expected = (STORED.astype(np.int8) >> 4) + 1j * lower
+        found = staged(path, samples).operands["samples"]
+        np.testing.assert_allclose(found, expected * float(scale), rtol=1e-6)
+        wide = isinstance(scale, float) and name != "complex"
+        assert found.dtype == (np.complex128 if wide else np.complex64)
+
+
+def test_what_complex_numbers_have_not(tmp_path: Path) -> None:
+    said = "is complex, and may have a scale_factor alone of the attributes of packed and missing"
     for data, samples in ((np.complex64, "x"), (np.int8, {"int4x2": "x"})):
-        path = file_of(tmp_path / "v.h5", STORED.astype(data), scale_factor=2.0)
-        with pytest.raises(StudyError, match=said):
-            check_study(study_of(path, samples))
+        for name in ("add_offset", "_FillValue"):
+            path = file_of(tmp_path / "v.h5", STORED.astype(data), **{name: np.float32(2)})
+            with pytest.raises(StudyError, match=said):
+                check_study(study_of(path, samples))
     path = file_of(tmp_path / "u.h5", STORED.astype(np.complex64), scale_factor=1.0)
     assert staged(path, "x").operands["samples"].dtype == np.complex64
 

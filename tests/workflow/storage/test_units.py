@@ -73,3 +73,34 @@ def test_visibilities_are_written_in_the_units_of_uvh5(tmp_path: Path) -> None:
 def test_words_of_units(text: str, unit: str) -> None:
     assert parted(text) == (unit, "")
     assert parted(f" {text} since 2026-11-28 10:00:00 ") == (unit, "2026-11-28 10:00:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("MJD", "1858-11-17T00:00:00"),
+        (" mjd", "1858-11-17T00:00:00"),
+        ("JD", "-4713-11-24T12:00:00"),
+    ],
+)
+def test_days_that_astronomers_count(text: str, date: str) -> None:
+    """MJD was a unit of its own, and a transform's frequencies were in 1/MJD."""
+    assert parted(text) == ("d", date)
+    seconds = np.datetime64(date) - np.datetime64("1970-01-01T00:00:00")
+    day = {"M": 40587.0, "J": 2440587.5}[text.strip().upper()[0]]
+    assert -seconds / np.timedelta64(86400, "s") == day
+
+
+def test_the_attribute_unit_stands_for_units(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["x"], file["t"] = np.ones((2, 8), np.complex64), np.arange(8.0)
+        file["x"].attrs["unit"] = "V"
+        file["t"].attrs["unit"] = "ms"
+    source = {
+        "file": str(tmp_path / "v.h5"), "samples": "x", "axes": ["antenna", "time"],
+        "coordinates": {"time": "t"},
+    }  # fmt: skip
+    study = study_of({"w": {"kind": "dft", "axis": "time", "input": source}})
+    check_study(study)
+    found = study.workload("w").stage()
+    assert (found.units["samples"], found.coordinates["time"].units) == ("V", "ms")
