@@ -21,6 +21,7 @@ from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.problem import (
+    GemmProblem,
     OperandFormat,
     Output,
     gemm_problem,
@@ -181,10 +182,23 @@ def gemm(
     if backend == "cpu":
         require_family(kernels, cpu())
     check_out(out, problem.shape, result_type(problem))
+    return _solved(problem, given, (a, b, c), out, backend, key, host)
+
+
+def _solved(
+    problem: GemmProblem, given: tuple[Any, ...], taken: tuple[Any, ...], out: Any,
+    backend: Backend, key: Key | None, host: Key | None,
+) -> Any:  # fmt: skip
+    """Solve a checked problem, and keep the call where its operands are used as they were given.
+
+    ``taken`` are those that were ``given`` as arrays, `Pairs` or `Packed` (`_taken`).
+    """
+    row = problem.precision
     a, b = (x.backend_data if isinstance(x, Packed) else native_pairs(row, x, backend)
-            for x in (a, b))  # fmt: skip
+            for x in taken[:2])  # fmt: skip
+    c = taken[2]
     if isinstance(c, Pairs):
-        c = c.to_complex64() if beta != 0 else None
+        c = c.to_complex64() if problem.beta != 0 else None
     if backend == "cuda":
         from argand.gemm import gpu as cuda_gemm
 
