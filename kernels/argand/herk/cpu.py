@@ -77,15 +77,18 @@ def _alone(problem: HerkProblem) -> Run:
 
     herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
     lower one of C. NumPy's matmul of a small matrix takes longer. Names of arguments take a call
-    longer: beta, C and ``trans`` follow alpha and A.
+    longer: beta, C, ``trans``, ``lower`` and ``overwrite_c`` follow alpha and A. As beta is 0, what
+    C's memory holds is not read.
     """
     copyto, conjugate, upper = np.copyto, np.conjugate, upper_mask(problem.n)
     routine, trans, shape = herk_alone(problem), trans_of(problem.op), problem.shape
+    empty, square, dtype = np.empty, problem.shape[-2:], np.dtype(problem.dtype)
     flat = len(shape) == 2
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:
-        transposed = routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, None, trans)
-        found: Array = transposed.T
+        found = empty(square, dtype)  # SciPy would fill memory of its own with zeros
+        transposed = found.T
+        routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, transposed, trans, 0, 1)
         copyto(found, conjugate(transposed), where=upper)
         if not flat:
             found = found.reshape(shape)

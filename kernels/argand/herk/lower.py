@@ -149,8 +149,9 @@ def _by_herk(trans: int, a: Array, out: Array) -> None:
     It is given A^T and computes C^T, whose upper triangle is the lower one of C.
     """
     routine, matrices = blas_herk(a.dtype), a.reshape(-1, *a.shape[-2:]).swapaxes(1, 2)
-    for matrix, product in zip(matrices, out.reshape(-1, *out.shape[-2:]), strict=True):
-        routine(1.0, matrix, 0.0, product.T, trans, 0, 1)  # lower: 0, overwrite_c: 1
+    products = out.reshape(-1, *out.shape[-2:]).swapaxes(1, 2)
+    for matrix, product in zip(matrices, products, strict=True):
+        routine(1.0, matrix, 0.0, product, trans, 0, 1)  # lower: 0, overwrite_c: 1
 
 
 def herk_alone(problem: HerkProblem) -> Any:
