@@ -73,8 +73,8 @@ class ListedCoordinate(Model):
     units: str | None = Field(None, description="The unit of numbers.")
     axis: str | None = Field(
         None,
-        description="The axis along which the values stand, where the coordinate has another name; "
-        "of HDF5 files.",
+        description="The axis along which the values stand, where the coordinate has another name: "
+        "east of antennas.",
     )
     replace: bool = Field(
         default=False,

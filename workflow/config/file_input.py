@@ -232,15 +232,6 @@ class FileInput(Model):
                     f"coordinates.{name} must be equal steps or values beside format: "
                     f"{self.format}, which has no datasets"
                 )
-            if (
-                self.format != HDF5
-                and isinstance(of, ListedCoordinate)
-                and of.axis not in (None, name)
-            ):
-                raise ValueError(
-                    f"coordinates.{name}.axis must not be another axis beside format: "
-                    f"{self.format}, got {of.axis!r}"
-                )
             replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
             if self.format == HDF5 and replaces:
                 raise ValueError(

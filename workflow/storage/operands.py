@@ -202,11 +202,12 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
             reader = reader_of(source, operand.name, check=True)
             name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
             axes |= dict.fromkeys(source.axes_of(operand.name) or reader.outline(name).axes)
-    for name in source.coordinates:
-        if name not in axes:
+    for name, of in source.coordinates.items():
+        along = getattr(of, "axis", None) or name
+        if along not in axes:
             raise InputError(
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
-                f"{name!r}"
+                f"{along!r}"
             )
 
 

@@ -44,9 +44,14 @@ def with_given(
     names = tuple(source.axes_of(operand) or product.axes)
     found, left = dict(product.coordinates), dict(faults)
     for name, of in source.coordinates.items():
-        if name not in names or len(names) != len(product.axes):
+        along = of.axis if isinstance(of, ListedCoordinate) and of.axis else name
+        if along not in names or len(names) != len(product.axes):
             continue
-        axis, key = product.axes[names.index(name)], f"input.coordinates.{name}"
+        axis, key = product.axes[names.index(along)], f"input.coordinates.{name}"
+        if along != name:
+            length = product.data.shape[names.index(along)]
+            found[name] = _along(key, name, of, axis, length, names, check=check)
+            continue
         replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
         if axis in found and not is_uneven(found[axis]) and not replaces:
             said = found[axis].values
@@ -84,6 +89,18 @@ def with_given(
         name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
         raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")
     return replace(product, coordinates=found)
+
+
+def _along(
+    key: str, name: str, of: Any, axis: str, length: int, names: Sequence[str], *, check: bool
+) -> Coordinate:
+    """Return what the config says along an axis by another name; raises InputError."""
+    if name in names:
+        raise InputError(
+            f"{key}: {name!r} is an axis of its own; it stands along {of.axis} by no name"
+        )
+    given = given_coordinate(key, of, length, whole_axis(length), check=check)
+    return replace(given, units=parted(given.units)[0], long_name=name, axes=(axis,))
 
 
 def _ends(coordinate: Coordinate) -> str:

@@ -241,6 +241,10 @@ class Image(Workload):
         for name, one in (("antenna", names), ("antenna_name", there.get("antenna_name"))):
             if one is not None:
                 kept[name] = replace(one, axes=("antenna",))
+        feeds = there.get("antenna_input_polarization")
+        if feeds is not None and feeds.values.dtype.kind == "U" and "polarization" not in there:
+            named = sorted(set(feeds.values.tolist()))  # one: others are refused
+            kept["polarization"] = Coordinate(np.array(named), "", "polarization of the inputs")
         summed = {
             f"summed_{axis}": Coordinate(
                 one.values, one.units, f"{one.long_name or axis}, of which the image is the sum",

@@ -155,7 +155,10 @@ def test_wrong_frequencies_of_a_header_are_replaced(
         ({"values": [1, 2], "units": "Hz", "replace": True}, "must have 3 values, got 2"),
         ({"values": [], "units": "Hz"}, "coordinates.frequency.values: must be a list of at least"),
         ({"values": 3, "units": "Hz"}, "coordinates.frequency.values: must be a list, got 3"),
-        ({**listed, "axis": "time"}, "frequency.axis must not be another axis beside format: da"),
+        (
+            {**listed, "axis": "time"},
+            "frequency: 'frequency' is an axis of its own; it stands along time by no name",
+        ),
         ({**listed, "value": 1}, "coordinates.frequency.value: unknown key; did you mean 'values'"),
     ):
         given["input"]["coordinates"] = {"frequency": wrong}

@@ -1,0 +1,96 @@
+"""Voltages of an array in a GUPPI recording, through a filter bank and covariances to the sky."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from tests.workflow.readers.guppi_file import case, write
+from tests.workflow.readers.uvh5_file import error_of
+from workflow.config.check import check_study
+
+ANTENNAS, CHANNELS, SAMPLES, BLOCKS = 12, 4, 256, 4
+LIGHT, SOURCE = 299_792_458.0, (0.2, -0.1)
+NAMES = [f"{number}{letter}" for number in range(1, 5) for letter in "abc"]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, Any]:
+    """A recording of a plane wave, in four files; the places of its antennas."""
+    rng = np.random.default_rng(1)
+    enu = rng.normal(size=(ANTENNAS, 3)) * [30, 30, 1]
+    towards = np.array([*SOURCE, np.sqrt(1 - np.square(SOURCE).sum())])
+    hertz = 1e6 * (1420 - 4 * ((np.arange(CHANNELS) + 0.5) / CHANNELS - 0.5))
+    phases = np.exp(2j * np.pi * hertz[:, None] * (enu @ towards) / LIGHT)  # it arrives earlier
+    count = BLOCKS * SAMPLES
+    wave = rng.normal(size=(2, CHANNELS, count)).T @ np.array([1, 1j])  # (time, channel)
+    clean = phases.T[:, :, None] * wave.T
+    parts = np.stack([clean.real, clean.imag], -1)[..., None, :].repeat(2, axis=-2)
+    noisy = 25 * parts + 5 * rng.normal(size=parts.shape)
+    stored = noisy.round().clip(-128, 127).astype(np.int8)
+    blocks = stored.reshape(ANTENNAS * CHANNELS, BLOCKS, SAMPLES, 2, 2).swapaxes(0, 1)
+    for number in range(BLOCKS):
+        write(
+            tmp_path / f"array.{number:04d}.raw", blocks[number : number + 1], number,
+            OBSNCHAN=ANTENNAS * CHANNELS, NANTS=ANTENNAS, NPOL=2, PIPERBLK=SAMPLES,
+        )  # fmt: skip
+    return {
+        name: {"values": enu[:, column].tolist(), "units": "m", "axis": "antenna"}
+        for column, name in enumerate(("east", "north", "up"))
+    }
+
+
+def test_the_source_is_where_it_was_planted(tmp_path: Path, places: dict[str, Any]) -> None:
+    """Places of antennas could be said of HDF5 files alone, so no image came of a recording."""
+    axes = ["time", "antenna", "polarization", "frequency"]
+    source = {
+        **case(tmp_path / "array.*.raw")["input"], "axes": axes,
+        "coordinates": {"antenna": NAMES, **places},
+    }  # fmt: skip
+    bank = {"kind": "channelise", "channels": 4, "taps": 2, "axis": "time", "input": source}
+    visibilities = {
+        "kind": "correlate", "integrate": 17,
+        "input": {
+            "voltages": {"workload": "bank"},
+            "axes": {
+                "voltages": ["antenna", "polarization", "frequency", "time", "fine_frequency"]
+            },
+            "select": {"voltages": {"polarization": 1, "fine_frequency": 0}},
+        },
+    }  # fmt: skip
+    image = {
+        "kind": "image", "directions": {"n": 41, "field_of_view_deg": 60}, "sum": ["time"],
+        "input": {"covariances": {"workload": "visibilities"}},
+    }  # fmt: skip
+    study = study_of({"bank": bank, "visibilities": visibilities, "image": image})
+    check_study(study)
+    found = run(study, tmp_path)["image"]
+    there = found.coordinates
+    row, column = np.unravel_index(found.data[0, 0].argmax(), (41, 41))
+    place = there["l"].values[column], there["m"].values[row]
+    np.testing.assert_allclose(place, SOURCE, atol=1e-9)
+    assert there["antenna"].values.tolist() == NAMES
+    assert there["polarization"].values.tolist() == ["y"]
+    np.testing.assert_allclose(
+        there["summed_frequency"].values, 1e6 * np.array([1421.5, 1420.5, 1419.5, 1418.5])
+    )
+    assert "since 2018-01-14T14:11:33.000000000 UTC" in there["summed_time"].long_name
+    assert there["selected_fine_frequency"].values.tolist() == [0.0]
+
+
+def test_what_stands_along_an_axis_must_fit_it(tmp_path: Path, places: dict[str, Any]) -> None:
+    path = tmp_path / "array.*.raw"
+    for name, values, said in (
+        ("east", {**places["east"], "values": [1.0, 2.0]}, "east must have 12 values, got 2"),
+        ("east", {**places["east"], "axis": "beam"}, "east: must be of an axis of the operands, "
+         "['time', 'antenna', 'polarization', 'frequency'], got 'beam'"),
+        ("frequency", {**places["east"]}, "frequency: 'frequency' is an axis of its own; it stands "
+         "along antenna by no name"),
+    ):  # fmt: skip
+        given = case(path, coordinates={name: values})
+        assert error_of(given).startswith(f"input.coordinates.{said}")
