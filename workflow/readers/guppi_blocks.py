@@ -16,6 +16,7 @@ import numpy as np
 from workflow.data import Array
 from workflow.readers.guppi_header import (
     MOST_BYTES,
+    SAME,
     HeaderError,
     Layout,
     Span,
@@ -27,14 +28,10 @@ from workflow.storage.failures import cause_of
 from workflow.storage.files import is_file
 from workflow.storage.input_operand import InputError
 
-_SAME = (
-    "OBSNCHAN", "NANTS", "NPOL", "NBITS", "PKTFMT", "BLOCSIZE", "OVERLAP", "TBIN", "OBSFREQ",
-    "OBSBW", "PKTSIZE", "PIPERBLK", "STT_IMJD", "STT_SMJD", "STT_OFFS", "SYNCTIME", "FD_POLN",
-    "FD_HAND",
-)  # fmt: skip
-"""Keys of which all blocks of a recording have one value."""
 _FIRST_READ = 16_384
 """Bytes that are read for a header first; most are shorter."""
+MOST_BLOCKS = 1 << 18
+"""Blocks of a recording; of the usual 128 MiB they are 32 TiB."""
 State = tuple[int, int, int]
 
 
@@ -125,6 +122,11 @@ def _recording(files: tuple[Path, ...], states: tuple[State, ...], zeros: bool) 
                             f"{span.data_bytes} bytes; `flagged: zero` in the input leaves it out"
                         )
                     break
+                if sum(map(len, held)) + len(blocks) == MOST_BLOCKS:
+                    raise InputError(
+                        f"input.file: {files[0]} and the files behind it must have at most "
+                        f"{MOST_BLOCKS} blocks; name fewer files by the pattern"
+                    )
                 blocks.append(Block(number, len(blocks), start, span))
                 at = start + span.data_bytes
         held.append(blocks)
@@ -154,7 +156,7 @@ def _header_at(raw: BinaryIO, at: int) -> tuple[dict[str, str], int]:
 
 
 def _check_same(what: str, found: dict[str, str], header: dict[str, str], path: Path) -> None:
-    for key in _SAME:
+    for key in SAME:
         if found.get(key) != header.get(key):
             raise InputError(
                 f"input.file: {what} must be of the recording of {path}, but its header has {key} "

@@ -20,6 +20,16 @@ _MOST_VALUES = 1 << 20
 """Values of one sample, of all antennas, channels and polarizations."""
 _BITS = (8, 16)
 
+SAME = (
+    "OBSNCHAN", "NANTS", "NPOL", "NBITS", "PKTFMT", "BLOCSIZE", "OVERLAP", "TBIN", "OBSFREQ",
+    "OBSBW", "PKTSIZE", "PIPERBLK", "STT_IMJD", "STT_SMJD", "STT_OFFS", "SYNCTIME", "FD_POLN",
+    "FD_HAND",
+)  # fmt: skip
+"""Keys of which all blocks of a recording have one value."""
+KEYS = (*SAME, "PKTIDX", "PKTSTART", "DIRECTIO")
+"""Keys that are read."""
+_PADDED = {key.ljust(8).encode(): key for key in KEYS}
+_WITHOUT_VALUE = (b" " * 8, b"COMMENT ", b"HISTORY ", b"CONTINUE")
 Header = Mapping[str, str]
 
 
@@ -64,24 +74,24 @@ class Span:
 
 
 def parsed(data: bytes) -> tuple[dict[str, str], int]:
-    """Return the keys of the header at the start of ``data``, and its bytes with their padding.
+    """Return `KEYS` of the header at the start of ``data``, and its bytes with their padding.
 
     Raises HeaderError where there is none.
     """
     found: dict[str, str] = {}
     for start in range(0, len(data), CARD):
-        try:
-            card = data[start : start + CARD].decode("ascii")
-        except UnicodeDecodeError:
-            raise HeaderError(f"has no header of text at its byte {start}") from None
-        key = card[:8].rstrip()
-        if key == "END":
+        key = data[start : start + 8]
+        if not key.isascii():
+            raise HeaderError(f"has no header of text at its byte {start}")
+        if key.rstrip() == b"END":
             size = start + CARD
             aligned = integer(found, "DIRECTIO", 0) != 0
             return found, size + (-size % _ALIGNED if aligned else 0)
-        if card[8:9] == "=":
-            found[key] = _value(card[9:])
-        elif key not in ("", "COMMENT", "HISTORY", "CONTINUE"):
+        if name := _PADDED.get(key):
+            card = data[start + 8 : start + CARD].decode("ascii", "replace")
+            if card.startswith("="):
+                found[name] = _value(card[1:])
+        elif data[start + 8 : start + 9] != b"=" and key not in _WITHOUT_VALUE:
             break
     raise HeaderError(f"has no header of cards of {CARD} bytes that ends with END")
 

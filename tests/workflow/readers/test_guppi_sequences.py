@@ -13,7 +13,7 @@ from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.readers import READERS
+from workflow.readers import READERS, guppi_blocks
 from workflow.steps.staging import understood
 from workflow.storage.file_sequence import files_named, recording
 
@@ -182,3 +182,12 @@ def test_patterns_are_of_recordings_alone(tmp_path: Path, data: Any) -> None:
     given["input"] |= {"format": "guppi", "file": [str(tmp_path / "scan.0000.raw")]}
     with pytest.raises(StudyError, match="must be one file, or a pattern where the format is one"):
         load_study({"device": "cpu", "workloads": {"w": given}})
+
+
+def test_more_blocks_than_are_listed(
+    tmp_path: Path, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guppi_blocks, "MOST_BLOCKS", 5)
+    found = error_of(case(tmp_path / "scan.*.raw", flagged="zero"))
+    first = tmp_path / "scan.0000.raw"
+    assert found.startswith(f"input.file: {first} and the files behind it must have at most 5 bl")
