@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import MagicMock
 
+import argand
+
 
 class DriverError(RuntimeError):
     """In the place of CUDADriverError."""
@@ -30,7 +32,10 @@ class _Memory(bytearray):
 
 @contextmanager
 def without_device(*names: str) -> Iterator[tuple[Any, ...]]:
-    """Yield CuPy, whose functions return mocks, and these modules of argand, imported anew."""
+    """Yield CuPy, whose functions return mocks, and these modules of argand, imported anew.
+
+    With what they import alone: the package itself would bring all of its calls.
+    """
     cupy = MagicMock(ndarray=ModuleType)
     cupy.cuda.driver.CUDADriverError = DriverError
     cupy.cuda.runtime.CUDARuntimeError = RuntimeAPIError
@@ -40,6 +45,8 @@ def without_device(*names: str) -> Iterator[tuple[Any, ...]]:
     for name in own:
         del sys.modules[name]
     sys.modules["cupy"], sys.modules["cupy.cuda"] = cupy, cupy.cuda
+    sys.modules["argand"] = bare = ModuleType("argand")
+    bare.__path__ = argand.__path__
     try:
         yield cupy, *(importlib.import_module(f"argand.{name}") for name in names)
     finally:
