@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import argand
@@ -46,11 +47,25 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every statement; imports are in no expression, of which most of a tree is."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        children = ast.iter_child_nodes(node)
+        waiting += [one for one in children if not isinstance(one, ast.expr)]
+
+
 def imported(path: Path, *, at_import: bool) -> Iterator[str]:
     """The modules of argand that a file imports; ``at_import`` leaves out what functions import."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if at_import else ast.walk(tree)
-    for node in nodes:
+    tree = _parsed(path)
+    for node in tree.body if at_import else _statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("argand"))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("argand"):
