@@ -29,10 +29,12 @@ def sliced(tiles: list[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
     for tile in tiles:
         for slices in SPLIT_K_SLICES:
             plan = replace(tile, split_k_slices=slices)
-            fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
-            fits = fits and holds_accumulators(plan)
-            halved = replace(tile, split_k_slices=max(1, slices // 2))
-            if slices == 1 or (fits and k_tiles_of(plan, k) < k_tiles_of(halved, k)):
+            if slices == 1 or (
+                arch.sm >= CLUSTER_SM
+                and k_tiles_of(plan, k) < k_tiles_of(replace(tile, split_k_slices=slices // 2), k)
+                and plan.shared_bytes <= arch.shared_bytes
+                and holds_accumulators(plan)
+            ):
                 yield plan
 
 

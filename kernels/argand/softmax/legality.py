@@ -214,9 +214,12 @@ def limited(form: SoftmaxForm, plan: RowPlan) -> RowPlan:
     registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)
     # Each of the four schedulers has a quarter of the warps and of the registers.
     warps = 4 * (_REGISTERS // (4 * WARP * registers))
-    blocks = min(
-        _LARGEST_RESIDENT // plan.block_threads,
-        warps // (plan.block_threads // WARP),
-        _SHARED_BYTES // (plan.shared_bytes(form) + STATIC_BYTES),
+    blocks = max(
+        1,
+        min(
+            _LARGEST_RESIDENT // plan.block_threads,
+            warps // (plan.block_threads // WARP),
+            _SHARED_BYTES // (plan.shared_bytes(form) + STATIC_BYTES),
+        ),
     )
-    return replace(plan, blocks=max(1, blocks))
+    return plan if blocks == plan.blocks else replace(plan, blocks=blocks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from argand.device import Arch
 from argand.precision import Precision
@@ -51,27 +52,27 @@ class SoftmaxForm:
     unit: bool = True
     gapless: bool = False
 
-    @property
+    @cached_property
     def wide(self) -> bool:
         """Whether the computation is in fp64."""
         return self.precision.real_output == "float64"
 
-    @property
+    @cached_property
     def half(self) -> bool:
         """Whether values have 16 bits, as in memory, because they are not rounded."""
         return self.input in HALF_KINDS and self.precision.exact_operands and not self.wide
 
-    @property
+    @cached_property
     def packed(self) -> bool:
         """Whether two values share a register of any plan but slabs (`RowPlan.packed`)."""
         return self.half and self.approximate
 
-    @property
+    @cached_property
     def widened(self) -> bool:
         """Whether values of 16 bits have exact exponentials, which take fp32 to hold."""
         return self.half and not self.approximate
 
-    @property
+    @cached_property
     def approximate(self) -> bool:
         """Whether exponentials are those of `ex2.approx`, not within an ulp of fp32.
 
@@ -83,17 +84,17 @@ class SoftmaxForm:
             rounded or self.operation != "softmax" or self.output in HALF_KINDS
         )
 
-    @property
+    @cached_property
     def value_bytes(self) -> int:
         """Bytes of a value in the registers of resident and streamed rows."""
         return 8 if self.wide else 2 if self.packed else 4
 
-    @property
+    @cached_property
     def written(self) -> str:
         """The kind of the rows that are written; logsumexp writes none."""
         return self.input if self.operation == "logsumexp" else self.output
 
-    @property
+    @cached_property
     def element_bytes(self) -> int:
         """Bytes of the wider of the elements of x and of a written row."""
         return max(ELEMENT_BYTES[self.input], ELEMENT_BYTES[self.written])
@@ -152,10 +153,11 @@ class RowPlan:
         They do where exponentials are cheap enough to compute twice, and where unpacked ones of a
         long row would leave a multiprocessor one block. Lanes of a slab load them one by one.
         """
+        if not form.half or self.slab:
+            return False
         held = self.row_threads * self.cluster * self.values
         register_rows = self.resident and not (self.ring or form.edges)
-        is_long = register_rows and held > _MOST_UNPACKED_COLUMNS
-        return form.half and not self.slab and (form.approximate or is_long)
+        return form.approximate or (register_rows and held > _MOST_UNPACKED_COLUMNS)
 
     @property
     def kind(self) -> str:
