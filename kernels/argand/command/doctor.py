@@ -15,6 +15,7 @@ from argand.device import HOW_TO_INSTALL, DeviceError, cpu, gpu, resolve
 from argand.precision import EXACT_PRECISIONS, PRECISIONS
 from argand.runtime.compiler import cache_folder
 from argand.runtime.cubin_cache import shipped_folder
+from argand.runtime.nvrtc import OLDEST, CompileError, nvrtc_version
 
 PACKAGES = (
     "numpy", "scipy", "cupy-cuda12x", "cupy-cuda13x", "torch", "jax", "h5py", "snakemake", "qiskit",
@@ -85,10 +86,22 @@ def _described(index: int) -> str:
     except DeviceError as error:
         return f"cannot be used: {error}"
     arch = device.require_arch()
+    try:
+        compiler = compiler_named(nvrtc_version())
+    except CompileError as error:
+        return f"cannot be used: {error}"
     return (
         f"{device}, {device.memory_bytes / 2**30:.0f} GiB, {device.driver}; kernels for "
-        f"{arch.target}, {arch.name}"
+        f"{arch.target}, {arch.name}, by {compiler}"
     )
+
+
+def compiler_named(version: str) -> str:
+    """Return NVRTC with its version, and what is wrong with one that is too old."""
+    if tuple(map(int, version.split("."))) >= OLDEST:
+        return f"NVRTC {version}"
+    needed = "{}.{}".format(*OLDEST)
+    return f"NVRTC {version}, under which some are slower: {needed} or newer is needed"
 
 
 def _uses() -> Iterator[tuple[str, str]]:

@@ -1,0 +1,18 @@
+"""`argand doctor` on machines that are not this one."""
+
+from __future__ import annotations
+
+import pytest
+from argand.command.doctor import compiler_named
+
+
+@pytest.mark.parametrize("version", ["12.9", "12.10", "13.0"])
+def test_a_toolkit_that_is_new_enough(version: str) -> None:
+    assert compiler_named(version) == f"NVRTC {version}"
+
+
+@pytest.mark.parametrize("version", ["12.4", "12.8", "11.8"])
+def test_a_toolkit_that_is_too_old_is_said(version: str) -> None:
+    said = compiler_named(version)
+    assert said.startswith(f"NVRTC {version}, under which some are slower")
+    assert "12.9 or newer" in said
