@@ -186,9 +186,13 @@ class FileInput(Model):
         found = {name: getattr(self, name) for name in self.operand_names()}
         return {n: one.workload for n, one in found.items() if isinstance(one, WorkloadInput)}
 
+    def _named(self) -> list[str]:
+        """Return the operands that the input has."""
+        return [name for name in self.operand_names() if getattr(self, name) is not None]
+
     @model_validator(mode="after")
-    def _is_of_operands(self) -> FileInput:
-        named = [name for name in self.operand_names() if getattr(self, name) is not None]
+    def _keys_are_of_operands(self) -> FileInput:
+        named = self._named()
         for key in ("select", "axes", "units", "zero_level"):
             given = getattr(self, key)
             for name in given if isinstance(given, dict) else ():
@@ -205,7 +209,11 @@ class FileInput(Model):
                 raise ValueError(
                     f"zero_level.{name}: must be of a dataset, and {name} is a product"
                 )
-        datasets = [name for name in named if name not in self.products()]
+        return self
+
+    @model_validator(mode="after")
+    def _datasets_are_of_a_file(self) -> FileInput:
+        datasets = [name for name in self._named() if name not in self.products()]
         if datasets and self.file is None:
             raise ValueError(f"file: missing; {datasets[0]} is a dataset of it")
         if not datasets:
@@ -214,30 +222,38 @@ class FileInput(Model):
             ):  # fmt: skip
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} must not be given where no operand is a dataset")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_fit_the_format(self) -> FileInput:
         pattern = self.file is not None and {*"*?"} & {*str(self.file)}
         if pattern and not FORMATS[self.format].has_sequences and not self.path.exists():
             raise ValueError(f"file: {_one_file(repr(str(self.file)))}")
-        with_rate = self.format == HDF5 or FORMATS[self.format].lacks_rate
+        is_hdf5, of_format = self.format == HDF5, FORMATS[self.format]
         for key, allowed in (
-            ("sample_rate_hz", with_rate),
-            ("zero_level", self.format == HDF5 or FORMATS[self.format].lacks_zero),
-            ("flagged", FORMATS[self.format].has_flags),
-            ("external", self.format == HDF5),
+            ("sample_rate_hz", is_hdf5 or of_format.lacks_rate),
+            ("zero_level", is_hdf5 or of_format.lacks_zero),
+            ("flagged", of_format.has_flags),
+            ("external", is_hdf5),
         ):
             if key in self.model_fields_set and not allowed:
                 raise ValueError(f"{key} must not be given beside format: {self.format}")
         for name, of in self.coordinates.items():
-            if self.format != HDF5 and isinstance(of, str | DatasetCoordinate):
+            if not is_hdf5 and isinstance(of, str | DatasetCoordinate):
                 raise ValueError(
                     f"coordinates.{name} must be equal steps or values beside format: "
                     f"{self.format}, which has no datasets"
                 )
             replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
-            if self.format == HDF5 and replaces:
+            if is_hdf5 and replaces:
                 raise ValueError(
                     f"coordinates.{name}.replace must not be given beside format: {HDF5}, of which "
                     "no coordinates are taken but those named here"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _axes_have_names(self) -> FileInput:
         for name in self.operand_names():
             check_names(f"axes.{name}", self.axes_of(name) or ())
         check_names("coordinates", self.coordinates)
