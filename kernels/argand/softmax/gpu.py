@@ -218,7 +218,7 @@ def form_of(problem: SoftmaxProblem, x: Any, out: Any) -> SoftmaxForm:
     # Vectors of a length that divides all of these never cross the edge of a row.
     even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
     if PLAN_OVERRIDE.value is None:
-        vector = choose_vector(most, even, problem.columns)
+        vector = choose_vector(most, even, problem.columns, problem.operation)
     else:
         vector = min(most, PLAN_OVERRIDE.value[1])
     strides = [] if one_row else [read.stride, *([] if written is None else [written.stride])]

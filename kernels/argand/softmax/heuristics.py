@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from argand.device import Arch
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
-from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS
+from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS, Operation
 from argand.softmax.ladders import LADDERS, NARROW_FP32, NARROW_FP32_SUMS
 from argand.softmax.plan import (
     CLUSTER_SM,
@@ -33,10 +33,20 @@ _VALUES_OF_4 = 4
 """Values of 4 bytes that a full access has."""
 
 
-def choose_vector(most: int, even: int, columns: int) -> int:
+_SUM_LANES, _SUM_COLUMNS, _SUM_EDGES = 4, range(65, 257), 160
+"""Lanes and lengths of the rows of 16 bits that ``logsumexp`` holds in registers, where accesses of
+four values do not cross their edges; from the third on also where they do. On an H200 slabs and
+eight lanes took 1.07 to 1.14 of their time at 12 drawn lengths, of shorter rows with edges 0.58 to
+1.01."""
+
+
+def choose_vector(most: int, even: int, columns: int, operation: Operation) -> int:
     """Return the values of an access: ``most`` fill it, ``even`` never cross a row's edge."""
     short = _SHORT_COLUMNS_OF_4 if most == _VALUES_OF_4 else _SHORT_COLUMNS
-    return even if columns <= short else most
+    if columns > short:
+        return most
+    sums = operation == "logsumexp" and most > _VALUES_OF_4
+    return max(even, _VALUES_OF_4) if sums and columns >= _SUM_EDGES else even
 
 
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
@@ -63,9 +73,10 @@ _SUM_WORDS, _SUM_THREADS, _PACKED_SUM_THREADS = 16, 256, 128
 packed ones. On an H200 plans that hold a row took 1.13 of the time, from 0.95 to 1.47, at 76
 lengths of 12722 to 131072 of all precisions, and 256 threads with 32 registers took 1.02."""
 _SUM_CLUSTER, _SUM_EVEN = 2, 0.8
-"""Blocks of a row where there are fewer of more than `CLUSTER_COLUMNS`, and how evenly these have
-to load multiprocessors. On an H200 rings and clusters took 1.13 of their time, from 0.88 to 1.66,
-at 18 widths up to 800003, and 0.90 of it at 1000001, where a third of the card would idle."""
+"""Blocks of a row where there are fewer of more than `CLUSTER_COLUMNS`, and how evenly these load
+multiprocessors where threads hold `_SUM_WORDS` of fp32, else twice as many. On an H200 rings and
+clusters took 1.13 of their time, from 0.88 to 1.66, at 18 widths up to 800003, and where they load
+them less evenly 1.01 to 1.19 at 10 widths from 637000 on."""
 _SLAB_BYTES = 4096
 """Most bytes of x or of the result that a warp holds of a slab."""
 _SLAB_STAGES = 2
@@ -161,6 +172,9 @@ def _narrow_candidates(
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
     if form.input in HALF_KINDS:
         least = _longest_slab(form, columns) if cut else columns
+        sums = form.operation == "logsumexp" and form.vector >= _VALUES_OF_4 and not form.wide
+        if sums and columns in _SUM_COLUMNS and rows * _SUM_LANES >= sm_count * _FULL_THREADS:
+            yield SoftmaxCandidate(_SUM_LANES, 1)
         lanes = _WIDENED_LANES if form.widened and not cut else 0
         if _SLAB_APPROXIMATE_COLUMNS < columns <= lanes * _WIDENED_LANE_VALUES and (
             rows * lanes >= sm_count * _FULL_THREADS
@@ -252,6 +266,10 @@ def _sum_candidate(
         return SoftmaxCandidate(threads, 1, words=_SUM_WORDS)
     blocks = rows * _SUM_CLUSTER
     most = -(-blocks // sm_count)
-    if columns <= CLUSTER_COLUMNS or most <= _SUM_CLUSTER or blocks < most * sm_count * _SUM_EVEN:
+    if columns <= CLUSTER_COLUMNS or most <= _SUM_CLUSTER:
         return None
-    return SoftmaxCandidate(_SUM_THREADS, _SUM_CLUSTER, words=_SUM_WORDS)
+    even = blocks >= most * sm_count * _SUM_EVEN
+    if not even and form.input == "complex64":  # not measured
+        return None
+    words = _SUM_WORDS if even or form.packed else 2 * _SUM_WORDS
+    return SoftmaxCandidate(_SUM_THREADS, _SUM_CLUSTER, words=words)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.softmax.candidates import fitted
-from argand.softmax.heuristics import plan_softmax
+from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.plan import CLUSTER_SM, WARP, RowPlan, SoftmaxForm, vector_for
 from argand.softmax.resident import estimated_time, resident_candidate
 
@@ -132,3 +133,30 @@ def test_many_long_rows_are_streamed_where_none_is_written(
     assert (read_once.kind, read_once.cluster) == ("streamed", 1)
     assert plan_of(form, longest + vector, rows=FEW).resident
     assert plan_of(replace(form, operation="softmax"), longest + vector).resident
+
+
+@pytest.mark.parametrize(("kind", "words"), [("fp32", 32), ("fp16", 16), ("complex64", 0)])
+def test_two_blocks_stream_a_row_where_they_load_unevenly(kind: str, words: int) -> None:
+    """134 rows have two blocks for each of 132 multiprocessors and four more."""
+    row, most = PRECISIONS["fp32"], vector_for(kind, kind)
+    form = SoftmaxForm("logsumexp", kind, "fp32", row, most, edges=True, gapless=True)
+    uneven, fewer = (plan_of(form, 1_000_001, rows) for rows in (134, 132))
+    assert fewer.kind == "ring"
+    if words:
+        held = uneven.values * form.value_bytes // 4
+        assert (uneven.kind, uneven.cluster, held) == ("streamed", 2, words)
+    else:
+        assert uneven.kind == "ring"
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind"), [(76, "resident"), (82, "slab"), (159, "slab"), (165, "resident")]
+)
+def test_short_sums_of_16_bits_have_four_lanes_but_near_edges(columns: int, kind: str) -> None:
+    """Accesses of four values are whole, or the row is so long that few are cut."""
+    vector = choose_vector(8, math.gcd(8, columns), columns, "logsumexp")
+    form = replace(HALVES, operation="logsumexp", vector=vector, edges=columns % vector > 0)
+    plan = plan_of(form, columns)
+    assert plan.kind == kind
+    assert plan.row_threads == 4 or plan.slab
+    assert plan_of(form, columns, FEW).row_threads > 4

@@ -36,7 +36,7 @@ def form_of(
     """The form of contiguous arrays that begin on a boundary of 16 bytes."""
     most = vector_for(kind, kind if operation == "logsumexp" else output)
     even = next(v for v in (16, 8, 4, 2, 1) if v <= most and columns % v == 0)
-    vector = choose_vector(most, even, columns)
+    vector = choose_vector(most, even, columns, operation)
     return SoftmaxForm(
         operation, kind, output, PRECISIONS[precision], vector, even % vector > 0, unit, True
     )
