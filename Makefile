@@ -65,7 +65,7 @@ bench: setup ## speed and memory on this machine, as ratios to NumPy, SciPy and 
 attack: setup ## kills, full disks, damaged and hostile files, nasty calls: what slips (ATTACK="--minutes 10 --seed 1 --only NAME")
 	.venv/bin/python -m benchmarks.attack $(ATTACK)
 
-lock: ## resolve envs/*.in again into envs/*.txt
+lock: ## resolve the lists of pyproject.toml again into envs/*.txt
 	envs/lock.sh
 
 setup:

@@ -253,7 +253,10 @@ def _solve(
 
 @dataclass(frozen=True, eq=False)
 class _OperandSource:
-    """A launch's argument for an operand, and whether it is the caller's own memory."""
+    """A launch's argument for an operand, and whether it is the caller's own memory.
+
+    ``alive`` holds the memory of an address until the launch.
+    """
 
     argument: int | Planes
     in_place: bool
