@@ -16,9 +16,11 @@ class Uvh5Site(Model):
     altitude_m: float = Field(
         0.0, ge=-1e4, le=1e5, description="Of the array's centre above the ellipsoid."
     )
-    julian_date: float = Field(
-        ge=0, le=1e7, description="Of the time 0 of the samples, in days, UTC."
-    )
+    julian_date: float | None = Field(
+        None, ge=0, le=1e7,
+        description="Of the time 0 of the samples, in days, UTC; needed where their times count "
+        "from no date in ISO 8601.",
+    )  # fmt: skip
     channel_width_hz: float | None = Field(
         None, gt=0,
         description="Of each channel; their least distance where not given, so needed for one.",

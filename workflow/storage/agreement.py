@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workflow.data import Array, Coordinate, is_blank
+from workflow.storage.dates import date_in
 from workflow.storage.equal_steps import OFF_STEP
 from workflow.storage.input_operand import InputError
 from workflow.storage.units import FACTORS
@@ -33,7 +34,7 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     known = not any(is_blank(each.values) for each in (one, other))
     if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
         return False
-    dates = {each.long_name.partition(" since ")[2] for each in (one, other)}
+    dates = {date_in(each.long_name) for each in (one, other)}
     if len(dates - {""}) > 1:
         return True
     if any(each.values.dtype.kind not in "fiu" for each in (one, other)):
@@ -48,7 +49,7 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
 
 def in_words(coordinate: Coordinate) -> str:
     """Return how many values a coordinate has, the first and the last, its unit and its date."""
-    values, date = coordinate.values, coordinate.long_name.partition(" since ")[2]
+    values, date = coordinate.values, date_in(coordinate.long_name)
     ends = dict.fromkeys((values.flat[0], values.flat[-1])) if values.size else {}
     number = values.dtype.kind in "fiu"
     shown = " to ".join(f"{end:.10g}" if number else str(end) for end in ends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,9 @@ from workflow.storage.equal_steps import is_coarse
 
 EXACT = 1 << 53
 """Integers up to this are numbers of fp64."""
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?")
+_UNIX_EPOCH = 2_440_587.5
+"""The Julian date of 1970."""
 _NANOSECONDS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
 
 
@@ -38,6 +42,23 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
     except (ValueError, KeyError, OverflowError):
         date = f"{date} and {first} {found.units}".removeprefix(" and ")
     return replace(found, values=made), date
+
+
+def date_in(long_name: str) -> str:
+    """Return the date that a coordinate's times count from, empty where none is said."""
+    return long_name.partition(" since ")[2]
+
+
+def julian_date(date: str) -> float | None:
+    """Return the Julian date of a date in ISO 8601 and UTC; None of another text."""
+    text = date.removesuffix(" UTC").removesuffix("Z")
+    if not _ISO.fullmatch(text):
+        return None
+    try:
+        start = np.datetime64(text).astype("datetime64[us]")
+    except ValueError:  # such as a 13th month
+        return None
+    return _UNIX_EPOCH + float((start - np.datetime64(0, "us")) / np.timedelta64(1, "D"))
 
 
 def _later(date: str, nanoseconds: int) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from workflow.arrays.visibilities import start_of
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Coordinate, Product
 from workflow.readers.covariance import geocentric
@@ -131,7 +132,7 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
     width = site.channel_width_hz or (float(np.abs(spacing).min()) if channels > 1 else 0.0)
     names = {name: code for code, name in POLARIZATIONS.items()}
     pairs = [header.feeds[one] + header.feeds[other] for one, other in _pairs(len(header.feeds))]
-    days = site.julian_date + header.seconds / SECONDS_OF_DAY
+    days = start_of(site, product.coordinates["integration"]) + header.seconds / SECONDS_OF_DAY
     uvw = header.places[header.second] - header.places[header.first]
     named, numbers = _antennas(header.antennas)
     header_values: dict[str, Any] = {

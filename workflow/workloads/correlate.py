@@ -105,7 +105,7 @@ class Correlate(Workload):
     def _check_uvh5(self, site: Uvh5Site, outline: Staged) -> None:
         """Raise InputError where something is missing that a UVH5 file has to say."""
         channels, polarizations, _, samples = outline.operands["voltages"].shape
-        visibilities.check_for_uvh5(outline.coordinates)
+        visibilities.check_for_uvh5(outline.coordinates, site)
         check_written(feeds_of(outline.coordinates, "polarization"), polarizations)
         if samples < 2:
             raise InputError("uvh5: one sample has no length")

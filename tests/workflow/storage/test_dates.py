@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workflow.data import Coordinate
-from workflow.storage.dates import from_the_first
+from workflow.storage.dates import date_in, from_the_first, julian_date
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,17 @@ def test_unsigned_times_that_fall() -> None:
     """Differences of uint64 are modulo 2^64: times before the first became very late ones."""
     given = Coordinate((1 << 63) + np.uint64(10) - np.arange(4, dtype=np.uint64), "ns")
     assert from_the_first(given, "1970-01-01")[0].values.tolist() == [0, -1, -2, -3]
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ("2000-01-01T12:00:00Z", 2451545.0), ("2000-01-01 12:00", 2451545.0),
+        ("1858-11-17", 2400000.5),
+        ("2018-01-14T14:11:33.500000000 UTC", 2458133.0 + 7893.5 / 86400),
+        ("2026-13-01", None), ("a Monday", None), ("2026-11-28T10:00:00+02:00", None), ("", None),
+    ],
+)  # fmt: skip
+def test_julian_dates(date: str, expected: float | None) -> None:
+    found = julian_date(date_in(f"time since {date}"))
+    assert found == (None if expected is None else pytest.approx(expected, abs=1e-9))
