@@ -45,7 +45,7 @@ def parts_alone(workload: Workload, staged: Path, run: Path, device: Device) -> 
             )
         transfer = transfer_to(device)
         names = list(file.outline.operands)
-        readers = {name: SlabReader(file.dataset(name), file.part(name), 0) for name in names}
+        readers = {name: SlabReader(file.dataset(name), file.ranges_of(name), 0) for name in names}
         slots = [_views(transfer, readers, plan.entries) for _ in range(2)]
         starts = range(0, plan.length, plan.entries)
 

@@ -222,7 +222,7 @@ def _prepared(
 
 def _reader(staged: StagedFile, name: str, plan: Plan) -> SlabReader:
     axis = staged.outline.axes[name].index(plan.axis)
-    return SlabReader(staged.dataset(name), staged.part(name), axis)
+    return SlabReader(staged.dataset(name), staged.ranges_of(name), axis)
 
 
 def _first(stream: Stream, plan: Plan, log: Logger) -> tuple[Plan, Any]:

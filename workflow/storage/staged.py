@@ -105,14 +105,14 @@ class StagedFile:
 
     def operand(self, name: str) -> Array:
         """Return one operand."""
-        part = [slice(span.start, span.stop) for span in self.part(name)]
+        part = [slice(span.start, span.stop) for span in self.ranges_of(name)]
         return read_dataset(self._stored[name], part)
 
     def dataset(self, name: str) -> h5py.Dataset:
         """Return where an operand is stored, whole."""
         return self._stored[name]
 
-    def part(self, name: str) -> list[range]:
+    def ranges_of(self, name: str) -> list[range]:
         """Return the range of each axis of an operand: where it has length 1 it is broadcast."""
         shape = self._stored[name].shape
         return [
@@ -130,7 +130,7 @@ class StagedFile:
         return Staged(outlines, self._axes, coordinates, self._attributes, units=self._units)
 
     def _outline(self, name: str) -> Array:
-        return blank(tuple(len(span) for span in self.part(name)), self._stored[name].dtype)
+        return blank(tuple(len(span) for span in self.ranges_of(name)), self._stored[name].dtype)
 
     def _coordinate(self, axis: str, dataset: h5py.Dataset) -> Coordinate:
         axes = tuple(str(one) for one in dataset.attrs["axes"])

@@ -53,7 +53,7 @@ class Slow:
     def stream(self, device: Device, step: int) -> Stream:
         with (
             open_staged(self.path) as file,
-            SlabReader(file.dataset("x"), file.part("x"), 0) as reader,
+            SlabReader(file.dataset("x"), file.ranges_of("x"), 0) as reader,
         ):
             read = reader.read
 

@@ -63,7 +63,10 @@ def write_as_product(path: Path, data: Array) -> None:
 
 
 def read_slabs(path: Path) -> Array:
-    with open_staged(path) as staged, SlabReader(staged.dataset("x"), staged.part("x"), 0) as slabs:
+    with (
+        open_staged(path) as staged,
+        SlabReader(staged.dataset("x"), staged.ranges_of("x"), 0) as slabs,
+    ):
         data = np.empty(slabs.shape(staged.dataset("x").shape[0]), staged.dataset("x").dtype)
         slabs.read(0, data)
         return data
