@@ -51,19 +51,25 @@ def sources() -> Iterator[Path]:
         yield from folder.rglob("*.py")
 
 
+def digests() -> dict[str, str]:
+    """Those of the steps of a gemm workload."""
+    return {step: code_digest(step, *names("gemm", step)) for step in STEPS}
+
+
 def names(kind: str, step: str) -> tuple[str, ...]:
     """The modules that the rule of a step names beside its script."""
     return (KINDS[kind].__module__, *(study_modules() if step == "run" else ()))
 
 
+def forget() -> None:
+    """What was read, as another process would not know it."""
+    for function in (code_digest, module._text, module._imported, module._file):
+        function.cache_clear()
+
+
 @pytest.fixture
 def fresh() -> Iterator[Callable[[], None]]:
-    """Forgets what was read, as another process would not know it."""
-
-    def forget() -> None:
-        for function in (code_digest, module._text, module._imported, module._file):
-            function.cache_clear()
-
+    """Forgets, and again behind the test."""
     yield forget
     forget()
 
@@ -77,6 +83,15 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(path.read_text())
     return folder
+
+
+@pytest.fixture(scope="module")
+def unedited(copied: Path) -> dict[str, str]:
+    """The digests of the copy: a test that edits it undoes that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "ROOT", copied)
+        forget()
+        return digests()
 
 
 @pytest.fixture
@@ -115,19 +130,15 @@ ONLY = (
 
 @pytest.mark.parametrize("edited", EDITS)
 def test_an_edit_changes_the_digests_of_the_steps_that_call_it(
-    edited: str, tree: Path, fresh: Callable[[], None]
+    edited: str, tree: Path, unedited: dict[str, str], fresh: Callable[[], None]
 ) -> None:
-    def digests() -> dict[str, str]:
-        fresh()
-        return {step: code_digest(step, *names("gemm", step)) for step in STEPS}
-
-    before = digests()
+    fresh()
     file = tree / edited
     text = file.read_text()
     file.write_text(text + "\nEDITED = True\n")
     after = digests()
     file.write_text(text)
-    changed = {step for step in STEPS if before[step] != after[step]}
+    changed = {step for step in STEPS if unedited[step] != after[step]}
     assert changed >= EDITS[edited]
     if edited in ("workflow/accuracy/bounds.py", "workflow/workloads/dft.py"):
         assert not changed & {"stage", "run", "deliver", "gather", "draw"}
