@@ -3,6 +3,8 @@ said. Each case passed before there were probabilistic bounds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from argand import PRECISIONS
 from argand.device import cpu
 
 from tests.covers import EXHAUSTIVE
+from workflow.accuracy import Accuracy
 from workflow.accuracy.assessment import PROVABLE
 from workflow.accuracy.coherence import coherence
 from workflow.accuracy.product_accuracy import assess_product
@@ -28,23 +31,33 @@ def workload_of(**case: Any) -> Any:
     return workload("w", workload.case_type.model_validate(case), 7)
 
 
-def assessed(precision: str, spoil: Any, **case: Any) -> Any:
-    """The assessment of our result after `spoil`, and of the result as it is."""
+def computed(precision: str, **case: Any) -> tuple[Array, Callable[[Array], Accuracy]]:
+    """Our result, and what assesses it or a copy."""
     workload = workload_of(**case)
     staged = workload.stage()
     one = workload.argand(staged, PRECISIONS[precision], cpu())
     result = np.asarray(one.compute(one.prepare(staged.operands)))
     reference = workload.reference(staged)
     applied = workload.as_computed(staged, one.plan_words)
-    return [
-        workload.assess(applied, reference, found, one.precision, "cpu")
-        for found in (result, spoil(result.copy()))
-    ]
+    return result, lambda data: workload.assess(applied, reference, data, one.precision, "cpu")
+
+
+def assessed(precision: str, spoil: Any, **case: Any) -> Any:
+    """The assessment of our result as it is, and of it after `spoil`."""
+    result, assess = computed(precision, **case)
+    return [assess(result), assess(spoil(result.copy()))]
 
 
 def random_circuit(depth: int, qubits: int = 16) -> dict[str, Any]:
     circuit = {"name": "random", "qubits": qubits, "depth": depth}
     return {"kind": "statevector", "circuit": circuit}
+
+
+@cache
+def random_state(precision: str, depth: int) -> tuple[Array, Callable[[Array], Accuracy], Accuracy]:
+    """Our state behind a random circuit, what assesses it, and that of the state as it is."""
+    result, assess = computed(precision, **random_circuit(depth, qubits=12))
+    return result, assess, assess(result)
 
 
 def without_largest(x: Array) -> Array:
@@ -67,7 +80,8 @@ def without_largest(x: Array) -> Array:
     ids=["zeros", "negated", "halved", "reversed", "largest"],
 )
 def test_a_wrong_state_is_never_verified(precision: str, spoil: Any, depth: int) -> None:
-    right, wrong = assessed(precision, spoil, **random_circuit(depth, qubits=12))
+    result, assess, right = random_state(precision, depth)
+    wrong = assess(spoil(result.copy()))
     assert right.verdict in ("verified", "unproven"), right.reason
     assert right.verdict == "unproven" or right.bound <= PROVABLE
     assert wrong.verdict in ("wrong", "suspect")
