@@ -16,7 +16,6 @@ from argand.gates.plan import MOST_WIDTH
 from argand.gates.prepared_gates import prepared_gates
 from argand.gates.sequences import Group
 
-from workflow import passes as fused
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import StateReference, state_reference
 from workflow.accuracy.vector_accuracy import assess_state
@@ -31,6 +30,7 @@ from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, numbered
 from workflow.figures import pictures
+from workflow.passes import Applied, described, in_words, moved_widths, plan_described, with_passes
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.inputs import InputError, source_checksum
@@ -185,11 +185,11 @@ class Statevector(Workload):
 
         ``passes`` is (passes, 3): width, terms and times of each (`Applied`).
         """
-        return fused.with_passes(staged, plan_words) if plan_words else staged
+        return with_passes(staged, plan_words) if plan_words else staged
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Return batch gates on n amplitudes, 8 2^w n operations each; a pass moves the state."""
-        widths, (passes, reads) = staged.operands["widths"], fused.moved_widths(staged.operands)
+        widths, (passes, reads) = staged.operands["widths"], moved_widths(staged.operands)
         n = staged.operands["state"].size
         values = 2 * reads * n + float(np.sum(4.0**passes))
         return Shape(
@@ -207,8 +207,8 @@ class Statevector(Workload):
             given = [(gate.matrix, gate.targets) for gate in gates]
             plan = plan_circuit(qubits, given, precision=precision, device=device)
             forms, groups, predicted = plan.forms, plan.groups, plan.predicted_seconds
-            plan_words = fused.plan_described(plan)
-            algorithm += f", {fused.in_words(plan_words)}"
+            plan_words = plan_described(plan)
+            algorithm += f", {in_words(plan_words)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
             groups = (Group(1),) * len(forms)
@@ -238,7 +238,7 @@ class Statevector(Workload):
         gates, plan_words = fused_gates.gates_in(staged.operands), ""
         if self.case.fuse == "auto":
             gates = fused_gates.fused_for_products(qubits_of(staged), gates, device)
-            plan_words = fused.described(
+            plan_words = described(
                 [gate.matrix for gate in gates], [len(gate.targets) for gate in gates]
             )
         # The targets stay on the host: they decide what is launched.
@@ -251,7 +251,7 @@ class Statevector(Workload):
         def prepare(given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"], "matrices": matrices}, precision)
 
-        passes = f", {fused.in_words(plan_words)}" if plan_words else ""
+        passes = f", {in_words(plan_words)}" if plan_words else ""
         found = implementations(self.case, device, "gemm", call, prepare)
         return [
             replace(one, algorithm=one.algorithm + passes, plan_words=plan_words) for one in found
@@ -275,7 +275,7 @@ class Statevector(Workload):
         passes = staged.operands.get("passes")
         return {
             "gates": [gate.matrix for gate in fused_gates.gates_in(staged.operands)],
-            "passes": None if passes is None else [fused.Applied(*map(int, one)) for one in passes],
+            "passes": None if passes is None else [Applied(*map(int, one)) for one in passes],
         }
 
     def product(self, staged: Staged, result: Array) -> Product:
