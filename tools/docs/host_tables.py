@@ -18,22 +18,12 @@ _COLUMNS = (
     Column("calls", "calls", numeric=True),
     Column("host_us", "host (µs)", _rounded, numeric=True),
     Column("host_us_least", "least (µs)", _rounded, numeric=True),
-    Column("slower_us", "slower host (µs)", lambda text: _rounded(text) if text else "–",
-           numeric=True),
-)  # fmt: skip
+)
 
 
 def host_times_table(data: Path) -> str:
-    """Return the microseconds of two hosts for a call of each public function in a row of calls."""
-    slower = {
-        (row["operation"], row["implementation"]): row["host_us"]
-        for row in plain_rows(data / "h200-host-times-slower-host.csv")
-    }
-    rows = [
-        {**row, "slower_us": slower.get((row["operation"], row["implementation"]), "")}
-        for row in plain_rows(data / "h200-host-times.csv")
-    ]
-    return markdown_table(_COLUMNS, rows)
+    """Return the microseconds of the host for a call of each public function in a row of calls."""
+    return markdown_table(_COLUMNS, plain_rows(data / "h200-host-times.csv"))
 
 
 _SIZED = ("operation", "precision", "sizes")
