@@ -125,7 +125,8 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
     if precision.operand.name not in MMA_DEPTH:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
     depth = MMA_DEPTH[precision.operand.name]
-    found = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax + 16 * (plan.grid_slices > 1)
+    static = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
+    static += 16 * (plan.grid_slices > 1) + 8 * (plan.split_k_slices > 1)
     rules = [
         (plan.block_k % (depth * plan.warps_k) == 0,
          f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
@@ -157,9 +158,9 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
         # Half a warp reads 4 rows x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
         (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
          "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
-        (plan.shared_bytes + found <= arch.shared_bytes,
+        (plan.shared_bytes + static <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
-         f"this one takes {plan.shared_bytes + found}"),
+         f"this one takes {plan.shared_bytes + static}"),
         (holds_accumulators(plan),
          "stages must hold the accumulators of all groups of warps, where k is cut"),
         (whole_passes(plan), "a copy pass of the block must cover whole rows of a tile"),

@@ -6,6 +6,12 @@
 __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
+// The same without a fence, which would wait for the thread's loads and stores in flight: other
+// blocks learn that it has come here, and nothing of what it has written but mbarriers behind
+// `mbarrier_cluster_init_fence`.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
@@ -37,19 +43,21 @@ __device__ __forceinline__ uint32 load_cluster_word(uint32 address) {
 __device__ __forceinline__ void store_cluster_shared(uint32 address, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }
-__device__ __forceinline__ void store_cluster_shared(uint32 address, float4 x) {
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x),
-                 "f"(x.y), "f"(x.z), "f"(x.w)
-                 : "memory");
-}
 
-// Stores 8 bytes to a block of the cluster and completes them at an mbarrier of that block, which
+// Stores 8 or 16 bytes to a block of the cluster and completes them at an mbarrier of that block, which
 // expects bytes as it does of TMA. A thread that has waited there sees them without a fence.
 __device__ __forceinline__ void store_cluster_async(uint32 address, float2 x, uint32 mbarrier) {
     asm volatile(
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::
             "r"(address),
         "f"(x.x), "f"(x.y), "r"(mbarrier)
+        : "memory");
+}
+__device__ __forceinline__ void store_cluster_async(uint32 address, float4 x, uint32 mbarrier) {
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], "
+        "{%1, %2, %3, %4}, [%5];" ::"r"(address),
+        "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(mbarrier)
         : "memory");
 }
 

@@ -14,9 +14,14 @@ __device__ __forceinline__ void fence_proxy_async_shared() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Makes initialised mbarriers visible to the cluster's blocks that wait for its barrier.
+__device__ __forceinline__ void mbarrier_cluster_init_fence() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
 // Makes initialised mbarriers visible to TMA. Call it before the block's first barrier.
 __device__ __forceinline__ void mbarrier_init_fence() {
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    mbarrier_cluster_init_fence();
     fence_proxy_async_shared();
 }
 

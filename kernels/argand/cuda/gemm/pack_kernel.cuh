@@ -102,7 +102,7 @@ __device__ __forceinline__ void exchange_in_cluster(const uint32* row_absmax,
         panel_absmax[threadIdx.x] = found;
     }
     __syncwarp();
-    cluster_arrive();
+    cluster_arrive_relaxed();  // every absmax that was loaded is part of a maximum
 }
 
 // The last block of a panel to have read the row absmax resets it and the counters for the next

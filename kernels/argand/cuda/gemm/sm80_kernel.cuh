@@ -26,6 +26,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const Lane<plan> lane;
     const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
     mainloop.load_first();
+    // Behind the first loads, which it does not wait for.
+    const SliceExchange<plan> exchange;
     const LaneOperands<plan> operands(lane, stages);
     Scales<plan> scales(args, tile);
     if constexpr (plan.finds_absmax) scales.find_absmax(tile, sizes, k_tiles, stages);
@@ -54,7 +56,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         // The addresses again: kept through the mainloop they would spill at two terms.
         if constexpr (plan.scaled && !plan.finds_absmax)
             scales.locate(args, tile, static_cast<Size>(opaque(static_cast<uint32>(tile.batch))));
-        reduce_and_store<plan>(args, tile, scales, accumulators, stages);
+        reduce_and_store<plan>(args, tile, scales, accumulators, stages, exchange);
     } else {
         store_accumulators<plan>(args, accumulators, tile.batch, row0, tile.n0 + first_column,
                                  scales.a_exponent, scales.b_absmax + first_column);

@@ -41,7 +41,14 @@ __device__ __forceinline__ uint32 tiles_of(int length) {
 template <MmaPlan plan>
 __device__ __forceinline__ uint32 tile_number(const GemmArguments& args) {
     const uint32 cluster = blockIdx.x / plan.split_k_slices;
-    return plan.grid_split ? cluster / args.grid_slices : cluster;
+    return plan.grid_split ? quotient(cluster, args.grid_slices) : cluster;
+}
+
+// Which of the clusters that share its tile the block's is.
+template <MmaPlan plan>
+__device__ __forceinline__ int cluster_of_tile(const GemmArguments& args) {
+    const uint32 cluster = blockIdx.x / plan.split_k_slices;
+    return static_cast<int>(cluster - quotient(cluster, args.grid_slices) * args.grid_slices);
 }
 
 template <MmaPlan plan>
@@ -92,21 +99,19 @@ struct KTiles {
     }
 };
 
-// Of `k`, those of this block. Where the blocks of a cluster share a tile, it announces that this
-// one has begun: the others wait for it before they write to its shared memory (sm80_slices.cuh).
+// Of `k`, those of this block.
 template <MmaPlan plan>
 __device__ __forceinline__ KTiles<plan> k_tiles_at(const GemmArguments& args, Stride<plan> k) {
     const int all = static_cast<int>(tiles_of<plan.block_k>(k));
     if constexpr (plan.split_k_slices == 1 && !plan.grid_split) return {0, all};
     int slices = plan.split_k_slices, slice = 0;
-    if constexpr (plan.split_k_slices > 1) {
-        cluster_arrive();
-        slice = cluster_rank();
-    }
+    if constexpr (plan.split_k_slices > 1) slice = cluster_rank();
     if constexpr (plan.grid_split) {
         slices *= args.grid_slices;
-        slice += blockIdx.x / plan.split_k_slices % args.grid_slices * plan.split_k_slices;
+        slice += cluster_of_tile<plan>(args) * plan.split_k_slices;
     }
-    const int of_slice = (all + slices - 1) / slices, first = slice * of_slice;
+    const int of_slice = static_cast<int>(plan.grid_split ? quotient(all + slices - 1, slices)
+                                                          : (all + slices - 1u) / slices);
+    const int first = slice * of_slice;
     return {first, max(0, min(of_slice, all - first))};  // the last slices of a short k are empty
 }

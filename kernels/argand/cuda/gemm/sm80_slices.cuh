@@ -6,6 +6,7 @@
 // arrive reduces them.
 #pragma once
 #include "device/cluster.cuh"
+#include "device/mbarrier.cuh"
 #include "sm80_epilogue.cuh"
 #include "sm80_scales.cuh"
 #include "sm80_scheduler.cuh"
@@ -21,13 +22,63 @@ struct SliceVectors {
     static constexpr int kPart = kTile / plan.split_k_slices;
     static_assert(kTile % plan.split_k_slices == 0, "blocks must store equal parts");
 
-    // The row and the first column of a vector in the tile.
-    __device__ __forceinline__ static int2 place(int vector) {
-        const int fragment = vector / kGroup, thread = vector % kGroup;
-        const int warp = thread / kWarp, lane = thread % kWarp;
-        return {warp / plan.warps_n * plan.warp_m() + fragment / kColumns * 8 + lane / 4,
-                warp % plan.warps_n * plan.warp_n() + fragment % kColumns * 8 + lane % 4 * 2};
+    // The row and the first column of a vector in the tile. Unsigned, because a signed division
+    // has to round to zero.
+    __device__ __forceinline__ static int2 place(uint32 vector) {
+        const uint32 fragment = vector / kGroup, thread = vector % kGroup;
+        const uint32 warp = thread / kWarp, lane = thread % kWarp;
+        return {static_cast<int>(warp / plan.warps_n * plan.warp_m() + fragment / kColumns * 8 +
+                                 lane / 4),
+                static_cast<int>(warp % plan.warps_n * plan.warp_n() + fragment % kColumns * 8 +
+                                 lane % 4 * 2)};
     }
+
+    // Calls `function(vector)` for those of `count` vectors that are this thread's. A few rounds
+    // are unrolled, so that one does not wait for the loads and the sums of the one before.
+    template <int count, typename Function>
+    __device__ __forceinline__ static void for_each(Function function) {
+        constexpr uint32 kThreads = plan.threads(), kRounds = (count + kThreads - 1) / kThreads;
+        constexpr int kUnroll = kRounds <= 4 ? kRounds : 1;
+#pragma unroll kUnroll
+        for (uint32 round = 0; round < kRounds; ++round) {
+            const uint32 vector = round * kThreads + threadIdx.x;
+            if (count % kThreads == 0 || vector < count) function(vector);
+        }
+    }
+};
+
+// The exchange of partial sums between the blocks of a cluster. A block's mbarrier counts the bytes
+// that it receives: a cluster barrier behind plain stores would have each thread wait until all of
+// its loads and stores are done (MEMBAR.ALL.GPU), and then for the other blocks.
+template <MmaPlan plan>
+struct SliceExchange {
+    static constexpr uint32 kBytes =
+        plan.split_k_slices * SliceVectors<plan>::kPart * uint32(sizeof(float4));
+    uint32 mbarrier;
+
+    // All threads begin it, before any block sends. Without a cluster it does nothing.
+    __device__ __forceinline__ SliceExchange() {
+        if constexpr (plan.split_k_slices > 1) {
+            __shared__ uint64 received;
+            mbarrier = shared_address(&received);
+            if (threadIdx.x == 0) {
+                mbarrier_init(mbarrier, 1);
+                mbarrier_cluster_init_fence();
+                mbarrier_arrive_expect_tx(mbarrier, kBytes);
+            }
+            cluster_arrive_relaxed();
+        }
+    }
+
+    // Waits until all blocks of the cluster have begun.
+    __device__ __forceinline__ void wait_for_blocks() const { cluster_wait(); }
+
+    // Sends a vector to block `rank`, where it lies as `to` here.
+    __device__ __forceinline__ void send(const float4* to, int rank, const float4& x) const {
+        store_cluster_async(map_shared_rank(to, rank), x, map_shared_rank(mbarrier, rank));
+    }
+
+    __device__ __forceinline__ void receive() const { mbarrier_wait(mbarrier, 0); }
 };
 
 // A sum of vectors in a fixed order. Split precisions keep the rounding error of each addition
@@ -96,7 +147,7 @@ struct GridReduction {
         constexpr int64 kCluster = int64(plan.split_k_slices) * Vectors::kPart;
         part = args.partials + tile * args.grid_slices * kCluster + rank * Vectors::kPart;
         arrived = args.arrived + tile * plan.split_k_slices + rank;
-        slice = blockIdx.x / plan.split_k_slices % args.grid_slices;
+        slice = cluster_of_tile<plan>(args);
     }
 
     __device__ __forceinline__ float4* of(int cluster, int vector) const {
@@ -107,15 +158,21 @@ struct GridReduction {
         __stcg(of(slice, vector), x);
     }
 
-    // Whether this block is the last. All of its threads call it.
+    // Whether this block is the last. All of its threads call it. What one thread releases behind
+    // a barrier are the stores of all, and so with what it acquires before one.
     __device__ __forceinline__ bool is_last(const GemmArguments& args) const {
         __shared__ uint32 before;
-        __threadfence();
         __syncthreads();
-        if (threadIdx.x == 0) before = atomicAdd(arrived, 1u);
+        if (threadIdx.x == 0) {
+            uint32 found;
+            asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                         : "=r"(found)
+                         : "l"(arrived)
+                         : "memory");
+            before = found;
+        }
         __syncthreads();
         if (before + 1 < args.grid_slices) return false;
-        __threadfence();
         if (threadIdx.x == 0) *arrived = 0;  // for the next launch
         return true;
     }
@@ -148,12 +205,14 @@ __device__ __forceinline__ void share_accumulators(const Accumulators<plan>& acc
 }
 
 // Reduces the accumulators of all slices and stores the results. `stages` is the ring, of which no
-// stage is read any more; behind it is room for the partial sums of other blocks.
+// stage is read any more; behind it is room for the partial sums of other blocks. `exchange` has
+// begun where there are any.
 template <MmaPlan plan>
 __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, const Tile<plan>& tile,
                                                  const Scales<plan>& scales,
                                                  const Accumulators<plan>& accumulators,
-                                                 float2* stages) {
+                                                 float2* stages,
+                                                 const SliceExchange<plan>& exchange) {
     using Vectors = SliceVectors<plan>;
     static_assert(16 * plan.warps_k * Vectors::kTile <=
                       8 * plan.stages * plan.stage_elements(),
@@ -174,8 +233,8 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
             epilogue.store(args, x, place);
         }
     };
-    if constexpr (plan.split_k_slices > 1) cluster_wait();  // all blocks of the cluster have begun
-    for (int vector = threadIdx.x; vector < Vectors::kTile; vector += plan.threads()) {
+    if constexpr (plan.split_k_slices > 1) exchange.wait_for_blocks();
+    Vectors::template for_each<Vectors::kTile>([&](uint32 vector) {
         VectorSum<plan> sum(memory[vector]);
 #pragma unroll
         for (int group = 1; group < plan.warps_k; ++group)
@@ -187,27 +246,27 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
                                      epilogue.columns);
         if constexpr (plan.split_k_slices > 1) {
             float4* to = received + cluster_rank() * Vectors::kPart + vector % Vectors::kPart;
-            store_cluster_shared(map_shared_rank(to, vector / Vectors::kPart), x);
+            exchange.send(to, vector / Vectors::kPart, x);
         } else {
             finish(x, vector, place);
         }
-    }
-    int first = 0;  // vector of the tile that this block's part begins with
+    });
+    uint32 first = 0;  // vector of the tile that this block's part begins with
     if constexpr (plan.split_k_slices > 1) {
-        cluster_arrive();
-        cluster_wait();
+        exchange.receive();
         first = cluster_rank() * Vectors::kPart;
-        for (int vector = threadIdx.x; vector < Vectors::kPart; vector += plan.threads()) {
+        Vectors::template for_each<Vectors::kPart>([&](uint32 vector) {
             VectorSum<plan> sum(received[vector]);
 #pragma unroll
             for (int slice = 1; slice < plan.split_k_slices; ++slice)
                 sum.add(received[slice * Vectors::kPart + vector]);
             finish(sum.total(), vector, Vectors::place(first + vector));
-        }
+        });
     }
     if constexpr (plan.grid_split) {
         if (!grid.is_last(args)) return;
-        for (int vector = threadIdx.x; vector < Vectors::kPart; vector += plan.threads())
+        Vectors::template for_each<Vectors::kPart>([&](uint32 vector) {
             epilogue.store(args, grid.total(args, vector), Vectors::place(first + vector));
+        });
     }
 }

@@ -12,12 +12,6 @@ __device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
     return found;
 }
 
-// As cluster_arrive, where the thread has used all that it has read from other CTAs: it waits
-// neither for loads in flight, which must not reach a CTA that has ended, nor for stores.
-__device__ __forceinline__ void cluster_arrive_relaxed() {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-
 // `cluster` CTAs, each of which holds `blocks` blocks of kAcrossBytes of lines.
 template <typename T, typename Source, bool permuted, bool proved, int cluster, int blocks>
 __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& args) {
