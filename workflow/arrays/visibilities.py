@@ -12,16 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from argand.herk.problem import Form, triangle_side
 
-from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Coordinate
-from workflow.storage.dates import date_in, julian_date
-from workflow.storage.input_operand import InputError
-from workflow.storage.units import convertible
 
 Array = npt.NDArray[Any]
-_DAY_S = 86400.0
-_OFF_S = 1.0
-"""Seconds that a Julian date of a few digits may be off."""
 
 
 def in_form(form: Form, full: Any) -> Any:
@@ -73,39 +66,3 @@ def coordinates_of(
             values = np.asarray(one.values)[places["antenna"]]
             found[name] = Coordinate(values, one.units, one.long_name, ("input",))
     return found
-
-
-def check_for_uvh5(there: Mapping[str, Coordinate], site: Uvh5Site) -> None:
-    """Raise InputError where coordinates of voltages lack what a UVH5 file has to say."""
-    wrong = []
-    for name in ("frequency", "time", *PLACES):
-        known = convertible(name)
-        if name in there and there[name].units not in known:
-            wrong.append(f"{name} must be in one of {known}, got {there[name].units!r}")
-        elif name not in there and name != "up":
-            wrong.append(f"the voltages have no coordinate {name}, in one of {known}")
-    if wrong:
-        raise InputError(*(f"uvh5: {text}; give it by input.coordinates" for text in wrong))
-    start_of(site, there["time"])
-
-
-def start_of(site: Uvh5Site, times: Coordinate) -> float:
-    """Return the Julian date that times count from: theirs, or the config's where they have none.
-
-    Raises InputError where neither says it, and where both do and it is not the same.
-    """
-    date, given = date_in(times.long_name), site.julian_date
-    known = julian_date(date)
-    if known is None:
-        if given is None:
-            raise InputError(
-                f"uvh5.julian_date: must be given, since times count from {date or 'no date'}, and "
-                "from none in ISO 8601 and UTC such as 2026-11-28T10:00:00"
-            )
-        return given
-    if given is not None and abs(known - given) * _DAY_S > _OFF_S:
-        raise InputError(
-            f"uvh5.julian_date: the times count from {date}, which is {known:.6f}, got {given}; "
-            "leave it out"
-        )
-    return known

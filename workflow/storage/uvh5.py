@@ -17,7 +17,6 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.arrays.visibilities import start_of
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Coordinate, Product
 from workflow.readers.covariance import geocentric
@@ -27,6 +26,7 @@ from workflow.storage.failures import writing, writing_named
 from workflow.storage.products import read_outline, read_product
 from workflow.storage.run_folder import result_path
 from workflow.storage.units import in_base
+from workflow.storage.uvh5_needs import start_of
 
 _CHUNK_VALUES = 1 << 17
 
@@ -53,7 +53,7 @@ def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
 
     Args:
         product_path: (frequency, integration, input, conjugated_input), with the coordinates that
-            `visibilities.check_for_uvh5` asks for.
+            `uvh5_needs.check_for_uvh5` asks for.
         path: where it goes, atomically.
         site: what the product does not know: where and when it was.
     """

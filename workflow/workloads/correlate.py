@@ -23,7 +23,6 @@ from workflow.arrays.plane_waves import Wave, received
 from workflow.arrays.steering import places
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase, integrated
-from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import (
     PLACES,
     Array,
@@ -36,12 +35,12 @@ from workflow.data import (
     middles,
 )
 from workflow.figures import pictures
-from workflow.readers.polarizations import check_written, feeds_of
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.equal_steps import usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
+from workflow.storage.uvh5_needs import check_for_uvh5
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
@@ -100,17 +99,7 @@ class Correlate(Workload):
             found = operands.headers(self.case.input, (VOLTAGES,), upstream)
             self._integrations(found["voltages"].shape[-1])
         if self.case.uvh5 is not None:
-            self._check_uvh5(self.case.uvh5, self.outline(upstream))
-
-    def _check_uvh5(self, site: Uvh5Site, outline: Staged) -> None:
-        """Raise InputError where something is missing that a UVH5 file has to say."""
-        channels, polarizations, _, samples = outline.operands["voltages"].shape
-        visibilities.check_for_uvh5(outline.coordinates, site)
-        check_written(feeds_of(outline.coordinates, "polarization"), polarizations)
-        if samples < 2:
-            raise InputError("uvh5: one sample has no length")
-        if channels == 1 and site.channel_width_hz is None:
-            raise InputError("uvh5.channel_width_hz: must be given for one channel")
+            check_for_uvh5(self.outline(upstream), self.case.uvh5)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return operand voltages; complex64 when drawn."""
