@@ -1,9 +1,10 @@
 """cuBLAS by one handle a GPU, which all threads share, with a workspace of each stream.
 
-CuPy makes a handle a thread, for which the library waits for the GPU: that ends every capture of a
-stream there, also by other threads. And kernels that several streams queue by a handle share its
-workspace, so the library takes other kernels, of other bits, while that is in use. So each call
-here brings a workspace of its stream: one that is kept where graphs need it, else the call's own.
+CuPy makes a handle a thread, and destroys it when that ends: the library waits for the GPU then,
+which ends every capture of a stream there, also by other threads. And kernels that several streams
+queue by a handle share its workspace, so the library takes other kernels, of other bits, while that
+is in use. So each call here brings a workspace of its stream: one that is kept where graphs need
+it, else the call's own.
 """
 
 from __future__ import annotations

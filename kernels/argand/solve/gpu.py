@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from ctypes import c_int, c_void_p
 from typing import Any
 
 import cupy
 import numpy as np
-from cupy.cuda import cublas, device
+from cupy.cuda import cublas
 from cupy_backends.cuda.libs import cusolver
 
 from argand.device import Device, gpu
+from argand.gemm.api import gemm
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.cublas import cublas_handle
+from argand.runtime.cusolver import cusolver_handle
 from argand.solve.exchange_launch import move_launch, order_launch
 from argand.solve.library import Exchanges
+
+_TRSM = (*(c_int,) * 6, c_void_p, c_void_p, c_int, c_void_p, c_int)
+_GEAM = (*(c_int,) * 4, c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_int, c_void_p, c_int)
+"""Types of cuBLAS's arguments behind the handle."""
 
 
 class GpuLibrary:
@@ -25,14 +33,17 @@ class GpuLibrary:
         rows, columns = x.shape
         panel = cupy.empty((rows, columns), x.dtype, order="F")
         _transpose(x.data.ptr, _pitch(x), panel.data.ptr, rows, x.dtype, rows, columns)
-        name, handle = f"{PREFIX[str(x.dtype)]}getrf", device.get_cusolver_handle()
-        size = getattr(cusolver, f"{name}_bufferSize")(handle, rows, columns, panel.data.ptr, rows)
-        workspace = cupy.empty(size, x.dtype)
+        name, (handle, lock) = f"{PREFIX[str(x.dtype)]}getrf", cusolver_handle()
         found = cupy.empty(columns + 1, np.int32)
-        getattr(cusolver, name)(
-            handle, rows, columns, panel.data.ptr, rows, workspace.data.ptr,
-            found.data.ptr, found[columns:].data.ptr,
-        )  # fmt: skip
+        with lock:
+            size = getattr(cusolver, f"{name}_bufferSize")(
+                handle, rows, columns, panel.data.ptr, rows
+            )
+            workspace = cupy.empty(size, x.dtype)
+            getattr(cusolver, name)(
+                handle, rows, columns, panel.data.ptr, rows, workspace.data.ptr,
+                found.data.ptr, found[columns:].data.ptr,
+            )  # fmt: skip
         _transpose(panel.data.ptr, rows, x.data.ptr, _pitch(x), x.dtype, columns, rows)
         order, moves = cupy.empty(rows, np.int64), cupy.empty((2 * columns, 2), np.int32)
         launch, apart = order_launch(rows, columns, _current())
@@ -66,10 +77,9 @@ class GpuLibrary:
         """
         size, columns = b.shape
         by_columns = b.flags.f_contiguous
-        trsm = getattr(cublas, f"{PREFIX[str(t.dtype)]}trsm")
         one = np.ones((), t.dtype)
-        trsm(
-            device.get_cublas_handle(),
+        _queue(
+            f"cublas{PREFIX[str(t.dtype)].upper()}trsm_v2", _TRSM,
             cublas.CUBLAS_SIDE_LEFT if by_columns else cublas.CUBLAS_SIDE_RIGHT,
             cublas.CUBLAS_FILL_MODE_UPPER if unit_lower else cublas.CUBLAS_FILL_MODE_LOWER,
             cublas.CUBLAS_OP_T if by_columns else cublas.CUBLAS_OP_N,
@@ -81,7 +91,7 @@ class GpuLibrary:
 
     def residual(self, a: Any, x: Any, b: Any) -> Any:
         """See `Library`."""
-        return b - a @ x
+        return gemm(a, x, b, alpha=-1, beta=1, precision="fp64")
 
 
 def _current() -> Device:
@@ -102,8 +112,16 @@ def _transpose(
     elements a whole line of memory apart.
     """
     one, zero = np.ones((), dtype), np.zeros((), dtype)
-    geam = getattr(cublas, f"{PREFIX[str(dtype)]}geam")
-    geam(
-        device.get_cublas_handle(), cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, rows, columns,
+    _queue(
+        f"cublas{PREFIX[str(dtype)].upper()}geam", _GEAM,
+        cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, rows, columns,
         one.ctypes.data, source, source_pitch, zero.ctypes.data, to, to_pitch, to, to_pitch,
     )  # fmt: skip
+
+
+def _queue(name: str, types: tuple[Any, ...], *arguments: Any) -> None:
+    """Queue a function of cuBLAS on the current stream, given what it takes behind the handle."""
+    stream = cupy.cuda.get_current_stream().ptr
+    handle = cublas_handle(cupy.cuda.runtime.getDevice())
+    routine = handle.routine(name, c_void_p, *types)
+    handle.call(routine, stream, handle.call_memory(stream), *arguments)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -122,6 +124,60 @@ def test_the_same_bits_twice(cp: Any, rng: np.random.Generator) -> None:
     a, b = (cp.asarray(normal(rng, *shape)) for shape in ((700, 700), (700, 2)))
     first, again = (solve(a, b, block=128).get() for _ in range(2))
     np.testing.assert_array_equal(first, again)
+
+
+def test_a_thread_that_solves_again_and_ends_leaves_captures_alone(
+    cp: Any, rng: np.random.Generator
+) -> None:
+    """Handles of CuPy's go with their thread, for which the library waits for the GPU."""
+    a, b, counted = cp.asarray(normal(rng, 300, 300)), cp.asarray(normal(rng, 300)), cp.zeros(8)
+    captured, other = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
+    once, go_on = Event(), Event()
+    cp.cuda.Device().synchronize()
+
+    def in_thread() -> list[Any]:
+        with other:
+            found = [solve(a, b, block=64).get()]
+            once.set()
+            assert go_on.wait(60)
+            return [*found, solve(a, b, block=64).get()]
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(in_thread)
+        assert once.wait(60)
+        with captured:
+            cp.add(counted, 0, out=counted)
+            captured.begin_capture(cp.cuda.runtime.streamCaptureModeRelaxed)
+            try:
+                cp.add(counted, 1, out=counted)
+                go_on.set()
+                first, again = future.result()
+                pool.shutdown()  # the thread is gone
+                cp.add(counted, 1, out=counted)
+            finally:
+                go_on.set()
+                graph = captured.end_capture()
+            graph.launch(captured)
+            captured.synchronize()
+    assert bool((counted == 2).all())
+    np.testing.assert_array_equal(first, again)
+
+
+def test_threads_give_the_bits_of_a_call_alone(cp: Any, rng: np.random.Generator) -> None:
+    """Two threads share a stream, and so a handle."""
+    systems = [(cp.asarray(normal(rng, n, n)), cp.asarray(normal(rng, n, 3))) for n in (120, 520)]
+    expected = [solve(a, b, block=64).get() for a, b in systems]
+    streams = [cp.cuda.Stream(non_blocking=True) for _ in range(2)]
+    cp.cuda.Device().synchronize()
+
+    def solves(stream: Any) -> list[Any]:
+        with stream:
+            return [solve(a, b, block=64).get() for _ in range(5) for a, b in systems]
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(solves, streams * 2):
+            for x, right in zip(found, expected * 5, strict=True):
+                np.testing.assert_array_equal(x, right)
 
 
 def test_layouts(cp: Any, rng: np.random.Generator) -> None:
