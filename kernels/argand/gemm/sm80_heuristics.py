@@ -175,8 +175,6 @@ _FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 11.2, False: 14.0}
 and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
 H100, before these were tested for NaN four at a time; the other, which ranks tiles alone, by 440
 times of 15 products on an H200, of which the choice takes 1.02 of the fastest, 1.07 before)."""
-_SPLIT_TIES_TO_EVEN = 8.0
-"""Further cycles of such a number by integers (25 drawn shapes on an H100)."""
 _TRIANGLE_TERMS = 0.85
 """Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200)."""
 _TRIANGLE_TILE_TIMES = {
@@ -288,7 +286,7 @@ def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: _Costs) -> float:
     if rows * columns >= _FULL_WARP and precision.terms == 1:
         number = _FULL_WARP_NUMBER[wide]
     if wide and precision.terms > 1 and precision.roundings[0] == "nearest_even":
-        number = costs.split if plan.grid_slices == 1 else number + _SPLIT_TIES_TO_EVEN
+        number = costs.split
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mmas_k = warps * plan.block_k / plan.warps_k / mma_k
     cycles = copies * costs.copy * (costs.wide_copy if plan.vector == 2 else 1.0)

@@ -49,10 +49,9 @@ struct MmaPlan {
     // their sign, which a conjugated B changes, takes no instruction of the mainloop.
     constexpr bool parts_apart() const { return small_warps() && terms == 1 && warps_k == 1; }
     // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite
-    // computes them again, rounding by integers, which takes any number. A k that clusters share
-    // was not measured.
+    // computes them again, rounding by integers, which takes any number.
     constexpr bool splits_by_products() const {
-        return !grid_split && ::splits_by_products(operand, terms, roundings[0], roundings[1]);
+        return ::splits_by_products(operand, terms, roundings[0], roundings[1]);
     }
     constexpr bool promotes() const { return promotion_interval > 0; }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
