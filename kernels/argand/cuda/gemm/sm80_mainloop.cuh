@@ -75,7 +75,7 @@ class Mainloop {
     template <bool again = false>
     __device__ __forceinline__ void load_first() {
         // In small products one copy of the code is read faster than several.
-        constexpr int kUnroll = again || plan.warps_k > 1 ? 1 : plan.stages;
+        constexpr int kUnroll = again || plan.skips_outside() ? 1 : plan.stages;
 #pragma unroll kUnroll
         for (int stage = 0; stage < plan.stages_at_once(); ++stage) load(stage, stage);
     }

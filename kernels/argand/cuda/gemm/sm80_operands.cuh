@@ -12,7 +12,7 @@
 template <MmaPlan plan>
 __device__ __forceinline__ int needed_k(int k_left) {
     constexpr int kGroupK = plan.block_k / plan.warps_k;
-    if constexpr (plan.warps_k == 1) return plan.block_k;
+    if constexpr (!plan.skips_outside()) return plan.block_k;
     return (k_left + kGroupK - 1) / kGroupK * kGroupK;
 }
 
@@ -86,12 +86,12 @@ class TileCopies {
         const float2* source = from;
         if constexpr (KMajor) advance(from, k_step);
         const int k_needed = needed_k<plan>(k_left);
-        if (plan.warps_k > 1 && contiguous() >= (KMajor ? k_needed : rows_left)) return;
+        if (plan.skips_outside() && contiguous() >= (KMajor ? k_needed : rows_left)) return;
         const bool inside = contiguous() < (KMajor ? k_left : rows_left);
         const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
 #pragma unroll
         for (int i = 0; i < kLines; i += kStep) {
-            if (plan.warps_k > 1 && line() + i >= (KMajor ? rows_left : k_needed)) break;
+            if (plan.skips_outside() && line() + i >= (KMajor ? rows_left : k_needed)) break;
             const int k = k_tile * plan.block_k + i;
             if (plan.whole_k > 0 && !KMajor && k >= plan.whole_k) break;  // no MMA reads it
             constexpr int kBytes = 8 * plan.vector;

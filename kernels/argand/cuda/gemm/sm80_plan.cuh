@@ -53,6 +53,12 @@ struct MmaPlan {
     constexpr bool splits_by_products() const {
         return ::splits_by_products(operand, terms, roundings[0], roundings[1]);
     }
+    // Groups of warps that share k leave out, by branches, what lies outside the matrix: small
+    // products of one term, or of few results a warp, would wait for the zeros. Others copy and
+    // multiply them.
+    constexpr bool skips_outside() const {
+        return warps_k > 1 && (terms == 1 || warp_m() * warp_n() < 256);
+    }
     constexpr bool promotes() const { return promotion_interval > 0; }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }

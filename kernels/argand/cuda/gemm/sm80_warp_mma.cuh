@@ -69,7 +69,7 @@ struct Accumulators {
         float zeros[2] = {};
         each_result<plan>([&](int i, int j, int e) {
             const bool outside = 8 * i >= rows_left || 8 * j + e >= columns_left;
-            if (plan.warps_k > 1 && outside) return;
+            if (plan.skips_outside() && outside) return;
             zeros[0] = __fmaf_rn(re[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[0]);
             zeros[1] = __fmaf_rn(im[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[1]);
         });
@@ -167,7 +167,7 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         // A tiny k ends within the k of one group of warps; what follows is zeros.
-        if (plan.warps_k > 1 && k > 0 && k0 + k >= k_left) break;
+        if (plan.skips_outside() && k > 0 && k0 + k >= k_left) break;
         if (plan.whole_k > 0 && k >= k_left) break;  // known to the compiler
         Fragment<plan> a[2 * kRows];
 #pragma unroll
