@@ -34,6 +34,7 @@ _TWO_TERMS = (
     MmaPlan(16, 64, 32, 1, 4, 3, 32),
     MmaPlan(64, 16, 32, 4, 1, 3, 32),
     MmaPlan(32, 32, 32, 2, 2, 3, 32),
+    MmaPlan(32, 32, 32, 2, 2, 5, 32),
     MmaPlan(32, 32, 64, 2, 1, 4, 64, warps_k=4),
     MmaPlan(32, 16, 64, 2, 1, 4, 64, warps_k=4),
     MmaPlan(16, 16, 64, 1, 2, 4, 64, warps_k=4),
