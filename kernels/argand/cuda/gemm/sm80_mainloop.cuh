@@ -101,7 +101,7 @@ class Mainloop {
             if constexpr (plan.promotes()) {
                 constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
                 if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
-                    fp32.promote(mma);
+                    fp32.promote(mma, b_sign);
             }
         };
         if constexpr (plan.copies_between) {
@@ -142,6 +142,6 @@ class Mainloop {
             multiply_stage(stage, left, [](int) {});
             promote();
         }
-        (plan.promotes() ? fp32 : mma).join(b_sign);
+        if constexpr (!plan.promotes()) mma.join(b_sign);
     }
 };

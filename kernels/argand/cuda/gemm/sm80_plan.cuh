@@ -45,9 +45,10 @@ struct MmaPlan {
     constexpr int warp_n() const { return block_n / warps_n; }
     // A warp with few accumulators, which waits for one instruction after the other.
     constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
-    // Whether products of one term with the imaginary part of B have accumulators of their own:
-    // their sign, which a conjugated B changes, takes no instruction of the mainloop.
-    constexpr bool parts_apart() const { return small_warps() && terms == 1 && warps_k == 1; }
+    // Whether products with the imaginary part of B have accumulators of their own: their sign,
+    // which a conjugated B changes, takes no instruction of the mainloop, and twice as many MMAs
+    // wait for none before.
+    constexpr bool parts_apart() const { return small_warps() && (terms > 1 || warps_k == 1); }
     // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite
     // computes them again, rounding by integers, which takes any number.
     constexpr bool splits_by_products() const {

@@ -43,7 +43,10 @@ struct Accumulators {
     float im_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
 
     __device__ __forceinline__ void clear() {
-        each([](float& x, float) { x = 0.0f; }, *this);
+        each_register([&](int i, int j, int e) {
+            re[i][j][e] = im[i][j][e] = 0.0f;
+            if constexpr (kApart) re_of_im[i][j][e] = im_of_im[i][j][e] = 0.0f;
+        });
     }
 
     // Adds the products with the imaginary part of B, which `b_sign` of -1 conjugates.
@@ -76,28 +79,22 @@ struct Accumulators {
         return zeros[0] + zeros[1] == 0.0f;
     }
 
-    // Promotion: adds `other` to these fp32 accumulators, and leaves in `other` the rounding error
-    // of each addition, with which its next MMAs begin.
-    __device__ __forceinline__ void promote(Accumulators& other) {
-        each(
-            [](float& x, float& y) {
-                const float old = x;
-                x += y;
-                y -= x - old;
-            },
-            other);
+    // Promotion: adds `other` to these fp32 accumulators, whose parts are joined, and leaves in
+    // `other` the rounding error of each addition, with which its next MMAs begin.
+    __device__ __forceinline__ void promote(Accumulators& other, float b_sign) {
+        other.join(b_sign);
+        each_register([&](int i, int j, int e) {
+            add_keeping_error(re[i][j][e], other.re[i][j][e]);
+            add_keeping_error(im[i][j][e], other.im[i][j][e]);
+            if constexpr (kApart) other.re_of_im[i][j][e] = other.im_of_im[i][j][e] = 0.0f;
+        });
     }
 
-    template <typename Function, typename Other>
-    __device__ __forceinline__ void each(Function function, Other& other) {
-        each_register([&](int i, int j, int e) {
-            function(re[i][j][e], other.re[i][j][e]);
-            function(im[i][j][e], other.im[i][j][e]);
-            if constexpr (kApart) {
-                function(re_of_im[i][j][e], other.re_of_im[i][j][e]);
-                function(im_of_im[i][j][e], other.im_of_im[i][j][e]);
-            }
-        });
+    // Adds y to x, and leaves in y what rounding has lost.
+    static __device__ __forceinline__ void add_keeping_error(float& x, float& y) {
+        const float old = x;
+        x += y;
+        y -= x - old;
     }
 
     // Calls `function(i, j, e)` for each register of an accumulator array.
