@@ -44,8 +44,8 @@ __device__ __forceinline__ void store_cluster_shared(uint32 address, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }
 
-// Stores 8 or 16 bytes to a block of the cluster and completes them at an mbarrier of that block, which
-// expects bytes as it does of TMA. A thread that has waited there sees them without a fence.
+// Stores 8 or 16 bytes to a block of the cluster and completes them at an mbarrier of that block,
+// which expects bytes as it does of TMA. A thread that has waited there sees them without a fence.
 __device__ __forceinline__ void store_cluster_async(uint32 address, float2 x, uint32 mbarrier) {
     asm volatile(
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::
