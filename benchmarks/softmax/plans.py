@@ -61,7 +61,7 @@ class PlannedCase(Case):
     def taken(self) -> SoftmaxForm:
         """The one that a call takes."""
         most = vector_for(self.kind, self.output)
-        chosen = choose_vector(most, math.gcd(most, self.columns), self.columns)
+        chosen = choose_vector(most, math.gcd(most, self.columns), self.columns, "softmax")
         return next(form for form in self.forms if form.vector == chosen)
 
     @property

@@ -21,8 +21,8 @@ class DeviceError(RuntimeError):
 
 
 _H200_MEMORY_RATE = 4.8143e12
-"""Peak bytes a second of an H200's memory, on which the constants of estimates were fitted: as its
-driver gives it, 6016 bits at twice 3201 MHz, not the 6144 bits of six stacks."""
+"""Peak bytes a second of an H200's memory, on which estimates were fitted: as its driver gives it,
+6016 bits at twice 3201 MHz."""
 _RESERVED_BYTES = 1024
 """Shared memory that CUDA reserves of each block."""
 
@@ -222,9 +222,8 @@ def require_cupy() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "cupy":
             raise
-        raise DeviceError(
-            f"arrays on a GPU are computed by CuPy, which is not installed: {HOW_TO_INSTALL}"
-        ) from None
+        why = f"arrays on a GPU are computed by CuPy, which is not installed: {HOW_TO_INSTALL}"
+        raise DeviceError(why) from None
     return cupy
 
 

@@ -20,13 +20,7 @@ from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
-from argand.gemm.problem import (
-    GemmProblem,
-    OperandFormat,
-    Output,
-    gemm_problem,
-    result_type,
-)
+from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem, result_type
 from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
