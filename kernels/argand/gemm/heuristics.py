@@ -46,15 +46,19 @@ def choose(
     def seconds(choice: GemmChoice) -> float:
         return estimate(choice, question, sm_count, memory)
 
-    best = min(own, key=seconds)
     if not in_tf32:
-        return best
+        return min(own, key=seconds)
     other = min(in_tf32, key=seconds)
-    packs = best.plan is not None and best.plan.storage == "planar"
-    same = best == replace(other, in_tf32=False)
+    alike, least = replace(other, in_tf32=False), seconds(other)
     k, triangle = question.sizes.k, question.sizes.triangle
-    margin = tf32_margin(precision, k, packs=packs, same_plan=same, triangle=triangle)
-    return best if margin * seconds(best) < seconds(other) else other
+
+    def clearly_faster(choice: GemmChoice) -> bool:
+        packs = choice.plan is not None and choice.plan.storage == "planar"
+        same = choice == alike
+        margin = tf32_margin(precision, k, packs=packs, same_plan=same, triangle=triangle)
+        return margin * seconds(choice) < least
+
+    return min(filter(clearly_faster, own), key=seconds, default=other)
 
 
 def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: float = 1.0) -> float:

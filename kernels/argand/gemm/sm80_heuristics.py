@@ -147,7 +147,7 @@ class _Costs:
     scan: float = 3.8
     scan_bytes: float = 0.57e6
     """Bytes of a microsecond that the scan before reads."""
-    bytes: float = 3.27e6
+    bytes: float = 3.2e6
     exposed: float = 0.0
     """Fraction of the shorter of work and traffic that the longer does not hide."""
 
@@ -182,8 +182,8 @@ _TRIANGLE_TILE_TIMES = {
     (32, 32, 64): 1.28, (32, 64, 32): 0.887, (64, 16, 32): 1.05, (64, 32, 32): 0.924,
     (64, 64, 16): 0.965, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
 }  # fmt: skip
-_WHOLE_K = 0.95
-"""Time over that of one term by a kernel of its own for a whole k, but in triangles."""
+_WHOLE_WAVES = 4
+"""Waves of one term up to which the last one counts as a whole one, but in triangles."""
 _SHARED_K = 1.36
 """Time over that of a mainloop of one term whose stages groups of warps share, but in triangles."""
 
@@ -210,7 +210,9 @@ def estimate(
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
     resident = max(1, min(_occupancy(plan, precision, k), -(-blocks // usable)))
     slots = usable * resident
-    waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
+    one_term = precision.terms == 1 and not plan.triangle
+    few = blocks < (_WHOLE_WAVES * slots if one_term else 8 * sm_count)
+    waves = -(-blocks // slots) if few else blocks / slots
     warps = resident * plan.threads / 128
     rate = costs.clock * warps / (warps + costs.waiting)
     store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
@@ -219,8 +221,8 @@ def estimate(
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
-    # MMAs beyond a whole k are left out; those of one term are in `_WHOLE_K`.
-    known = plan.whole_k and precision.terms > 1
+    # MMAs beyond a whole k are left out. Triangles of one term were fitted as if they were not.
+    known = plan.whole_k and not (plan.triangle and precision.terms == 1)
     multiplied = plan.whole_k / plan.block_k if known else k_tiles
     cycles = resident * _k_tile_cycles(plan, precision, costs) / 4
     mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
@@ -240,8 +242,6 @@ def estimate(
     read = m * k if plan.triangle else m * k + k * n
     moved = 8 * batch * (read + m * n) / (memory * costs.bytes)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
-    if plan.whole_k and precision.terms == 1 and not plan.triangle:
-        total *= _WHOLE_K
     total += costs.term * (precision.terms - 1)
     if plan.split_k_slices > 1:
         total += costs.cluster + costs.slice * plan.split_k_slices

@@ -9,6 +9,7 @@ from argand.gemm.pack_plan import panel_fill
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
+from argand.gemm.sm90_tiles import with_ping_pong
 from argand.precision import Precision
 
 # Seconds and rates a second, which only rank candidates. They were fitted to 2,992 times of
@@ -16,7 +17,8 @@ from argand.precision import Precision
 # Launches, waits, the rates of memory and stores, and a factor of tiles' efficiencies by terms and
 # warpgroups, are fitted anew to times in rows of calls: 101 candidates of 27 products on an H200,
 # and the chosen plans of the sweeps' products up to 400 us on an H200 and an H100 (8% off in the
-# standard deviation, at 26 candidates of 12 other products too). What each later fit gained is in
+# standard deviation, at 26 candidates of 12 other products too), with a memory rate 0.979 of the
+# card's, which is in the rates here. What each later fit gained is in
 # docs/experiments/2026-11-27-choices-of-products.md and 2026-11-28-estimates-of-calls-in-rows.md.
 _CLOCK = 1.9e9
 _TILE_BYTES = 69
@@ -25,13 +27,13 @@ _UNALIGNED = 3.1
 """Factor of loading an operand whose lines are not multiples of 32 bytes, the sectors of L2."""
 _ROUNDED_ROWS = {1: 3.6, 2: 2.0}
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms."""
-_MEMORY_BYTES = 3.84e12
+_MEMORY_BYTES = 3.76e12
 _FEW_IN_FLIGHT = (1.03, 1.35)
 """Factor of the traffic of tiles of one warpgroup, and of those that store mirror images, too."""
 _UNALIGNED_RESULT = 1.5
-"""Factor of the traffic of a result whose rows begin in the middle of 16 bytes: 64 bytes at once
-touch three sectors of L2 and fill two. Derived, not fitted."""
-_PACK_BYTES = 4.4e12
+"""Factor of the traffic of a result whose rows begin in the middle of a sector of L2: 64 bytes at
+once touch three and fill two. Derived, not fitted."""
+_PACK_BYTES = 4.31e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
 _STORE_BYTES = 32.1e9
@@ -49,6 +51,9 @@ from 20261251, old and new in turn on an H200), 0.972 of 6 at 3xtf32 and 1.012 o
 _OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
 """Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
 middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
+_STORE_IN_TURN = 0.8
+"""The same at one term where two warpgroups multiply in turn (80 plans of drawn products, an H200).
+Planes of 16 bits take as long as without, two terms nearly."""
 _NEXT_TILE = {1: 0.2e-6, 2: 0.0}
 """Seconds from one tile of a block to the next that nothing hides, by warpgroups: without them 53
 plans of one warpgroup and 4 to 8 tiles a block took 1.1 us longer than their estimates, 20 of more
@@ -82,10 +87,15 @@ _FUSED_MAINLOOP = 1.015
 """Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
 _STREAM_K = 2.96e-6
 """Seconds in which blocks wait for the partial tiles of others."""
-_ALL_SPLIT = 1.08
+_ALL_SPLIT, _ROUNDED_SPLIT = 1.08, 1.4
 """Factor of the mainloop of one term where all tiles are split: blocks at different k share less in
 L2. Without it 59 candidates of drawn products at tf32 took 1.04 of their estimates, 180 of slices
-0.95; at 3xfp16 45 and 87 took 0.98 and 1.01."""
+0.95; at 3xfp16 45 and 87 took 0.98 and 1.01. Tiles of 128 columns or more whose rows are rounded to
+16 bits take the second one: 30 plans of two seeds on an H200 and an H100 took 1.0 to 1.44 of their
+estimates, 1.24 in the mean."""
+_SPLIT_LINES = 1.05
+"""Factor of the traffic of one term where all tiles are split and k is not contiguous in a row
+operand: each block then reads pieces of lines of its own."""
 _PARTIAL_BYTES = 48.8e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
@@ -130,7 +140,7 @@ def estimate(
     result = batch * (4 if sizes.narrow else 8) * m * n / memory_bytes
     whole_rows = choice.swapped or sizes.triangle or choice.split_k_slices > 1 or n % 2 == 0
     plan = plan if whole_rows else plan.with_shared_columns(columns, k)
-    if not sizes.narrow and n % 2 and not plan.shared_columns:
+    if not sizes.narrow and n % 4 and not plan.shared_columns:
         result *= _UNALIGNED_RESULT
     moved = batch * items * k / memory_bytes + result
     moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumers == 1 else 1.0
@@ -148,6 +158,13 @@ def estimate(
     direct = _stores_directly(plan, precision, n)
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
     overlapped = overlaps and plan.can_overlap_epilogue(precision)
+    laid = with_ping_pong(plan, precision, k, tiles, sm_count, overlaps=overlapped)
+    in_turn = laid.ping_pong and choice.split_k_slices == 1
+    ends = precision.terms == 1 and not (overlapped or in_turn or choice.split_k_slices > 1)
+    if ends and not _in_16_bit_planes(plan, precision):
+        # Such a mainloop leaves out the MMAs beyond k; a stage of 16 bits is loaded as long.
+        mma_k = precision.operand.mma_k
+        mainloop *= -(-k // mma_k) * mma_k / (num_k_tiles * plan.depth)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)
         total += _REDUCE_LAUNCH[precision.terms] + partials / pack_bytes
@@ -160,15 +177,16 @@ def estimate(
             saved_k=min_saved_k(plan, precision),
         )  # fmt: skip
     whole = -(-division.data_parallel_tiles // division.blocks)
+    remains = _store_beside_mainloop(plan, precision, n, overlapped=overlapped, in_turn=in_turn)
     # The last store of a block has no mainloop to hide under.
-    hidden = _OVERLAPPED_STORE if n % 4 == 0 else _HALF_SECTORS_OVERLAPPED
-    stores = 1 + (whole - 1) * hidden if overlapped and whole else whole
+    stores = 1 + (whole - 1) * remains if whole else 0
     spent = whole * mainloop + stores * store
     spent += max(0, whole - 1) * _NEXT_TILE[plan.consumer_warpgroups]
     if division.stream_k_tiles:
         share = division.k_tiles_per_block / num_k_tiles
         partial_bytes = 8 * plan.block_m * plan.block_n / share
-        factor = _ALL_SPLIT if precision.terms == 1 and not whole else 1.0
+        factor, traffic = (1.0, 1.0) if whole else _all_split(plan, precision)
+        moved *= traffic
         spent += factor * share * mainloop + store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
     if plan.fused_pack:  # slices and split tiles begin anywhere in k, so they wait for all of it
         fused = copied / (_FUSED_PACKING * sm_count)
@@ -205,6 +223,33 @@ def _start(
     total += _PLANAR_WAIT[precision.terms] if waits else 0.0
     total += _ABSMAX_EXCHANGE if scaled else 0.0
     return total + (_FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch)
+
+
+def _store_beside_mainloop(
+    plan: WgmmaPlan, precision: Precision, columns: int, *, overlapped: bool, in_turn: bool
+) -> float:
+    """Return the fraction of a store's time that remains where another tile follows.
+
+    ``overlapped`` says that the epilogue is, ``in_turn`` that two warpgroups multiply in turn.
+    """
+    if overlapped:
+        return _OVERLAPPED_STORE if columns % 4 == 0 else _HALF_SECTORS_OVERLAPPED
+    hides = in_turn and precision.terms == 1 and not _in_16_bit_planes(plan, precision)
+    return _STORE_IN_TURN if hides else 1.0
+
+
+def _in_16_bit_planes(plan: WgmmaPlan, precision: Precision) -> bool:
+    """Return whether the row operand, too, is in planes of 16 bits."""
+    return plan.storage == "planar" and precision.operand.bytes == 2
+
+
+def _all_split(plan: WgmmaPlan, precision: Precision) -> tuple[float, float]:
+    """Return the factors of the mainloop and of the traffic where all tiles are split."""
+    if precision.terms > 1:
+        return 1.0, 1.0
+    rounds = plan.storage == "fp32" and precision.operand.bytes == 2
+    factor = _ROUNDED_SPLIT if rounds and plan.block_n >= 128 else _ALL_SPLIT
+    return factor, 1.0 if plan.k_major else _SPLIT_LINES
 
 
 def _stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:
