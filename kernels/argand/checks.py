@@ -67,6 +67,17 @@ def share_memory(shape: Sequence[int], strides: Sequence[int], item: int) -> boo
     return False
 
 
+def as_array(x: Any, name: str) -> Any:
+    """Return an argument as NumPy's array.
+
+    Raises ValueError for lists that are none, as of different lengths.
+    """
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array: {error}") from error
+
+
 def shape_of(x: Any, name: str) -> tuple[int, ...]:
     """Return the shape of an array argument. Raises TypeError where it is no array."""
     if not hasattr(x, "shape"):

@@ -7,6 +7,7 @@ fp32 whatever the range of the data. Emulations run on a CPU only where they are
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -49,8 +50,9 @@ def _is_double(x: Any) -> bool:
     if x is None or isinstance(x, int | float | complex):
         return False
     dtype = getattr(x, "dtype", None)
-    if dtype is None:  # a list, or an object of ours
-        dtype = np.asarray(x).dtype if isinstance(x, list | tuple) else None
+    if dtype is None and isinstance(x, list | tuple):  # else an object of ours
+        with suppress(ValueError):  # lists that are no array, which the call itself refuses
+            dtype = np.asarray(x).dtype
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc":
         return False
     return np.result_type(dtype, _SINGLE) != _SINGLE

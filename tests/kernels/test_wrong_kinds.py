@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from argand import (
     Gate,
+    GemmPlan,
     Pairs,
     accelerate,
     apply_gate,
@@ -23,6 +24,7 @@ from argand import (
     herk,
     logsumexp,
     pack,
+    pairs,
     plan_circuit,
     probabilities,
     run_circuit,
@@ -106,10 +108,48 @@ class Labelled:
         (lambda: channelise(X, 4, 1, window=MASKED[0].real), "window has 1 masked elements"),
         (lambda: Pairs(np.ma.masked_all((4, 4, 2), np.int8), "int8"), "array has 32 masked"),
         (lambda: gemm(STRUCTURED, X, precision="7xint8"), "a has 1 masked elements"),
+        (lambda: Gate(X, 0), "targets and controls must be sequences of qubits, got 0"),
+        (lambda: plan_circuit(2, [(X, (0, 1)), "XY"]), "gate 1 must be an argand.Gate, or a tuple"),
+        (lambda: run_circuit(X[0], [(X,)]), r"gate 0 must be an argand\.Gate, or a tuple .*, got"),
+        (lambda: run_circuit(X[0], Gate(X, (0, 1))), "gates must be a sequence of gates, got Gate"),
+        (lambda: plan_circuit(2, 5), "gates must be a sequence of gates, got 5"),
+        (lambda: expectation(X[0], "XX"), "observables must be a sequence of them, got 'XX'"),
+        (lambda: expectation(X[0], 5), "observables must be a sequence of them, got 5"),
     ],
 )
 def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
+        call()
+
+
+RAGGED = [[1, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: gemm(RAGGED, X), "a"),
+        (lambda: gemm(X, RAGGED, precision="7xint8"), "b"),
+        (lambda: gemm(X, X, RAGGED, beta=1), "c"),
+        (lambda: herk(RAGGED), "a"),
+        (lambda: dft(RAGGED, 0), "x"),
+        (lambda: softmax(RAGGED), "x"),
+        (lambda: logsumexp(RAGGED, axis=0), "x"),
+        (lambda: contract("ij,jk->ik", RAGGED, X), "a"),
+        (lambda: contract("ij,jk->ik", X, X, bias=RAGGED), "bias"),
+        (lambda: apply_gate(X[0].copy(), RAGGED, (0,)), "matrix"),
+        (lambda: plan_circuit(2, [(RAGGED, (0,))]), "matrix"),
+        (lambda: solve(X, RAGGED), "b"),
+        (lambda: solve_hermitian(X, RAGGED), "b"),
+        (lambda: pack(RAGGED, "fp16"), "x"),
+        (lambda: pairs(RAGGED), "array"),
+        (lambda: channelise(RAGGED, 4), "x"),
+        (lambda: spectrum(X, 4, window=RAGGED), "window"),
+        (lambda: GemmPlan(X, RAGGED), "b"),
+    ],
+)
+def test_lists_that_are_no_array_are_refused(call: Callable[[], Any], name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be an array: .* inhomogeneous shape"):
         call()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_flag, check_out, refuse_masked
+from argand.checks import as_array, as_flag, check_out, refuse_masked
 from argand.device import array_module, is_cuda_array
 from argand.gemm.operands import on_gpu
 from argand.gemm.pairs import Pairs
@@ -85,7 +85,7 @@ def given_coefficients(window: Any, count: int, meaning: str) -> Array:
     are not real or are masked, ValueError for another number of them or one that is not finite.
     """
     refuse_masked("window", window)
-    found = window.get() if is_cuda_array(window) else np.asarray(window)
+    found = window.get() if is_cuda_array(window) else as_array(window, "window")
     if found.dtype.kind not in "fiu":
         raise TypeError(f"window must hold real numbers, got {found.dtype}")
     if found.shape != (count,):

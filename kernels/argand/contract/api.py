@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.checks import as_flag, check_written, refuse_misaligned, shape_of, type_name
+from argand.checks import as_array, as_flag, check_written, refuse_misaligned, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import array_module, is_cupy_array
@@ -139,7 +139,7 @@ def _operand(x: Any, name: str) -> Any:
     if isinstance(x, Pairs):
         raise TypeError(f"{name} must be an array, got {x.type_name}: use argand.gemm")
     refuse_misaligned(name, x)
-    return x if hasattr(x, "ndim") else np.asarray(x)
+    return x if hasattr(x, "ndim") else as_array(x, name)
 
 
 def _factor(x: Any, name: str, shape: tuple[int, ...]) -> Any:

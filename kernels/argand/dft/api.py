@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out, refuse_misaligned
+from argand.checks import as_array, check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.dft import cpu as numpy_dft
@@ -90,7 +90,7 @@ def dft(
         )  # fmt: skip
     on_gpu = is_cupy_array(x)
     if not on_gpu:
-        x = np.asarray(x)
+        x = as_array(x, "x")
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if precision is None:

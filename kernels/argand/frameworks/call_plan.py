@@ -85,7 +85,7 @@ class CallPlan:
     def _plan(self, **operands: Any) -> None:
         """Check and choose, for arrays of NumPy and CuPy."""
         arrays = tuple(operands[name] for name in self.names)
-        self._forms = [form_of(x) for x in arrays]
+        self._forms = [form_of(operands[name], name) for name in self.names]
         self._precision = self.options["precision"] or self._default_of(arrays)
         if any(map(_is_on_gpu, arrays)):
             self._on_gpu = self._planned(arrays)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.checks import is_integer
+from argand.checks import as_array, is_integer
 
 Array = npt.NDArray[Any]
 
@@ -103,7 +103,7 @@ def check_qubits(qubits: int, targets: Sequence[int], controls: Sequence[int]) -
 
 def check_matrix(matrix: Any, targets: Sequence[int]) -> Array:
     """Return the matrix as complex128 on the host. Raises ValueError for a wrong shape or type."""
-    found = np.asarray(matrix.get() if hasattr(matrix, "get") else matrix)
+    found: Array = as_array(matrix.get() if hasattr(matrix, "get") else matrix, "matrix")
     check_matrix_form(found, targets)
     return found.astype(np.complex128)
 

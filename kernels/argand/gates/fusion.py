@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argand.gates.canonical import check_matrix, check_qubits, gate_form
-from argand.gates.gate import Dependencies, Gate
+from argand.gates.gate import Dependencies, Gate, as_gates
 
 _MOST_SEEDS = 6
 """Gates tried as the first of a pass: more find hardly fewer passes."""
@@ -275,11 +275,10 @@ def _times(matrix: Any, columns: Any) -> Any:
 def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:
     """Return gates in their cheapest form, from gates or tuples of matrix, targets and controls.
 
-    Raises ValueError that names the first one that is wrong.
+    Raises ValueError that names the first one that is wrong, TypeError for what is no gate.
     """
     found = []
-    for number, given in enumerate(gates):
-        gate = given if isinstance(given, Gate) else Gate(*given)
+    for number, gate in enumerate(as_gates(gates)):
         try:
             check_qubits(qubits, gate.targets, gate.controls)
             check_matrix(gate.matrix, gate.targets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,40 @@ class Gate:
     controls: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a matrix with masked elements."""
+        """Refuse a matrix with masked elements, and qubits that are no sequences."""
         refuse_masked("matrix", self.matrix)
+        joined_qubits(self.targets, self.controls)
 
     @property
     def qubits(self) -> tuple[int, ...]:
         """Targets and controls."""
         return (*self.targets, *self.controls)
+
+
+def joined_qubits(targets: Sequence[int], controls: Sequence[int]) -> tuple[int, ...]:
+    """Return targets and controls. Raises TypeError where they are no sequences."""
+    try:
+        return (*targets, *controls)
+    except TypeError:
+        raise TypeError(
+            f"targets and controls must be sequences of qubits, got {targets!r} and {controls!r}"
+        ) from None
+
+
+def as_gates(given: Any) -> Iterator[Gate]:
+    """Yield gates of what a circuit may be given as. Raises TypeError for what is no gate."""
+    if isinstance(given, Gate) or not isinstance(given, Iterable):
+        raise TypeError(f"gates must be a sequence of gates, got {given!r}")
+    for number, one in enumerate(given):
+        if isinstance(one, Gate):
+            yield one
+        elif isinstance(one, tuple | list) and len(one) in (2, 3):
+            yield Gate(*one)
+        else:
+            raise TypeError(
+                f"gate {number} must be an argand.Gate, or a tuple of matrix, targets and maybe "
+                f"controls, got {one!r}"
+            )
 
 
 class Dependencies:

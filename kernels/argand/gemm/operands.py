@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from argand.checks import refuse_misaligned
+from argand.checks import as_array, refuse_misaligned
 from argand.device import Backend, is_cuda_array
 from argand.gemm.pairs import Pairs, pairs
 from argand.precision import Precision
@@ -30,14 +28,14 @@ _NO_NUMBERS = "OSUmM"
 def as_operand(x: Any, name: str) -> Any:
     """Return x as an array or as `Pairs`: structured arrays become pairs, lists NumPy arrays.
 
-    Raises ValueError for a structured array that is no `Pairs` and for an array on a GPU that
-    kernels cannot read (`refuse_misaligned`), TypeError for what holds no numbers; both by the
-    ``name``.
+    Raises ValueError for a structured array that is no `Pairs`, for lists that are no array and for
+    an array on a GPU that kernels cannot read (`refuse_misaligned`), TypeError for what holds no
+    numbers; all by the ``name``.
     """
     if isinstance(x, Pairs) or is_cuda_array(x):
         refuse_misaligned(name, x)
         return x
-    x = np.asarray(x)
+    x = as_array(x, name)
     if x.dtype.kind in _NO_NUMBERS:
         raise TypeError(f"{name} must be numbers, got {x.dtype}")
     return x if x.dtype.names is None else pairs(x)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import refuse_masked, refuse_misaligned
+from argand.checks import as_array, refuse_masked, refuse_misaligned
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32
@@ -130,7 +130,7 @@ def pairs(array: Any, format: str | None = None) -> Pairs:
         found: Pairs = call_on_foreign(pairs, {"array": array}, format=format)
         return found
     if not is_cuda_array(array):
-        array = np.asarray(array)
+        array = as_array(array, "array")
         if array.dtype.names is not None:
             array = _parts(array)
         elif not array.dtype.isnative:
@@ -184,7 +184,7 @@ def to_pairs(x: Any, format: str) -> Pairs:
     if has_foreign(x):
         found: Pairs = call_on_foreign(to_pairs, {"x": x}, format=format)
         return found
-    x = x if is_cuda_array(x) else np.asarray(x)
+    x = x if is_cuda_array(x) else as_array(x, "x")
     if str(x.dtype) != "complex64":
         raise ValueError(f"x must be complex64, got {x.dtype}")
     refuse_misaligned("x", x)

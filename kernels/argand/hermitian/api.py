@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out, refuse_misaligned
+from argand.checks import as_array, check_out, refuse_misaligned
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import adapted_system
@@ -73,7 +73,7 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
     if any(on_gpu) and not all(on_gpu):
         raise TypeError("r, b, out and info must all be NumPy arrays or all be CuPy arrays")
     if not on_gpu[0]:
-        r, b = np.asarray(r), np.asarray(b)
+        r, b = as_array(r, "r"), as_array(b, "b")
     dtype = solution_type("r", r.dtype, b.dtype)
     leading = _leading(r, b)
     shape = (*leading, *b.shape[-1 if b.ndim == 1 else -2 :])

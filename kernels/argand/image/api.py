@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out, refuse_misaligned
+from argand.checks import as_array, check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -87,7 +87,7 @@ def image(
         return call_on_foreign(image, given, adapted=adapted, precision=precision, sign=sign)
     gpu = is_cuda_array(covariances)
     refuse_misaligned("covariances", covariances)
-    r = covariances if gpu else np.asarray(covariances)
+    r = covariances if gpu else as_array(covariances, "covariances")
     if r.dtype.kind not in "fciu":
         raise TypeError(f"covariances must be numbers, got {r.dtype}")
     if precision is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import cache
 from types import ModuleType
@@ -120,12 +120,14 @@ def expectation(state: Any, observables: Sequence[Observable]) -> Any:
     Raises:
         ValueError: an observable with other letters, another length, or a coefficient that is not
             finite; a state as of `sample`.
-        TypeError: a state of another type.
+        TypeError: a state of another type, observables that are no sequence.
 
     Example:
         >>> argand.expectation(np.array([0.6, 0, 0, 0.8 + 0j]), ["ZZ", ("XX", 0.5)]).round(2)
         array([1.  , 0.48])
     """
+    if isinstance(observables, str) or not isinstance(observables, Iterable):
+        raise TypeError(f"observables must be a sequence of them, got {observables!r}")
     if has_foreign(state):
         return call_on_foreign(
             expectation, {"state": state}, adapted=adapted_expectation, observables=observables

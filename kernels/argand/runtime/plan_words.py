@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
+from argand.checks import as_array
 from argand.precision import Precision, precision_name
 
 _PAIRS = {"complex32": "fp16"}
 """Tensors that the calls take as `Pairs`, whose type these have in forms."""
 
 
-def form_of(x: Any) -> tuple[Any, ...] | None:
-    """Return an operand's type and shape."""
+def form_of(x: Any, name: str = "an operand") -> tuple[Any, ...] | None:
+    """Return the type and shape of an operand, which errors call by ``name``."""
     if x is None:
         return None
     kind = getattr(x, "format", None) or getattr(x, "dtype", None)
     if kind is None and hasattr(x, "precision"):
         kind = f"packed {x.precision.name}"
     if kind is None:
-        x = np.asarray(x)
+        x = as_array(x, name)
         kind = x.dtype
     name = str(kind).removeprefix("torch.")
     return _PAIRS.get(name, name), tuple(x.shape)
@@ -34,7 +33,7 @@ def in_words(form: tuple[Any, ...] | None) -> str:
 
 def require_form(name: str, x: Any, expected: tuple[Any, ...] | None) -> None:
     """Raise ValueError where an array, or None, has not the form that was planned."""
-    found = form_of(x)
+    found = form_of(x, name)
     if found != expected:
         raise ValueError(
             f"{name} must be {in_words(expected)} as planned, got {in_words(found)}; "

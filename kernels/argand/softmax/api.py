@@ -16,7 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_axis, as_flag, as_real, check_out, refuse_misaligned, type_name
+from argand.checks import (
+    as_array,
+    as_axis,
+    as_flag,
+    as_real,
+    check_out,
+    refuse_misaligned,
+    type_name,
+)
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -161,7 +169,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if not on_gpu:
         given = x
-        problem, x = _problem_of(operation, np.asarray(x), out, options)
+        problem, x = _problem_of(operation, as_array(x, "x"), out, options)
         run = prepared(problem)
         if x is given:
             _ON_HOST.keep(host, run)
@@ -185,7 +193,7 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
     """Return the same over another axis than the last: views that have it last."""
     if has_foreign(x, out):
         return _on_foreign(operation, x, axis, out, options)
-    x = x if is_cuda_array(x) else np.asarray(x)
+    x = x if is_cuda_array(x) else as_array(x, "x")
     axis = as_axis(axis, x.ndim)
     turned = x.swapaxes(axis, -1) if operation != "logsumexp" else _moved_last(x, axis)
     if operation == "logsumexp" or out is None:
