@@ -94,17 +94,20 @@ def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
     first = queued(calls, 1, held=True).seconds[0]
     if first < _SECONDS:
         first = statistics.median(queued(calls, _FEWEST, held=True).seconds)
-    count = int(min(_MOST, max(_FEWEST, _SECONDS / first)))
-    length = row_length(first)
-
-    def held() -> Queued:
-        if length > 1:
-            return queued_rows(calls, -(-count // length), length)
-        return queued(calls, count, held=True)
-
-    found_queue = held()
+    found_queue = _rows_of(calls, first)
+    taken = statistics.median(found_queue.seconds)
+    if row_length(first) == 1 < row_length(taken):  # a host that is busy for long ends the hold
+        found_queue = _rows_of(calls, first := taken)
     # One of the calls may have waited, perhaps only this once.
-    return found_queue if found_queue.held else held()
+    return found_queue if found_queue.held else _rows_of(calls, first)
+
+
+def _rows_of(calls: Sequence[Callable[[], object]], first: float) -> Queued:
+    """Return the times of calls that took ``first`` seconds before: of short ones in rows."""
+    count, length = int(min(_MOST, max(_FEWEST, _SECONDS / first))), row_length(first)
+    if length > 1:
+        return queued_rows(calls, -(-count // length), length)
+    return queued(calls, count, held=True)
 
 
 def row_of(

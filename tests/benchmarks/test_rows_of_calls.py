@@ -61,6 +61,22 @@ def test_the_hosts_time_shortens_no_row(
     assert lengths == asked
 
 
+def test_a_hold_that_ends_early_leaves_no_row_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that is busy for longer than a stream is held: its time is in the first answer."""
+    lengths: list[int] = []
+    answers = [Queued([0.7], [0.7]), Queued([6e-6] * 5, [1e-5] * 5, held=True)]
+
+    def rows(_: Any, rows: int, length: int) -> Queued:
+        lengths.append(length)
+        return Queued([3e-6] * rows, [1e-5] * rows, held=True)
+
+    monkeypatch.setattr(measuring, "queued", lambda *_, **__: answers.pop(0))
+    monkeypatch.setattr(measuring, "queued_rows", rows)
+    assert measuring.timed([lambda: None], replace(cpu(), backend="cuda")) == (3e-6, 1e-5)
+    assert lengths == [25]
+    assert not answers
+
+
 @pytest.mark.gpu
 def test_rows_are_held_but_where_a_call_waits(gpu: Device) -> None:
     import cupy
