@@ -240,10 +240,8 @@ def _array(name: str, x: Any) -> Any:
     dtype = TYPES.get(x.dtype)
     if dtype is None or x.layout != torch.strided or x.is_nested:
         kind = "nested tensors" if x.is_nested else x.layout
-        raise TypeError(
-            f"{name} must be strided and of one of {', '.join(map(str, TYPES))}, "
-            f"got {kind} of {x.dtype}"
-        )
+        allowed = ", ".join(map(str, (*TYPES, torch.bfloat16, torch.complex32)))
+        raise TypeError(f"{name} must be strided and of one of {allowed}, got {kind} of {x.dtype}")
     if not x.data_ptr() and x.numel():
         raise TypeError(f"{name} has no memory for its {x.numel()} numbers: its storage was freed")
     if x.device.type == "cpu":
