@@ -29,6 +29,9 @@ def accelerate(
     are left to the library. Gradients are those of `argand.gemm`. Every call of torch's within the
     context passes through Python, which takes the host some microseconds.
 
+    Libraries are those that the program has imported before. Of torch's calls it is those of the
+    thread that entered the context, as torch's modes are; of CuPy's those of all threads.
+
     Args:
         tolerance, precision: of the products, as of `argand.gemm`: a tolerance is proven, by exact
             integers. Both None is the default of their type: fp64, and for complex64 on a GPU
