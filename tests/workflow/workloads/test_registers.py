@@ -17,6 +17,7 @@ from workflow.circuits.registers import MOST_OUTCOMES, classical_bits, named_qub
 from workflow.config.check import check_study
 from workflow.data import Product
 from workflow.storage.inputs import InputError
+from workflow.workloads.state_answers import _norm
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 TWO = HEAD + (
@@ -105,3 +106,12 @@ def test_a_state_that_is_none_has_no_answers(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=said):
             products_of(tmp_path, TWO, input=given, **case)
     assert products_of(tmp_path, TWO, input=given).data.shape == (8,)  # of a linear map alone
+
+
+def test_the_norm_of_a_state_has_its_small_amplitudes() -> None:
+    """Their squares are lost beside 1 in fp32, as those of many qubits are beside their sum."""
+    state = np.full(1 << 20, 2.0**-13, np.complex64)
+    state[0] = 1
+    expected = np.sqrt(1 + (state.size - 1) * 2.0**-26)
+    pieces = iter([state[:300_000], state[300_000:]])
+    assert _norm(pieces) == pytest.approx(expected, rel=1e-12)
