@@ -72,7 +72,7 @@ OF_ANTENNAS = (
 _SEQUENCES = [name for name, one in FORMATS.items() if one.has_sequences]
 
 
-def _one_file(given: str) -> str:
+def _not_one_file(given: str) -> str:
     """Return the message for several files in place of one."""
     return (
         f"must be one file, or a pattern where the format is one of {_SEQUENCES}; several of HDF5 "
@@ -159,7 +159,7 @@ class FileInput(Model):
     @classmethod
     def _one_file(cls, given: object) -> object:
         if isinstance(given, list):
-            raise ValueError(_one_file(repr(given)))
+            raise ValueError(_not_one_file(repr(given)))
         return given
 
     @field_validator("format")
@@ -228,7 +228,7 @@ class FileInput(Model):
     def _keys_fit_the_format(self) -> FileInput:
         pattern = self.file is not None and {*"*?"} & {*str(self.file)}
         if pattern and not FORMATS[self.format].has_sequences and not self.path.exists():
-            raise ValueError(f"file: {_one_file(repr(str(self.file)))}")
+            raise ValueError(f"file: {_not_one_file(repr(str(self.file)))}")
         is_hdf5, of_format = self.format == HDF5, FORMATS[self.format]
         for key, allowed in (
             ("sample_rate_hz", is_hdf5 or of_format.lacks_rate),

@@ -182,8 +182,8 @@ def span_of(header: Header, layout: Layout) -> Span:
     if "PIPERBLK" in header:
         packets = integer(header, "PIPERBLK")
     else:
-        packets, rest = 0, integer(header, "PKTSIZE", 0)
+        packets, packet_bytes = 0, integer(header, "PKTSIZE", 0)
         fresh = (samples - overlap) * layout.sample_bytes
-        if rest and fresh % rest == 0:
-            packets = fresh // rest
+        if packet_bytes and fresh % packet_bytes == 0:
+            packets = fresh // packet_bytes
     return Span(size, samples, overlap, integer(header, "PKTIDX"), packets)
