@@ -64,7 +64,7 @@ for lock in "${locks[@]}"; do
 done
 # By all cores, where pip compiles one file after the other; and no tests of packages, a fifth of them.
 if [ -n "$compile" ]; then
-  (cd .venv && bin/python -m compileall -qq -j 0 -x '/tests?/' lib) || true  # some are templates
+  (cd .venv && bin/python -m compileall -qq -j 0 -x '/tests?/' lib) || true  # templates, which are no Python, fail
 fi
 stamp=.venv/.installed-argand
 if [ ! -e "$stamp" ] || ! cmp -s pyproject.toml "$stamp"; then
