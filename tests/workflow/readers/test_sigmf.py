@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
 from workflow.readers import READERS
@@ -157,12 +157,7 @@ def test_a_file_that_becomes_shorter_and_memory_of_a_check(tmp_path: Path) -> No
         file.truncate(1 << 30)
     one = study_of(case(path)).workload("w")
     one.check()  # imports
-    tracemalloc.start()
-    try:
-        one.check()
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    _, peak = with_peak(one.check)
     assert peak < 1 << 20
 
 

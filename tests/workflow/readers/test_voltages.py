@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
@@ -254,12 +254,7 @@ def test_a_check_takes_no_memory_for_each_sample(
     install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
     one = study_of(case(path, format="dada", samples="voltages") | {"axis": "time"}).workload("w")
     one.check()  # imports
-    tracemalloc.start()
-    try:
-        one.check()
-        step = one.outline().coordinates["time"].step
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert step == 0.25
-    assert peak < 1 << 20
+    _, peak = with_peak(one.check)
+    outline, more = with_peak(one.outline)
+    assert outline.coordinates["time"].step == 0.25
+    assert max(peak, more) < 1 << 20

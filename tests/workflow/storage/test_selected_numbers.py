@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
+from tests.workflow.peak_memory import with_peak
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 
@@ -138,10 +138,5 @@ def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
     source = {"file": str(path), "samples": "v", "axes": ["time"], "select": {"samples": ["1:"]}}
     case = {"kind": "channelise", "channels": 64, "taps": 4, "input": source}
     one = load_study({"device": "cpu", "workloads": {"w": case}}).workload("w")
-    tracemalloc.start()
-    try:
-        one.outline()
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < samples
+    _, peak = with_peak(one.outline)
+    assert peak < samples

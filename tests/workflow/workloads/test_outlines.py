@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import Any
 
 import pytest
 
+from tests.workflow.peak_memory import with_peak
 from tests.workflow.streamed_runs import workload_of
 
 _SAMPLES = {"antennas": 2, "channels": 1, "samples": 1 << 28}
@@ -29,12 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_outline_of_a_product_takes_no_memory(name: str) -> None:
     one = workload_of(CASES[name], "fp32")
-    tracemalloc.start()
-    try:
-        product = one.product_outline(one.outline())
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    product, peak = with_peak(lambda: one.product_outline(one.outline()))
     assert product.data.size >= 1 << 22
     assert peak < 1 << 22
 
