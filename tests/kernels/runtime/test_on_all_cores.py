@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import warnings
 
 import pytest
 from argand.runtime import threads
 from argand.runtime.threads import on_all_cores
+
+from tests.kernels.runtime.forked import holds_in_a_child
 
 
 @pytest.fixture(autouse=True)
@@ -53,13 +53,4 @@ def test_an_error_is_raised_after_all() -> None:
 
 def test_a_child_of_fork_has_threads_of_its_own() -> None:
     assert doubled(10) == doubled(10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            status = 0 if doubled(10) == list(range(0, 20, 2)) else 1
-        finally:  # else the child would go on as a second worker of pytest
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert holds_in_a_child(lambda: doubled(10) == list(range(0, 20, 2)))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
 from argand.runtime import scipy_blas
 from argand.runtime.scipy_blas import is_limited, on_one_core
 
+from tests.kernels.runtime.forked import holds_in_a_child
+
 
 @pytest.fixture
 def count() -> Iterator[Callable[[], int]]:
-    """What returns the threads of SciPy's OpenBLAS, of which there are two."""
+    """Set SciPy's OpenBLAS to two threads; yields the function that counts them."""
     threads = scipy_blas._threads()
     if threads is None:
         pytest.skip("SciPy's BLAS has no threads of OpenBLAS's own")
@@ -62,19 +62,10 @@ def test_the_last_of_several_calls_at_once_sets_the_threads_again(count: Callabl
 
 
 def test_a_child_of_fork_forgets_the_calls_of_other_threads(count: Callable[[], int]) -> None:
-    def forked() -> int:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads
-            child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                status = 0 if count() == 2 and on_one_core(count) == 1 and count() == 2 else 1
-            finally:  # else the child would go on as a second worker of pytest
-                os._exit(status)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    def is_forgotten() -> bool:
+        return count() == 2 and on_one_core(count) == 1 and count() == 2
 
-    assert on_one_core(forked) == 0
+    assert on_one_core(holds_in_a_child, is_forgotten)
     assert count() == 2
 
 
