@@ -1,4 +1,4 @@
-"""What a drawn case is, and how its operands are drawn."""
+"""Drawn cases of calls on the CPU, and their operands."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class HeaderError(ValueError):
 
 
 class Layout(NamedTuple):
-    """How a block's samples lie: (antenna, channel, time, polarization, parts of a number)."""
+    """Layout of a block's samples: (antenna, channel, time, polarization, parts of a number)."""
 
     antennas: int
     channels: int
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class Span:
-    """What a header says of its block: bytes of data, samples, and where they stand.
+    """Size and position of a block, from its header.
 
     ``overlap`` are the last samples, which the next block has too, ``packet`` is PKTIDX, and
     ``packets`` what it rises by to the next block; 0 where that is not said.
@@ -132,7 +132,7 @@ def integer(header: Header, key: str, default: int | None = None, least: int = 0
 
 
 def layout_of(header: Header) -> Layout:
-    """Return how the samples lie behind a header; raises HeaderError.
+    """Return the layout of the samples behind a header. Raises HeaderError for one that has none.
 
     NPOL 4 are the parts of two complex polarizations. Of recorders that count packets by PIPERBLK,
     or have NANTS, it is the number of polarizations; of others 2 are the parts of one. One channel
@@ -171,7 +171,7 @@ def layout_of(header: Header) -> Layout:
 
 
 def span_of(header: Header, layout: Layout) -> Span:
-    """Return what a header says of its block; raises HeaderError."""
+    """Return the size and position of a block. Raises HeaderError for a header without them."""
     size, overlap = integer(header, "BLOCSIZE", least=1), integer(header, "OVERLAP", 0)
     samples, rest = divmod(size, layout.sample_bytes)
     if rest or overlap >= samples:

@@ -11,7 +11,7 @@ from workflow.storage.files import is_file
 from workflow.storage.input_operand import InputError
 
 GLOB = re.compile(r"[*?[]")
-"""What makes a pattern of a path, unless there is a file of that name."""
+"""Characters of a pattern. A path of an existing file is none."""
 _NUMBERED = re.compile(r"(.*?)(\d+)(\.[A-Za-z]\w*)?", re.DOTALL)
 _MOST_MISSING = 5
 """Missing files that an error names."""

@@ -1,4 +1,4 @@
-"""What is wrong with a user's file, or with what a study says of it."""
+"""The error of a user's file, or of a study's section about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a UVH5 file needs of voltages: their sizes, coordinates and units, and the date of times."""
+"""The check of voltages before a UVH5 file: sizes, coordinates, units and the date of times."""
 
 from __future__ import annotations
 

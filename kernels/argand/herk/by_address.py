@@ -14,7 +14,7 @@ from argand.runtime.complex_types import PREFIX
 
 Array = npt.NDArray[Any]
 _SIGNATURE = b"void (char *, char *, int *, int *, "
-"""How the signature of herk begins where BLAS's integers are those of C."""
+"""Beginning of herk's signature where BLAS's integers are those of C."""
 
 
 def has_address(dtype: str) -> bool:

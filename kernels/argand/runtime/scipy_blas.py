@@ -18,7 +18,7 @@ _Found = TypeVar("_Found")
 _NAMES = ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_")
 """Names of OpenBLAS's functions: in wheels of SciPy, and as others build it."""
 _OWN_THREADS = 1
-"""What ``openblas_get_parallel`` answers where OpenBLAS has threads of its own."""
+"""Value of ``openblas_get_parallel`` of an OpenBLAS with threads of its own."""
 
 
 class _Threads(NamedTuple):
@@ -50,7 +50,7 @@ def on_one_core(function: Callable[..., _Found], *arguments: Any) -> _Found:
 
 
 class _Calls:
-    """How many calls want one core now, and the threads that were set before the first.
+    """Number of calls that want one core now, and the threads that were set before the first.
 
     A handler of a signal may make such calls within `begin` and `end`: so the number says that one
     core is wanted from before the threads are read until after they are set again.

@@ -105,7 +105,7 @@ def test_graphs_of_one_stream_run_at_once(cp: Any, rng: np.random.Generator, nam
 
 
 def addresses_of(capture: Any) -> list[int]:
-    """What the graph of a capture has taken, also for a plan that copies into rows."""
+    """Return the addresses of memory that the graph of a capture holds, also of a staged plan."""
     from argand.runtime import staged_plan
 
     kept = [x for x in capture._objects.values() if isinstance(x, staged_plan._Memory)]

@@ -30,7 +30,7 @@ def data(tmp_path: Path) -> Any:
 
 
 def staged(path: Path, **more: Any) -> Any:
-    """What is staged of a recording, (polarization, frequency, time), as its study is checked."""
+    """Check the study of a recording; return its staged data, (polarization, frequency, time)."""
     study = study_of(case(path, **more))
     check_study(study)
     return study.workload("w").stage().held()

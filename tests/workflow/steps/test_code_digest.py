@@ -62,7 +62,7 @@ def names(kind: str, step: str) -> tuple[str, ...]:
 
 
 def forget() -> None:
-    """What was read, as another process would not know it."""
+    """Clear the caches of modules that were read, which another process does not have."""
     for function in (code_digest, module._text, module._imported, module._file):
         function.cache_clear()
 
