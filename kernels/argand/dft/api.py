@@ -72,7 +72,10 @@ def dft(
     """
     host: Key | None = None
     if type(x) is np.ndarray and out is None:
-        host = (x.dtype, x.shape, axis, n, inverse, norm, precision, rounding)
+        host = (
+            x.dtype, x.shape, axis, type(axis), n, type(n), inverse, type(inverse), norm, precision,
+            rounding,
+        )  # fmt: skip
         try:
             transform = _ON_HOST.found[host]
         except (KeyError, TypeError):  # a new form, or an option that is given as a list
@@ -80,7 +83,8 @@ def dft(
         else:
             return transform(x)
     repeat = _KNOWN.get(type(x)) or _REPEATS.of(x)
-    key, found = repeat((x,), out, (axis, n, inverse, norm, precision, rounding))
+    options = (axis, n, inverse, norm, precision, rounding, type(axis), type(n), type(inverse))
+    key, found = repeat((x,), out, options)
     if found is not None:
         return found
     if has_foreign(x, out):

@@ -114,7 +114,7 @@ def gemm(
         host = (
             a.dtype, a.shape, b.dtype, b.shape, None if c is None else (c.dtype, c.shape),
             None if out is None else (out.dtype, out.shape, out.strides), alpha, beta, op_a, op_b,
-            precision, tolerance, check, rounding, output, kernels,
+            precision, tolerance, check, type(check), rounding, output, kernels,
         )  # fmt: skip
         try:
             run = _ON_HOST.found[host]
@@ -124,7 +124,10 @@ def gemm(
             return run(a, b, c, out)
     if type(precision) is not str and precision is not None:
         precision = _named(precision)
-    options = (alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels)
+    options = (
+        alpha, beta, op_a, op_b, precision, tolerance, type(tolerance), check, type(check),
+        rounding, output, kernels,
+    )  # fmt: skip
     repeat = _KNOWN.get(type(a)) or _REPEATS.of(a)
     key, found = repeat((a, b, c), out, options)
     if found is not None:
@@ -155,7 +158,7 @@ def gemm(
             precision=None if precision is None else str(precision), tolerance=tolerance,
             check=check, out=out, kernels=kernels, key=key,
         )  # fmt: skip
-    if check:
+    if as_flag(check, "check"):
         raise ValueError(
             f"check is for exact products, such as at precision 7xint8 or a tolerance, "
             f"got precision {precision!r}"

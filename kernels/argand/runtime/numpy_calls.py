@@ -40,7 +40,8 @@ class NumpyCalls(Generic[_Found]):
         ``arrays`` are the operands and last the result, None where one is missing; ``options`` are
         all other arguments.
         """
-        key: list[Any] = [options]
+        # A float equals the integer, and 1 the truth value, whose call was kept.
+        key: list[Any] = [options, *map(type, options)]
         for x in arrays:
             if type(x) is np.ndarray:
                 key += x.dtype, x.shape

@@ -146,12 +146,13 @@ _Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str |
 
 
 def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
-    if axis != -1:
+    if axis != -1 or type(axis) is not int:
         return _along(operation, x, axis, out, options)
+    kinds = type(options[2]), type(options[3])  # of scale and power
     host: Key | None = None
     if type(x) is np.ndarray and (out is None or type(out) is np.ndarray):
         form = None if out is None else (out.dtype, out.shape, out.strides)
-        host = (operation, x.dtype, x.shape, form, options)
+        host = (operation, x.dtype, x.shape, form, options, kinds)
         try:
             run = _ON_HOST.found[host]
         except (KeyError, TypeError):  # a new form, or an option that is given as a list
@@ -159,7 +160,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         else:
             return run(x, out)
     repeat = _KNOWN.get(type(x)) or _REPEATS.of(x)
-    key, found = repeat((x,), out, (operation, options))
+    key, found = repeat((x,), out, (operation, options, kinds))
     if found is not None:
         return found
     if has_foreign(x, out):

@@ -89,7 +89,8 @@ def solve(
     """
     host: Key | None = None
     if type(a) is type(b) is np.ndarray:
-        host = (a.dtype, a.shape, b.dtype, b.shape, precision, block, panel)
+        kinds = type(block), type(panel)
+        host = (a.dtype, a.shape, b.dtype, b.shape, precision, block, panel, kinds)
         run = _ON_HOST.known(host)
         if run is not None:
             return run(a, b) if as_flag(details, "details") else run(a, b).x
