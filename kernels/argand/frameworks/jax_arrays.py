@@ -40,6 +40,8 @@ class _Call:
     names: tuple[str, ...]
     """Names of the arrays that the call has."""
     options: tuple[tuple[str, Any], ...]
+    kinds: tuple[type, ...]
+    """Types of the options: 1, which is refused, equals True, by which a call is kept."""
     written: str
 
     @cached_property
@@ -93,7 +95,8 @@ def call_on_jax(
     if "format" in options and any(x.dtype == jnp.bfloat16 for x in given.values()):
         options["format"] = "bf16"
     kept = tuple(sorted((name, x) for name, x in options.items() if x is not None))
-    call = _Call(function, rules, tuple(given), kept, written)
+    kinds = tuple(type(x) for _, x in kept)
+    call = _Call(function, rules, tuple(given), kept, kinds, written)
     values = tuple(given.values())
     with raising_own_errors():
         return _differentiable(call, *values) if _are_traced(values) else _compiled(call)(*values)

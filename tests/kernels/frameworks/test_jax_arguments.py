@@ -70,6 +70,26 @@ def test_errors_are_ours_and_name_the_argument(name: str) -> None:
             call(jnp.asarray(X))
 
 
+@pytest.mark.parametrize(
+    ("call", "value", "equal"),
+    [
+        (lambda x, n: dft(x, n=n), 4, 4.0),
+        (lambda x, inverse: dft(x, inverse=inverse), True, 1),
+        (lambda x, check: gemm(x, x, check=check), False, 0),
+        (lambda x, scale: softmax(x.real, scale=scale), 2, 2 + 0j),
+        (lambda x, power: softmax(x, power=power), True, 1),
+    ],
+)
+def test_options_that_equal_others_are_refused_before_them_and_after(
+    call: Any, value: Any, equal: Any
+) -> None:
+    x = jnp.asarray(X)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"must be (an? |true)"):
+            call(x, equal)
+        np.testing.assert_array_equal(call(x, value), call(X, value))
+
+
 def test_an_error_within_a_program_of_jaxs_names_ours() -> None:
     with pytest.raises(jax.errors.JaxRuntimeError, match="ValueError: norm must be one of"):
         jax.block_until_ready(jax.jit(lambda x: dft(x, norm="x"))(jnp.asarray(X)))
