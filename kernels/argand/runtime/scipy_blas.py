@@ -42,39 +42,50 @@ def on_one_core(function: Callable[..., _Found], *arguments: Any) -> _Found:
     threads = _threads()
     if threads is None:
         return function(*arguments)
-    _CALLS.begin(threads)
+    call = object()
     try:
+        _CALLS.begin(call, threads)
         return function(*arguments)
     finally:
-        _CALLS.end(threads)
+        try:
+            _CALLS.end(call, threads)
+        except BaseException:  # Ctrl-C, before it was done
+            _CALLS.end(call, threads)
+            raise
 
 
 class _Calls:
-    """Number of calls that want one core now, and the threads that were set before the first.
+    """The calls that want one core now, and the threads that were set before the first.
 
-    A handler of a signal may make such calls within `begin` and `end`: so the number says that one
-    core is wanted from before the threads are read until after they are set again.
+    A handler of a signal may make such calls within `begin` and `end`, or raise KeyboardInterrupt
+    there. So a call is among them from after the threads are read until after they are set again,
+    and `end` may come twice, or where `begin` added nothing.
     """
 
     def __init__(self) -> None:
-        self.lock, self.count, self.threads = RLock(), 0, 1
+        self.lock, self.threads = RLock(), 1
+        self.calls: set[object] = set()
 
-    def begin(self, threads: _Threads) -> None:
+    def begin(self, call: object, threads: _Threads) -> None:
         with self.lock:
-            self.count += 1
-            if self.count == 1:
-                self.threads = threads.get()
-                threads.set(1)
+            if self.calls:
+                self.calls.add(call)
+                return
+            self.threads = threads.get()
+            self.calls.add(call)
+            threads.set(1)
 
-    def end(self, threads: _Threads) -> None:
+    def end(self, call: object, threads: _Threads) -> None:
         with self.lock:
-            if self.count == 1:
+            if call not in self.calls:  # as in a child of fork within a call
+                return
+            if len(self.calls) == 1:
                 threads.set(self.threads)
-            self.count = max(0, self.count - 1)  # of a child of fork within a call it is 0
+            self.calls.discard(call)
 
     def after_fork(self) -> None:
         """Forget the calls of the parent's other threads, which a child of fork does not have."""
-        threads = _threads() if self.count else None
+        threads = _threads() if self.calls else None
         if threads is not None:
             threads.set(self.threads)
         self.__init__()  # type: ignore[misc]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from argand.runtime import scipy_blas
@@ -36,6 +37,47 @@ def test_a_call_has_one_core_and_its_calls_have(count: Callable[[], int]) -> Non
 def test_an_error_leaves_the_threads_as_they_were(count: Callable[[], int]) -> None:
     with pytest.raises(ZeroDivisionError):
         on_one_core(lambda: 1 / 0)
+    assert count() == 2
+
+
+def test_ctrl_c_at_any_point_leaves_the_threads_as_they_were(
+    count: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python raises it where a function is called or has returned."""
+    threads = scipy_blas._threads()
+    assert threads is not None
+    points_left = 0
+
+    def point() -> None:
+        nonlocal points_left
+        points_left -= 1
+        if points_left == 0:
+            raise KeyboardInterrupt
+
+    def interrupted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def between_points(*arguments: Any) -> Any:
+            point()
+            found = function(*arguments)
+            point()
+            return found
+
+        return between_points
+
+    calls = scipy_blas._CALLS
+    limited = scipy_blas._Threads(interrupted(threads.get), interrupted(threads.set))
+    monkeypatch.setattr(scipy_blas, "_threads", lambda: limited)
+    monkeypatch.setattr(calls, "begin", interrupted(calls.begin))
+    monkeypatch.setattr(calls, "end", interrupted(calls.end))
+    points = 2 * len(("begin", "get", "set", "function", "end", "set"))
+    for number in range(1, points + 1):
+        points_left = number
+        with pytest.raises(KeyboardInterrupt):
+            on_one_core(interrupted(count))
+        assert count() == 2
+        points_left = 0
+        assert on_one_core(count) == 1
+    points_left = points + 1
+    assert on_one_core(interrupted(count)) == 1
     assert count() == 2
 
 
