@@ -133,7 +133,7 @@ def run_circuit(
         )
         return record
     if is_cuda_array(state):
-        _refuse_capture()
+        _refuse_capture(state.device.id)
     if isinstance(gates, CircuitPlan):
         plan = gates
         if precision is not None and get_precision(precision) != plan.precision:
@@ -156,13 +156,13 @@ def run_circuit(
     return CircuitRecord(plan, plan.predicted_seconds, seconds, before, after, fidelity)
 
 
-def _refuse_capture() -> None:
-    """Raise RuntimeError where CuPy's current stream is captured: the capture goes on then."""
+def _refuse_capture(device: int) -> None:
+    """Raise RuntimeError where CuPy's current stream of a GPU is captured, which then goes on."""
     import cupy
 
     from argand.runtime.captured_memory import is_captured
 
-    if is_captured(cupy.cuda.get_current_stream().ptr):
+    if is_captured(cupy.cuda.get_current_stream(device).ptr):
         raise RuntimeError(
             "run_circuit waits for its passes and for the state's norm, so that no CUDA graph can "
             "capture it: make an argand.PreparedCircuit of argand.plan_circuit before the capture, "

@@ -208,3 +208,18 @@ def test_arrays_on_two_gpus_are_refused(library: str, second: None, cp: Any) -> 
     ):
         with pytest.raises((ValueError, TypeError), match=r"one GPU|same GPU|GPU|cuda|device"):
             call()
+
+
+def test_a_circuit_in_a_capture_there_is_refused(second: None, cp: Any) -> None:
+    """The capture goes on; the current stream of the first GPU is not captured."""
+    with cp.cuda.Device(1), cp.cuda.Stream(non_blocking=True) as stream:
+        state = cp.zeros(64, np.complex64)
+        stream.synchronize()
+        stream.begin_capture()
+        with (
+            cp.cuda.Device(0),
+            pytest.raises(RuntimeError, match=r"make an argand\.PreparedCircuit"),
+        ):
+            argand.run_circuit(state, [argand.Gate(GATE, (0,))])
+        stream.end_capture()
+    assert not state.any()
