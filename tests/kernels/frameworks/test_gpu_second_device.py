@@ -220,6 +220,6 @@ def test_a_circuit_in_a_capture_there_is_refused(second: None, cp: Any) -> None:
             cp.cuda.Device(0),
             pytest.raises(RuntimeError, match=r"make an argand\.PreparedCircuit"),
         ):
-            argand.run_circuit(state, [argand.Gate(GATE, (0,))])
+            argand.run_circuit(state, [GATE])
         stream.end_capture()
     assert not state.any()
