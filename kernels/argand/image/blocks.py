@@ -23,12 +23,14 @@ from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, ImageProblem
 from argand.precision import Precision
 from argand.rounding import power_of_two, scale_exponents, split
 from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE, on_all_cores
+from argand.runtime.threads import ONE_CORE, ONE_CORE_DOT, on_all_cores
 
 _BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 """Weights made at a time: on the CPU they and their products stay in the last-level cache."""
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
+_LEAST_ENTRY = 2.0**-40
+"""Entry of a covariance from which `is_small` tells."""
 _LEAST_COLUMNS = 16
 """Columns of a product at least: of fewer it takes twice as long."""
 
@@ -95,7 +97,7 @@ def require_hermitian(r: Any, arrays: Any) -> None:
 
     It may by `HERMITIAN` of its largest entry, for what rounding leaves.
     """
-    if not r.size:
+    if not r.size or (arrays is np and r.size <= ONE_CORE_DOT and quietly(_is_surely_close, r)):
         return
     channels = r.shape[-3]
     step = max(1, _BLOCK_VALUES[arrays.__name__] * channels // r.size)
@@ -108,6 +110,25 @@ def require_hermitian(r: Any, arrays: Any) -> None:
         if bad.any():
             channel = int(bad.reshape(-1, bad.shape[-1]).any(axis=0).argmax())
             raise not_hermitian(first + channel)
+
+
+def _is_surely_close(r: Any) -> bool:
+    """Return whether few NumPy covariances are Hermitian by what takes least time to tell."""
+    if r.dtype.kind != "c":
+        return False
+    apart = np.conjugate(r.swapaxes(-1, -2))
+    return is_small(np.subtract(r, apart, out=apart), r[..., 0, 0])
+
+
+def is_small(apart: Any, entries: Any) -> bool:
+    """Return whether the norm of few complex numbers is small beside some matrices' entries.
+
+    It is half of what covariances may be apart from Hermitian, of which each has such an entry.
+    False also where squares may underflow.
+    """
+    least = float(np.minimum.reduce(entries.real, axis=None))
+    allowed = (0.5 * HERMITIAN * least) ** 2
+    return least >= _LEAST_ENTRY and bool(np.vdot(apart, apart).real <= allowed)
 
 
 def _is_close(r: Any) -> bool:

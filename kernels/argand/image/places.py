@@ -1,0 +1,115 @@
+"""Positions, frequencies and directions of `argand.image`: read as float64, and checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from argand.checks import refuse_misaligned
+from argand.device import is_cuda_array
+from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
+from argand.runtime.threads import ONE_CORE_DOT
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+_BEYOND = 1e-12
+"""By which |direction|^2 may be beyond 1: what rounding of unit vectors leaves."""
+
+
+def read_places(
+    positions: Any, frequencies: Any, directions: Any, antennas: int, channels: int, arrays: Any
+) -> tuple[Array, Array, Any]:
+    """Return positions (antennas, 3), frequencies (channels,) and directions (direction, 3).
+
+    The directions are on the device of ``arrays``, the others on the host.
+    """
+    x: Array = _numbers(positions, "positions", antennas, np)
+    if x.shape[1] == 2:
+        x = np.column_stack([x, np.zeros(len(x))])
+    f = _frequencies(frequencies, channels)
+    highest = max(f.tolist(), default=0.0)
+    # The centre is no farther from the origin than twice the farthest antenna.
+    distance = math.sqrt(np.vdot(x, x)) if x.size <= ONE_CORE_DOT else math.inf
+    if not 3 * distance * highest <= MOST_TURNS * SPEED_OF_LIGHT:
+        _require_near(x, highest)
+    return x, f, _directions(directions, arrays)
+
+
+def _frequencies(given: Any, channels: int) -> Array:
+    """Return positive frequencies (channels,) on the host."""
+    values: Array = _typed(given, "frequencies")
+    if values.shape != (channels,):
+        raise ValueError(f"frequencies must have shape ({channels} channels,), got {values.shape}")
+    if not all(0 < one < math.inf for one in values.tolist()):
+        raise ValueError("frequencies must be finite and positive, in Hz")
+    return values
+
+
+def _directions(given: Any, arrays: Any) -> Any:
+    """Return unit vectors (direction, 3), or shorter ones, on the device of ``arrays``."""
+    s = _numbers(given, "directions", None, arrays)
+    squares = s.T * s.T  # numbers of a row are added in a loop for each
+    length = squares[0] + squares[1]
+    if len(squares) == 3:
+        length += squares[2]
+    if len(s) and not arrays.maximum.reduce(length) <= 1 + _BEYOND:
+        _refuse_directions(s, length, arrays)
+    if len(squares) == 2:
+        s = arrays.column_stack([s, arrays.sqrt(arrays.maximum(0.0, 1 - length))])
+    return s
+
+
+def _require_near(x: Array, highest: float) -> None:
+    """Raise ValueError for positions that are not finite or too far from the array's centre.
+
+    ``highest`` is the highest frequency, which tells how far that is, 0 where there is none.
+    """
+    if not np.isfinite(x).all():
+        raise ValueError("positions must be finite metres")
+    with np.errstate(over="ignore"):  # an infinite distance is refused like any other
+        turns = float(np.sqrt((centred(x) ** 2).sum(axis=1).max(initial=0)) * highest)
+    turns /= SPEED_OF_LIGHT
+    if not turns <= MOST_TURNS:
+        raise ValueError(
+            f"positions must be within 2^20 wavelengths of the array's centre, in metres, with "
+            f"frequencies in Hz, got one at {turns:.3g} wavelengths"
+        )
+
+
+def centred(x: Array) -> Array:
+    """Return positions about their centre: a common shift changes no power."""
+    if not len(x):
+        return x
+    centre: Array = np.minimum.reduce(x, 0) / 2 + np.maximum.reduce(x, 0) / 2
+    return x - centre
+
+
+def _refuse_directions(s: Any, length: Any, arrays: Any) -> None:
+    """Raise ValueError for directions of which one is not finite or too long."""
+    if not arrays.isfinite(s).all():
+        raise ValueError("directions must be finite direction cosines")
+    worst = int(length.argmax())
+    raise ValueError(
+        f"directions must not be longer than 1 (below the horizon l^2 + m^2 > 1), but "
+        f"directions[{worst}] is {s[worst].tolist()}"
+    )
+
+
+def _numbers(given: Any, name: str, rows: int | None, arrays: Any) -> Any:
+    """Return an array of real numbers, (rows, 2 or 3)."""
+    values = _typed(given, name, arrays)
+    if values.ndim != 2 or values.shape[1] not in (2, 3) or rows not in (None, len(values)):
+        shape = "(direction, 2 or 3)" if rows is None else f"({rows} antennas, 2 or 3)"
+        raise ValueError(f"{name} must have shape {shape}, got {values.shape}")
+    return values
+
+
+def _typed(given: Any, name: str, arrays: Any = np) -> Any:
+    if type(given) is np.ndarray and given.dtype == np.float64 and given.flags.c_contiguous:
+        return given
+    refuse_misaligned(name, given)
+    values = given.get() if arrays is np and is_cuda_array(given) else arrays.asarray(given)
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be real numbers, got {values.dtype}")
+    return arrays.ascontiguousarray(values, np.float64)
