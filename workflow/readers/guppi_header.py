@@ -19,6 +19,8 @@ _ALIGNED = 512
 _MOST_VALUES = 1 << 20
 """Values of one sample, of all antennas, channels and polarizations."""
 _BITS = (8, 16)
+_HASHPIPE = ("NANTS", "PIPERBLK", "DIRECTIO")
+"""Keys of recorders on hashpipe, as those of Breakthrough Listen; guppi_daq writes none of them."""
 
 SAME = (
     "OBSNCHAN", "NANTS", "NPOL", "NBITS", "PKTFMT", "BLOCSIZE", "OVERLAP", "TBIN", "OBSFREQ",
@@ -134,11 +136,12 @@ def integer(header: Header, key: str, default: int | None = None, least: int = 0
 def layout_of(header: Header) -> Layout:
     """Return the layout of the samples behind a header. Raises HeaderError for one that has none.
 
-    NPOL 4 are the parts of two complex polarizations. Of recorders that count packets by PIPERBLK,
-    or have NANTS, it is the number of polarizations; of others 2 are the parts of one. One channel
-    is of real samples unless TBIN is that of complex ones.
+    NPOL is "number of polarizations times 2" in Ellingson, "Notes on the GUPPI raw data format"
+    (NRAO, 2013), so that 2 are the parts of one; of recorders whose headers have one of `_HASHPIPE`
+    it is the number of polarizations, as in Breakthrough Listen's "RAW file format". In both 4 are
+    the parts of two. One channel is of real samples unless TBIN is that of complex ones.
     """
-    hashpipe = "NANTS" in header or "PIPERBLK" in header
+    hashpipe = any(key in header for key in _HASHPIPE)
     channels, npol = integer(header, "OBSNCHAN", least=1), integer(header, "NPOL", 1, least=1)
     antennas, bits = integer(header, "NANTS", 1, least=1), integer(header, "NBITS", 8)
     if bits not in _BITS:

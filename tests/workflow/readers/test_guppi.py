@@ -31,6 +31,7 @@ def read(path: Path, **more: Any) -> Any:
     [
         (1, 1, {}), (2, 1, {}), (4, 2, {}), ("4", 2, {"NBITS": "8", "OVERLAP": "0"}),
         (2, 2, {"PIPERBLK": 8}), (1, 1, {"PIPERBLK": 8}), (4, 2, {"DIRECTIO": 1}),
+        (2, 2, {"DIRECTIO": 1}), (2, 2, {"NANTS": 1}),
     ],
 )  # fmt: skip
 def test_polarizations_of_any_recorder(
