@@ -146,8 +146,8 @@ class FileInput(Model):
         default="refuse",
         description="What becomes of values that a UVH5 file flags: `refuse` is an error where any "
         "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
-        "lacks, `keep` takes them as they are. Of GUPPI `zero` makes samples 0 that are missing "
-        "between blocks; else they are an error.",
+        "lacks, `keep` takes them as they are. Of GUPPI, which has no `keep`, `zero` makes samples "
+        "0 that are missing between blocks; else they are an error.",
     )
     external: bool = Field(
         default=False,
@@ -233,11 +233,16 @@ class FileInput(Model):
         for key, allowed in (
             ("sample_rate_hz", is_hdf5 or of_format.lacks_rate),
             ("zero_level", is_hdf5 or of_format.lacks_zero),
-            ("flagged", of_format.has_flags),
+            ("flagged", of_format.flagged),
             ("external", is_hdf5),
         ):
             if key in self.model_fields_set and not allowed:
                 raise ValueError(f"{key} must not be given beside format: {self.format}")
+        if of_format.flagged and self.flagged not in of_format.flagged:
+            raise ValueError(
+                f"flagged must be {' or '.join(of_format.flagged)} beside format: {self.format}, "
+                f"got {self.flagged}: what it lacks is nothing that can be kept"
+            )
         for name, of in self.coordinates.items():
             if not is_hdf5 and isinstance(of, str | DatasetCoordinate):
                 raise ValueError(

@@ -14,9 +14,9 @@ class Format:
     ``objects`` are the names of which each HDF5 file of the format has all, and ``covariance`` is
     its array of covariances of antennas; there may be neither. ``lacks_rate`` says that a file may
     not tell its sample rate, ``lacks_zero`` that it does not tell whether its numbers are unsigned,
-    ``has_flags`` that it may flag or lack values, ``has_sequences`` that a recording may be several
-    files, ``beside`` are the suffixes of the files that it is made of, of which a study names one,
-    and ``suffix`` is a regular expression of the suffix of its name.
+    ``flagged`` are the choices for values that it flags or lacks, ``has_sequences`` says that a
+    recording may be several files, ``beside`` are the suffixes of the files that it is made of, of
+    which a study names one, and ``suffix`` is a regular expression of the suffix of its name.
     """
 
     contents: str
@@ -24,7 +24,7 @@ class Format:
     covariance: str | None = None
     lacks_rate: bool = False
     lacks_zero: bool = False
-    has_flags: bool = False
+    flagged: tuple[str, ...] = ()
     has_sequences: bool = False
     beside: tuple[str, ...] = ()
     suffix: str = ""
@@ -33,12 +33,15 @@ class Format:
 FORMATS = {
     HDF5: Format("datasets by their paths"),
     "uvh5": Format(
-        "visibilities of an interferometer", ("Header", "Data"), "covariance", has_flags=True
+        "visibilities of an interferometer",
+        ("Header", "Data"),
+        "covariance",
+        flagged=("refuse", "zero", "keep"),
     ),
     "guppi": Format(
         "voltages of a GUPPI recording",
         lacks_zero=True,
-        has_flags=True,
+        flagged=("refuse", "zero"),
         has_sequences=True,
         suffix=r"\.raw",
     ),

@@ -194,6 +194,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"flagged": True}, "input.flagged: must be one of ['refuse', 'zero', 'keep'], got true"),
     ({"flagged": "zero", "format": "csi"}, "input.flagged must not be given beside format: csi"),
     ({"flagged": "zero", "format": "hdf5"}, "input.flagged must not be given beside format: hdf5"),
+    (
+        {"flagged": "keep", "format": "guppi"},
+        "input.flagged must be refuse or zero beside format: guppi, got keep",
+    ),
     ({"external": True}, "input.external must not be given beside format: uvh5"),
     ({"file": "/nowhere.uvh5"}, "input.file: there is no file /nowhere.uvh5"),
     ({"select": {"samples": {"time": 9}}}, "input.select.samples: visibilities of "),
