@@ -207,7 +207,7 @@ REPORTED = [
 
 
 rule reported:
-    """What `snakemake --report` can show after a run that failed too: what is there."""
+    """Ask for the files that `snakemake --report` can show, after a run that failed too."""
     input:
         [path for path in REPORTED if Path(path).is_file()],
 

@@ -81,7 +81,7 @@ def covered(
 
 
 def examples(count: int) -> int:
-    """How many random examples a property is tried on: all, or a fifth of them."""
+    """Return the number of random examples of a property: all, or a fifth of them."""
     return count if EXHAUSTIVE else -(-count // 5)
 
 

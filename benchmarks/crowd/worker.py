@@ -50,7 +50,7 @@ class Worker:
         self._number, self._cards, self._log = number, cards, log
         self._rng = np.random.default_rng([seed, 1 << 20, number])
         self._blocking = blocking
-        #: What was wrong, and how often each kind of step was made.
+        #: Texts of wrong results, and the number of steps by kind.
         self.faults: list[str] = []
         self.steps: dict[str, int] = {}
 

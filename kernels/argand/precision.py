@@ -71,7 +71,7 @@ class Precision:
 
     @property
     def terms(self) -> int:
-        """How many numbers stand for one operand."""
+        """Number of terms that stand for one operand."""
         return len(self.roundings)
 
     @property

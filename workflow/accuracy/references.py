@@ -70,7 +70,7 @@ class ProductReference:
 
     @property
     def batch(self) -> int:
-        """How many products there are."""
+        """Number of products."""
         return int(np.prod(self.batch_shape, dtype=np.int64))
 
     @property

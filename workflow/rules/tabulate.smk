@@ -179,7 +179,7 @@ rule draw_growth:
 
 
 rule manifest:
-    """What was run, where, from which code and data, with the SHA-256 of each file that came of it."""
+    """Record what was run, where, from which code and data, with the SHA-256 of each file that came of it."""
     input:
         records=expand(RECORDS, workload=WORKLOADS),
         results=[

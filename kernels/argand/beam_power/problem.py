@@ -58,7 +58,7 @@ class BeamPowerProblem:
 
     @property
     def batch(self) -> int:
-        """How many results there are."""
+        """Number of results over the leading axes."""
         return math.prod(self.batch_shape)
 
     @property

@@ -57,7 +57,7 @@ class ChanneliseProblem:
 
     @property
     def spectra(self) -> int:
-        """How many there are of a row: those whose T M samples are all there."""
+        """Number of spectra of a row: those whose T M samples are all there."""
         return spectra_of(self.samples, self.channels * self.taps, self.hop)
 
     @property

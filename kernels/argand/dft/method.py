@@ -57,7 +57,7 @@ class Method:
 
     @property
     def halves(self) -> int:
-        """How many convolutions of the part's length bluestein takes, 1 or 2; else 1."""
+        """Convolutions of the part's length that bluestein takes, 1 or 2; else 1."""
         return 1 + (self.kind == "bluestein" and self.parts[0].length < 2 * self.length - 1)
 
     @property

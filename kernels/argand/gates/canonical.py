@@ -32,7 +32,7 @@ class GatePlace(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many targets there are."""
+        """Number of targets."""
         return len(self.targets)
 
 
@@ -54,7 +54,7 @@ class GateForm:
 
     @property
     def width(self) -> int:
-        """How many targets there are."""
+        """Number of targets."""
         return len(self.targets)
 
     @property

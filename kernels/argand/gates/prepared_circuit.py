@@ -42,7 +42,7 @@ class PreparedCircuit:
     """
 
     def __init__(self, plan: CircuitPlan, state: Any) -> None:
-        #: What a call applies.
+        #: The passes that a call applies.
         self.plan = plan
         # The last state of CuPy's that was checked: of it nothing but the shape can change.
         self._known: Callable[[], Any] = _nothing

@@ -78,7 +78,7 @@ class GemmProblem:
 
     @property
     def batch(self) -> int:
-        """How many products there are."""
+        """Number of products."""
         return int(np.prod(self.batch_shape, dtype=np.int64))
 
     @property

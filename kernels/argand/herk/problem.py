@@ -53,7 +53,7 @@ class HerkProblem:
 
     @property
     def batch(self) -> int:
-        """How many products there are."""
+        """Number of products."""
         return math.prod(self.batch_shape)
 
     @property

@@ -38,7 +38,7 @@ class DevicePlan:
     def __init__(self, cache: CallCache, call: Callable[..., Any], arrays: tuple[Any, ...]) -> None:
         device = cupy.cuda.Device().id
         self.device = gpu(device)
-        #: What calls take beside their operands.
+        #: Memory of calls, besides their operands.
         self.memory = PlanMemory()
         with cache.planning() as kept:
             result = self.memory.run(call, arrays, _current_stream().ptr)
@@ -56,7 +56,7 @@ class DevicePlan:
         *forms, form = self.forms
         # As if it had been called with ``out``.
         forbidden = cache.forbidden(arrays, forms, result, form)
-        #: What is kept of the call.
+        #: The kept call.
         self.call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
         self.chosen = self.call.chosen
         self._run, self._has_memory = self.call.run, self.memory.nbytes > 0

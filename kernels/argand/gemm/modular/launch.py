@@ -59,7 +59,7 @@ class ModularLaunch:
         limit = workspace_limit(problem) if limit is None else limit
         #: Bytes of it that planes and residues may take.
         self._limit = limit - self.nbytes - problem.proof_bytes
-        #: What it computes at a time.
+        #: The parts that are computed one after another.
         self.pieces = choose_pieces(problem, device, self._limit)
         if self.pieces[0].k_parts > 1:
             self.nbytes = 0
