@@ -25,10 +25,12 @@ from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE, ONE_CORE_DOT, on_all_cores
 
-_WEIGHT, _STEP = 240, 12
+_WEIGHT, _STEP = 320, 12
 """Time of a cosine and sine, and of a step over a number, in multiplications of a product."""
 _BLOCK_VALUES = 1 << 16
 """Cosines, or powers, that are made at a time: they stay in a core's cache."""
+_LEAST_STEP = 64
+"""Directions at a time that all channels have together; of fewer NumPy's steps are too short."""
 _SHARED_TIME = 1 << 24
 """Multiplications, or as long, from which threads pay: some 500 us on one core."""
 
@@ -59,7 +61,9 @@ class BaselineImage:
         self._result_shape = problem.shape
         self._is_few = math.prod(self._shape) <= ONE_CORE_DOT
         matrices = max(1, problem.matrices)
-        columns = _BLOCK_VALUES // max(self._products * self.width, self._products * matrices)
+        values = groups * max(self.width, matrices)
+        self._band = min(problem.channels, max(1, _BLOCK_VALUES // (_LEAST_STEP * values)))
+        columns = _BLOCK_VALUES // (self._band * values)
         each = problem.directions
         self._shared = _time(problem) >= _SHARED_TIME and available_cores() > 1
         if self._shared:
@@ -91,7 +95,11 @@ class BaselineImage:
         def work(start: int) -> None:
             some = slice(start, start + self._step)
             delays = baselines @ s[some].T
-            self._power(numbers, turns[:, None, None] * delays, found[:, some])
+            for first in range(0, len(turns), self._band):
+                band = slice(first, first + self._band)
+                each = slice(first * self.groups, band.stop * self.groups)
+                phases = turns[band, None, None] * delays
+                self._add_power(numbers[each], phases, found[:, some], first > 0)
 
         starts = range(0, self._problem.directions, self._step)
         if self._shared:
@@ -120,19 +128,22 @@ class BaselineImage:
         apart[..., 0] = np.add.reduce(np.abs(diagonal.imag), 2)  # half of what they differ by
         return is_small(apart, diagonal[..., 0])
 
-    def _power(self, numbers: Any, turns: Any, found: Any) -> None:
-        """Write the power (matrix, direction) of phases (channel, term, direction) in turns."""
+    def _add_power(self, numbers: Any, turns: Any, found: Any, added: bool) -> None:
+        """Write or add the power (matrix, direction) of phases (channel, term, direction)."""
         directions = turns.shape[-1]
         z = np.empty((*turns.shape[:2], 2, directions), found.dtype)
         cosines_and_sines(turns, z[:, :, 0], z[:, :, 1])
-        z = z.reshape(self._products, -1, directions)
+        z = z.reshape(len(numbers), -1, directions)
         for first in range(0, directions, self._columns):
             some = slice(first, first + self._columns)
             sums = numbers @ z[..., some]
             if self.groups > 1:
-                shape = (self._problem.channels, -1, *sums.shape[1:])
-                sums = np.add.reduce(sums.reshape(shape), 1)
-            np.add.reduce(sums, 0, out=found[:, some])
+                sums = sums.reshape(len(turns), -1, *sums.shape[1:])
+                sums = np.add.reduce(sums, 1)
+            if added:
+                found[:, some] += np.add.reduce(sums, 0)
+            else:
+                np.add.reduce(sums, 0, out=found[:, some])
 
 
 def is_of_baselines(problem: ImageProblem) -> bool:

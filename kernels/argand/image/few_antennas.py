@@ -18,7 +18,7 @@ from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE, on_all_cores
 
-_FEW_ANTENNAS = 32
+_FEW_ANTENNAS = 64
 """Antennas up to which the steps take longer than the products that they save."""
 _BLOCK_VALUES = 1 << 17
 """Numbers of M z that are made at a time: they stay in a core's cache."""
