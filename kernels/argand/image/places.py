@@ -53,7 +53,7 @@ def _directions(given: Any, arrays: Any) -> Any:
     length = squares[0] + squares[1]
     if len(squares) == 3:
         length += squares[2]
-    if len(s) and not arrays.maximum.reduce(length) <= 1 + _BEYOND:
+    if len(s) and not length.max() <= 1 + _BEYOND:
         _refuse_directions(s, length, arrays)
     if len(squares) == 2:
         s = arrays.column_stack([s, arrays.sqrt(arrays.maximum(0.0, 1 - length))])
