@@ -222,4 +222,4 @@ def test_a_circuit_in_a_capture_there_is_refused(second: None, cp: Any) -> None:
         ):
             argand.run_circuit(state, [GATE])
         stream.end_capture()
-    assert not state.any()
+    assert not state.get().any()
