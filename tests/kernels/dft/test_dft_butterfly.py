@@ -11,7 +11,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.dft.butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
 from argand.dft.cluster import ClusterPlan, cluster_tables
-from argand.dft.heuristics import candidates
+from argand.dft.heuristics import candidates, own_plan
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table
@@ -207,3 +207,12 @@ def test_clusters_need_hopper() -> None:
         found = candidates(method_for(length), ROW, HOPPER, wide=True)
         assert {plan.kind for plan in found} == {kind}
         assert not candidates(method_for(length), ROW, ampere, wide=True)
+
+
+@pytest.mark.parametrize("length", [1561, 1619])
+def test_a_convolution_of_a_block_is_little_longer_than_it_must_be(length: int) -> None:
+    """Radices up to 20 without 14 and 15 leave 1619 at 1.19 times the least length."""
+    plan = own_plan(method_for(length), ROW, HOPPER, wide=False)
+    assert isinstance(plan, ButterflyPlan)
+    assert not plan.rader
+    assert plan.size <= 1.11 * (2 * length - 1)
