@@ -14,7 +14,6 @@ from argand import Precision
 from argand.gates.cpu import product_precision
 from argand.gates.plan import separate_small_products, widest_mma
 from argand.rounding import round_operand
-from argand.runtime.plan import MMA_DEPTH
 
 from workflow.accuracy import bounds
 from workflow.accuracy.bounds import accumulator_roundoff, on_tensor_cores, operand_roundoff
@@ -89,7 +88,7 @@ def evolution_probable(
     common = concentration(numbers) * matrices
     if precision.terms == 1 and on_tensor_cores(precision, backend):
         truncations = sum(
-            2 * one.terms + 2 * _instructions(one.width, one.terms, bounds.MMA_DEPTH)
+            2 * one.terms + 2 * _instructions(one.width, one.terms, bounds.FEWEST_SUMMED)
             for one in applied
         )
         common += accumulator_roundoff(precision) * truncations
@@ -118,7 +117,7 @@ def _gate_deviation(precision: Precision, width: int, terms: int, backend: str) 
         sums = u * PRODUCT_TRUNCATION * math.sqrt(2 * k)
     else:
         large = 1 if separate_small_products(used, width) else len(used.products)
-        instructions = _instructions(width, terms, MMA_DEPTH[used.operand.name])
+        instructions = _instructions(width, terms, used.operand.mma_k)
         squares = PRODUCT_TRUNCATION**2 * 2 * k + SUM_DEVIATION**2 * instructions
         sums = u * math.sqrt(large * squares + 2)
     lost = 2 * math.sqrt(2) * underflow(used, backend).of_largest * k

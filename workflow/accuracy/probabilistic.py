@@ -22,7 +22,6 @@ import math
 from typing import NamedTuple
 
 from argand import Precision
-from argand.runtime.plan import MMA_DEPTH
 
 from workflow.accuracy.assessment import FAILURE
 from workflow.accuracy.bounds import (
@@ -46,7 +45,7 @@ PRODUCT_TRUNCATION = 2.0 ** (1 - EXTRA_BITS) / math.sqrt(3)
 The product loses less than 2^-EXTRA_BITS places of that addend, a place being at most 2 u of it.
 """
 SUM_TRUNCATION = 1.0
-"""Mean of what the sum loses in one of our instructions, of `MMA_DEPTH` products, in u of the sum.
+"""Mean of what the sum loses in one instruction, of `Format.mma_k` products, in u of the sum.
 
 Truncated from b more bits it loses (1 - 2^-b) u. Hopper adds all products at once, with b = 2: 3/4.
 Ampere adds them in two halves (Khattak and Mikaitis), with b = 1: twice 1/2.
@@ -133,5 +132,5 @@ def slice_truncations(precision: Precision, k: int) -> tuple[int, int]:
     """
     depth, count = min(k, MIXED_DEPTH), len(precision.products)
     computed = [row for row in (precision, precision.without_scales) if row is not None]
-    at_once = min(MMA_DEPTH[row.operand.name] for row in computed)
+    at_once = min(row.operand.mma_k for row in computed)
     return 2 * count * math.ceil(depth / at_once), 2 * count * depth

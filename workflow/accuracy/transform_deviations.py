@@ -17,7 +17,6 @@ from argand.dft.method import Method, dense, prime_factors, product
 from argand.dft.plan import Plan, TwoFactorPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS
-from argand.runtime.plan import MMA_DEPTH
 
 from workflow.accuracy.bounds import accumulator_roundoff, on_tensor_cores, operand_roundoff
 from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION, SUM_TRUNCATION
@@ -70,7 +69,7 @@ def stage_deviation(precision: Precision, length: int, backend: str) -> float:
     operands = u * u + 2 * v * v
     if not on_tensor_cores(precision, backend):
         return operands + u * u * (half + count + 6)
-    means = _PARTIAL * SUM_TRUNCATION * u * math.ceil(half / MMA_DEPTH[precision.operand.name])
+    means = _PARTIAL * SUM_TRUNCATION * u * math.ceil(half / precision.operand.mma_k)
     return operands + means**2 + u * u * (PRODUCT_TRUNCATION**2 * half + count + 6)
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision, gemm, get_precision
 from argand.gemm.sm90_plan import SPILL_INTERVAL, WgmmaPlan
-from argand.runtime.plan import MMA_DEPTH
 
 Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")
@@ -182,7 +181,7 @@ def promoted_error(k: int, plan: WgmmaPlan, precision: Precision) -> float:
     average, 1/2, and lie anywhere between two powers of two, the average square of the lower one
     over theirs being 3 / (8 log 2).
     """
-    n = 2 * plan.depth // MMA_DEPTH[precision.operand.name]
+    n = 2 * plan.depth // precision.operand.mma_k
     slices = min(k / plan.depth, 3 / 2 * SPILL_INTERVAL)
     shrinks, walk = (n + 1) / 2, (n**2 - 1) / 12
     rounded = slices / 3 / 2 * 3 / (8 * np.log(2))

@@ -23,7 +23,7 @@ from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
-from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
+from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.precisions import TENSOR
 
@@ -184,7 +184,7 @@ def test_cuda_lays_a_stage_out_alike(
         checks = [
             f"kPlan.block_m() == {plan.block_m}",
             f"kPlan.threads() == {plan.threads}",
-            f"kPlan.mma_k() == {MMA_DEPTH[row.operand.name]}",
+            f"kPlan.mma_k() == {row.operand.mma_k}",
             f"kPlan.box_row_bytes() == {plan.box_row_bytes(row)}",
             f"kPlan.boxes() == {plan.depth // plan.box_depth(row)}",
             f"kPlan.x_element_bytes() == {plan.x_element_bytes(row)}",

@@ -12,7 +12,6 @@ from argand.gemm.sm90_plan import SPILL_INTERVAL, Storage
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.precision import any_precision
 from argand.rounding import split
-from argand.runtime.plan import MMA_DEPTH
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
@@ -271,7 +270,7 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     for storage in get_args(Storage):
         for plan in wgmma_tiles(row, storage):
             depths.add(plan.depth)
-            assert plan.depth // MMA_DEPTH[row.operand.name] - 1 <= LAST
+            assert plan.depth // row.operand.mma_k - 1 <= LAST
     assert depths
     assert min(depths) > 0
     assert max(depths) <= bounds.PROMOTED_EVERY

@@ -16,7 +16,6 @@ import pytest
 from argand import PRECISIONS, Precision
 from argand.device import arch_for
 from argand.gemm.sm80_tiles import mma_tiles
-from argand.runtime.plan import MMA_DEPTH
 from scipy import stats
 
 from tests.kernels.tensor_core_sums import added
@@ -56,7 +55,7 @@ class Kernel:
 
     def product(self, a: Array, b: Array, precision: Precision) -> Array:
         """(m, k) @ (k, n)."""
-        mma_k = MMA_DEPTH[precision.operand.name]
+        mma_k = precision.operand.mma_k
         depth = mma_k * self.slices
         missing = -a.shape[1] % depth
         left = [np.pad(x, ((0, 0), (0, missing))) for x in operand_terms(a, precision, -1)]
@@ -95,7 +94,7 @@ def _fp32(x: Array) -> Array:
 
 def kernels(precision: Precision) -> dict[str, Kernel]:
     """The deepest slices of each family."""
-    mixed = MIXED_DEPTH // MMA_DEPTH[precision.operand.name]
+    mixed = MIXED_DEPTH // precision.operand.mma_k
     return {
         "Ampere": Kernel(True, 0.5, 1, mixed),
         "Hopper": Kernel(True, 1, 2, mixed),
@@ -138,7 +137,7 @@ def test_split_sums_are_within_what_is_probable(name: str, kernel: str) -> None:
 def test_sums_that_are_promoted_a_third_as_often_are_not() -> None:
     rng, precision = np.random.default_rng(18), PRECISIONS["3xtf32"]
     a, b = numbers(rng, "positive", (12, 1024)), numbers(rng, "positive", (1024, 10))
-    model = Kernel(True, 0.5, 1, 3 * MIXED_DEPTH // MMA_DEPTH["tf32"])
+    model = Kernel(True, 0.5, 1, 3 * MIXED_DEPTH // PRECISIONS["tf32"].operand.mma_k)
     result = model.product(a, b, precision)
     found = assess_product(product_reference(a, b), result, precision, backend="cuda")
     assert found.verdict == "suspect"
