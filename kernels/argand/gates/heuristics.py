@@ -27,7 +27,7 @@ _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
 )  # fmt: skip
 """Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
 matrix, and one and a half for each number of the state that it rounds at a time."""
-_THIRD_BLOCK_TILES = 2
+_THIRD_BLOCK_TILES = 4
 """Tiles a block, from which on three blocks a multiprocessor are faster than two on 6 qubits of a
 smaller state: with fewer tiles the matrix, which each block loads, costs more (H200)."""
 _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}

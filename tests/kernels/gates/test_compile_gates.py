@@ -125,7 +125,7 @@ def test_a_third_block_takes_6_qubits_of_smaller_states() -> None:
         assert plan is not None
         return plan.blocks
 
-    assert [blocks(qubits) for qubits in (20, 21, 24, 25)] == [2, 3, 3, 2]
+    assert [blocks(qubits) for qubits in (20, 21, 22, 24, 25)] == [2, 2, 3, 3, 2]
 
 
 def test_which_gates_are_products_of_gemm() -> None:
