@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
-from argand.gates.layout import PLANE_COLUMNS
+from argand.gates.layout import CHUNK, PLANE_COLUMNS
 from argand.gates.plan import (
     CUDA_CORE_WIDTH,
     DIRECT_BLOCKS,
@@ -110,7 +110,11 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     elif plan.kind == "wgmma":
         stages, blocks = WGMMA_STAGES[plan.width]
     else:
-        stages, blocks = 3, (4 if plan.width <= CUDA_CORE_WIDTH else 3)
+        # From 5 qubits on fused multiply-adds in fp32 take longer than copies: a fourth block gains
+        # more than a third stage where there is room for it (H200).
+        busy = plan.kind == "fma" and plan.width >= 5 and plan.item < CHUNK
+        four = 4 * (2 * plan.tile_bytes + _static_bytes(plan) + _BLOCK_BYTES) <= arch.shared_bytes
+        stages, blocks = (2, 4) if busy and four else (3, 4 if plan.width <= CUDA_CORE_WIDTH else 3)
     room = arch.shared_bytes // blocks - _BLOCK_BYTES
     fixed = replace(plan, stages=0).shared_bytes
     stages = max(2, min(stages, (room - fixed - _static_bytes(plan)) // plan.tile_bytes))
