@@ -236,6 +236,7 @@ def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> lis
             key = (
                 choice.plan.storage,
                 choice.plan.fused_pack,
+                choice.plan.cluster > 1,
                 choice.swapped,
                 choice.split_k_slices,
             )

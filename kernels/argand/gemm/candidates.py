@@ -16,7 +16,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
-from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
+from argand.gemm.sm90_tiles import CLUSTERS, in_planes, wgmma_tiles, with_cluster
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError
 
@@ -86,6 +86,7 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
         found += [GemmChoice(fma=plan) for plan in fma_plans(precision, sizes.k)]
     for swapped in (False, True)[: 1 if sizes.triangle else 2]:
         rows, columns = (b, a) if swapped else (a, b)
+        turned = replace(sizes, m=sizes.n, n=sizes.m) if swapped else sizes
         for storage in _storages(precision, rows, columns):
             for plan in wgmma_tiles(precision, storage):
                 if sizes.triangle and plan.block_m != plan.block_n:
@@ -111,12 +112,40 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
                             for n in _slice_counts(one, sm_count, sizes, precision.terms)
                             if one.takes(precision, -(-sizes.k // n))
                         ]
+                    found += [
+                        GemmChoice(x, swapped)
+                        for x in _with_clusters(one, precision, sm_count, turned)
+                        if x.takes(precision, sizes.k)
+                    ]
     return [
         x for x in found
         if x.split_k_slices == 1
         or (_slices_bytes(x, sizes) <= _slices_capacity(x, question)
             and not _rounds_beside_wide_slices(x, precision))
     ]  # fmt: skip
+
+
+_CLUSTERED = ("tf32", "3xfp16")
+"""Precisions at which clusters were measured."""
+_MIN_CLUSTER_K = 64
+"""Shortest slice of a cluster, in elements of k."""
+EVERY_CLUSTER_K = max(CLUSTERS) * _MIN_CLUSTER_K
+"""K of a tile from which on it may be cut among every cluster."""
+
+
+def _with_clusters(
+    plan: WgmmaPlan, precision: Precision, sm_count: int, sizes: GemmSizes
+) -> list[WgmmaPlan]:
+    """List the plan with each cluster that cuts k of tiles that leave multiprocessors idle."""
+    if precision.name not in _CLUSTERED:
+        return []
+    tiles = sizes.tiles(plan.block_m, plan.block_n)
+    found = [
+        with_cluster(plan, precision, blocks)
+        for blocks, filled in CLUSTERS.items()
+        if tiles * blocks <= filled * sm_count and sizes.k >= blocks * _MIN_CLUSTER_K
+    ]
+    return [x for x in found if x is not None]
 
 
 def _rounds_beside_wide_slices(choice: GemmChoice, precision: Precision) -> bool:

@@ -110,6 +110,9 @@ _TILE_EFFICIENCY = {
 _SHARED_K_EFFICIENCY = {48: 0.597, 64: 0.685, 128: 0.754}
 """The same of 64 rows whose k two warpgroups share, at two terms, by columns (30 products at
 3xfp16 on an H200, seeds 20261251 on)."""
+_CLUSTER_EXCHANGE = 1.4e-6
+"""Seconds in which blocks of a cluster begin together and exchange parts of a tile (36 plans of 20
+products on an H200: 7% off in the standard deviation)."""
 _EXCHANGE_BYTES = 1.1e11
 """Bytes a second of accumulators that one of these warpgroups adds to those of the other."""
 _ROUNDED_BESIDE = {(2, 160): 0.89, (1, 96): 0.8}
@@ -150,7 +153,7 @@ def estimate(
     total = _start(plan, question, (columns, column_traits), (rows, row_traits), pack_bytes)
     turned = replace(sizes, m=rows, n=columns)
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
-    num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
+    num_k_tiles = -(-k // (plan.depth * choice.split_k_slices * plan.cluster))
     each = -(-num_k_tiles // plan.k_warpgroups)  # of a warpgroup
     mainloop = each * plan.k_warpgroups * plan.depth * _seconds_of_k(plan, precision, rows, k)
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
@@ -164,12 +167,14 @@ def estimate(
     if ends and not _in_16_bit_planes(plan, precision):
         # Such a mainloop leaves out the MMAs beyond k; a stage of 16 bits is loaded as long.
         mma_k = precision.operand.mma_k
-        mainloop *= -(-k // mma_k) * mma_k / (num_k_tiles * plan.depth)
+        mainloop *= -(-k // mma_k) * mma_k / (-(-k // plan.depth) * plan.depth)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)
         total += _REDUCE_LAUNCH[precision.terms] + partials / pack_bytes
     division = TileDivision(min(tiles, sm_count), tiles)
-    if choice.split_k_slices == 1:
+    if plan.cluster > 1:
+        total += _CLUSTER_EXCHANGE
+    elif choice.split_k_slices == 1:
         # Partial tiles of a last wave lie over planes where memory of their own is short.
         capacity = partials_capacity(choice, question) // (8 * plan.block_m * plan.block_n)
         division = divide(
@@ -254,7 +259,8 @@ def _all_split(plan: WgmmaPlan, precision: Precision) -> tuple[float, float]:
 
 def _stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:
     """Return whether a tile is stored from registers: TMA or registers allow nothing else."""
-    return columns % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
+    wide = plan.block_n == 128 and precision.terms > 1
+    return columns % 2 == 1 or plan.odd_pitch or plan.cluster > 1 or wide
 
 
 def _store(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
@@ -271,7 +277,8 @@ def _store(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
             store *= _SHARED_COLUMNS_STORE[plan.consumer_warpgroups]
         else:
             store *= shifted if n % 2 else _DIRECT_STORE
-    return store + 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
+    added = 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
+    return store / plan.cluster + added
 
 
 def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:

@@ -15,7 +15,7 @@ from argand.gemm.sm90_form import (
 )
 from argand.gemm.sm90_maps import WgmmaMaps
 from argand.gemm.sm90_plan import WARP, WARPGROUP, WgmmaPlan
-from argand.gemm.sm90_scheduler import Tiles, TileSchedule, Workspace
+from argand.gemm.sm90_scheduler import TileDivision, Tiles, TileSchedule, Workspace
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
 from argand.gemm.sm90_tiles import with_ping_pong
@@ -126,6 +126,10 @@ class WgmmaLaunch:
                 -(-problem.rows // plan.block_m), -(-problem.columns // plan.columns_apart),
                 problem.batch * problem.split_k_slices, plan.triangle,
             )  # fmt: skip
+            if plan.cluster > 1:
+                each = -(-problem.k // (plan.depth * plan.cluster))
+                division = TileDivision(tiles.count * plan.cluster, tiles.count, 0, each)
+                return plan, tiles, TileSchedule(division, 0)
             blocks = persistent_blocks(problem, plan, tiles, device)
             plan, schedule = schedule_with_overlap(
                 plan, self._precision, problem, tiles, blocks, workspace, arch

@@ -8,6 +8,7 @@ from __future__ import annotations
 from argand.device import Arch
 from argand.gemm.sm90_plan import (
     ALIGNMENT,
+    MOST_CLUSTER,
     MOST_FUSED_COLUMNS,
     SECTOR_COLUMNS,
     SPILL_COLUMNS,
@@ -131,6 +132,14 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
                                      and plan.shared_columns == SECTOR_COLUMNS
                                      and not (plan.fused_pack or narrow or plan.triangle)),
          "tiles share the columns of a sector where rows of complex64 begin anywhere in one"),
+        (plan.cluster == 1 or (plan.cluster <= MOST_CLUSTER
+                               and plan.block_n // 8 % plan.cluster == 0),
+         f"a cluster has at most {MOST_CLUSTER} blocks, which store as many times eight columns"),
+        (plan.cluster == 1 or plan.consumer_warpgroups == 1,
+         "a cluster shares tiles of 64 rows, because larger ones leave too few registers"),
+        (plan.cluster == 1 or not (plan.tma_epilogue or plan.overlapped_stages or plan.ping_pong
+                                   or plan.triangle or plan.fused_pack or plan.shared_columns),
+         "blocks of a cluster store a part of one tile from registers"),
         (not plan.half_output or precision.operand.bytes == 2,
          "16-bit results need a 16-bit operand format"),
         (not plan.power or not (plan.half_output or plan.triangle),

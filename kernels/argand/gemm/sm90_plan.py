@@ -33,6 +33,8 @@ SECTOR_COLUMNS = 4
 """Complex numbers of a sector of L2."""
 _MORE_TILES, _SHORT_K = 1.1, 512
 """Tiles over those that share no columns, and k, up to which sharing pays."""
+MOST_CLUSTER = 8
+"""Blocks of a cluster that every card allows."""
 MOST_FUSED_COLUMNS = 128
 """Columns of a tile up to which the warps that pack beside it have registers enough."""
 SPILL_COLUMNS = 16
@@ -60,7 +62,8 @@ class WgmmaPlan:
     tiles have ``shared_columns``, so that each stores whole sectors where rows of results begin
     anywhere. With ``ping_pong`` two warpgroups alternate by whole tiles, so that one stores while
     the other multiplies, and the ring holds the k of a tile; those of other plans of split operands
-    alternate within each k-tile.
+    alternate within each k-tile. The blocks of a ``cluster`` compute a slice each of the k of one
+    tile, and store a part of it each.
     """
 
     consumer_warpgroups: int
@@ -85,6 +88,7 @@ class WgmmaPlan:
     shared_columns: int = 0
     k_warpgroups: int = 1
     ping_pong: bool = False
+    cluster: int = 1
 
     @property
     def block_m(self) -> int:
@@ -105,6 +109,7 @@ class WgmmaPlan:
         tiles, more = -(-columns // self.block_n), -(-columns // shared.columns_apart)
         pays = tiles > 1 and more <= _MORE_TILES * tiles and k <= _SHORT_K
         other = self.fused_pack or self.half_output or self.power or self.triangle
+        other |= self.cluster > 1  # each block of which stores columns of its own
         return shared if pays and not other else self
 
     @property
@@ -142,17 +147,19 @@ class WgmmaPlan:
     def spills_accumulators(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators spill: those of split operands, where k is long.
 
-        Warpgroups that share k would spill to the same memory, so such a k is not theirs.
+        Warpgroups and blocks that share k would spill to the same memory: such a k is not theirs.
         """
-        return self.k_warpgroups == 1 and self._exceeds_spill_interval(precision, k)
+        shares_k = self.k_warpgroups > 1 or self.cluster > 1
+        return not shares_k and self._exceeds_spill_interval(precision, k)
 
     def takes(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators of a k stay short enough, or spill."""
-        return self.k_warpgroups == 1 or not self._exceeds_spill_interval(precision, k)
+        shares_k = self.k_warpgroups > 1 or self.cluster > 1
+        return not shares_k or not self._exceeds_spill_interval(precision, k)
 
     def _exceeds_spill_interval(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators of split operands are too long without a spill."""
-        each = -(-k // (self.depth * self.k_warpgroups))
+        each = -(-k // (self.depth * self.k_warpgroups * self.cluster))
         return precision.terms > 1 and each > SPILL_INTERVAL * 3 // 2
 
     def can_overlap_epilogue(self, precision: Precision) -> bool:
@@ -175,13 +182,17 @@ class WgmmaPlan:
         alignment of all.
         """
         staging = 4 * self.consumer_warpgroups * 2 * _STORE_BYTES if self.tma_epilogue else 0
-        queue = WORK_QUEUE_BYTES + (16 if self.fused_pack or self.k_warpgroups > 1 else 0)
+        clustered = self.cluster > 1
+        more = self.fused_pack or self.k_warpgroups > 1 or clustered
+        queue = WORK_QUEUE_BYTES + 16 * more + 16 * clustered
         exchange = 8 * self.block_m * self.block_n * (self.k_warpgroups - 1)
         stages = self.stages * (self.stage_bytes(precision) + 16)
-        return stages + staging + exchange + queue + ALIGNMENT
+        parts = 8 * self.block_m * self.block_n * clustered
+        return stages + staging + exchange + parts + queue + ALIGNMENT
 
     def name(self) -> str:
         """Return the plan in words, for a record's algorithm column."""
         tile = f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
         tile += f", {self.k_warpgroups} warpgroups along k" * (self.k_warpgroups > 1)
+        tile += f", a cluster of {self.cluster} slices" * (self.cluster > 1)
         return tile + ", ping-pong" * self.ping_pong

@@ -32,6 +32,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
     layout += "".join(letter for name, letter in _FLAG_LETTERS if getattr(plan, name))
     layout += f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
+    layout += f"q{plan.cluster}" * (plan.cluster > 1)
     layout += "y" * plan.ping_pong + LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
@@ -101,6 +102,10 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         fields["shared_columns"] = plan.shared_columns
     if plan.k_warpgroups > 1:
         fields["k_warpgroups"] = plan.k_warpgroups
+    clusters = ""
+    if plan.cluster > 1:
+        fields["cluster"] = plan.cluster
+        clusters = f"__cluster_dims__({plan.cluster}, 1, 1) "
     more = ["odd_batch_even", "odd_batch_odd"] if plan.odd_batches else []
     names = ["x_map", "y_map", "out_map", *more]
     parameters = " ".join(f"const __grid_constant__ TensorMap {name}," for name in names)
@@ -120,7 +125,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         '#include "gemm/sm90_kernel.cuh"\n'
         f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
         f"constexpr WgmmaPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f'extern "C" __global__ void {clusters}__launch_bounds__({plan.threads}, 1)\n'
         f"{wgmma_kernel_name(precision, plan)}({parameters}\n"
         "    const __grid_constant__ WgmmaArguments args) {\n"
         f"    if (!args.begins_early)\n    {WAIT_FIRST}"

@@ -70,7 +70,25 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
 
     found = (x for x in wgmma_tiles(precision, "planar") if tile(x) == tile(plan))
     same = next(found, plan)
-    return replace(plan, storage="planar", k_major=False, depth=same.depth, stages=same.stages)
+    whole = replace(plan, storage="planar", k_major=False, cluster=1)
+    return replace(whole, depth=same.depth, stages=same.stages)
+
+
+CLUSTERS = {2: 1.0, 3: 0.95, 4: 0.91, 6: 0.82, 8: 0.91}
+"""Blocks of a cluster that share the k of a tile, and the fraction of the multiprocessors that such
+clusters fill: its blocks share a GPC, of 16 multiprocessors or 18."""
+
+
+def with_cluster(plan: WgmmaPlan, precision: Precision, blocks: int) -> WgmmaPlan | None:
+    """Return the plan with the k of a tile cut among a cluster, None where none is legal.
+
+    What its blocks receive takes shared memory of stages, of which short slices need fewer.
+    """
+    for stages in range(plan.stages, 1, -plan.k_warpgroups):
+        one = replace(plan, cluster=blocks, stages=stages)
+        if is_legal(one, precision, arch_for(HOPPER)):
+            return one
+    return None
 
 
 _MOST_OVERLAPPED = 8

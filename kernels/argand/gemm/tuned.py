@@ -14,7 +14,13 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Device
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32, most_slices
+from argand.gemm.candidates import (
+    EVERY_CLUSTER_K,
+    GemmChoice,
+    candidates,
+    candidates_in_tf32,
+    most_slices,
+)
 from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
@@ -107,10 +113,10 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
 def _candidates(
     precision: str, device: Device, stored: int, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
-    # A long k has every tile but those that are of a short one alone: of the fma family, and of
-    # warpgroups that share k.
+    # A long k has every tile but those that are of a shorter one alone: of the fma family, and of
+    # warpgroups and clusters that share k.
     found: set[GemmChoice] = set()
-    for k in (1, 2**30):
+    for k in (1, EVERY_CLUSTER_K, 2**30):
         sizes = GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2)
         question = Question(PRECISIONS[precision], sizes, a, b)
         for listed in (candidates, candidates_in_tf32):

@@ -10,6 +10,7 @@ from itertools import chain, product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
+from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
 from argand.gemm.heuristics import choose
@@ -143,10 +144,11 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
         if half and odd_pitch:
             continue
         traits = OperandTraits(not odd_pitch, k_major, half, odd_pitch=odd_pitch)
-        sizes = GemmSizes(1, 4096, 4096, 4096, half_output)
+        large = GemmSizes(1, 4096, 4096, 4096, half_output)
+        sizes = (large, GemmSizes(1, 64, 64, EVERY_CLUSTER_K, half_output))
         row = PRECISIONS[precision]
-        for other in (traits, OperandTraits(packed=True)):
-            for choice in gemm_choices(Question(row, sizes, traits, other), ARCHS[TARGET], 132):
+        for size, other in product(sizes, (traits, OperandTraits(packed=True))):
+            for choice in gemm_choices(Question(row, size, traits, other), ARCHS[TARGET], 132):
                 if choice.plan is not None:
                     found[choice.plan] = None
     turns = [with_ping_pong(plan, row, 48, 133, 132) for plan in found]
@@ -174,7 +176,10 @@ def wgmma_tiles() -> Iterator[Candidate]:
         for plan in wgmma_plans(precision):
             if plan.prescaled and not row.scaled and plan.storage == "planar":
                 continue  # the code of the plan without it
-            tile = (plan.storage, plan.fused_pack, plan.block_m, plan.block_n, plan.ping_pong)
+            tile = (
+                plan.storage, plan.fused_pack, plan.cluster, plan.block_m, plan.block_n,
+                plan.ping_pong,
+            )  # fmt: skip
             largest = (plan.block_m, plan.block_n) == (128, 128)
             if largest or tile not in seen:
                 every = epilogues(precision, plan)

@@ -101,6 +101,12 @@ def test_tiles_that_fit_are_legal() -> None:
         ("3xtf32", SPLIT, {"ping_pong": True, "consumer_warpgroups": 1},
          "a ping-pong is of two warpgroups"),
         ("tf32", LARGE, {"stages": 4}, f"a block may use {227 * 1024} bytes of shared memory"),
+        ("3xfp16", SPLIT, {"cluster": 3}, "blocks, which store as many times eight columns"),
+        ("3xfp16", SPLIT, {"cluster": 2}, "a cluster shares tiles of 64 rows"),
+        ("tf32", LARGE, {"cluster": 16}, "a cluster has at most 8 blocks"),
+        ("tf32", replace(LARGE, stages=2), {"cluster": 2, "fused_pack": True,
+                                              "consumer_warpgroups": 1},
+         "blocks of a cluster store a part"),
         ("fp64", LARGE, {}, "operand must be one of"),
         ("fp32", LARGE, {}, "operand must be one of"),
     ],
@@ -209,7 +215,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "triangle": (True,), "conjugate_y": (True,), "power": (True,),
     "odd_pitch": (True,), "odd_batches": (True,),
     "mirror": (True,), "shared_columns": (4,), "k_warpgroups": (2,),
-    "ping_pong": (True,),
+    "ping_pong": (True,), "cluster": (2, 4),
     "epilogue": EPILOGUES[1:],
 }  # fmt: skip
 """Other values of every field of a plan."""

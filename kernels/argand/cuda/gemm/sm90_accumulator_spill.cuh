@@ -19,7 +19,8 @@ constexpr uint32 kUpperMask = 0xfffff000u;  // sign, exponent and 11 bits after 
 // Whether the accumulators of `num_k_tiles` k-tiles spill.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool accumulators_spill(int num_k_tiles) {
-    return plan.terms > 1 && plan.k_warpgroups == 1 && num_k_tiles > plan.spill_interval * 3 / 2;
+    return plan.terms > 1 && plan.k_warpgroups == 1 && plan.cluster == 1 &&
+           num_k_tiles > plan.spill_interval * 3 / 2;
 }
 
 // Returns the upper bits of x and leaves the rest in x; an infinity leaves 0.

@@ -10,6 +10,7 @@
 // four real ones, re = xr yr - xi yi and im = xr yi + xi yr; the minus is a flag of the wgmma
 // instruction.
 #pragma once
+#include "sm90_cluster_slices.cuh"
 #include "sm90_producer.cuh"
 #include "sm90_epilogue_direct.cuh"
 #include "sm90_epilogue_tma.cuh"
@@ -82,7 +83,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
             add_k_warpgroups<plan>(ring, work_index, thread, mainloop.re, mainloop.im);
             if (thread >= kWarpgroupThreads) continue;
         }
-        if (work.stores_partial) {
+        if (plan.cluster == 1 && work.stores_partial) {
             store_partials<plan>(args, work.tile, thread, mainloop.re, mainloop.im);
             deferred.clear_tile(args);
             continue;
@@ -97,9 +98,14 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
             if constexpr (plan.tma_epilogue) asm volatile("fence.proxy.async.global;" ::: "memory");
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
-        reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
+        if constexpr (plan.cluster == 1)
+            reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
         if (plan.overlapped_stages == 0 && args.conjugate_result) negate(mainloop.im);
         const int row0 = first_row(tile, warp_index);
+        if constexpr (plan.cluster > 1) {
+            store_cluster_part<plan>(args, base, tile, row0, thread, mainloop.re, mainloop.im);
+            continue;
+        }
         run_epilogue<plan>(args, out_map, base, tile, row0, thread % kWarp, mainloop.re,
                            mainloop.im, deferred);
     }
@@ -150,6 +156,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             mbarrier_init(ring.exchange_full(), kWarpgroupThreads);
             mbarrier_init(ring.exchange_empty(), kWarpgroupThreads);
         }
+        if constexpr (plan.cluster > 1) ClusterSlices<plan>(base).init();
         mbarrier_init_fence();
         if constexpr (plan.fused_pack) publish_producer_position(ring.producer_position(), 0);
         prefetch_tensor_map(x_map);
@@ -157,6 +164,10 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         if constexpr (plan.tma_epilogue || plan.odd_pitch) prefetch_tensor_map(out_map);
     }
     __syncthreads();
+    if constexpr (plan.cluster > 1) {  // its blocks send to each other's shared memory
+        cluster_arrive_relaxed();
+        cluster_wait();
+    }
     const int role = warpgroup_role();
     if (role == plan.consumers()) {
         warpgroup_reg_dealloc<plan.producer_registers()>();

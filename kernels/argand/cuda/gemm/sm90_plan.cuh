@@ -89,6 +89,8 @@ struct WgmmaPlan {
     int shared_columns = 0;
     // Warpgroups that share the k of the same 64 rows, 1 or 2 (sm90_k_warpgroups.cuh).
     int k_warpgroups = 1;
+    // Blocks of a cluster, each of which computes a slice of the k of the same tile.
+    int cluster = 1;
 
     constexpr int consumers() const { return consumer_warpgroups * k_warpgroups; }
     constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
@@ -149,6 +151,8 @@ struct WgmmaPlan {
     }
     // Where the accumulators of the second warpgroup along k wait for the first.
     constexpr int exchange_bytes() const { return (k_warpgroups - 1) * 8 * kWgmmaM * block_n; }
+    // Where a block of a cluster receives its part of the tile from all of them.
+    constexpr int parts_bytes() const { return cluster > 1 ? 8 * block_m() * block_n : 0; }
     constexpr int stage_bytes() const {
         return x_stage_bytes() + boxes() * planes() * y_plane_bytes();
     }
@@ -186,7 +190,7 @@ struct WgmmaArguments {
     int split_k_slices, k_tiles_per_slice;
     // Tile scheduler (sm90_scheduler.cuh): `data_parallel_tiles` whole tiles from `first_tile` on,
     // then `stream_k_tiles` tiles that are split along k. Each block takes `k_tiles_per_block`
-    // k-tiles of the latter. Every `aligned_period`-th block ends where a tile ends and stores no
+    // k-tiles of the latter, or of one tile that its cluster shares. Every `aligned_period`-th block ends where a tile ends and stores no
     // partial tile.
     uint32 first_tile, data_parallel_tiles, stream_k_tiles;
     int k_tiles_per_block, aligned_period;

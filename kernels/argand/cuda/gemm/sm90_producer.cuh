@@ -54,7 +54,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
     Ring<plan> ring(base, 1);
     WgmmaWork work;
     // Only data-parallel tiles are throttled.
-    const uint32 throttled = args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;
+    const bool may_wait = plan.cluster == 1 && args.throttle_interval > 0;
+    const uint32 throttled = may_wait ? args.data_parallel_tiles / gridDim.x : 0;
     bool waits = true;
     // Where this kernel begins early, the packing kernel before it may still run: planes, and the
     // counters where it packs both operands, wait for its end. An X in place is the caller's, so

@@ -16,20 +16,24 @@ struct Ring {
     __device__ __forceinline__ uint32 exchange() const {
         return base + plan.stages * plan.stage_bytes() + plan.epilogue_bytes();
     }
-    __device__ __forceinline__ uint32 full() const {
-        return exchange() + plan.exchange_bytes() + 8 * stage;
-    }
+    // What the blocks of a cluster send to this one.
+    __device__ __forceinline__ uint32 parts() const { return exchange() + plan.exchange_bytes(); }
+    __device__ __forceinline__ uint32 mbarriers() const { return parts() + plan.parts_bytes(); }
+    __device__ __forceinline__ uint32 full() const { return mbarriers() + 8 * stage; }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
     // With fused packing: the word where the producer publishes its position.
     __device__ __forceinline__ uint32 producer_position() const {
-        return exchange() + plan.exchange_bytes() + 16 * plan.stages;
+        return mbarriers() + 16 * plan.stages;
     }
     // In its place, where warpgroups share k: the mbarriers of `exchange`.
     __device__ __forceinline__ uint32 exchange_full() const { return producer_position(); }
     __device__ __forceinline__ uint32 exchange_empty() const { return exchange_full() + 8; }
+    // The mbarrier of `parts`.
+    __device__ __forceinline__ uint32 parts_full() const { return producer_position() + 16; }
     // The slot of this block's work item `work_index`.
     __device__ __forceinline__ uint32 work_slot(uint32 work_index) const {
-        return producer_position() + (plan.fused_pack || plan.k_warpgroups > 1 ? 16 : 0) +
+        constexpr int kMore = plan.fused_pack || plan.k_warpgroups > 1 || plan.cluster > 1;
+        return producer_position() + 16 * kMore + 16 * (plan.cluster > 1) +
                work_index % kWorkSlots * kWorkSlotBytes;
     }
     __device__ __forceinline__ uint32 x_tile() const { return base + stage * plan.stage_bytes(); }

@@ -86,6 +86,17 @@ __device__ __forceinline__ bool schedule_work(const WgmmaArguments& args, uint32
                                               WgmmaWork& work) {
     const uint32 block = block_index(), data_parallel = opaque(args.data_parallel_tiles);
     const uint32 blocks = opaque(gridDim.x);
+    if constexpr (plan.cluster > 1) {  // a block has a slice of one tile
+        if (work_index > 0) return false;
+        work.tile = wgmma_tile_at<plan>(args, block / plan.cluster);
+        work.stores_partial = false;
+        work.first_peer = work.end_peer = 0;
+        const int num_k_tiles = work.tile.num_k_tiles;
+        work.tile.first_k_tile =
+            min(int(block % plan.cluster) * args.k_tiles_per_block, num_k_tiles);
+        work.tile.num_k_tiles = min(args.k_tiles_per_block, num_k_tiles - work.tile.first_k_tile);
+        return true;
+    }
     uint32 tile_index = block + work_index * blocks;
     work.stores_partial = false;
     work.first_peer = work.end_peer = 0;

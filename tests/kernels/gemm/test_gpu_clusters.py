@@ -1,0 +1,74 @@
+"""Products by wgmma whose k is cut among the blocks of a cluster (an sm_90 GPU)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import gemm, launched
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.sizes import GemmSizes
+
+from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored
+from tests.kernels.gemm.wgmma_cases import choices, overridden
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
+
+
+def clustered(cp: Any, precision: str, shape: tuple[int, int, int, int]) -> list[GemmChoice]:
+    """A candidate of each storage, tile, cluster and role; fewer slices than k has stages."""
+    found: dict[Any, GemmChoice] = {}
+    for choice in choices(cp, precision, GemmSizes(*shape)):
+        plan = choice.plan
+        assert plan is not None
+        if plan.cluster > 1:
+            tile = plan.storage, plan.block_m, plan.block_n, plan.cluster
+            found.setdefault((*tile, choice.swapped), choice)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
+@pytest.mark.parametrize(
+    "shape", [(1, 67, 51, 640), (2, 130, 70, 517)], ids="x".join(["{0}"]).format
+)
+def test_every_cluster(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+) -> None:
+    """Sides that end within a part of a tile; slices of unequal k, some of them empty."""
+    batch, m, n, k = shape
+    a, b = normal(rng, batch, m, k), normal(rng, batch, k, n)
+    found = clustered(cp, precision, shape)
+    assert found
+    for choice in found:
+        with overridden(choice), launched() as names:
+            check(cp, a, b, precision=precision)
+        assert any("a cluster of" in name for name in names)
+
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
+@pytest.mark.parametrize("op_a", OPS)
+@pytest.mark.parametrize("op_b", OPS)
+def test_ops_with_alpha_and_beta(
+    cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
+) -> None:
+    m, n, k = 75, 53, 301
+    a, b, c = normal(rng, m, k), normal(rng, k, n), normal(rng, m, n)
+    for choice in clustered(cp, precision, (1, m, n, k))[:4]:
+        with overridden(choice):
+            check(
+                cp, stored(a, op_a), stored(b, op_b), c, op_a=op_a, op_b=op_b,
+                precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
+def test_bits_repeat(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    """Blocks add what they receive in the order of the slices, whenever it arrives."""
+    shape = (1, 200, 130, 1100)
+    a, b = cp.asarray(normal(rng, 200, 1100)), cp.asarray(normal(rng, 1100, 130))
+    for choice in clustered(cp, precision, shape)[:6]:
+        with overridden(choice):
+            assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))
