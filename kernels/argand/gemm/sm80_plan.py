@@ -13,7 +13,7 @@ from argand.gemm.in_tf32 import BF16_IN_TF32
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import MMA_DEPTH, PlanError, require_precision
+from argand.runtime.plan import MMA_FORMATS, PlanError, require_precision
 
 PAD = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
@@ -30,23 +30,29 @@ FULL_WARP = 2048
 
 @dataclass(frozen=True)
 class MmaPlan:
-    """Tile sizes, pipeline depth and layouts of one kernel of the ``gemm_mma`` family.
+    """Tile, stages and layouts of one kernel of the ``gemm_mma`` family.
 
-    A block of ``warps_m x warps_n`` warps, or of ``warps_k`` times as many that share each stage's
-    k, computes ``block_m x block_n`` of C in k-tiles of ``block_k``, with ``stages`` tiles of the
-    operands in shared memory. Accumulators are promoted every ``promotion_interval`` of k (0:
-    never). ``a_k_major`` and ``b_k_major`` say whether k is the contiguous axis in memory,
-    ``vector`` how many complex numbers one copy takes (2 needs alignment to 16 bytes). At a
-    precision that scales, ``finds_absmax`` has each block find its rows' absmax itself, in stages
-    that hold all of the k of its slice, whose scales are then its own; else a launch before it
-    does. Each of ``split_k_slices`` blocks of a cluster computes a slice of k, and stores a part of
-    the sum; ``grid_slices`` clusters share the k of a tile, and the last one adds what they leave
-    in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
-    ``mirror`` stores what is below the diagonal above it, too, and a real diagonal, where columns
-    are contiguous. ``any_strides`` takes sizes and strides that do not fit 32 bits, and operands of
-    which no axis is contiguous. ``whole_k`` is a k, up to whole MMAs, that the stages hold: all of
-    it is loaded at once, and the compiler knows its MMAs (0: k is longer). ``copies_between``
-    copies a later k-tile between the MMAs of one.
+    Attributes:
+        block_m, block_n, block_k: the tile of C of a block, and its k-tile.
+        warps_m, warps_n: warps beside each other along m and n.
+        stages: k-tiles of the operands in shared memory.
+        promotion_interval: k between promotions of the accumulators; 0: never.
+        a_k_major, b_k_major: k is the operand's contiguous axis in memory.
+        vector: complex numbers of one copy, 1 or 2; 2 needs alignment to 16 bytes.
+        finds_absmax: at a precision that scales, each block finds its rows' absmax itself, in
+            stages that hold all of the k of its slice, whose scales are its own; else a launch
+            before it does.
+        warps_k: groups of ``warps_m x warps_n`` warps that share each stage's k.
+        split_k_slices: blocks of a cluster that compute a slice of k each, and store a part of the
+            sum each.
+        triangle: the tiles of the lower triangle alone, which are square.
+        any_strides: sizes and strides that do not fit 32 bits, operands without a contiguous axis.
+        mirror: what is below the diagonal is stored above it, too, where columns are contiguous,
+            and the diagonal is real.
+        grid_slices: clusters that share the k of a tile; the last one adds the sums of all.
+        whole_k: a k, up to whole MMAs, that the stages hold: all of it is loaded at once, and the
+            compiler knows its MMAs; 0: k is longer.
+        copies_between: a later k-tile is copied between the MMAs of one.
     """
 
     block_m: int
@@ -114,22 +120,22 @@ class MmaPlan:
         )
 
 
-def _tile(rows: int, depth: int, k_major: bool) -> int:
-    fast, slow = (depth, rows) if k_major else (rows, depth)
+def _tile(rows: int, k: int, k_major: bool) -> int:
+    fast, slow = (k, rows) if k_major else (rows, k)
     return slow * (fast + PAD)
 
 
 def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
     require_precision(precision, arch)
-    if precision.operand.name not in MMA_DEPTH:
-        raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
-    depth = MMA_DEPTH[precision.operand.name]
+    if precision.operand.name not in MMA_FORMATS:
+        raise PlanError(f"operand must be one of {list(MMA_FORMATS)}, got {precision.operand.name}")
+    mma_k = precision.operand.mma_k
     static = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
     static += 16 * (plan.grid_slices > 1) + 8 * (plan.split_k_slices > 1)
     rules = [
-        (plan.block_k % (depth * plan.warps_k) == 0,
-         f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
+        (plan.block_k % (mma_k * plan.warps_k) == 0,
+         f"block_k must be a multiple of {mma_k} (one instruction) for each of warps_k"),
         (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
         (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
         (plan.promotion_interval % plan.block_k == 0,
@@ -147,8 +153,8 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
          or (not precision.scaled and plan.warps_k == 1),
          "all of k at once, and copies between MMAs, are for operands without scales and a k that "
          "no warps share"),
-        (plan.whole_k % depth == 0 and plan.whole_k <= plan.stages * plan.block_k,
-         f"whole_k must be a multiple of {depth} that the stages hold"),
+        (plan.whole_k % mma_k == 0 and plan.whole_k <= plan.stages * plan.block_k,
+         f"whole_k must be a multiple of {mma_k} that the stages hold"),
         (plan.split_k_slices in SPLIT_K_SLICES,
          f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
         (1 <= plan.grid_slices <= MAX_GRID_SLICES and not (plan.triangle and plan.grid_slices > 1),

@@ -14,6 +14,8 @@ TARGET = "sm_90a"
 """The only architecture with wgmma and setmaxnreg."""
 MMA_DEPTH = {row.operand.name: row.operand.mma_k for row in PRECISIONS.values() if row.operand.ptx}
 """mma_k, the k of one MMA instruction, by the operand formats of tensor cores."""
+MMA_FORMATS = tuple(MMA_DEPTH)
+"""Operand formats of tensor cores."""
 
 
 def require_precision(precision: Precision, arch: Arch) -> None:
