@@ -40,13 +40,19 @@ def power_type(precision: Precision) -> str:
 class GemmProblem:
     """A product without its data: sizes, ops, scalars, precision and types.
 
-    op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C ``batch_shape + (m, n)``;
-    leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the
-    caller gave; ``kernels`` is the family of a GPU's kernels that is to compute it, None whichever
-    is fastest. ``triangle`` says that B is A^H and that on a GPU the tiles of the lower triangle
-    alone are computed, for `argand.herk`, and ``mirror`` that those may be stored in the upper one,
-    too. Raises ValueError for an output or a family that the
-    precision does not have.
+    Attributes:
+        batch_shape: leading axes of the result; those of A and B broadcast to it as in
+            ``numpy.matmul``.
+        m, n, k: op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C
+            ``batch_shape + (m, n)``.
+        op_a, op_b, alpha, beta, precision, output: as of `argand.gemm`.
+        a_format, b_format: what the caller gave.
+        kernels: the family of a GPU's kernels that is to compute it; None: the fastest.
+        triangle: B is A^H, and a GPU computes the tiles of the lower triangle alone, for
+            `argand.herk`.
+        mirror: those tiles may be stored in the upper triangle, too.
+
+    Raises ValueError for an output or a family that the precision does not have.
     """
 
     batch_shape: tuple[int, ...]
