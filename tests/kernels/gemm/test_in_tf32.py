@@ -46,14 +46,15 @@ def test_the_estimates_decide(precision: str) -> None:
         found = choose(question, HOPPER, SM_COUNT)
         cost = partial(estimate, question=question, sm_count=SM_COUNT)
         other = min(candidates_in_tf32(question, HOPPER, SM_COUNT), key=cost)
-        faster = []
+        least, faster = cost(other), []
         for own in candidates(question, HOPPER, SM_COUNT):
             packs = own.plan is not None and own.plan.storage == "planar"
             same = own == replace(other, in_tf32=False)
             margin = tf32_margin(row, sizes.k, packs=packs, same_plan=same)
-            faster += [cost(own)] if margin * cost(own) < cost(other) else []
+            taken = cost(own)
+            faster += [taken] if margin * taken < least else []
         assert found.in_tf32 == (not faster)
-        assert cost(found) == min(faster, default=cost(other))
+        assert cost(found) == min(faster, default=least)
         seen.add(found.in_tf32)
     assert seen == {False, True}
 
