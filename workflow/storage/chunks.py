@@ -77,13 +77,19 @@ def write_pieces(
         sums[offset] = zlib.crc32(buffer.data)
         return offset, buffer
 
+    offsets = chunk_offsets(_ranges(whole, None), shape)
+    if all(length <= most for length, most in zip(whole, shape, strict=True)):
+        for offset in offsets:  # one, or none: to start threads would take longer
+            dataset.id.write_direct_chunk(*fill(0, offset))
+        write_sums(dataset, sums)
+        return dataset
     # Others copy and sum ahead while this thread, the only one that may, calls HDF5; one more lets
     # the disk begin with what is written, so that the file's last sync does not wait for all.
     descriptor = dataset.file.id.get_vfd_handle()
     with ThreadPoolExecutor(threads) as filler, ThreadPoolExecutor(1) as syncer:
         ahead: deque[Future[tuple[tuple[int, ...], Bytes]]] = deque()
         syncs: list[Future[None]] = []
-        for index, offset in enumerate(chunk_offsets(_ranges(whole, None), shape)):
+        for index, offset in enumerate(offsets):
             if len(ahead) == _AHEAD:
                 dataset.id.write_direct_chunk(*ahead.popleft().result())
             ahead.append(filler.submit(fill, index, offset))
@@ -114,6 +120,9 @@ def read_chunked(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
         for offset in offsets[first::threads]:
             reader.take(ranges, offset, data)
 
+    if len(offsets) < 2:  # to start a thread would take longer
+        take(0)
+        return data
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(take, first) for first in range(min(threads, len(offsets)))]:
             done.result()
