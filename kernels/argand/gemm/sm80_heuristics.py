@@ -106,6 +106,8 @@ class _Costs:
     """Cycles of one cp.async of a warp."""
     wide_copy: float = 0.41
     """Factor of one of two complex numbers."""
+    line: float = 8.5
+    """Least cycles of a line of L2 that copies touch."""
     mma: float = 1.12
     mma_k: float = 0.0
     """Cycles of a warp for the k of one MMA, whatever it multiplies."""
@@ -122,8 +124,7 @@ class _Costs:
     scaled_store: float = 1.82
     """Factor of a store that descales."""
     shallow: float = 1.2
-    """Factor of a mainloop of one term whose stages are 16 k: 128 bytes of a row, which begin
-    anywhere, touch two lines."""
+    """Factor of a mainloop of one term whose stages are 16 k."""
     k_tile: float = 0.0
     """Microseconds of a k-tile's barrier and of the latency behind it."""
     shared_k_tile: float = 0.335
@@ -136,11 +137,9 @@ class _Costs:
     """Microseconds in which blocks find the absmax of one k-tile."""
     next_absmax: float = 0.396
     """Microseconds of each further k-tile."""
-    cluster: float = 0.721
+    cluster: float = 0.5
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
-    slice: float = 0.02
-    """Microseconds of each slice."""
-    grid: float = 1.33
+    grid: float = 1.5
     """Microseconds in which clusters leave their sums and the last one is found."""
     grid_vector: float = 0.084
     """Microseconds of the last one for a vector of each thread."""
@@ -155,7 +154,7 @@ class _Costs:
 _COSTS = _Costs()
 _TRIANGLE_COSTS = _Costs(
     launch=1.95, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
-    waiting=0.219, store=0.357, shallow=1.0, k_tile=0.189, shared_k_tile=0.462,
+    waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
     shared_k_tile_term=0.55, term=0.176, cluster=0.83, grid=2.09, bytes=2.6e6, exposed=0.203,
 )  # fmt: skip
 """Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
@@ -173,8 +172,8 @@ more than 16 bits, and terms; of one term of tf32 they are `_Costs.number`."""
 _FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 11.2, False: 14.0}
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
 and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
-H100, before these were tested for NaN four at a time; the other, which ranks tiles alone, by 440
-times of 15 products on an H200, of which the choice takes 1.02 of the fastest, 1.07 before)."""
+H100; the other, which ranks tiles alone, by 440 times of 15 products on an H200, of which the
+choice takes 1.02 of the fastest, 1.07 before)."""
 _TRIANGLE_TERMS = 0.85
 """Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200)."""
 _TRIANGLE_TILE_TIMES = {
@@ -197,10 +196,8 @@ def estimate(
 ) -> float:
     """Return the estimated microseconds of a product (batch, m, n, k), to rank plans by.
 
-    ``memory`` is the card's peak memory rate over an H200's.
-
-    The blocks that share a multiprocessor share its rate; a quarter with few warps does not reach
-    its own.
+    ``memory`` is the card's peak memory rate over an H200's. The blocks that share a multiprocessor
+    share its rate; a quarter with few warps does not reach its own.
     """
     batch, m, n, k = sizes
     costs = _TRIANGLE_COSTS if plan.triangle else _COSTS
@@ -226,13 +223,10 @@ def estimate(
     multiplied = plan.whole_k / plan.block_k if known else k_tiles
     cycles = resident * _k_tile_cycles(plan, precision, costs) / 4
     mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
-    if plan.block_k < 32 and precision.terms == 1:
-        mainloop *= costs.shallow
     if plan.warps_k > 1:
         least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
-    if precision.terms == 1 and plan.warps_k > 1 and not plan.triangle:
-        mainloop *= _SHARED_K
+        mainloop *= _SHARED_K if precision.terms == 1 and not plan.triangle else 1.0
     if plan.triangle and precision.terms > 1:
         mainloop *= _TRIANGLE_TERMS
     elif plan.triangle and precision.operand.name == "tf32":
@@ -244,7 +238,7 @@ def estimate(
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.term * (precision.terms - 1)
     if plan.split_k_slices > 1:
-        total += costs.cluster + costs.slice * plan.split_k_slices
+        total += costs.cluster
     if plan.grid_slices > 1:
         vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
         rounds = -(-vectors // plan.threads)
@@ -290,9 +284,17 @@ def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: _Costs) -> float:
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mmas_k = warps * plan.block_k / plan.warps_k / mma_k
     cycles = copies * costs.copy * (costs.wide_copy if plan.vector == 2 else 1.0)
-    numbers = (rows + columns) * mma_k / 2
-    cycles += mmas_k * (numbers * number + mmas * costs.mma + costs.mma_k)
+    cycles += mmas_k * ((rows + columns) * mma_k / 2 * number + mmas * costs.mma + costs.mma_k)
     if plan.promotion_interval:
-        accumulators = warps * rows * columns * 4
-        cycles += accumulators * costs.promotion * plan.block_k / plan.promotion_interval
-    return cycles
+        promotions = warps * rows * columns * 4 * plan.block_k / plan.promotion_interval
+        cycles += promotions * costs.promotion
+    if plan.block_k < 32 and precision.terms == 1:
+        cycles *= costs.shallow
+    return max(cycles, costs.line * _lines(plan))
+
+
+def _lines(plan: MmaPlan) -> float:
+    """Return the lines of L2 that the copies of a k-tile touch: no run begins with a line."""
+    sides = (plan.block_m, plan.a_k_major), (plan.block_n, plan.b_k_major)
+    runs = [(n, min(plan.block_k if k_major else n, 32 * plan.vector)) for n, k_major in sides]
+    return sum(n * plan.block_k * (1 / 16 + 1 / run) for n, run in runs)
