@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
+from argand.hermitian.banded import is_banded, solve_banded
 from argand.hermitian.together import solve_together
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.threads import ONE_CORE_DOT, on_all_cores
 
-_BATCHED_ROWS, _SHARED_ROWS = 12, 16
+_BATCHED_ROWS, _SHARED_ROWS = 7, 16
 """Rows up to which steps over a batch take less time than a call of LAPACK a matrix; those up to
 which they do on several cores, which LAPACK's calls do not share."""
 _FEW_SYSTEMS, _FEW_SYSTEMS_A_ROW = 20, 8
@@ -47,15 +48,24 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     named, systems = r.ndim - 2, math.prod(leading)
     many = _is_many(sides[0], systems)
     at_once = min(*sides, systems) > 0 and _step(sides[0], systems, many) >= systems
+    how = _how(systems, sides[0], sides[1], many) if leading else _alone
+    as_given = at_once and not vector and not casts and r.shape[:-2] == b.shape[:-2] == leading
+    few_axes = not leading or (len(leading) == 1 and systems > 1)
+    direct = how if as_given and few_axes else None
 
     def run(r: Any, b: Any, out: Any, info: Any) -> Any:
-        if vector:
-            b = b[:, None]
-        if casts:
-            r, b = r.astype(dtype, copy=False), b.astype(dtype, copy=False)
         found = None
-        if at_once:
-            found = _solved_at_once(r, b, leading, many)
+        if direct is not None and out is None and info is None:
+            found = direct(r, b)
+            if found is not None:
+                return found
+        else:
+            if vector:
+                b = b[:, None]
+            if casts:
+                r, b = r.astype(dtype, copy=False), b.astype(dtype, copy=False)
+            if at_once:
+                found = how(_stacked(r, leading), _stacked(b, leading)) if leading else how(r, b)
         if found is None:
             found, rows = _solved(_stacked(r, leading), _stacked(b, leading), many)
             _report(found, rows.reshape(leading), named, info)
@@ -130,14 +140,13 @@ def _solved(r: Any, b: Any, many: bool) -> tuple[Any, Any]:
     return x, rows
 
 
-def _solved_at_once(r: Any, b: Any, leading: tuple[int, ...], many: bool) -> Any:
-    """Return the solutions in few steps, None where a system may have none."""
-    if not leading:
-        return _alone(r, b)
-    r, b = _stacked(r, leading), _stacked(b, leading)
-    if len(r) == 1:
-        return _alone(r[0], b[0])
-    return solve_together(r, b) if many else _by_posv(r, b)
+def _how(systems: int, n: int, columns: int, many: bool) -> Callable[[Any, Any], Any]:
+    """Return what solves (systems, n, n) and (systems, n, k) in few steps."""
+    if systems <= 1:
+        return lambda r, b: _alone(r[0], b[0])
+    if many:
+        return solve_together
+    return solve_banded if is_banded(systems, n, columns) else _by_posv
 
 
 def _alone(r: Any, b: Any) -> Any:
@@ -184,8 +193,13 @@ def _solve_each(posv: Any, r: Any, x: Any, triangle: int, overwrite: int) -> lis
 
 
 def _has_finite_pivots(r: Any) -> bool:
-    """Return whether the squares of diagonals are finite: an infinite pivot leaves a finite x."""
-    return _is_finite(r.diagonal(0, -2, -1))
+    """Return whether the squares of diagonals are finite: an infinite pivot leaves a finite x.
+
+    Of few numbers it takes less time to look at all of them, which are if a triangle is not left
+    to chance.
+    """
+    few = r.size <= ONE_CORE_DOT and r.flags.c_contiguous
+    return (few and _is_finite(r)) or _is_finite(r.diagonal(0, -2, -1))
 
 
 def _is_finite(x: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
-from argand.hermitian import cpu
+from argand.hermitian import banded, cpu
 from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
@@ -115,6 +115,30 @@ def test_infinities_among_many_numbers(rng: np.random.Generator, systems: int) -
     r[0, 5, 5] = np.inf
     with pytest.raises(np.linalg.LinAlgError, match="in row 5"):
         solve_hermitian(r, b)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_systems_of_one_band(rng: np.random.Generator, n: int, dtype: str) -> None:
+    """Residuals are within the bound; what is above a diagonal is not read."""
+    r, b = covariances(rng, 7, n=n, dtype=dtype), normal(rng, 7, n, 3).astype(dtype)
+    other = r + np.triu(np.full((n, n), 1e9, dtype), 1)
+    assert excess(r, b, banded.solve_banded(other, b)) <= 1
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_system_leaves_its_neighbours_as_they_are(rng: np.random.Generator, dtype: str) -> None:
+    """One that is not finite or has no factor would reach those of the same band."""
+    r, b = covariances(rng, 4, n=2, dtype=dtype), normal(rng, 4, 2, 1).astype(dtype)
+    x = solve_hermitian(r, b)
+    info = np.full(4, -1, np.int32)
+    for value in (np.nan, np.inf, -1.0):
+        broken, sides = r.copy(), b.copy()
+        broken[1, 1, 1], sides[2, 0, 0] = value, np.nan
+        found = solve_hermitian(broken, sides, info=info)
+        np.testing.assert_array_equal(info, [0, 2, 0, 0])
+        assert np.isnan(found[1:3]).any(axis=(1, 2)).all()
+        np.testing.assert_allclose(found[[0, 3]], x[[0, 3]], rtol=1e-5)
 
 
 def test_squares_of_a_solution_may_be_beyond_its_type() -> None:

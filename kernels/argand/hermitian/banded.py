@@ -1,0 +1,60 @@
+"""Several Hermitian systems of few rows on the CPU, as one system of a banded matrix.
+
+A call of LAPACK takes longer than the arithmetic of such a system. The matrices along the diagonal
+of a larger one make a band of as many diagonals as they have rows, whose Cholesky factors are
+theirs: what couples neighbours is zero and stays so.
+"""
+
+from __future__ import annotations
+
+import cmath
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from argand.runtime.complex_types import PREFIX
+
+_MOST_ROWS = 8
+"""Most rows of a system."""
+
+
+def is_banded(systems: int, n: int, columns: int) -> bool:
+    """Return whether `solve_banded` takes less time than a call of LAPACK for each system.
+
+    By times in 10 ns on a core of an Intel Xeon (Sapphire Rapids): a row takes so much and so much
+    for each right-hand side, and one call more than it is saved of few systems.
+    """
+    of_row = n * (16 + 3 * columns)
+    return n <= _MOST_ROWS and of_row <= 110 + 6 * n + 3 * columns + 100 // systems
+
+
+def solve_banded(r: Any, b: Any) -> Any:
+    """Return the solutions of (systems, n, n) and (systems, n, k) by one call of pbsv.
+
+    None where a matrix has no factor, or what is not finite, or squares that are not: it would
+    reach its neighbours.
+    """
+    systems, n, columns = b.shape
+    places, above = _band(n)
+    band = r.reshape(systems, n * n).take(places, 1)
+    np.copyto(band, 0, where=above)
+    if not cmath.isfinite(np.vdot(band, band)):
+        return None
+    # Its arguments by name take longer: lower, and both of them overwritten.
+    _, x, row = _pbsv(b.dtype)(band.reshape(-1, n).T, b.reshape(-1, columns), 1, n, 1)
+    return None if row or not cmath.isfinite(np.vdot(x, x)) else x.reshape(b.shape)
+
+
+@lru_cache(maxsize=_MOST_ROWS)
+def _band(n: int) -> tuple[Any, Any]:
+    """Return where each column of a matrix's lower triangle is, and what is beyond its end."""
+    column, row = np.arange(n)[:, None], np.arange(n)
+    return np.minimum(column + row, n - 1) * n + column, column + row >= n
+
+
+@lru_cache(maxsize=2)
+def _pbsv(dtype: np.dtype[Any]) -> Any:
+    from scipy.linalg import lapack
+
+    return getattr(lapack, f"{PREFIX[str(dtype)]}pbsv")
