@@ -9,6 +9,12 @@ from argand.gemm.pack_plan import panel_fill
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
+from argand.gemm.sm90_store_times import (
+    in_16_bit_planes,
+    store_beside_mainloop,
+    store_seconds,
+    stores_directly,
+)
 from argand.gemm.sm90_tiles import with_ping_pong
 from argand.precision import Precision
 
@@ -36,30 +42,10 @@ once touch three and fill two. Derived, not fitted."""
 _PACK_BYTES = 4.31e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
-_STORE_BYTES = 32.1e9
-"""Bytes a second that a multiprocessor's epilogue stores."""
-_DIRECT_STORE = 1.2
-"""Factor of a store from registers: of full tiles, or of odd pitch."""
-_SHARED_COLUMNS_STORE = {2: 1.0, 1: 1.2}
-"""The same where tiles share columns, by warpgroups: such tiles store whole sectors of L2."""
-_SHIFTED_STORE, _SHIFTED_COLUMNS_STORE = 1.6, 1.4
-"""The same of rows that begin in the middle of 16 bytes, and of C^T = B^T A^T, whose lanes store
-neighbours along rows of C from rows of theirs. The second and that of two warpgroups that share
-columns are fitted to 21 drawn products of an odd n and a k up to 512. The choices that they change
-take 0.949 of the time in the geometric mean of 34 products at tf32 that the fit did not see (seeds
-from 20261251, old and new in turn on an H200), 0.972 of 6 at 3xtf32 and 1.012 of 4 at 3xfp16."""
-_OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
-"""Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
-middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
-_STORE_IN_TURN = 0.8
-"""The same at one term where two warpgroups multiply in turn (80 plans of drawn products, an H200).
-Planes of 16 bits take as long as without, two terms nearly."""
 _NEXT_TILE = {1: 0.2e-6, 2: 0.0}
 """Seconds from one tile of a block to the next that nothing hides, by warpgroups: without them 53
 plans of one warpgroup and 4 to 8 tiles a block took 1.1 us longer than their estimates, 20 of more
 tiles 3.0 us."""
-_SCATTERED_STORE = 4.5
-"""Factor of a store of 16-bit results one by one."""
 _LAUNCH = 1.23e-6
 """Seconds of a call with one launch that does nothing."""
 _PACK_LAUNCH, _PLANAR_WAIT = 0.85e-6, {1: 0.8e-6, 2: 0.4e-6}
@@ -113,8 +99,6 @@ _SHARED_K_EFFICIENCY = {48: 0.597, 64: 0.685, 128: 0.754}
 _CLUSTER_EXCHANGE = 1.4e-6
 """Seconds in which blocks of a cluster begin together and exchange parts of a tile (36 plans of 20
 products on an H200: 7% off in the standard deviation)."""
-_EXCHANGE_BYTES = 1.1e11
-"""Bytes a second of accumulators that one of these warpgroups adds to those of the other."""
 _ROUNDED_BESIDE = {(2, 160): 0.89, (1, 96): 0.8}
 """Factor of it where rounding to 16 bits has few registers, by warpgroups and columns (31 products
 at bf16)."""
@@ -157,14 +141,14 @@ def estimate(
     each = -(-num_k_tiles // plan.k_warpgroups)  # of a warpgroup
     mainloop = each * plan.k_warpgroups * plan.depth * _seconds_of_k(plan, precision, rows, k)
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
-    store = _store(choice, plan, question)
-    direct = _stores_directly(plan, precision, n)
+    store = store_seconds(choice, plan, question)
+    direct = stores_directly(plan, precision, n)
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
     overlapped = overlaps and plan.can_overlap_epilogue(precision)
     laid = with_ping_pong(plan, precision, k, tiles, sm_count, overlaps=overlapped)
     in_turn = laid.ping_pong and choice.split_k_slices == 1
     ends = precision.terms == 1 and not (overlapped or in_turn or choice.split_k_slices > 1)
-    if ends and not _in_16_bit_planes(plan, precision):
+    if ends and not in_16_bit_planes(plan, precision):
         # Such a mainloop leaves out the MMAs beyond k; a stage of 16 bits is loaded as long.
         mma_k = precision.operand.mma_k
         mainloop *= -(-k // mma_k) * mma_k / (-(-k // plan.depth) * plan.depth)
@@ -182,7 +166,7 @@ def estimate(
             saved_k=min_saved_k(plan, precision),
         )  # fmt: skip
     whole = -(-division.data_parallel_tiles // division.blocks)
-    remains = _store_beside_mainloop(plan, precision, n, overlapped=overlapped, in_turn=in_turn)
+    remains = store_beside_mainloop(plan, precision, n, overlapped=overlapped, in_turn=in_turn)
     # The last store of a block has no mainloop to hide under.
     stores = 1 + (whole - 1) * remains if whole else 0
     spent = whole * mainloop + stores * store
@@ -230,24 +214,6 @@ def _start(
     return total + (_FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch)
 
 
-def _store_beside_mainloop(
-    plan: WgmmaPlan, precision: Precision, columns: int, *, overlapped: bool, in_turn: bool
-) -> float:
-    """Return the fraction of a store's time that remains where another tile follows.
-
-    ``overlapped`` says that the epilogue is, ``in_turn`` that two warpgroups multiply in turn.
-    """
-    if overlapped:
-        return _OVERLAPPED_STORE if columns % 4 == 0 else _HALF_SECTORS_OVERLAPPED
-    hides = in_turn and precision.terms == 1 and not _in_16_bit_planes(plan, precision)
-    return _STORE_IN_TURN if hides else 1.0
-
-
-def _in_16_bit_planes(plan: WgmmaPlan, precision: Precision) -> bool:
-    """Return whether the row operand, too, is in planes of 16 bits."""
-    return plan.storage == "planar" and precision.operand.bytes == 2
-
-
 def _all_split(plan: WgmmaPlan, precision: Precision) -> tuple[float, float]:
     """Return the factors of the mainloop and of the traffic where all tiles are split."""
     if precision.terms > 1:
@@ -255,30 +221,6 @@ def _all_split(plan: WgmmaPlan, precision: Precision) -> tuple[float, float]:
     rounds = plan.storage == "fp32" and precision.operand.bytes == 2
     factor = _ROUNDED_SPLIT if rounds and plan.block_n >= 128 else _ALL_SPLIT
     return factor, 1.0 if plan.k_major else _SPLIT_LINES
-
-
-def _stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:
-    """Return whether a tile is stored from registers: TMA or registers allow nothing else."""
-    wide = plan.block_n == 128 and precision.terms > 1
-    return columns % 2 == 1 or plan.odd_pitch or plan.cluster > 1 or wide
-
-
-def _store(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
-    """Return the seconds of a tile's epilogue that nothing overlaps."""
-    precision, sizes, *_ = question
-    n = sizes.n
-    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
-    if sizes.narrow and (choice.swapped or n % 2):
-        store *= _SCATTERED_STORE
-    direct = _stores_directly(plan, precision, n)
-    if direct and not sizes.narrow and choice.split_k_slices == 1:
-        shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
-        if plan.shared_columns:
-            store *= _SHARED_COLUMNS_STORE[plan.consumer_warpgroups]
-        else:
-            store *= shifted if n % 2 else _DIRECT_STORE
-    added = 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
-    return store / plan.cluster + added
 
 
 def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:

@@ -176,11 +176,9 @@ def wgmma_tiles() -> Iterator[Candidate]:
         for plan in wgmma_plans(precision):
             if plan.prescaled and not row.scaled and plan.storage == "planar":
                 continue  # the code of the plan without it
-            tile = (
-                plan.storage, plan.fused_pack, plan.cluster, plan.block_m, plan.block_n,
-                plan.ping_pong,
-            )  # fmt: skip
-            largest = (plan.block_m, plan.block_n) == (128, 128)
+            shape = plan.block_m, plan.block_n
+            tile = (plan.storage, plan.fused_pack, plan.cluster, shape, plan.ping_pong)
+            largest = shape == (128, 128)
             if largest or tile not in seen:
                 every = epilogues(precision, plan)
                 for one in every if largest else (every[0], every[-1]):

@@ -190,8 +190,8 @@ struct WgmmaArguments {
     int split_k_slices, k_tiles_per_slice;
     // Tile scheduler (sm90_scheduler.cuh): `data_parallel_tiles` whole tiles from `first_tile` on,
     // then `stream_k_tiles` tiles that are split along k. Each block takes `k_tiles_per_block`
-    // k-tiles of the latter, or of one tile that its cluster shares. Every `aligned_period`-th block ends where a tile ends and stores no
-    // partial tile.
+    // k-tiles of the latter, or of the tile of its cluster. Every `aligned_period`-th block ends
+    // where a tile ends and stores no partial tile.
     uint32 first_tile, data_parallel_tiles, stream_k_tiles;
     int k_tiles_per_block, aligned_period;
     int throttle_interval, maximum_lead;  // k-tiles; an interval of 0: no throttle
