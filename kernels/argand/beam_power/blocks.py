@@ -24,6 +24,8 @@ Run = Callable[[Any, Any, Any], Any]
 """Computes the result of weights and samples, in the third argument where that is an array."""
 _BLOCK_VALUES = {"numpy": 1 << 17, "cupy": 1 << 24}
 """Beams that are made at a time: on the CPU they and their squares stay in a core's cache."""
+_PART_BYTES = 1 << 19
+"""The same in bytes, where they are products of NumPy's."""
 
 _MANY_TERMS, _FEW_SUMS = 64, 512
 """Terms of a sum from which BLAS's dot product takes less time than einsum, whatever their number;
@@ -34,9 +36,12 @@ _FEW_TERMS = 4
 
 def on_host(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
     """Return what computes a problem of NumPy arrays of the form of w and x, checked."""
-    if problem.antennas and prod(problem.shape) and _is_one_block(problem, w, x):
+    if problem.antennas and prod(problem.shape) and _is_by_matmul(problem, w, x):
         typed = all(one.dtype == problem.precision.output for one in (w, x))
-        return partial(_in_one_block, problem, typed)
+        if problem.batch * _product_values(problem) <= _BLOCK_VALUES["numpy"]:
+            return partial(_in_one_block, problem, typed)
+        if typed and w.shape[:-2] == x.shape[:-2]:
+            return partial(_in_parts, problem)
     return partial(in_blocks, problem, arrays=np)
 
 
@@ -67,12 +72,10 @@ def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) 
     return found
 
 
-def _is_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
-    """Return whether one product of NumPy's makes all beams, and they stay in a core's cache."""
-    if not problem.precision.exact_operands or isinstance(w, Pairs) or isinstance(x, Pairs):
-        return False
-    values = problem.batch * _product_values(problem)
-    return values <= _BLOCK_VALUES["numpy"] and problem.integrate <= LONGEST_SUM
+def _is_by_matmul(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
+    """Return whether products of NumPy's are the beams, and bins are summed at once."""
+    exact = problem.precision.exact_operands and problem.integrate <= LONGEST_SUM
+    return exact and not isinstance(w, Pairs) and not isinstance(x, Pairs)
 
 
 def _in_one_block(problem: BeamPowerProblem, typed: bool, w: Any, x: Any, out: Any) -> Any:
@@ -93,6 +96,32 @@ def _in_one_block(problem: BeamPowerProblem, typed: bool, w: Any, x: Any, out: A
         return found
     out[...] = found
     return out
+
+
+def _in_parts(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
+    """Return the same of operands of the precision's type and equal leading axes.
+
+    Some matrices at a time, or some bins of one, whose beams stay in a core's cache.
+    """
+    if not (w.flags.c_contiguous and x.flags.c_contiguous):
+        return in_blocks(problem, w, x, out, np)
+    found = np.empty(problem.shape, problem.dtype) if out is None else out
+    batch, inner = problem.batch, w.ndim - len(problem.batch_shape)
+    w, x, sums = (one.reshape(batch, *one.shape[-inner:]) for one in (w, x, found))
+    values = _PART_BYTES // w.itemsize
+    together = max(1, min(batch, values // _product_values(problem)))
+    step = max(1, values * problem.bins // (together * _product_values(problem)))
+    with np.errstate(all="ignore"):
+        for first in range(0, batch, together):
+            some = slice(first, first + together)
+            for start in range(0, problem.bins, step):
+                bins = slice(start, min(start + step, problem.bins))
+                times = slice(start * problem.integrate, bins.stop * problem.integrate)
+                beams = np.matmul(w[some], x[some, ..., times])
+                sums[some, ..., bins] = _detected(problem, beams, bins.stop - start, np)
+    if not np.may_share_memory(sums, found):
+        found[...] = sums.reshape(problem.shape)
+    return found
 
 
 def in_exact_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) -> Any:

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, beam_power, pairs
+from argand.beam_power import api, blocks
+from argand.beam_power.problem import Detect
+from argand.runtime.numpy_calls import NumpyCalls
 
 from tests.kernels.beam_power.beams import EXACT_CASES, Beams, beams
 
@@ -76,14 +79,35 @@ def test_a_coarse_precision_is_rounded() -> None:
 
 
 def test_blocks_are_pieces_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    from argand.beam_power import blocks
-
     for one in (CASES["odd"], CASES["stokes"], CASES["int8"]):
         whole = beam_power(one.weights, one.samples, precision="fp64", **one.options)
         for values in (1, 100, 5000):
             monkeypatch.setitem(blocks._BLOCK_VALUES, "numpy", values)
+            monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
             found = beam_power(one.weights, one.samples, precision="fp64", **one.options)
             np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1, 1 << 10, 1 << 13])
+@pytest.mark.parametrize("detect", ["power", "stokes"])
+def test_parts_are_pieces_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, detect: Detect, size: int
+) -> None:
+    """Some matrices at a time, or bins of one, into contiguous memory or any."""
+    w, x = (
+        rng.standard_normal((3, 2, *shape, 2)).view(complex)[..., 0] for shape in ((5, 4), (4, 47))
+    )
+    whole = beam_power(w, x, detect=detect, integrate=3)
+    monkeypatch.setitem(blocks._BLOCK_VALUES, "numpy", 1)
+    monkeypatch.setattr(blocks, "_PART_BYTES", size)
+    monkeypatch.setattr(blocks, "in_blocks", None)
+    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+    out = np.full((*whole.shape, 2), np.nan)[..., 0]
+    for found in (
+        beam_power(w, x, detect=detect, integrate=3),
+        beam_power(w, x, detect=detect, integrate=3, out=out),
+    ):
+        np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-12)
 
 
 def test_a_long_bin_takes_the_memory_of_a_part() -> None:
