@@ -40,12 +40,18 @@ def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[A
 
     A pass of ``widths`` may have a smaller matrix.
     """
-    keys = [(np.round(matrix, _DECIMALS) + 0.0).tobytes() for matrix in matrices]
+    keys, terms = [b""] * len(matrices), [0] * len(matrices)
+    by_size: dict[int, list[int]] = {}
+    for number, matrix in enumerate(matrices):
+        by_size.setdefault(len(matrix), []).append(number)
+    for numbers in by_size.values():  # together: a circuit has thousands of small matrices
+        found = np.array([matrices[number] for number in numbers])
+        rounded = np.round(found, _DECIMALS) + 0.0
+        most = np.count_nonzero(found, axis=2).max(axis=1)
+        for number, matrix, count in zip(numbers, rounded, most, strict=True):
+            keys[number], terms[number] = matrix.tobytes(), int(count)
     times = Counter(keys)
-    return [
-        Applied(width, int(np.count_nonzero(matrix, axis=1).max()), times[key])
-        for matrix, width, key in zip(matrices, widths, keys, strict=True)
-    ]
+    return [Applied(*one) for one in zip(widths, terms, map(times.__getitem__, keys), strict=True)]
 
 
 def described(matrices: Sequence[Array], widths: Sequence[int], reads: int | None = None) -> str:
