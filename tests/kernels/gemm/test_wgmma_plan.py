@@ -174,9 +174,14 @@ def plan_in_cuda(source: str, *checks: str) -> str:
     """CUDA C++ that holds a source's plan and compiles where all the checks on it hold."""
     plan = re.search(r"^constexpr WgmmaPlan kPlan\{.*\};$", source, re.MULTILINE)
     assert plan is not None
-    asserted = "".join(f'static_assert({check}, "{check}");\n' for check in checks)
-    return (
-        f'#include "gemm/sm90_plan.cuh"\n{plan[0]}\n{asserted}extern "C" __global__ void f() {{}}'
+    return plan[0] + "".join(f'\nstatic_assert({check}, "{check}");' for check in checks)
+
+
+def compile_plans(plans: list[str]) -> None:
+    """Compile what `plan_in_cuda` gives, each in a namespace of its own."""
+    apart = "".join(f"namespace plan_{n} {{\n{plan}\n}}\n" for n, plan in enumerate(plans))
+    compile_cubin(
+        f'#include "gemm/sm90_plan.cuh"\n{apart}extern "C" __global__ void f() {{}}', TARGET
     )
 
 
@@ -185,7 +190,7 @@ def test_cuda_lays_a_stage_out_alike(
     precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    row = PRECISIONS[precision]
+    row, plans = PRECISIONS[precision], []
     for plan in (plan for name, plan in legal_tiles() if name == precision):
         checks = [
             f"kPlan.block_m() == {plan.block_m}",
@@ -198,13 +203,14 @@ def test_cuda_lays_a_stage_out_alike(
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
             f"kWorkSlots * kWorkSlotBytes == {WORK_QUEUE_BYTES}",
         ]
-        compile_cubin(plan_in_cuda(wgmma_source(row, plan), *checks), TARGET)
+        plans.append(plan_in_cuda(wgmma_source(row, plan), *checks))
+    compile_plans(plans)
 
 
 def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
     wrong = plan_in_cuda(wgmma_source(PRECISIONS["tf32"], LARGE), "kPlan.stage_bytes() == 65537")
     with pytest.raises(CompileError, match="stage_bytes"):
-        compile_cubin(wrong, TARGET)
+        compile_plans([wrong])
 
 
 OTHER: dict[str, tuple[Any, ...]] = {
