@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +50,7 @@ def drawn(root: Path, count: int, seed: int) -> list[Mutation]:
     return found
 
 
+@cache
 def _edits(source: bytes) -> list[_Edit]:
     tree = ast.parse(source)
     starts = [0]
