@@ -237,7 +237,7 @@ def _slice_counts(plan: WgmmaPlan, sm_count: int, sizes: GemmSizes, terms: int) 
     while (power := 2 * max(found)) <= most and power * tiles <= most_slices(sm_count):
         found.add(power)
     found.add(max(1, min(sm_count // tiles, most)))
-    num_k_tiles = -(-sizes.k // plan.depth)  # as many slices as are not empty
+    num_k_tiles = -(-sizes.k // plan.block_k)  # as many slices as are not empty
     return sorted({-(-num_k_tiles // -(-num_k_tiles // slices)) for slices in found})
 
 

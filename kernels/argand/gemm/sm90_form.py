@@ -154,12 +154,12 @@ def schedule_with_overlap(
     """
     if problem.split_k_slices > 1:  # slices alone fill the card
         return plan, TileSchedule(TileDivision(min(tiles.count, max_blocks), tiles.count), 0)
-    num_k_tiles = -(-problem.k // plan.depth)
+    num_k_tiles = -(-problem.k // plan.block_k)
     partial_bytes = 8 * plan.block_m * plan.block_n
 
     def scheduled(min_k_tiles: int) -> TileSchedule:
         return schedule_tiles(
-            tiles, max_blocks, num_k_tiles, plan.depth, partial_bytes,
+            tiles, max_blocks, num_k_tiles, plan.block_k, partial_bytes,
             workspace.partials_capacity, workspace.planes, min_k_tiles,
             min_saved_k(plan, precision),
         )  # fmt: skip

@@ -137,9 +137,9 @@ def estimate(
     total = _start(plan, question, (columns, column_traits), (rows, row_traits), pack_bytes)
     turned = replace(sizes, m=rows, n=columns)
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
-    num_k_tiles = -(-k // (plan.depth * choice.split_k_slices * plan.cluster))
+    num_k_tiles = -(-k // (plan.block_k * choice.split_k_slices * plan.cluster))
     each = -(-num_k_tiles // plan.k_warpgroups)  # of a warpgroup
-    mainloop = each * plan.k_warpgroups * plan.depth * _seconds_of_k(plan, precision, rows, k)
+    mainloop = each * plan.k_warpgroups * plan.block_k * _seconds_of_k(plan, precision, rows, k)
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
     store = store_seconds(choice, plan, question)
     direct = stores_directly(plan, precision, n)
@@ -151,7 +151,7 @@ def estimate(
     if ends and not in_16_bit_planes(plan, precision):
         # Such a mainloop leaves out the MMAs beyond k; a stage of 16 bits is loaded as long.
         mma_k = precision.operand.mma_k
-        mainloop *= -(-k // mma_k) * mma_k / (-(-k // plan.depth) * plan.depth)
+        mainloop *= -(-k // mma_k) * mma_k / (-(-k // plan.block_k) * plan.block_k)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)
         total += _REDUCE_LAUNCH[precision.terms] + partials / pack_bytes
@@ -162,7 +162,7 @@ def estimate(
         # Partial tiles of a last wave lie over planes where memory of their own is short.
         capacity = partials_capacity(choice, question) // (8 * plan.block_m * plan.block_n)
         division = divide(
-            tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None,
+            tiles, sm_count, num_k_tiles, plan.block_k, capacity if tiles < sm_count else None,
             saved_k=min_saved_k(plan, precision),
         )  # fmt: skip
     whole = -(-division.data_parallel_tiles // division.blocks)

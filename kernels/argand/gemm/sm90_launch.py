@@ -127,7 +127,7 @@ class WgmmaLaunch:
                 problem.batch * problem.split_k_slices, plan.triangle,
             )  # fmt: skip
             if plan.cluster > 1:
-                each = -(-problem.k // (plan.depth * plan.cluster))
+                each = -(-problem.k // (plan.block_k * plan.cluster))
                 division = TileDivision(tiles.count * plan.cluster, tiles.count, 0, each)
                 return plan, tiles, TileSchedule(division, 0)
             blocks = persistent_blocks(problem, plan, tiles, device)
@@ -190,9 +190,9 @@ class WgmmaLaunch:
         """Return where accumulators spill to: the result, or workspace beside a C that is added."""
         out, problem = self._out, self._problem
         self._spill_offset: int | None = None
-        depth = self._k_tiles_per_slice * self.plan.depth
+        slice_k = self._k_tiles_per_slice * self.plan.block_k
         holds = problem.beta == 0 and not self.plan.power
-        if holds or not self.plan.spills_accumulators(self._precision, depth):
+        if holds or not self.plan.spills_accumulators(self._precision, slice_k):
             return out
         # C may lie where the result will be, and the epilogue still reads it; squares are shorter.
         self._spill_offset = -(-(base + self.nbytes) // ALIGNMENT) * ALIGNMENT
@@ -201,7 +201,7 @@ class WgmmaLaunch:
 
     @property
     def _num_k_tiles(self) -> int:
-        return -(-self._problem.k // self.plan.depth)
+        return -(-self._problem.k // self.plan.block_k)
 
     @property
     def _k_tiles_per_slice(self) -> int:

@@ -17,7 +17,7 @@ from argand.gemm.sm90_plan import (
     WgmmaPlan,
 )
 from argand.precision import Precision
-from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError, require_precision
+from argand.runtime.plan import MMA_FORMATS, TARGET, PlanError, require_precision
 
 Rule = tuple[bool, str]
 """Whether a plan obeys it, and what it says."""
@@ -29,8 +29,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
     operand = precision.operand.name
     if arch.target != TARGET:
         raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
-    if operand not in MMA_DEPTH:
-        raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {operand}")
+    if operand not in MMA_FORMATS:
+        raise PlanError(f"operand must be one of {list(MMA_FORMATS)}, got {operand}")
     rules = [
         *_of_tiles(plan, precision),
         *_of_operands(plan, precision),
@@ -56,18 +56,18 @@ def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
 
 def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
     """Return the rules of a tile, of its stages and of the warpgroups that multiply it."""
-    mma_k, row_bytes = MMA_DEPTH[precision.operand.name], plan.box_row_bytes(precision)
-    span, whole_box = plan.x_swizzle_elements(precision), plan.box_depth(precision) == plan.depth
+    mma_k, row_bytes = precision.operand.mma_k, plan.box_row_bytes(precision)
+    span, whole_box = plan.x_swizzle_elements(precision), plan.box_k(precision) == plan.block_k
     return [
         (plan.consumer_warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
-        (plan.depth % mma_k == 0, f"depth must be a multiple of {mma_k}"),
+        (plan.block_k % mma_k == 0, f"block_k must be a multiple of {mma_k}"),
         (row_bytes in (32, 64, SWIZZLE_BYTES),
          "a row of a box must fill a swizzle of 32, 64 or 128 bytes"),
         (whole_box or (plan.storage == "planar" and precision.terms == 2),
          "a stage deeper than a swizzle of 128 bytes is of split operands in planes"),
-        (plan.storage == "planar" or not plan.k_major or plan.depth % span == 0,
-         f"depth must be a multiple of {span} where k is contiguous"),
+        (plan.storage == "planar" or not plan.k_major or plan.block_k % span == 0,
+         f"block_k must be a multiple of {span} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.block_n * row_bytes % ALIGNMENT == 0, "a plane must begin where a swizzle does"),
         (plan.k_warpgroups == 1 or (plan.k_warpgroups == 2 and plan.consumer_warpgroups == 1
@@ -99,8 +99,8 @@ def _of_operands(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
         (not plan.conjugate_y or plan.storage == "planar",
          "planes that are those of the row operand need one in planes"),
         (not plan.odd_pitch or (plan.storage == "fp32" and not plan.tma_epilogue
-                                and plan.depth % 16 == 0),
-         "odd pitches are of fp32 pairs, a depth of multiples of 16 and no TMA epilogue"),
+                                and plan.block_k % 16 == 0),
+         "odd pitches are of fp32 pairs, a block_k of multiples of 16 and no TMA epilogue"),
         (not plan.odd_batches or (plan.odd_pitch and (plan.k_major or not plan.fused_pack)),
          "odd batches are of an odd pitch; their k is exchanged by the pack kernel alone"),
     ]  # fmt: skip

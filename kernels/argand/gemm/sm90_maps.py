@@ -92,7 +92,7 @@ class WgmmaMaps:
         assert x is not None
         if plan.k_major:
             return x.columns, x.rows, x.row_stride, plan.block_m
-        return x.rows, x.columns, x.column_stride, plan.depth
+        return x.rows, x.columns, x.column_stride, plan.block_k
 
     def _interleaved_map(self, address: int) -> TensorMap:
         length, lines, pitch, box = self._lines()
@@ -141,7 +141,7 @@ class WgmmaMaps:
         return tensor_map(
             address, item, (pitch, rows, 2, batches),
             (row_bytes, rows * row_bytes, 2 * rows * row_bytes),
-            (self.plan.box_depth(self._precision) * terms, block_rows, 2, 1),
+            (self.plan.box_k(self._precision) * terms, block_rows, 2, 1),
             self.plan.box_row_bytes(self._precision),
         )  # fmt: skip
 

@@ -11,7 +11,6 @@ from typing import Literal
 
 from argand.gemm.sm90_epilogue import Epilogue
 from argand.precision import Precision
-from argand.runtime.plan import MMA_DEPTH
 
 Storage = Literal["fp32", "half", "planar"]
 """Storage of the row operand: interleaved pairs of fp32 or of 16 bits, or planes."""
@@ -43,32 +42,42 @@ SPILL_COLUMNS = 16
 
 @dataclass(frozen=True)
 class WgmmaPlan:
-    """One kernel of the family.
+    """One kernel of the family, of `consumers` warpgroups and one producer warpgroup a block.
 
-    A block of `consumers` warpgroups and one producer warpgroup computes ``block_m x block_n`` of
-    Z, 64 rows for each of ``consumer_warpgroups``, in k-tiles of ``depth``, with ``stages`` of them
-    in shared memory. ``k_warpgroups`` share the k of the same rows. Split operands promote
-    their accumulators after each stage, others never. ``k_major`` says whether k is an interleaved
-    row operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as
-    16-bit numbers, which need no scaling. ``tma_epilogue`` stores results by TMA through shared
-    memory; then ``out_m_major`` says whether rows are their contiguous axis. The epilogue overlaps
-    ``overlapped_stages`` of the next tile's mainloop. ``fused_pack`` packs the column operand,
-    interleaved and k-major, in idle warps while the consumers multiply. ``triangle`` computes the
-    tiles of the lower triangle alone, which are square; ``conjugate_y`` multiplies by the conjugate
-    of the column operand, whose planes are those of the row operand. ``power`` stores squared
-    magnitudes. ``odd_pitch`` says that lines of fp32 pairs are an odd number of elements apart,
-    ``odd_batches`` that products are too. A launch chooses ``epilogue`` and ``mirror``: what is
-    below a triangle's diagonal is stored above it, too, and the diagonal is real. Neighbouring
-    tiles have ``shared_columns``, so that each stores whole sectors where rows of results begin
-    anywhere. With ``ping_pong`` two warpgroups alternate by whole tiles, so that one stores while
-    the other multiplies, and the ring holds the k of a tile; those of other plans of split operands
-    alternate within each k-tile. The blocks of a ``cluster`` compute a slice each of the k of one
-    tile, and store a part of it each.
+    Attributes:
+        consumer_warpgroups: of 64 rows of Z each. Of split operands they promote their accumulators
+            after each stage; two alternate within each k-tile.
+        block_n: columns of Z of a tile.
+        block_k: k of a k-tile, which is one stage of the ring.
+        stages: k-tiles in shared memory.
+        storage: of the row operand.
+        k_major: k is the contiguous axis of an interleaved row operand.
+        half_output: results are pairs of 16 bits.
+        prescaled: a scaled precision's operands came as 16-bit numbers, which need no scaling.
+        tma_epilogue, out_m_major: results are stored by TMA through shared memory, and rows are
+            their contiguous axis.
+        fused_pack: idle warps pack the column operand, interleaved and k-major, while the consumers
+            multiply.
+        overlapped_stages: k-tiles of the next tile that the epilogue overlaps.
+        triangle: the tiles of the lower triangle alone, which are square.
+        conjugate_y: the column operand is conjugated; its planes are those of the row operand.
+        power: results are squared magnitudes.
+        epilogue: chosen by a launch.
+        odd_pitch: lines of fp32 pairs are an odd number of elements apart.
+        odd_batches: products are, too.
+        mirror: what is below a triangle's diagonal is stored above it, too, and the diagonal is
+            real; chosen by a launch.
+        shared_columns: of neighbouring tiles, so that each stores whole sectors where rows of
+            results begin anywhere.
+        k_warpgroups: warpgroups that share the k of the same rows.
+        ping_pong: two warpgroups alternate by whole tiles, so that one stores while the other
+            multiplies; the ring holds the k of a tile.
+        cluster: blocks that compute a slice each of the k of a tile, and store a part of it each.
     """
 
     consumer_warpgroups: int
     block_n: int
-    depth: int
+    block_k: int
     stages: int
     storage: Storage = "fp32"
     k_major: bool = False
@@ -135,14 +144,14 @@ class WgmmaPlan:
         """Return the complex numbers of an interleaved row operand in a swizzled row."""
         return SWIZZLE_BYTES // self.x_element_bytes(precision)
 
-    def box_depth(self, precision: Precision) -> int:
+    def box_k(self, precision: Precision) -> int:
         """Return the k of a box of planes: a stage's, or mma_k where a swizzle holds no more."""
-        whole = self.depth * precision.planar_bytes // 2 <= SWIZZLE_BYTES
-        return self.depth if whole else MMA_DEPTH[precision.operand.name]
+        whole = self.block_k * precision.planar_bytes // 2 <= SWIZZLE_BYTES
+        return self.block_k if whole else precision.operand.mma_k
 
     def box_row_bytes(self, precision: Precision) -> int:
         """Return the bytes of one row of a box of planes, all terms."""
-        return self.box_depth(precision) * precision.planar_bytes // 2
+        return self.box_k(precision) * precision.planar_bytes // 2
 
     def spills_accumulators(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators spill: those of split operands, where k is long.
@@ -159,7 +168,7 @@ class WgmmaPlan:
 
     def _exceeds_spill_interval(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators of split operands are too long without a spill."""
-        each = -(-k // (self.depth * self.k_warpgroups * self.cluster))
+        each = -(-k // (self.block_k * self.k_warpgroups * self.cluster))
         return precision.terms > 1 and each > SPILL_INTERVAL * 3 // 2
 
     def can_overlap_epilogue(self, precision: Precision) -> bool:
@@ -170,9 +179,9 @@ class WgmmaPlan:
     def stage_bytes(self, precision: Precision) -> int:
         """Return the bytes of shared memory of one stage."""
         columns = self.block_n * precision.planar_bytes
-        found = self.depth * (self.block_m * self.x_element_bytes(precision) + columns)
+        found = self.block_k * (self.block_m * self.x_element_bytes(precision) + columns)
         if self.odd_pitch:  # of odd lines, one element further, another swizzled row each
-            found += (self.block_m if self.k_major else self.depth) // 2 * SWIZZLE_BYTES
+            found += (self.block_m if self.k_major else self.block_k) // 2 * SWIZZLE_BYTES
         return found
 
     def shared_bytes(self, precision: Precision) -> int:
@@ -192,7 +201,7 @@ class WgmmaPlan:
 
     def name(self) -> str:
         """Return the plan in words, for a record's algorithm column."""
-        tile = f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
+        tile = f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages"
         tile += f", {self.k_warpgroups} warpgroups along k" * (self.k_warpgroups > 1)
         tile += f", a cluster of {self.cluster} slices" * (self.cluster > 1)
         return tile + ", ping-pong" * self.ping_pong

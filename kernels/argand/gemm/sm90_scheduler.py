@@ -92,12 +92,12 @@ def divide(
     tiles: int,
     max_blocks: int,
     num_k_tiles: int,
-    depth: int,
+    block_k: int,
     max_partial_tiles: int | None = None,
     min_k_tiles: int = 1,
     saved_k: int = 0,
 ) -> TileDivision:
-    """Divide tiles of ``num_k_tiles``, each of ``depth`` k, among at most ``max_blocks``.
+    """Divide tiles of ``num_k_tiles``, each of ``block_k`` k, among at most ``max_blocks``.
 
     Where the last wave would keep only some blocks busy, its tiles are split, provided that this
     saves a fifth of a tile's time and ``saved_k``, that no block gets too little work, that each
@@ -106,10 +106,10 @@ def divide(
     rest = tiles % max_blocks
     least = max(
         -(-rest * num_k_tiles // max_blocks),
-        -(-_MIN_K_PER_BLOCK // depth),
+        -(-_MIN_K_PER_BLOCK // block_k),
         -(-num_k_tiles // MAX_PARTIAL_TILES),
     )
-    most = min(4 * num_k_tiles // 5, num_k_tiles - -(-saved_k // depth))
+    most = min(4 * num_k_tiles // 5, num_k_tiles - -(-saved_k // block_k))
     for each in range(least, most + 1) if rest else ():
         found = TileDivision(max_blocks, tiles - rest, rest, each)
         fits = max_partial_tiles is None or found.partial_tiles(num_k_tiles) <= max_partial_tiles
@@ -249,7 +249,7 @@ def schedule_tiles(
     tiles: Tiles,
     max_blocks: int,
     num_k_tiles: int,
-    depth: int,
+    block_k: int,
     partial_bytes: int,
     capacity: int,
     planes: Sequence[OwnPlanes] = (),
@@ -262,7 +262,7 @@ def schedule_tiles(
     planes that split tiles no longer read; where those are too small as well, fewer tiles are
     split. Splitting saves at least ``saved_k`` (`min_saved_k`).
     """
-    division = divide(tiles.count, max_blocks, num_k_tiles, depth, None, min_k_tiles, saved_k)
+    division = divide(tiles.count, max_blocks, num_k_tiles, block_k, None, min_k_tiles, saved_k)
     nbytes = division.partial_tiles(num_k_tiles) * partial_bytes
     if nbytes <= capacity:
         return TileSchedule(division, nbytes)
@@ -272,7 +272,7 @@ def schedule_tiles(
         if unused > capacity:
             capacity, offset = unused, own.offset
     most = capacity // partial_bytes
-    division = divide(tiles.count, max_blocks, num_k_tiles, depth, most, min_k_tiles, saved_k)
+    division = divide(tiles.count, max_blocks, num_k_tiles, block_k, most, min_k_tiles, saved_k)
     if offset is not None and division.stream_k_tiles:
         return TileSchedule(division, 0, offset)
     return TileSchedule(division, division.partial_tiles(num_k_tiles) * partial_bytes)

@@ -34,7 +34,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
     layout += f"q{plan.cluster}" * (plan.cluster > 1)
     layout += "y" * plan.ping_pong + LETTERS[plan.epilogue]
-    tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
 
@@ -78,7 +78,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "fused_pack": _bool(plan.fused_pack),
         "consumer_warpgroups": plan.consumer_warpgroups,
         "block_n": plan.block_n,
-        "block_k": plan.depth,
+        "block_k": plan.block_k,
         "stages": plan.stages,
         "spill_interval": SPILL_INTERVAL,
         "spill_columns": SPILL_COLUMNS,

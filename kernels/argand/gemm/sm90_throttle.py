@@ -30,4 +30,4 @@ def find_throttle(
     wave_bytes = rows * k * precision.planar_bytes
     if precision.terms == 1 or waves < MIN_WAVES or wave_bytes < cache_bytes:
         return 0, 0
-    return INTERVAL // plan.depth, MAXIMUM_LEAD // plan.depth
+    return INTERVAL // plan.block_k, MAXIMUM_LEAD // plan.block_k

@@ -11,7 +11,6 @@ from argand.device import HOPPER, arch_for
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import Storage, WgmmaPlan
 from argand.precision import Precision
-from argand.runtime.plan import MMA_DEPTH
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. Registers
 # hold (1 + promoted) x block_n accumulators, out of 240 a thread, and fragments.
@@ -57,7 +56,7 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
         tiles = _SPLIT_IN_PLANES
     if precision.terms > 1 and storage == "fp32" and precision.scaled:
         tiles = _SPLIT_SCALED
-    return [replace(plan, depth=deeper * plan.depth, storage=storage) for plan in tiles]
+    return [replace(plan, block_k=deeper * plan.block_k, storage=storage) for plan in tiles]
 
 
 def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
@@ -71,7 +70,7 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
     found = (x for x in wgmma_tiles(precision, "planar") if tile(x) == tile(plan))
     same = next(found, plan)
     whole = replace(plan, storage="planar", k_major=False, cluster=1)
-    return replace(whole, depth=same.depth, stages=same.stages)
+    return replace(whole, block_k=same.block_k, stages=same.stages)
 
 
 CLUSTERS = {2: 1.0, 3: 0.95, 4: 0.91, 6: 0.82, 8: 0.91}
@@ -110,24 +109,24 @@ def with_ping_pong(
     One warpgroup stores while the other multiplies, which takes blocks of several ``tiles`` and a
     ring that holds all ``k`` of one. A promoted mainloop leaves no registers for an overlapped
     epilogue. At one term stores take no longer than MMAs and loads, so the ring also needs a third
-    of its stages for the next tile: with less a warpgroup waits for loads. At two terms the depth
-    of stages is the tile's or one that leaves more of the ring free. Scaled stages of 128 columns
+    of its stages for the next tile: with less a warpgroup waits for loads. At two terms the k
+    of a stage is the tile's or one that leaves more of the ring free. Scaled stages of 128 columns
     are loaded under no MMAs, and lose where they fill the ring.
     """
     if plan.fused_pack or plan.consumer_warpgroups == 1 or plan.triangle or tiles <= sm_count:
         return plan
     if precision.terms == 1:
         one = replace(plan, ping_pong=True)
-        fits = 3 * -(-k // plan.depth) <= 2 * plan.stages
+        fits = 3 * -(-k // plan.block_k) <= 2 * plan.stages
         fits = fits and not (overlaps and tiles > _MOST_OVERLAPPED * sm_count)
         return one if fits and is_legal(one, precision, arch_for(HOPPER)) else plan
     unhidden = precision.scaled and plan.storage == "fp32" and plan.block_n == 128
-    if unhidden and k > plan.depth * (plan.stages - 1):
+    if unhidden and k > plan.block_k * (plan.stages - 1):
         return plan
     found = []
-    for depth in (plan.depth, 2 * MMA_DEPTH[precision.operand.name]):
-        stages = max(plan.stages * plan.depth // depth, -(-k // depth))
-        one = replace(plan, depth=depth, stages=stages, ping_pong=True)
+    for block_k in (plan.block_k, 2 * precision.operand.mma_k):
+        stages = max(plan.stages * plan.block_k // block_k, -(-k // block_k))
+        one = replace(plan, block_k=block_k, stages=stages, ping_pong=True)
         if is_legal(one, precision, arch_for(HOPPER)):
             found.append(one)
-    return max(found, key=lambda x: x.depth * (x.stages - -(-k // x.depth)), default=plan)
+    return max(found, key=lambda x: x.block_k * (x.stages - -(-k // x.block_k)), default=plan)

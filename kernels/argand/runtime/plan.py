@@ -12,9 +12,7 @@ class PlanError(ValueError):
 
 TARGET = "sm_90a"
 """The only architecture with wgmma and setmaxnreg."""
-MMA_DEPTH = {row.operand.name: row.operand.mma_k for row in PRECISIONS.values() if row.operand.ptx}
-"""mma_k, the k of one MMA instruction, by the operand formats of tensor cores."""
-MMA_FORMATS = tuple(MMA_DEPTH)
+MMA_FORMATS = tuple(dict.fromkeys(x.operand.name for x in PRECISIONS.values() if x.operand.ptx))
 """Operand formats of tensor cores."""
 
 

@@ -181,8 +181,8 @@ def promoted_error(k: int, plan: WgmmaPlan, precision: Precision) -> float:
     average, 1/2, and lie anywhere between two powers of two, the average square of the lower one
     over theirs being 3 / (8 log 2).
     """
-    n = 2 * plan.depth // precision.operand.mma_k
-    slices = min(k / plan.depth, 3 / 2 * SPILL_INTERVAL)
+    n = 2 * plan.block_k // precision.operand.mma_k
+    slices = min(k / plan.block_k, 3 / 2 * SPILL_INTERVAL)
     shrinks, walk = (n + 1) / 2, (n**2 - 1) / 12
     rounded = slices / 3 / 2 * 3 / (8 * np.log(2))
     return 2.0**-24 * float(np.sqrt(shrinks**2 + shrinks / 3 + walk + 1 + rounded))

@@ -207,7 +207,7 @@ def test_k_is_cut_where_it_is_long_and_tiles_are_few(
         most = max(1, 3 * most // 4)  # whose slices are longer
     found = wgmma(candidates_of(precision, sizes=GemmSizes(*sizes)))
     for choice, plan in found:
-        count, num_k_tiles = choice.split_k_slices, -(-sizes[3] // plan.depth)
+        count, num_k_tiles = choice.split_k_slices, -(-sizes[3] // plan.block_k)
         assert 1 <= count <= most
         assert (count - 1) * -(-num_k_tiles // count) < num_k_tiles  # no slice is empty
     slices = {choice.split_k_slices for choice, _ in found}

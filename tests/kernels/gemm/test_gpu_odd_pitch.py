@@ -151,7 +151,7 @@ def test_a_long_k_and_many_tiles(
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = -(-rows // plan.block_m) * -(-columns // plan.block_n)
         saved_k = min_saved_k(plan, PRECISIONS[precision])
-        divided = divide(tiles, sm_count, -(-k // plan.depth), plan.depth, saved_k=saved_k)
+        divided = divide(tiles, sm_count, -(-k // plan.block_k), plan.block_k, saved_k=saved_k)
         kind = (choice.swapped, choice.split_k_slices > 1, divided.stream_k_tiles > 0)
         kinds.add(kind)
         with overridden(choice):

@@ -114,7 +114,7 @@ def test_tiles_that_are_split_along_k(
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = batch * -(-rows // plan.block_m) * -(-columns // plan.block_n)
         saved_k = min_saved_k(plan, PRECISIONS[precision])
-        divided = divide(tiles, sm_count, -(-k // plan.depth), plan.depth, saved_k=saved_k)
+        divided = divide(tiles, sm_count, -(-k // plan.block_k), plan.block_k, saved_k=saved_k)
         if choice.split_k_slices > 1 or not divided.stream_k_tiles:
             continue
         split += 1

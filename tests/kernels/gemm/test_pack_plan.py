@@ -114,8 +114,8 @@ def test_loading_and_packing_never_wait_for_each_other(
     """
     plan = WgmmaPlan(2, 128, 32, 3)
     tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
-    k_tiles, of_chunk = -(-k // plan.depth), DEPTH // plan.depth
-    division = divide(tiles.count, blocks, k_tiles, plan.depth, min_k_tiles=2)
+    k_tiles, of_chunk = -(-k // plan.block_k), DEPTH // plan.block_k
+    division = divide(tiles.count, blocks, k_tiles, plan.block_k, min_k_tiles=2)
     fused = plan_fused_pack(plan, rows, columns, k, batches, division.blocks)
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
     height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # raster_group_m

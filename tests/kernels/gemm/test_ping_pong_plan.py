@@ -35,7 +35,7 @@ def test_the_ring_of_a_ping_pong_holds_the_k_of_a_tile(name: str) -> None:
                     continue
                 assert plan.consumer_warpgroups == 2
                 held = found.stages if row.terms > 1 else 2 * found.stages // 3
-                assert k <= held * found.depth
+                assert k <= held * found.block_k
                 assert (found.block_m, found.block_n) == (plan.block_m, plan.block_n)
 
 
@@ -64,6 +64,6 @@ def test_ping_pong_is_of_blocks_of_several_tiles() -> None:
 def test_the_stages_of_a_ping_pong_are_those_that_leave_most_of_the_ring() -> None:
     planes, row = WgmmaPlan(2, 128, 48, 2, "planar"), PRECISIONS["3xfp16"]
     found = {k: with_ping_pong(planes, row, k, 999, 132) for k in (48, 49, 64, 65, 96, 97)}
-    assert {k: (x.depth, x.stages) for k, x in found.items() if x.ping_pong} == {
+    assert {k: (x.block_k, x.stages) for k, x in found.items() if x.ping_pong} == {
         48: (48, 2), 49: (32, 3), 64: (32, 3), 65: (48, 2), 96: (48, 2),
     }  # fmt: skip

@@ -20,7 +20,7 @@ def throttle(
     row = PRECISIONS[precision]
     plan = WgmmaPlan(2, 128, 64 // row.operand.bytes, 3, "planar")
     tiles = Tiles(-(-m // 128), -(-n // 128), batch)
-    division = divide(tiles.count, BLOCKS, -(-k // plan.depth), plan.depth)
+    division = divide(tiles.count, BLOCKS, -(-k // plan.block_k), plan.block_k)
     return find_throttle(plan, row, tiles, division, k, cache)
 
 

@@ -61,21 +61,21 @@ def test_tiles_that_fit_are_legal() -> None:
         ("tf32", LARGE, {"block_n": 12}, "block_n must be 8, 16, ... 256"),
         ("tf32", LARGE, {"block_n": 0}, "block_n must be 8, 16, ... 256"),
         ("tf32", LARGE, {"block_n": 264}, "block_n must be 8, 16, ... 256"),
-        ("tf32", LARGE, {"depth": 12}, "depth must be a multiple of 8"),
-        ("bf16", LARGE, {"depth": 24}, "depth must be a multiple of 16"),
-        ("tf32", LARGE, {"depth": 24}, "swizzle of 32, 64 or 128 bytes"),
-        ("bf16", LARGE, {"depth": 128}, "a stage deeper than a swizzle of 128 bytes is of split"),
-        ("tf32", LARGE, {"depth": 8, "k_major": True}, "multiple of 16 where k is contiguous"),
-        ("bf16", LARGE, {"depth": 16, "k_major": True, "storage": "half"},
+        ("tf32", LARGE, {"block_k": 12}, "block_k must be a multiple of 8"),
+        ("bf16", LARGE, {"block_k": 24}, "block_k must be a multiple of 16"),
+        ("tf32", LARGE, {"block_k": 24}, "swizzle of 32, 64 or 128 bytes"),
+        ("bf16", LARGE, {"block_k": 128}, "a stage deeper than a swizzle of 128 bytes is of split"),
+        ("tf32", LARGE, {"block_k": 8, "k_major": True}, "multiple of 16 where k is contiguous"),
+        ("bf16", LARGE, {"block_k": 16, "k_major": True, "storage": "half"},
          "multiple of 32 where k is contiguous"),
         ("tf32", LARGE, {"stages": 1}, "stages must be at least 2"),
-        ("tf32", LARGE, {"block_n": 8, "depth": 8}, "a plane must begin where a swizzle does"),
+        ("tf32", LARGE, {"block_n": 8, "block_k": 8}, "a plane must begin where a swizzle does"),
         ("tf32", LARGE, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
-        ("3xtf32", SPLIT, {"block_n": 24, "depth": 16}, "accumulators of split operands spill by"),
-        ("3xtf32", SPLIT, {"depth": 32}, "a stage deeper than a swizzle of 128 bytes is of split"),
-        ("tf32", LARGE, {"depth": 64}, "a stage deeper than a swizzle of 128 bytes is of split"),
+        ("3xtf32", SPLIT, {"block_n": 24, "block_k": 16}, "of split operands spill by"),
+        ("3xtf32", SPLIT, {"block_k": 32}, "stage deeper than a swizzle of 128 bytes is of split"),
+        ("tf32", LARGE, {"block_k": 64}, "a stage deeper than a swizzle of 128 bytes is of split"),
         ("tf32", LARGE, {"overlapped_stages": 2},
          "overlapped stages, fewer than the stages, are for TMA epilogues"),
         ("tf32", LARGE, {"tma_epilogue": True, "overlapped_stages": 3},
@@ -94,7 +94,7 @@ def test_tiles_that_fit_are_legal() -> None:
         ("bf16", LARGE, {"half_output": True, "power": True}, "squared magnitudes are fp32"),
         ("bf16", LARGE, {"half_output": True, "tma_epilogue": True},
          "staged results are complex64"),
-        ("tf32", LARGE, {"block_n": 8, "depth": 32, "tma_epilogue": True},
+        ("tf32", LARGE, {"block_n": 8, "block_k": 32, "tma_epilogue": True},
          f"boxes of {STORE_SIDE} columns"),
         ("tf32", replace(LARGE, tma_epilogue=True), {"ping_pong": True, "overlapped_stages": 2},
          "a ping-pong is of two warpgroups, without an overlapped epilogue"),
@@ -197,7 +197,7 @@ def test_cuda_lays_a_stage_out_alike(
             f"kPlan.threads() == {plan.threads}",
             f"kPlan.mma_k() == {row.operand.mma_k}",
             f"kPlan.box_row_bytes() == {plan.box_row_bytes(row)}",
-            f"kPlan.boxes() == {plan.depth // plan.box_depth(row)}",
+            f"kPlan.boxes() == {plan.block_k // plan.box_k(row)}",
             f"kPlan.x_element_bytes() == {plan.x_element_bytes(row)}",
             f"kPlan.x_swizzle_elements() == {plan.x_swizzle_elements(row)}",
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
@@ -214,7 +214,7 @@ def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
 
 
 OTHER: dict[str, tuple[Any, ...]] = {
-    "consumer_warpgroups": (1, 3), "block_n": (64, 96), "depth": (16, 64), "stages": (2, 4),
+    "consumer_warpgroups": (1, 3), "block_n": (64, 96), "block_k": (16, 64), "stages": (2, 4),
     "storage": ("half", "planar"),
     "k_major": (True,), "half_output": (True,), "prescaled": (True,), "tma_epilogue": (True,),
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
@@ -258,7 +258,7 @@ def test_accumulators_of_a_long_k_spill(name: str) -> None:
     row = PRECISIONS[name]
     for storage in STORAGES:
         for plan in wgmma_tiles(row, storage):
-            longest = 3 * SPILL_INTERVAL // 2 * plan.depth * plan.k_warpgroups
+            longest = 3 * SPILL_INTERVAL // 2 * plan.block_k * plan.k_warpgroups
             assert plan.takes(row, longest)
             assert not plan.spills_accumulators(row, longest)
             assert plan.takes(row, longest + 1) == plan.spills_accumulators(row, longest + 1)

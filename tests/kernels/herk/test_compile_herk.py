@@ -85,7 +85,7 @@ MMA_SIZES = frozenset({
     "block_m", "block_n", "block_k", "stages", "promotion_interval", "warps_m", "warps_n",
     "warps_k", "split_k_slices", "vector",
 })  # fmt: skip
-WGMMA_SIZES = frozenset({"stages", "depth", "block_n", "overlapped_stages"})
+WGMMA_SIZES = frozenset({"stages", "block_k", "block_n", "overlapped_stages"})
 TRIANGLES = Kernels(triangles)
 
 

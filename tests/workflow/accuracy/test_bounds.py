@@ -269,8 +269,8 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     depths = {plan.promotion_interval for plan in mma_tiles(row, arch_for(90))}
     for storage in get_args(Storage):
         for plan in wgmma_tiles(row, storage):
-            depths.add(plan.depth)
-            assert plan.depth // row.operand.mma_k - 1 <= LAST
+            depths.add(plan.block_k)
+            assert plan.block_k // row.operand.mma_k - 1 <= LAST
     assert depths
     assert min(depths) > 0
     assert max(depths) <= bounds.PROMOTED_EVERY
