@@ -53,15 +53,15 @@ def cases(kind: GateKind) -> Iterator[tuple[Tile, int]]:
         yield make_tile(kind, free, targets, item, threads), k
 
 
-def combine(masks: list[int], number: int) -> int:
-    found = 0
+def combine(masks: Iterable[int], number: Any) -> Any:
+    """The masks of a number's bits, combined; of an array of numbers, an array."""
+    found = 0 * number
     for bit, mask in enumerate(masks):
-        if number >> bit & 1:
-            found ^= mask
+        found ^= (number >> bit & 1) * mask
     return found
 
 
-def spread(number: int, places: list[int]) -> int:
+def spread(number: Any, places: list[int]) -> Any:
     return sum((number >> i & 1) << place for i, place in enumerate(places))
 
 
@@ -72,11 +72,14 @@ class Seen:
         self.tile = tile
         self.masks = masks_of(tile, roles_of(kind, tile))
         self.values = table_values(kind, tile, QUBITS, [])
-        self.at: dict[int, tuple[int, int]] = {}
-        for number in range(2 ** len(tile.qubits)):
-            row = sum((number >> p & 1) << i for i, p in enumerate(tile.rows))
-            column = sum((number >> p & 1) << i for i, p in enumerate(tile.columns))
-            self.at[combine(list(self.masks), number)] = (row, column)
+        numbers = np.arange(2 ** len(tile.qubits))
+        rows, columns = (
+            sum((numbers >> p & 1) << i for i, p in enumerate(places)) + 0 * numbers
+            for places in (tile.rows, tile.columns)
+        )
+        addresses = combine(self.masks, numbers).tolist()
+        places = zip(rows.tolist(), columns.tolist(), strict=True)
+        self.at: dict[int, tuple[int, int]] = dict(zip(addresses, places, strict=True))
 
 
 @pytest.mark.parametrize("kind", ["fma", "permute", "mma", "wgmma"])
@@ -85,22 +88,24 @@ def test_each_amplitude_has_one_place_and_one_thread(kind: GateKind) -> None:
         seen = Seen(kind, tile)
         size = tile.item << len(tile.qubits)
         assert sorted(seen.at) == list(range(0, size, tile.item))
-        owned = {}
-        for thread in range(2 ** len(tile.thread_places)):
-            offset = combine(seen.values["thread_offset"], thread)
-            mask = combine(seen.values["thread_mask"], thread)
-            row = combine(seen.values["thread_row"], thread)
-            for i in range(2 ** len(tile.chunk_places)):
-                at = mask ^ seen.values["chunk_mask"][i]
-                assert seen.at[at][0] == row ^ seen.values["chunk_row"][i]
-                owned[at] = offset ^ seen.values["chunk_offset"][i]
+        threads = np.arange(2 ** len(tile.thread_places))
+        offset, mask, row = (
+            combine(seen.values[f"thread_{name}"], threads) for name in ("offset", "mask", "row")
+        )
+        owned: dict[int, int] = {}
+        for i in range(2 ** len(tile.chunk_places)):
+            at = (mask ^ seen.values["chunk_mask"][i]).tolist()
+            rows = (row ^ seen.values["chunk_row"][i]).tolist()
+            assert [seen.at[address][0] for address in at] == rows
+            offsets = (offset ^ seen.values["chunk_offset"][i]).tolist()
+            owned |= zip(at, offsets, strict=True)
         assert sorted(owned) == list(range(0, size, 16))
-        for at, offset in owned.items():
-            for inner in range(0, 16, tile.item):
-                row, column = seen.at[at + inner]
-                qubits = [tile.qubits[p] for p in tile.rows], [tile.qubits[p] for p in tile.columns]
-                amplitude = spread(row, qubits[0]) | spread(column, qubits[1])
-                assert offset + inner == amplitude * tile.item
+        qubits = [tile.qubits[p] for p in tile.rows], [tile.qubits[p] for p in tile.columns]
+        for inner in range(0, 16, tile.item):
+            places = np.array([seen.at[at + inner] for at in owned])
+            amplitudes = spread(places[:, 0], qubits[0]) | spread(places[:, 1], qubits[1])
+            found = np.array([*owned.values()]) + inner
+            np.testing.assert_array_equal(found, amplitudes * tile.item)
 
 
 @pytest.mark.parametrize("kind", ["fma", "permute", "mma", "wgmma"])
@@ -127,22 +132,20 @@ def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], 
     found = {}
     for thread in range(threads):
         lane, warp = thread % 32, thread // 32
-        target = combine(values["result_offset"], thread)
+        target, own = (combine(values[f"result_{name}"], thread) for name in ("offset", "mask"))
         for pair, half, edge in product(range(tiles // 2), range(2), range(2)):
             offset = target + combine(values["register_offset"], edge | half << 1 | pair << 2)
+            mask = own ^ combine(values["register_mask"], edge | half << 1 | pair << 2)
             low = 4 * (2 * pair + (half if inside else 0)) + edge + (0 if inside else 2 * half)
             for register, inner in ((low, 0), (low + (2 if inside else 4), 8)):
                 column = 8 * (register // 4) + 2 * (lane & 3) + register % 2
                 lower = register % 4 // 2
                 amplitude = (offset + inner) // 8
                 row = sum((amplitude >> tile.qubits[p] & 1) << i for i, p in enumerate(tile.rows))
-                rest = [amplitude >> tile.qubits[p] & 1 for p in tile.columns]
+                at = sum((amplitude >> tile.qubits[p] & 1) << i for i, p in enumerate(tile.columns))
                 assert row == matrix_row(inside, lane, lower, warp % row_tiles)
-                masks = combine(values["register_mask"], edge | half << 1 | pair << 2)
-                masks ^= combine(values["result_mask"], thread)
-                assert seen.at[masks + inner] == (row, sum(bit << i for i, bit in enumerate(rest)))
+                assert seen.at[mask + inner] == (row, at)
                 assert (warp, lane // 4 + 8 * lower, column) not in found
-                at = sum(bit << i for i, bit in enumerate(rest))
                 found[warp, lane // 4 + 8 * lower, column] = (row, at)
     assert len(set(found.values())) == 2 ** len(tile.qubits)
     return found
