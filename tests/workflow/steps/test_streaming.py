@@ -235,7 +235,7 @@ for rows in sys.argv[1:]:
 
 
 def test_host_memory_does_not_grow_with_the_data(tmp_path: Path, root: Path) -> None:
-    rows = (5_000, 25_000)  # 20 and 100 MB
+    rows = (5_000, 17_000)  # 20 and 68 MB
     for number in rows:
         staged = Staged({"x": np.zeros((number, 1000), np.float32)}, {"x": ("row", "column")})
         write_staged(tmp_path / f"{number}.h5", staged, workload="w", kind="softmax")
