@@ -22,6 +22,9 @@ from argand.runtime.threads import on_all_cores
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 1 << 18
 """Bytes of filtered samples that a thread transforms at a time: they fit L2."""
+_TILE_BYTES = 1 << 19
+"""Bytes up to which the coefficients of all spectra of a block, of which NumPy's loops are longer,
+stay in a core's cache."""
 _FEW = 1 << 16
 """Filtered samples of a call below which threads are not worth their start."""
 
@@ -53,6 +56,9 @@ class FilterBank:
         self._h = np.repeat(coefficients.astype(kind), width).reshape(problem.taps, -1)
         if problem.conjugate:
             self._h[:, 1::2] *= -1  # coefficients of imaginary parts
+        together = max((block.stop - block.start for block in self._blocks), default=1)
+        if problem.phases == 1 and together * self._h.nbytes <= _TILE_BYTES:
+            self._h = np.tile(self._h, (1, together))
 
     def __call__(self, x: Any, out: Any) -> Any:
         """Return the spectra (..., spectra, channels) of x (..., time), an array or `Pairs`.
@@ -92,29 +98,43 @@ def _blocks(problem: ChanneliseProblem) -> Iterator[_Block]:
 def _filtered_and_transformed(
     problem: ChanneliseProblem, rows: Array, h: Array, target: Array, block: _Block
 ) -> None:
-    with np.errstate(all="ignore"):
-        filtered = _rotated(_filtered(problem, rows, h, block), block.phase * problem.hop, problem)
-        spectra = _transformed(problem, filtered)
+    """Write a block's spectra. ``h`` (taps, numbers) are the coefficients of one or of all."""
     first = block.phase + problem.phases * block.start
     last = block.phase + problem.phases * (block.stop - 1)
-    target[block.rows, first : last + 1 : problem.phases] = spectra
+    spectra = target[block.rows, first : last + 1 : problem.phases]
+    in_place = problem.phases == 1 and not problem.real and problem.precision.exact_operands
+    filtered = spectra if in_place else None
+    with np.errstate(all="ignore"):
+        filtered = _filtered(problem, rows, h, block, filtered)
+        found = _transformed(problem, _rotated(filtered, block.phase * problem.hop, problem))
+    if not (in_place and np.may_share_memory(found, spectra)):
+        spectra[...] = found
 
 
-def _filtered(problem: ChanneliseProblem, rows: Array, h: Array, block: _Block) -> Array:
+def _filtered(
+    problem: ChanneliseProblem, rows: Array, h: Array, block: _Block, out: Array | None
+) -> Array:
     """Return sum over t of h_(t M + r) x_(frame + t M + r): (rows, spectra, M), as the output."""
-    frames, taps, count = problem.frames, problem.taps, block.stop - block.start
+    frames, count = problem.frames, block.stop - block.start
     begin = block.phase * problem.hop + frames * block.start * problem.channels
-    needed = frames * (count - 1) + taps
+    needed = frames * (count - 1) + problem.taps
     given = rows[block.rows, begin : begin + needed * problem.channels]
-    frame = _real(given, problem).reshape(len(given), needed, -1)
-    stop = frames * (count - 1) + 1
-    found = frame[:, :stop:frames] * h[0]
-    product = np.empty_like(found)
-    for tap in range(1, taps):
-        np.multiply(frame[:, tap : tap + stop : frames], h[tap], out=product)
-        found += product
-    filtered: Array = found if problem.real else found.view(problem.dtype)
-    return filtered
+    numbers = _real(given, problem)
+    if out is None:
+        kind = problem.precision.real_output if problem.real else problem.dtype
+        out = np.empty((len(given), count, problem.channels), kind)
+    sums = out.view(problem.precision.real_output)
+    width = sums.shape[2]
+    # As rows of all spectra, where there are coefficients of all.
+    sums = sums.reshape(len(given), -1, min(h.shape[1], count * width))
+    product = np.empty(sums.shape, sums.dtype)
+    for tap, coefficients in enumerate(h[:, : sums.shape[2]]):
+        some = numbers[:, tap * width : (tap + frames * (count - 1) + 1) * width]
+        frame = some.reshape(len(given), -1, sums.shape[2])[:, ::frames]
+        np.multiply(frame, coefficients, out=product if tap else sums)
+        if tap:
+            sums += product
+    return out
 
 
 def _real(given: Array, problem: ChanneliseProblem) -> Array:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, ChanneliseProblem, channelise, pairs
+from argand.channelise import api, cpu
+from argand.runtime.numpy_calls import NumpyCalls
 from scipy import signal
 
 from tests.kernels.channelise.banks import Bank, bank
@@ -50,6 +52,23 @@ def test_conjugates_are_those_of_a_copy(name: str, precision: str) -> None:
     copied = one.samples.conj().astype(kind) if np.iscomplexobj(one.samples) else one.operand()
     np.testing.assert_array_equal(found, channelise(copied, **one.options, **precise))
     assert replace(one, conjugate=True).excess(found, precision, "cpu") <= 1
+
+
+@pytest.mark.parametrize("size", [1, 3 * 12 * 16, 1 << 18])
+@pytest.mark.parametrize("tile", [0, 1 << 19])
+@pytest.mark.parametrize("kind", ["complex128", "float64"])
+def test_blocks_are_pieces_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, size: int, tile: int, kind: str
+) -> None:
+    """Of some spectra, fewer in the last, or of some rows; coefficients of one or of all."""
+    x = rng.standard_normal((5, 12 * 11, 2)).view(complex)[..., 0]
+    x = (x if kind == "complex128" else x.real).astype(kind)
+    whole = channelise(x, 12, taps=4, precision="fp64")
+    monkeypatch.setattr(cpu, "_BLOCK_BYTES", size)
+    monkeypatch.setattr(cpu, "_TILE_BYTES", tile)
+    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+    found = channelise(x, 12, taps=4, precision="fp64")
+    np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-13)
 
 
 def test_a_coarse_precision_is_rounded() -> None:
