@@ -15,7 +15,7 @@ from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.numpy_calls import Key, NumpyCalls
 
 _ON_HOST: NumpyCalls[Run] = NumpyCalls()
 
@@ -67,10 +67,19 @@ def beam_power(
         array([[8.],
                [0.]], dtype=float32)
     """
-    key = _ON_HOST.key((weights, samples, out), (detect, integrate, precision))
+    key: Key | None
+    if type(weights) is type(samples) is np.ndarray and out is None:
+        # Most calls of few numbers, for which `NumpyCalls.key` takes long.
+        key = (
+            weights.dtype, weights.shape, samples.dtype, samples.shape, detect, integrate,
+            precision,
+        )  # fmt: skip
+    else:
+        key = _ON_HOST.key((weights, samples, out), (detect, integrate, precision))
     repeated = _ON_HOST.known(key)
     if repeated is not None:
-        _check_apart(out, weights, samples)
+        if out is not None:
+            _check_apart(out, weights, samples)
         return repeated(weights, samples, out)
     if has_foreign(weights, samples, out):
         return call_on_foreign(

@@ -19,6 +19,7 @@ from argand.gemm.cpu import terms_of
 from argand.gemm.packed import pack
 from argand.gemm.pairs import Pairs
 from argand.precision import PRECISIONS
+from argand.runtime.quiet import quietly
 
 Run = Callable[[Any, Any, Any], Any]
 """Computes the result of weights and samples, in the third argument where that is an array."""
@@ -39,7 +40,7 @@ def on_host(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
     if problem.antennas and prod(problem.shape) and _is_by_matmul(problem, w, x):
         typed = all(one.dtype == problem.precision.output for one in (w, x))
         if problem.batch * _product_values(problem) <= _BLOCK_VALUES["numpy"]:
-            return partial(_in_one_block, problem, typed)
+            return _in_one_block(problem, typed)
         if typed and w.shape[:-2] == x.shape[:-2]:
             return partial(_in_parts, problem)
     return partial(in_blocks, problem, arrays=np)
@@ -78,24 +79,36 @@ def _is_by_matmul(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
     return exact and not isinstance(w, Pairs) and not isinstance(x, Pairs)
 
 
-def _in_one_block(problem: BeamPowerProblem, typed: bool, w: Any, x: Any, out: Any) -> Any:
-    """Return the same in one block: to divide into blocks takes longer than a small product.
+def _in_one_block(problem: BeamPowerProblem, typed: bool) -> Run:
+    """Return what computes a problem in one block: to divide takes longer than a small product.
 
     Operands that are ``typed`` as the precision are multiplied as they are where they are
     contiguous.
     """
-    times = problem.bins * problem.integrate
-    columns = x if x.shape[-1] == times else x[..., :times]
-    as_they_are = typed and w.flags.c_contiguous and columns.flags.c_contiguous
-    if not as_they_are:
-        w = terms_of(w, "N", problem.precision, "a").values[0]
-        columns = terms_of(columns, "N", problem.precision, "b").values[0]
-    with np.errstate(all="ignore"):
-        found = _detected(problem, np.matmul(w, columns), problem.bins, np)
-    if out is None:
-        return found
-    out[...] = found
-    return out
+    times, precision = problem.bins * problem.integrate, problem.precision
+    whole, real = times == problem.samples, np.dtype(problem.dtype)
+    shape = *problem.shape[:-1], problem.bins, 2 * problem.integrate
+    dot, is_power = _dot_of(shape[-1], prod(shape[:-1])), problem.detect == "power"
+
+    def detected(w: Any, columns: Any) -> Any:
+        beams = np.matmul(w, columns)
+        if not is_power:
+            return _detected(problem, beams, problem.bins, np)
+        parts = beams.view(real).reshape(shape)
+        return dot(parts, parts)
+
+    def run(w: Any, x: Any, out: Any) -> Any:
+        columns = x if whole else x[..., :times]
+        if not (typed and w.flags.c_contiguous and columns.flags.c_contiguous):
+            w = terms_of(w, "N", precision, "a").values[0]
+            columns = terms_of(columns, "N", precision, "b").values[0]
+        found = quietly(detected, w, columns)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
 
 
 def _in_parts(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
@@ -200,13 +213,19 @@ def _detected(problem: BeamPowerProblem, beams: Any, bins: int, arrays: Any) -> 
 def _dot(x: Any, y: Any, arrays: Any) -> Any:
     if arrays is not np:
         return (x * y).sum(axis=-1)
-    terms = x.shape[-1]
-    if terms >= _MANY_TERMS or x.size <= _FEW_SUMS * terms:
-        return np.vecdot(x, y)
-    if terms > _FEW_TERMS:
-        return np.einsum("...t,...t->...", x, y)
+    return _dot_of(x.shape[-1], x.size // x.shape[-1])(x, y)
+
+
+def _dot_of(terms: int, sums: int) -> Callable[[Any, Any], Any]:
+    """Return what sums so many products along the last axis, for so many sums."""
+    if terms >= _MANY_TERMS or sums <= _FEW_SUMS:
+        return np.vecdot
+    return partial(np.einsum, "...t,...t->...") if terms > _FEW_TERMS else _add_terms
+
+
+def _add_terms(x: Any, y: Any) -> Any:
     products = x * y
     total = products[..., 0]
-    for term in range(1, terms):
+    for term in range(1, x.shape[-1]):
         total = total + products[..., term]
     return total
