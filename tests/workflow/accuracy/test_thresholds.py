@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +40,16 @@ def test_an_error_is_refused_from_what_is_allowed_on(name: str, number: int) -> 
     assert assess(result).verified
     sizes = np.where(result == 0, np.inf if number else 0, np.abs(result)).reshape(-1)
     place = int(sizes.argmin() if number else sizes.argmax())
+    flat = result.reshape(-1)
+
+    @cache  # the search for either begins alike
+    def assessed(exponent: float) -> Accuracy:
+        wrong = flat.copy()
+        wrong[place] += np.asarray(2.0**exponent * np.abs(flat).max(), wrong.dtype)
+        return assess(wrong.reshape(result.shape))
+
     for refused in (("wrong",), ("wrong", "suspect")):
-        found = least_error(result, place, assess, refused)
+        found = least_error(assessed, refused)
         if found is None:  # a few kinds are only ever suspect
             assert "suspect" not in refused
             continue
@@ -70,17 +79,8 @@ def right(name: str, number: int) -> tuple[npt.NDArray[np.inexact], Assess]:
     return np.asarray(result), assess
 
 
-def least_error(
-    result: npt.NDArray[np.inexact], place: int, assess: Assess, refused: tuple[str, ...]
-) -> Accuracy | None:
-    """Return what is said of the smallest error of an element that has such a verdict."""
-    flat = result.reshape(-1)
-
-    def assessed(exponent: float) -> Accuracy:
-        wrong = flat.copy()
-        wrong[place] += np.asarray(2.0**exponent * np.abs(flat).max(), wrong.dtype)
-        return assess(wrong.reshape(result.shape))
-
+def least_error(assessed: Callable[[float], Accuracy], refused: tuple[str, ...]) -> Accuracy | None:
+    """Return what is said of the smallest power of two, as an error, that has such a verdict."""
     right, wrong = -100.0, 10.0
     if assessed(wrong).verdict not in refused:
         return None
