@@ -169,11 +169,13 @@ def test_the_length_of_an_error_with_a_mean() -> None:
     """The bound on the length holds the longest of 1e5 draws."""
     rng = np.random.default_rng(20)
     for components in (1, 4, 100):
+        drawn = rng.standard_normal((100_000, components)) / math.sqrt(components)
+        along, squares = drawn.sum(axis=1) / math.sqrt(components), (drawn**2).sum(axis=1)
         for mean, deviation in ((0.0, 1.0), (3.0, 1.0), (1.0, 3.0)):
             limit = length_within(mean, deviation, components)
-            common = np.full(components, mean / math.sqrt(components))
-            own = rng.standard_normal((100_000, components)) * deviation / math.sqrt(components)
-            assert np.linalg.norm(common + own, axis=1).max() <= limit
+            # Of mean / sqrt(components) in each component, and what was drawn times the deviation.
+            lengths = np.sqrt(mean**2 + 2 * mean * deviation * along + deviation**2 * squares)
+            assert lengths.max() <= limit
     assert length_within(3.0, 0.0, 10) == 3
     assert length_within(3.0, 4.0, 1e30) == pytest.approx(5)
     for components in (1, 2, 50, 10_000):
