@@ -114,12 +114,12 @@ def test_host_memory_does_not_grow_with_what_is_drawn(tmp_path: Path, root: Path
     assert large - small < 24
 
 
-@pytest.fixture
-def file(tmp_path: Path, rng: np.random.Generator) -> Path:
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Logits of 8 MB, in chunks of rows."""
-    path = tmp_path / "in.h5"
+    path = tmp_path_factory.mktemp("logits") / "in.h5"
     with h5py.File(path, "w") as held:
-        data = rng.standard_normal((2000, 1000), dtype=np.float32)
+        data = np.random.default_rng(12).standard_normal((2000, 1000), dtype=np.float32)
         held.create_dataset("x", data=data, chunks=(7, 1000), compression="gzip")
     return path
 
