@@ -72,7 +72,7 @@ def beam_power(
         # Most calls of few numbers, for which `NumpyCalls.key` takes long.
         key = (
             weights.dtype, weights.shape, samples.dtype, samples.shape, detect, integrate,
-            precision,
+            type(integrate), precision,
         )  # fmt: skip
     else:
         key = _ON_HOST.key((weights, samples, out), (detect, integrate, precision))
