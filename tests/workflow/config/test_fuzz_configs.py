@@ -50,6 +50,7 @@ VALID = {
     "workloads": GIVEN
     | {f"small-{kind}": {"kind": kind, **KINDS[kind].small} for kind in sorted(MISSING)}
 }
+WRITTEN = yaml.safe_dump(VALID).encode()
 WORDS = sorted(
     {name for kind in KINDS.values() for name in kind.case_type.model_fields}
     | {"workloads", "device", "seed", "file", "name", "select", "input", "external", "real"}
@@ -181,7 +182,7 @@ def test_arbitrary_text(file: Path, text: str) -> None:
 @CASES
 @given(st.data())
 def test_flipped_bytes_of_a_study(file: Path, data: st.DataObject) -> None:
-    content = bytearray(yaml.safe_dump(VALID).encode())
+    content = bytearray(WRITTEN)
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] = data.draw(st.integers(0, 255))
