@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
@@ -28,6 +29,11 @@ BANKS = [
     (3072, 8), (2048, 4),
 ]  # fmt: skip
 
+CASES = [(BANKS[0], "int8"), (BANKS[1], "conjugate_int8")]
+"""Integers are those that are converted."""
+if EXHAUSTIVE:
+    CASES = [*product(BANKS, UNITS)]
+
 
 def found(
     channels: int, taps: int, component: str = "float32", oversampling: int = 1, real: bool = False
@@ -40,11 +46,8 @@ def found(
     return specialized(plan, component, HOPPER)
 
 
-@pytest.mark.parametrize("component", UNITS)
-@pytest.mark.parametrize("bank", BANKS if EXHAUSTIVE else BANKS[:2], ids=str)
+@pytest.mark.parametrize(("bank", "component"), CASES, ids=str)
 def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
-    if not EXHAUSTIVE and component not in ("int8", "conjugate_int8"):
-        return  # those that convert
     plan = found(*bank)
     assert plan is not None
     plan = replace(plan, unit_bytes=UNITS[component][1])
