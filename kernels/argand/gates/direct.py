@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argand.gates.layout import MOST_CHUNKS
+from argand.gates.layout import MOST_CHUNKS, controls_in_tile
 from argand.gates.tile_tables import segments_of, xor_sums
 
 _ITEM = 8
@@ -22,15 +22,21 @@ def near_targets(targets: Sequence[int]) -> list[int]:
 
 
 def direct_values(
-    qubits: int, targets: Sequence[int], controls: Sequence[int]
+    qubits: int, targets: Sequence[int], controls: Sequence[int], *, sectors: bool = False
 ) -> dict[str, object]:
-    """Return the members of ``GateArguments`` of this kernel, lists not yet padded."""
+    """Return the members of ``GateArguments`` of this kernel, lists not yet padded.
+
+    ``sectors`` is that of `controls_in_tile`: qubit 1 is then the lowest bit of a thread's number.
+    """
+    inside = controls_in_tile(controls, _ITEM, sectors=sectors)
+    controls = [qubit for qubit in controls if qubit not in inside or qubit == 0]
     near = near_targets(targets)
     far = [qubit for qubit in targets if qubit != 0 and qubit not in near]
     taken = [0, *far, *controls]
     return _tile_values(qubits, taken, controls) | {
         "chunk_offset": xor_sums([_ITEM << qubit for qubit in far]),
         "row_mask": [1 << sum(q not in taken for q in range(qubit)) for qubit in near],
+        "controls_qubit1": int(1 in inside),
     }
 
 

@@ -39,15 +39,18 @@ class GateLaunch:
         if plan.kind == "small":
             values = _small_values(plan, qubits, form)
         elif plan.kind == "direct":
-            values = direct_values(qubits, form.targets, form.controls)
+            values = direct_values(qubits, form.targets, form.controls, sectors=plan.whole_sectors)
         elif plan.kind == "direct_mma":
             values = direct_mma_values(qubits, form.targets, form.controls)
         else:
-            free = tile_columns(qubits, form.targets, form.controls, plan.item)
+            whole = plan.whole_sectors
+            free = tile_columns(qubits, form.targets, form.controls, plan.item, sectors=whole)
             columns = free[: plan.columns.bit_length() - 1]
             tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copy_threads)
             operand_bytes = plan.precision.operand.bytes
-            values = table_values(plan.kind, tile, qubits, form.controls, operand_bytes)
+            values = table_values(
+                plan.kind, tile, qubits, form.controls, operand_bytes, sectors=whole
+            )
         shared = plan.shared_bytes
         kernel = load(gate_source(plan), arch.target, kernel_name(plan), shared)
         self._kernel, self._blocks = kernel, _blocks(plan, kernel, _tiles(values), device)

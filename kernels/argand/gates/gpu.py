@@ -19,7 +19,7 @@ from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.direct import near_targets
 from argand.gates.gate_launch import GateLaunch
 from argand.gates.heuristics import plan_gate
-from argand.gates.layout import CHUNK, tile_columns
+from argand.gates.layout import CHUNK, controls_in_tile, tile_columns
 from argand.gates.matrix_source import SOURCES
 from argand.gates.operands import operand
 from argand.gates.plan import GatePlan
@@ -206,7 +206,7 @@ def plan_for(
     return plan_gate(
         precision, device.require_arch(), width=form.width, inside=form.targets[0] == 0,
         monomial=form.monomial, columns=2 ** len(free), near=len(near_targets(form.targets)),
-        sm_count=device.sm_count,
+        low_controls=controls_in_tile(form.controls, item, sectors=True), sm_count=device.sm_count,
     )  # fmt: skip
 
 

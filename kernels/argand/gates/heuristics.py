@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from argand.device import Arch
@@ -12,6 +13,7 @@ from argand.gates.plan import (
     DIRECT_MMA_BLOCKS,
     MOST_WIDTH,
     WGMMA_STAGES,
+    WHOLE_SECTORS,
     GatePlan,
     cuda_core_width,
     has_wgmma,
@@ -33,6 +35,11 @@ smaller state: with fewer tiles the matrix, which each block loads, costs more (
 _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
 """Bytes and terms, by the width, at which instructions bound the kernel with tiles at any size: it
 splits a column into terms once for every 16 rows, and the one without tiles once in all."""
+_LOW_CONTROL_WIDTH = 5
+"""Qubits up to which tiles that are written whole are faster than kernels that write parts of
+sectors where qubit 0 or 1 is a control: 0.73 to 0.88 of the time (H200)."""
+_IN_L2 = 384 << 10
+"""Bytes a multiprocessor that L2 holds, where parts of sectors cost nothing."""
 _SMALLER_STATE = 1 << 20
 """Bytes of the state a multiprocessor, up to which latency bounds a gate: 4 and 5 qubits are faster
 without tiles and their barriers, 6 by wgmma with a third block. Beyond, memory does, and copies
@@ -41,7 +48,7 @@ longer pieces of fewer tiles at a time faster (H200)."""
 
 def plan_gate(
     precision: Precision, arch: Arch, *, width: int, inside: bool, monomial: bool, columns: int,
-    near: int = 0, sm_count: int,
+    near: int = 0, low_controls: Sequence[int] = (), sm_count: int,
 ) -> GatePlan | None:  # fmt: skip
     """Return the plan for a gate; None where it is a product of `gemm`.
 
@@ -53,16 +60,22 @@ def plan_gate(
         monomial: whether its matrix has one entry a row and column.
         columns: how many columns of 2^width amplitudes there are.
         near: how many targets lie near each other in memory (`gates.direct.near_targets`).
+        low_controls: those that have both values in a sector (`layout.controls_in_tile`).
         sm_count: multiprocessors of the GPU.
     """
     if width > MOST_WIDTH:
         return None
+    held = (16 if precision.output == "complex128" else 8) * (columns << width)
+    sectors = held << len(set(low_controls) - {0})  # columns have both values of qubit 0
     if monomial:
         inside = inside and precision.output == "complex64"
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif not (plans := candidate_plans(precision, arch, width=width, inside=inside, near=near)):
         return None
-    elif plans[0].item * (columns << width) > _SMALLER_STATE * sm_count:
+    elif low_controls and width <= _LOW_CONTROL_WIDTH and sectors > _IN_L2 * sm_count:
+        plans.sort(key=lambda plan: plan.kind not in WHOLE_SECTORS)
+        plans = [with_whole_sectors(plan) if plan.kind in WHOLE_SECTORS else plan for plan in plans]
+    elif held > _SMALLER_STATE * sm_count:
         often = terms_of(precision) in _SPLITS_OFTEN.get(width, ())
         plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
     elif width == 6 and columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES:
@@ -98,6 +111,12 @@ def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> 
     if has_wgmma(precision, arch, width):
         plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
     return [plan if plan.kind == "direct_mma" else _with_stages(plan, arch) for plan in plans]
+
+
+def with_whole_sectors(plan: GatePlan) -> GatePlan:
+    """Return the plan of a kernel of `WHOLE_SECTORS`, with registers for what does not change."""
+    blocks = plan.blocks * 3 // 4 if plan.kind == "direct" else plan.blocks
+    return replace(plan, blocks=blocks, whole_sectors=True)
 
 
 def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:

@@ -26,6 +26,8 @@ _BANK_PLACES = 3
 _NEAR, _FAR = 7, 10
 """Columns are qubits below the first, then from the second on: on an H200 a tile of kilobytes that
 lie eight kilobytes apart is copied faster than a contiguous one."""
+_SECTOR = 32
+"""Bytes that memory reads and writes at least."""
 PLANE_COLUMNS = 32
 MOST_CHUNKS = 8
 """Chunks of a thread whose offsets a kernel's arguments list."""
@@ -96,14 +98,23 @@ class Roles:
     patterns: tuple[tuple[int, ...], ...] = field(default=())
 
 
+def controls_in_tile(controls: Sequence[int], item: int, *, sectors: bool = False) -> list[int]:
+    """Return the controls of which a tile has both values: those within a chunk, or a sector.
+
+    Memory takes as long for half of a sector as for all of it.
+    """
+    return [qubit for qubit in controls if item << qubit < (_SECTOR if sectors else CHUNK)]
+
+
 def tile_columns(
-    qubits: int, targets: Sequence[int], controls: Sequence[int], item: int
-) -> list[int]:
+    qubits: int, targets: Sequence[int], controls: Sequence[int], item: int, *,
+    sectors: bool = False,
+) -> list[int]:  # fmt: skip
     """Return the qubits that may be a tile's columns, those that it takes first in front.
 
-    A control is not among them, but for qubit 0 of a complex64 state: a chunk is copied whole.
+    A control is not among them, but for those of `controls_in_tile`.
     """
-    fixed = set(controls) - ({0} if item < CHUNK else set())
+    fixed = set(controls) - set(controls_in_tile(controls, item, sectors=sectors))
     free = [qubit for qubit in range(qubits) if qubit not in fixed and qubit not in targets]
     return sorted(free, key=lambda qubit: (_NEAR <= qubit < _FAR, qubit))
 

@@ -38,6 +38,8 @@ DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {
 }
 """Blocks a multiprocessor at least, by the width and by the bytes of an operand and its terms."""
 _DIRECT_MMA_THREADS = 128
+WHOLE_SECTORS: tuple[GateKind, ...] = ("direct", "mma")
+"""Kernels that have the amplitudes that a control excludes at hand where they write others."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class GatePlan:
         stages: tiles that a block holds in shared memory.
         blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
         near: of a kernel without tiles: targets whose rows are those of other lanes, one at most.
+        whole_sectors: whether amplitudes that a control excludes are written back as they were
+            where those of the same sector change (`gates.layout.controls_in_tile`).
     """
 
     kind: GateKind
@@ -61,6 +65,7 @@ class GatePlan:
     stages: int
     blocks: int
     near: int = 0
+    whole_sectors: bool = False
 
     @property
     def warp_specialized(self) -> bool:
@@ -169,6 +174,8 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
             f"direct is for complex64 and one target of qubits 0 to 2, got {row.output}, "
             f"{plan.near + plan.inside}"
         )
+    if plan.whole_sectors and plan.kind not in WHOLE_SECTORS:
+        raise PlanError(f"whole_sectors is for {', '.join(WHOLE_SECTORS)}, got {plan.kind}")
     if plan.kind not in ("small", "direct", "direct_mma") and plan.stages < 2:
         raise PlanError(f"stages must be at least 2, got {plan.stages}")
     if plan.inside and plan.item == CHUNK:

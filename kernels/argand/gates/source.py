@@ -33,7 +33,8 @@ ARGUMENTS: Fields = (
     ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
     ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{MOST_CHUNKS}]"),
     ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{MOST_CHUNKS}]"),
-    ("int", "controls_qubit0"), ("uint32", "tile_mask"), ("uint32", "tile_stride"),
+    ("int", "controls_qubit0"), ("int", "controls_qubit1"), ("uint32", "tile_mask"),
+    ("uint32", "tile_stride"),
 )  # fmt: skip
 """Members of ``GateArguments`` in ``cuda/gates/tile.cuh``."""
 
@@ -44,7 +45,8 @@ def kernel_name(plan: GatePlan) -> str:
     precision = plan.precision.symbol if plan.on_tensor_cores else f"fp{4 * plan.item}"
     kind = "warp_specialized" if plan.warp_specialized else plan.kind
     how = f"n{plan.near}" if plan.kind == "direct" else f"s{plan.stages}"
-    return f"gate_{kind}_{precision}_{plan.width}_{where}_{how}"
+    whole = "_whole" if plan.kind == "direct" and plan.whole_sectors else ""
+    return f"gate_{kind}_{precision}_{plan.width}_{where}_{how}{whole}"
 
 
 def gate_source(plan: GatePlan) -> str:
@@ -68,7 +70,8 @@ def _cuda_core_gate(plan: GatePlan) -> tuple[str, str]:
     inside = str(plan.inside).lower()
     real = "double" if plan.item == CHUNK else "float"
     if plan.kind == "direct":
-        return "direct", f"direct_gate<{plan.width}, {inside}, {plan.near}, {plan.threads}>(args);"
+        sizes = f"{plan.near}, {plan.threads}, {str(plan.whole_sectors).lower()}"
+        return "direct", f"direct_gate<{plan.width}, {inside}, {sizes}>(args);"
     if plan.kind == "small":
         return "cuda_core", f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
     sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from argand.gates.layout import CHUNK, GateKind, Tile, masks_of, plane_offsets, roles_of
+from argand.gates.layout import GateKind, Tile, controls_in_tile, masks_of, plane_offsets, roles_of
 
 _LINE = 128
 """Bytes of a line, which is part of one tile (``TileWalk`` in ``cuda/gates/tile.cuh``)."""
@@ -46,17 +46,19 @@ def tile_steps(values: Mapping[str, Any], step: int) -> dict[str, object]:
 
 
 def table_values(
-    kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int], operand_bytes: int = 0
-) -> dict[str, object]:
+    kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int], operand_bytes: int = 0, *,
+    sectors: bool = False,
+) -> dict[str, object]:  # fmt: skip
     """Return the members of ``GateArguments`` that depend on the tile, lists not yet padded.
 
-    ``operand_bytes`` are those of a number in the planes of wgmma.
+    ``operand_bytes`` are those of a number in the planes of wgmma. ``sectors`` is that of
+    `controls_in_tile`.
     """
     roles = roles_of(kind, tile)
     masks = masks_of(tile, roles)
     row_number = {place: 1 << index for index, place in enumerate(tile.rows)}
-    guarded = 0 in controls and tile.item < CHUNK
-    fixed = sum(tile.item << qubit for qubit in controls if not (qubit == 0 and guarded))
+    inside = controls_in_tile(controls, tile.item, sectors=sectors)
+    fixed = sum(tile.item << qubit for qubit in controls if qubit not in inside)
     shift = tile.item.bit_length() - 1
     segments = segments_of(qubits, [*tile.qubits, *controls])
     values: dict[str, object] = {
@@ -79,7 +81,8 @@ def table_values(
         "read_mask": [masks[place] for place in roles.read],
         "column_mask": [masks[place] for place in roles.units],
         "pair_mask": 0 if roles.pair is None else masks[roles.pair],
-        "controls_qubit0": int(guarded),
+        "controls_qubit0": int(0 in inside),
+        "controls_qubit1": int(1 in inside),
     }  # fmt: skip
     if kind == "wgmma":
         offsets = plane_offsets(tile, operand_bytes)

@@ -39,10 +39,11 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
     row, seen = PRECISIONS[precision], set()
     for width in range(1, MOST_WIDTH + 1):
         for inside, monomial, near in product((False, True), repeat=3):
-            for columns in (1, 1 << (11 - width), 1 << 10, MANY):
+            sizes = (1, 1 << (11 - width), 1 << 10, MANY)
+            for columns, low in (*product(sizes, [()]), (MANY, (1,))):
                 plan = plan_gate(
                     row, arch, width=width, inside=inside, monomial=monomial, columns=columns,
-                    near=int(near), sm_count=1,
+                    near=int(near), low_controls=low, sm_count=1,
                 )  # fmt: skip
                 if plan is not None and plan not in seen:
                     seen.add(plan)

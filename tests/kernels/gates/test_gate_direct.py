@@ -12,12 +12,13 @@ from argand.gates.direct import direct_mma_values, direct_values, near_targets
 @pytest.mark.parametrize(
     ("targets", "controls"), [((4,), ()), ((1,), ()), ((0, 5), (2,)), ((2, 6), (0, 1))]
 )
+@pytest.mark.parametrize("sectors", [False, True])
 def test_threads_without_tiles_hold_all_rows_of_their_columns(
-    targets: tuple[int, ...], controls: tuple[int, ...]
+    targets: tuple[int, ...], controls: tuple[int, ...], *, sectors: bool
 ) -> None:
     """Chunks whose controls are set are one thread's each; bits of the lane are near targets."""
     qubits, seen = 8, []
-    values: dict[str, Any] = direct_values(qubits, targets, controls)
+    values: dict[str, Any] = direct_values(qubits, targets, controls, sectors=sectors)
     near = near_targets(targets)
     far = [q for q in targets if q and q not in near]
     for thread in range(values["tiles"]):
@@ -29,8 +30,11 @@ def test_threads_without_tiles_hold_all_rows_of_their_columns(
             assert [first >> q & 1 for q in far] == [number >> bit & 1 for bit in range(len(far))]
             lane = [bool(thread & mask) for mask in values["row_mask"]]
             assert [bool(first >> q & 1) for q in near] == lane
+            assert not values["controls_qubit1"] or thread & 1 == first >> 1 & 1
             seen.append(first)
-    expected = [x for x in range(0, 1 << qubits, 2) if all(x >> c & 1 for c in controls if c)]
+    assert values["controls_qubit1"] == (sectors and 1 in controls)
+    excluded = [c for c in controls if c > int(sectors)]
+    expected = [x for x in range(0, 1 << qubits, 2) if all(x >> c & 1 for c in excluded)]
     assert sorted(seen) == expected
     assert max(values["row_mask"], default=0) < 32
     assert values["controls_qubit0"] == (0 in controls)

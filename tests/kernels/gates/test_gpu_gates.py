@@ -113,7 +113,7 @@ def test_many_tiles(cp: Any, rng: np.random.Generator, precision: str, width: in
 @pytest.mark.pairwise
 @pytest.mark.parametrize("precision", ["3xfp16", "fp64"])
 @pytest.mark.parametrize("width", range(1, 8))
-@pytest.mark.parametrize("controls", [(0,), (14,), (3, 7), (2, 13, 0)])
+@pytest.mark.parametrize("controls", [(0,), (1,), (14,), (3, 7), (2, 13, 0), (0, 1, 9)])
 def test_controls(
     cp: Any, rng: np.random.Generator, precision: str, width: int, controls: tuple[int, ...]
 ) -> None:

@@ -25,7 +25,9 @@ __device__ __forceinline__ float4 from_lane_xor(float4 x, uint32 mask) {
 
 // `args.tiles` counts threads, a multiple of a warp's; `args.chunk_offset` are the offsets of their
 // chunks, and `args.row_mask` has the bit of the lane that is a near target.
-template <int Width, bool TargetsQubit0, int Near, int Threads>
+// With WholeSectors, what a control on qubit 0 or 1 excludes is written back as it was; qubit 1 is
+// then the lowest bit of a thread's number.
+template <int Width, bool TargetsQubit0, int Near, int Threads, bool WholeSectors>
 __device__ __forceinline__ void direct_gate(const GateArguments& args) {
     using Rows = DirectRows<Width, TargetsQubit0, Near>;
     constexpr int kOrder = Rows::kOrder;
@@ -47,6 +49,7 @@ __device__ __forceinline__ void direct_gate(const GateArguments& args) {
             x[chunk][1] = from_lane_xor(x[chunk][0], args.row_mask[0]);
     }
     if (thread >= args.tiles) return;
+    const bool excluded = args.controls_qubit1 && !(thread & 1);
 #pragma unroll
     for (int to = 0; to < Rows::kChunks; ++to) {
         float2 results[2] = {};
@@ -67,7 +70,15 @@ __device__ __forceinline__ void direct_gate(const GateArguments& args) {
                 }
             }
         }
-        store_chunk(args, at + args.chunk_offset[to],
-                    {results[0].x, results[0].y, results[1].x, results[1].y});
+        char* const target = at + args.chunk_offset[to];
+        if constexpr (WholeSectors) {
+            const float4 before = x[to][0];
+            const bool lower = !excluded && !args.controls_qubit0;
+            store_global_16(
+                target, {lower ? results[0].x : before.x, lower ? results[0].y : before.y,
+                         excluded ? before.z : results[1].x, excluded ? before.w : results[1].y});
+        } else {
+            store_chunk(args, target, {results[0].x, results[0].y, results[1].x, results[1].y});
+        }
     }
 }

@@ -31,7 +31,7 @@ struct MmaGate {
     // single k-tile they are accumulated first instead.
     static constexpr bool kSeparateSmallProducts =
         SeparateSmallProducts && Terms == 2 && kNumKTiles > 1;
-    using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
+    using Pipeline = TilePipeline<kTileBytes, kThreads, Stages, true>;
 
     uint32 matrix[kNumKTiles][2][Terms][4];
 
@@ -165,12 +165,14 @@ struct MmaGate {
             mainloop(args, stage, read_address, power_of_two(exponent), re, im);
             __syncthreads();
             // Results go through shared memory, so that stores to the state are contiguous: direct
-            // stores took 3% longer at 4 and 5 qubits.
+            // stores took 3% longer at 4 and 5 qubits. Where qubits 0 or 1 are controls, columns on
+            // which they are 0 stay there as they were; bit 0 of a chunk's number is qubit 1 then.
             const float2 descale =
                 split_power_of_two(kScaled ? -exponent - matrix_exponent_of(args) : 0);
             for_each_result_chunk<TargetsQubit0, 2>(re, im, descale, [&](int number, float4 chunk) {
                 const uint32 offset = xor_masks<2>(args.register_mask, number);
-                store_shared_16(stage + (result_address ^ offset), chunk);
+                const uint32 target = stage + (result_address ^ offset);
+                store_shared_chunk(args, target, chunk, number & 1 ? 0 : args.controls_qubit1);
             });
             __syncthreads();
             pipeline.store_and_refill(tile, stage);

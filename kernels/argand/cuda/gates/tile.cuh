@@ -47,7 +47,8 @@ struct GateArguments {
     uint32 chunk_row[kMaxChunks];
     uint32 thread_plane[kMaxThreadBits];  // of these chunks in operand planes, in bytes
     uint32 chunk_plane[kMaxChunks];
-    int controls_qubit0;  // qubit 0 is a control: the lower half of each chunk is not written
+    int controls_qubit0;  // qubit 0 is a control: the lower half of each chunk does not change
+    int controls_qubit1;  // qubit 1 is one, and a column (controls_in_tile in layout.py)
     uint32 tile_mask;     // bits of a tile's number in its offset, in lines,
     uint32 tile_stride;   // and those of the step from a tile of a block to its next
 };
@@ -120,6 +121,23 @@ __device__ __forceinline__ void store_chunk(const GateArguments& args, char* tar
     }
 }
 
+// The same in shared memory, and nothing of a chunk that is excluded. Branches would take registers
+// that mma.sync of tf32 on 6 qubits has not got.
+__device__ __forceinline__ void store_shared_chunk(const GateArguments& args, uint32 target,
+                                                   float4 x, int excluded) {
+    asm volatile(
+        "{\n"
+        ".reg .pred any, all, upper;\n"
+        "setp.eq.s32 any, %5, 0;\n"
+        "setp.eq.and.s32 all, %6, 0, any;\n"
+        "setp.ne.and.s32 upper, %6, 0, any;\n"
+        "@all st.shared.v4.f32 [%0], {%1, %2, %3, %4};\n"
+        "@upper st.shared.v2.f32 [%0 + 8], {%3, %4};\n"
+        "}\n" ::"r"(target),
+        "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(excluded), "r"(args.controls_qubit0)
+        : "memory");
+}
+
 // OR of the offsets of the bits that are set in a number.
 template <int Bits>
 __device__ __forceinline__ int64 or_offsets(const int64* offsets, uint32 number) {
@@ -133,7 +151,8 @@ __device__ __forceinline__ int64 or_offsets(const int64* offsets, uint32 number)
 
 // The ring of tiles in shared memory. A thread loads and stores the same chunks of every tile, so
 // that no barrier is needed between the store of one tile and the load of the next into its stage.
-template <int TileBytes, int Threads, int Stages>
+// WritesWholeChunks is for kernels that leave in the tile what a control excludes.
+template <int TileBytes, int Threads, int Stages, bool WritesWholeChunks = false>
 struct TilePipeline {
     static constexpr int kChunks = TileBytes / 16 / Threads;
     static constexpr int kThreadBits = log2_of(Threads);
@@ -179,8 +198,13 @@ struct TilePipeline {
 #pragma unroll
         for (int i = 0; i < kChunks; ++i) chunks[i] = load_shared_16(chunk(stage, i));
 #pragma unroll
-        for (int i = 0; i < kChunks; ++i)
-            store_chunk(args, target + args.chunk_offset[i], chunks[i]);
+        for (int i = 0; i < kChunks; ++i) {
+            if constexpr (WritesWholeChunks) {
+                store_global_16(target + args.chunk_offset[i], chunks[i]);
+            } else {
+                store_chunk(args, target + args.chunk_offset[i], chunks[i]);
+            }
+        }
     }
 };
 
