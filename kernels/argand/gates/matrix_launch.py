@@ -53,7 +53,7 @@ class MatrixLaunch:
             Arguments(_DTYPE, matrix_values(plan, targets, (rows, columns))),
         )  # fmt: skip
         self._device = device.index
-        self._operand_bytes = plan.item << 2 * plan.width
+        self._operand_bytes = plan.operand_bytes
         self._launches = LaunchSequence(
             [prepare, gate],
             lambda addresses: [

@@ -12,6 +12,7 @@ import numpy as np
 
 from argand.gates.operands import column_positions, exchanged_rows
 from argand.gates.plan import GatePlan
+from argand.gates.source import tensor_core_gate
 from argand.gates.truncation import k_tile_bits, truncation_bias
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -34,6 +35,8 @@ def matrix_kernel_name(plan: GatePlan, source: str) -> str:
     row = plan.precision
     scaled = row.operand.name if row.scaled else "unscaled"
     form = f"packed_{row.symbol}" if plan.packs_terms else scaled
+    if plan.reads_fragments:
+        form = f"fragments_{row.symbol}_{plan.width}_{'inside' if plan.inside else 'outside'}"
     return f"gate_matrix_{form}_{source}_to_{row.output}"
 
 
@@ -43,7 +46,10 @@ def matrix_source(plan: GatePlan) -> str:
     exponent = f"scale_exponent<Operand::{row.operand.name}>(absmax)" if row.scaled else "0"
     roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
     packed = f"PackedTerms<Operand::{row.operand.name}, {row.terms}, {roundings}>"
-    terms = packed if plan.packs_terms else "UnsplitNumbers"
+    include, terms = "", packed if plan.packs_terms else "UnsplitNumbers"
+    if plan.reads_fragments:
+        header, gate = tensor_core_gate(plan)
+        include, terms = f'#include "gates/{header}_kernel.cuh"\n', f"FragmentTerms<{gate}>"
     kernels = "".join(
         kernel_entry(
             matrix_kernel_name(plan, kind),
@@ -54,7 +60,7 @@ def matrix_source(plan: GatePlan) -> str:
         for kind, number in _NUMBERS.items()
     )
     return (
-        '#include "gates/matrix_kernel.cuh"\n'
+        f'{include}#include "gates/matrix_kernel.cuh"\n'
         f"{size_check('MatrixArguments', MATRIX_ARGUMENTS)}"
         "struct Exponent {\n"
         f"    static __device__ __forceinline__ int of(uint32 absmax) {{ return {exponent}; }}\n"

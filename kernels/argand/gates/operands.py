@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,11 +21,13 @@ def operand(matrix: Array, plan: GatePlan, exponent: int) -> Array:
 
     CUDA cores read it by columns, tensor cores by rows with the columns at `column_positions`.
     Where the plan packs terms, those of 2^exponent times the matrix take the places of its real and
-    imaginary parts.
+    imaginary parts. Where it reads fragments, they are `fragments`.
     """
     kind = plan.precision.output
     if not plan.on_tensor_cores:
         return np.ascontiguousarray(matrix.T.astype(kind))
+    if plan.reads_fragments:
+        return fragments(matrix, plan, exponent)
     positions = column_positions(plan)
     if plan.kind != "wgmma":
         return np.ascontiguousarray(matrix.astype(kind))
@@ -45,13 +48,56 @@ def packed_terms(matrix: Array, precision: Precision, exponent: int) -> Array:
     A word has both 16-bit terms of a part, the first one in its low half. Not finite, its second
     term is NaN (``PackedTerms`` of ``cuda/gates/matrix_kernel.cuh``).
     """
+    words, *second = _encoded_terms(matrix.view(np.float32), precision, exponent)
+    for term in second:
+        words |= term << np.uint32(16)
+    return words.view(np.complex64)
+
+
+def _encoded_terms(numbers: Array, precision: Precision, exponent: int) -> list[Array]:
+    """Return the bits of each term of 2^exponent times numbers, as words."""
     scaled = np.array([exponent], np.int32) if precision.scaled else None
-    first, *second = split(matrix.view(np.float32), precision, scaled)
-    words = encode(first, precision.operand).astype(np.uint32)
+    first, *second = split(numbers, precision, scaled)
     for term in second:
         term[~np.isfinite(first)] = np.nan
-        words |= encode(term, precision.operand).astype(np.uint32) << np.uint32(16)
-    return words.view(np.complex64)
+    return [encode(term, precision.operand).astype(np.uint32) for term in (first, *second)]
+
+
+def fragments(matrix: Array, plan: GatePlan, exponent: int) -> Array:
+    """Return the terms of 2^exponent times a matrix as B fragments of its transpose.
+
+    They are (octets of rows, k-tiles, real and imaginary part, 32 lanes, terms, 2 slots) words.
+    """
+    row = plan.precision
+    places = _fragment_places(plan.width, plan.inside, row.operand.mma_k, 4 // row.operand.bytes)
+    numbers = np.ascontiguousarray(matrix.astype(np.complex64)).view(np.float32)
+    octets, k_tiles, lanes, slots = places.shape[1:]
+    words = np.empty((octets, k_tiles, 2, lanes, row.terms, slots), np.uint32)
+    for term, bits in enumerate(_encoded_terms(numbers, row, exponent)):
+        first, *second = bits.reshape(-1, 2)[places]
+        for others in second:
+            first |= others << np.uint32(16)
+        words[..., term, :] = np.moveaxis(first, -1, 2)
+    return words
+
+
+@lru_cache(maxsize=16)
+def _fragment_places(width: int, inside: bool, mma_k: int, per_word: int) -> Array:
+    """Return which numbers of a matrix a word holds: (numbers, octets, k-tiles, lanes, slots).
+
+    ``DirectMmaGate`` of ``cuda/gates/direct_mma_kernel.cuh`` numbers rows and columns alike.
+    """
+    order = 1 << width
+
+    def number_of(octet: Array, lane: Array, bit: Array) -> Array:
+        own = lane & 3
+        return octet << 3 | (own << 1 | bit if inside else bit << 2 | own)
+
+    number, octet, k_tile, lane, slot = np.ogrid[:per_word, : order // 8, : order // mma_k, :32, :2]
+    rows = number_of(octet, lane >> 3, lane >> 2 & 1)
+    half = number_of(2 * k_tile + slot, lane, number)
+    columns = half if per_word == 2 else number_of(k_tile, lane, slot)
+    return np.asarray(rows << width | columns)
 
 
 def exchanged_rows(plan: GatePlan) -> int:

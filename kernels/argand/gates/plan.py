@@ -84,6 +84,11 @@ class GatePlan:
         return self.kind == "wgmma" and self.precision.operand.bytes == 2
 
     @property
+    def reads_fragments(self) -> bool:
+        """Whether the operand is the matrix's terms in the order of the kernel's fragments."""
+        return self.kind == "direct_mma"
+
+    @property
     def item(self) -> int:
         """Bytes of an amplitude."""
         return 16 if self.precision.output == "complex128" else 8
@@ -117,6 +122,12 @@ class GatePlan:
     def on_tensor_cores(self) -> bool:
         """Whether it multiplies on tensor cores."""
         return self.kind in ("direct_mma", "mma", "wgmma")
+
+    @property
+    def operand_bytes(self) -> int:
+        """Bytes of the operand, of a matrix that is not monomial, and at least of the matrix."""
+        each = 2 * self.precision.operand.bytes * self.precision.terms
+        return max(self.item, each if self.reads_fragments else 0) << 2 * self.width
 
     @property
     def walks_tiles(self) -> bool:

@@ -16,7 +16,7 @@ from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_function
 
-_MOST_SEGMENTS = 17
+_MOST_SEGMENTS = 20
 _MOST_THREAD_BITS = 9
 
 ARGUMENTS: Fields = (
@@ -57,7 +57,11 @@ def gate_source(plan: GatePlan) -> str:
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
             plan.precision.operand, both * PLANE_COLUMNS, both
         )
-    header, body = _tensor_core_gate(plan) if plan.on_tensor_cores else _cuda_core_gate(plan)
+    if plan.on_tensor_cores:
+        header, gate = tensor_core_gate(plan)
+        body = f"{gate} gate; gate.run(args);"
+    else:
+        header, body = _cuda_core_gate(plan)
     return (
         f'{before}#include "gates/{header}_kernel.cuh"\n'
         f"{size_check('GateArguments', ARGUMENTS)}"
@@ -78,8 +82,8 @@ def _cuda_core_gate(plan: GatePlan) -> tuple[str, str]:
     return "cuda_core", f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
 
 
-def _tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
-    """Return the header, without its end, and the kernel's body."""
+def tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
+    """Return the header, without its end, and the type in it whose ``run`` is the kernel."""
     row = plan.precision
     separate = str(separate_small_products(row, plan.width)).lower()
     if plan.kind == "direct_mma":
@@ -91,12 +95,10 @@ def _tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
         last = f"{plan.stages}, {WARP_SPECIALIZED_BUFFERS}"
     else:
         header, name, last = "sm90", "WgmmaGate", f"{plan.stages}"
-    body = (
+    return header, (
         f"{name}<Operand::{row.operand.name}, {row.terms}, Rounding::{row.roundings[0]}, "
-        f"Rounding::{row.roundings[-1]}, {plan.width}, {str(plan.inside).lower()}, {last}> gate; "
-        "gate.run(args);"
+        f"Rounding::{row.roundings[-1]}, {plan.width}, {str(plan.inside).lower()}, {last}>"
     )
-    return header, body
 
 
 def argument_values(values: Mapping[str, object]) -> dict[str, Any]:

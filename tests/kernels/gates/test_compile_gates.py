@@ -189,7 +189,9 @@ def test_arguments_are_filled_up() -> None:
 
 @pytest.mark.parametrize("precision", ["3xfp16", "bf16", "tf32", "fp64"])
 def test_matrices_on_the_gpu_are_prepared(arch: Arch, precision: str) -> None:
-    every = {plan.packs_terms: plan for plan in plans(precision, arch)}
+    every = {
+        (plan.packs_terms, plan.reads_fragments): plan for plan in plans(precision, arch)
+    }
     for plan, source in product(every.values(), SOURCES):
         assert_clean(matrix_source(plan), arch.target, matrix_kernel_name(plan, source))
 

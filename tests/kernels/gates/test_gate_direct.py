@@ -5,8 +5,13 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
+from argand import PRECISIONS
 from argand.gates.direct import direct_mma_values, direct_values, near_targets
+from argand.gates.operands import operand
+from argand.gates.plan import GatePlan
+from argand.rounding import split
 
 
 @pytest.mark.parametrize(
@@ -78,3 +83,44 @@ def test_warps_without_tiles_hold_all_rows_of_their_columns(
         assert len(columns) == 2
     expected = [x for x in range(1 << qubits) if all(x >> c & 1 for c in controls if c)]
     assert sorted(seen) == expected
+
+
+def decoded(words: Any, bytes_of_operand: int) -> list[float]:
+    """The numbers of a word of fp16, or of tf32."""
+    word = np.uint32(words)
+    if bytes_of_operand == 4:
+        return [float(word.view(np.float32))]
+    halves = np.array([word & 0xFFFF, word >> np.uint32(16)], np.uint16)
+    return [float(x) for x in halves.view(np.float16)]
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16", "tf32", "3xtf32"])
+@pytest.mark.parametrize("width", [4, 5, 6])
+@pytest.mark.parametrize("inside", [False, True])
+def test_fragments_are_those_of_the_transposed_matrix(
+    precision: str, width: int, *, inside: bool
+) -> None:
+    """Columns of a fragment are rows of the matrix, in the order in which lanes hold results."""
+    row, order, rng = PRECISIONS[precision], 1 << width, np.random.default_rng(width)
+    matrix = rng.standard_normal((order, order, 2)).view(np.complex128)[..., 0]
+    plan = GatePlan("direct_mma", width, row, inside, 0, 1)
+    exponent = 3 if row.scaled else 0
+    words = operand(matrix, plan, exponent)
+    assert words.nbytes <= plan.operand_bytes
+    scaled = np.array([[exponent]]) if row.scaled else None
+    terms = split(matrix.astype(np.complex64), row, scaled)
+    per = 4 // row.operand.bytes
+
+    def held(octet: int, lane: int, which: int) -> int:
+        """The row that a lane has of a column, as one of its two of an octet."""
+        own = lane & 3
+        return octet << 3 | (own << 1 | which if inside else which << 2 | own)
+
+    places = product(*map(range, words.shape))
+    for octet, k_tile, part, lane, term, slot in list(places)[:: 7 if width > 4 else 1]:
+        found = decoded(words[octet, k_tile, part, lane, term, slot], row.operand.bytes)
+        n = lane >> 2  # of a fragment; lane n / 2 holds that result
+        for i in range(per):
+            k = held(2 * k_tile + slot, lane, i) if per == 2 else held(k_tile, lane, slot)
+            value = terms[term][held(octet, n >> 1, n & 1), k]
+            assert found[i] == (value.imag if part else value.real)

@@ -1,7 +1,8 @@
 // Gates of complex64 on 4 to 6 qubits by mma.sync without tiles of the state in shared memory. A
 // warp's 16 columns are the A operand, the transposed matrix is B. A lane then holds, of operand
 // and result, the same rows of the same two columns: it loads them into registers, multiplies and
-// stores them where they lay. The matrix's terms lie in shared memory as fragments.
+// stores them where they lay. The matrix's terms lie in shared memory as fragments, in the order in
+// which the operand has them (argand/gates/operands.py, matrix_kernel.cuh).
 //
 // Rows are numbered in octets, as results are: lane % 4 and one bit more are a row's number within
 // its octet. Lanes that differ in lane / 4 hold neighbouring columns.
@@ -33,10 +34,10 @@ struct DirectMmaGate {
     }
 
     // The octet and the number of it that stand in a register of a k-tile, as one of its numbers.
-    static __device__ __forceinline__ constexpr uint32 octet_of(uint32 k_tile, int slot) {
+    static __device__ __forceinline__ constexpr uint32 octet_of(uint32 k_tile, uint32 slot) {
         return kNumbers == 2 ? 2 * k_tile + slot : k_tile;
     }
-    static __device__ __forceinline__ constexpr int number_of(int slot, int i) {
+    static __device__ __forceinline__ constexpr uint32 number_of(uint32 slot, uint32 i) {
         return kNumbers == 2 ? i : slot;
     }
 
@@ -45,35 +46,44 @@ struct DirectMmaGate {
     static constexpr int kPartBytes = Terms * 8;
     static constexpr int kMatrixBytes = kOctets * kNumKTiles * 2 * kWarp * kPartBytes;
 
-    static __device__ __forceinline__ void store_matrix(const GateArguments& args, uint32* to) {
-        const auto* matrix = static_cast<const float2*>(args.matrix);
-        const float scale = kScaled ? power_of_two(matrix_exponent_of(args)) : 1.0f;
-        for (uint32 i = threadIdx.x; i < kOctets * kNumKTiles * kWarp; i += Threads) {
-            const uint32 lane = i % kWarp, tile = i / kWarp;
-            const uint32 octet = tile / kNumKTiles, k_tile = tile % kNumKTiles;
-            // Lane / 4 is the position of a row in its octet: twice the lane that has it in the
-            // result, and its number there.
-            const float2* line = matrix + (row(octet, lane >> 3, lane >> 2 & 1) << Width);
-            uint32 parts[2][2][Terms];  // [register][real, imaginary][term]
+    // A fragment by its slots: [octet][k_tile][slot][lane].
+    static constexpr uint32 kSlots = kOctets * kNumKTiles * 2 * kWarp;
+
+    // The numbers of a matrix in one slot.
+    static __device__ __forceinline__ void load_slot(const float2* matrix, uint32 i,
+                                                     float2 (&numbers)[kNumbers]) {
+        const uint32 lane = i % kWarp, slot = i / kWarp % 2, tile = i / (2 * kWarp);
+        const uint32 octet = tile / kNumKTiles, k_tile = tile % kNumKTiles;
+        // Lane / 4 is the position of a row in its octet: twice the lane that has it in the
+        // result, and its number there.
+        const float2* line = matrix + (row(octet, lane >> 3, lane >> 2 & 1) << Width);
 #pragma unroll
-            for (int slot = 0; slot < 2; ++slot) {
-                float2 numbers[kNumbers];
+        for (int n = 0; n < kNumbers; ++n)
+            numbers[n] = line[row(octet_of(k_tile, slot), lane, number_of(slot, n))];
+    }
+
+    static __device__ __forceinline__ void store_slot(uint32* fragments, uint32 i, float scale,
+                                                      const float2 (&numbers)[kNumbers]) {
+        const uint32 lane = i % kWarp, slot = i / kWarp % 2, tile = i / (2 * kWarp);
+        uint32 parts[2][Terms];  // [real, imaginary][term]
+        split_operand<operand, Terms, first, second>(numbers, scale, parts[0], parts[1]);
 #pragma unroll
-                for (int n = 0; n < kNumbers; ++n)
-                    numbers[n] = line[row(octet_of(k_tile, slot), lane, number_of(slot, n))];
-                split_operand<operand, Terms, first, second>(numbers, scale, parts[slot][0],
-                                                             parts[slot][1]);
-            }
+        for (int part = 0; part < 2; ++part) {
+            uint32* to = fragments + ((tile * 2 + part) * kWarp + lane) * (kPartBytes / 4);
 #pragma unroll
-            for (int part = 0; part < 2; ++part) {
-                uint32* fragment = to + ((tile * 2 + part) * kWarp + lane) * (kPartBytes / 4);
-#pragma unroll
-                for (int term = 0; term < Terms; ++term) {
-                    fragment[2 * term] = parts[0][part][term];
-                    fragment[2 * term + 1] = parts[1][part][term];
-                }
-            }
+            for (int term = 0; term < Terms; ++term) to[2 * term + slot] = parts[part][term];
         }
+    }
+
+    // Issued before the loads of the state, behind which it would wait.
+    static __device__ __forceinline__ void copy_fragments(const GateArguments& args, uint32 to) {
+        const auto* from = static_cast<const char*>(args.matrix);
+#pragma unroll 1
+        for (uint32 at = 0; at < kMatrixBytes; at += Threads * 16) {
+            const uint32 mine = at + threadIdx.x * 16;
+            if (mine < kMatrixBytes) cp_async_16(to + mine, from + mine);
+        }
+        cp_async_commit();
     }
 
     static __device__ __forceinline__ void load_fragment(uint32 from, uint32 (&b)[Terms][2]) {
@@ -151,6 +161,7 @@ struct DirectMmaGate {
 
     static __device__ __forceinline__ void run(const GateArguments& args) {
         __shared__ __align__(16) uint32 matrix[kMatrixBytes / 4];
+        copy_fragments(args, shared_address(matrix));
         const uint32 lane = threadIdx.x % kWarp;
         char* const columns = args.state + or_offsets<5>(args.thread_offset, lane);
         const uint32 fragments = shared_address(matrix) + lane * kPartBytes;
@@ -164,7 +175,7 @@ struct DirectMmaGate {
         };
         char* at = columns + tile_offset(args, min(tile, args.tiles - 1));
         load(at);
-        store_matrix(args, matrix);
+        cp_async_wait<0>();
         __syncthreads();
         while (tile < args.tiles) {
             const int exponent = kScaled ? scale_exponent<operand>(warp_absmax(x)) : 0;

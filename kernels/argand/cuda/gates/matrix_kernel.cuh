@@ -109,6 +109,30 @@ struct PackedTerms {
     }
 };
 
+// An operand of fragments, as DirectMmaGate has them.
+template <typename Gate>
+struct FragmentTerms {
+    // Replaces a matrix by 2^exponent times its terms. Called by all threads of the only block.
+    __device__ __forceinline__ static void replace(float2* matrix, uint32, int exponent) {
+        constexpr uint32 kThreads = 32 * kMatrixWarps;
+        constexpr int kEach = (Gate::kSlots + kThreads - 1) / kThreads;
+        const float scale = Gate::kScaled ? power_of_two(exponent) : 1.0f;
+        float2 numbers[kEach][Gate::kNumbers];
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) {
+            const uint32 slot = threadIdx.x + i * kThreads;
+            if (slot < Gate::kSlots) Gate::load_slot(matrix, slot, numbers[i]);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) {
+            const uint32 slot = threadIdx.x + i * kThreads;
+            if (slot < Gate::kSlots)
+                Gate::store_slot(reinterpret_cast<uint32*>(matrix), slot, scale, numbers[i]);
+        }
+    }
+};
+
 // Exponent::of(bits) is the exponent of the scale of a matrix whose absmax has these bits. Terms is
 // one of the above.
 template <typename Source, typename Result, typename Exponent, typename Terms>
