@@ -182,7 +182,7 @@ struct WgmmaGate : WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubi
         if (threadIdx.x == 0) {
             mbarrier_init(shared_address(&matrix_full), 1);
             mbarrier_init_fence();
-            Matrix::fetch_matrix(args, first_planes, shared_address(&matrix_full));
+            Matrix::template fetch_matrix<1>(args, first_planes, shared_address(&matrix_full));
         }
         Pipeline pipeline(args);
         pipeline.load_prologue(ring);

@@ -15,16 +15,19 @@ struct WgmmaMatrix {
 
     uint32 matrix[kNumKTiles][2][Terms][4];  // by k-tile, complex part, term, register
 
-    // Copies the matrix to shared memory, for which an mbarrier waits that one arrival completes.
-    // One thread calls it. Loads by all threads would wait for L2 several times.
+    // Copies the matrix to shared memory, in parts, for each of which an mbarrier waits that one
+    // arrival completes. One thread calls it. Loads by all threads would wait for L2 several times.
+    template <int Parts>
     __device__ __forceinline__ static void fetch_matrix(const GateArguments& args, uint32 at,
-                                                        uint32 mbarrier) {
-        constexpr uint32 kPieceBytes = 16 * 1024;
-        mbarrier_arrive_expect_tx(mbarrier, kMatrixBytes);
+                                                        uint32 mbarriers) {
+        constexpr uint32 kPieceBytes = 16 * 1024, kPart = kMatrixBytes / Parts;
 #pragma unroll
-        for (uint32 piece = 0; piece < kMatrixBytes; piece += kPieceBytes)
+        for (uint32 piece = 0; piece < kMatrixBytes; piece += kPieceBytes) {
+            const uint32 mbarrier = mbarriers + piece / kPart * sizeof(uint64);
+            if (piece % kPart == 0) mbarrier_arrive_expect_tx(mbarrier, kPart);
             bulk_load(at + piece, static_cast<const char*>(args.matrix) + piece, kPieceBytes,
                       mbarrier);
+        }
     }
 
     // The registers of one or two numbers of the matrix, in each term. The operand has both 16-bit

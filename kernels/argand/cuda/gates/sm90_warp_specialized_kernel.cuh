@@ -21,7 +21,8 @@ struct WarpSpecializedGate
     static_assert(Width == 7, "the registers are those of two and two warpgroups");
 
     struct SharedStorage {
-        unsigned long long full[Buffers], empty[Buffers], matrix_full, matrix_empty;
+        unsigned long long full[Buffers], empty[Buffers];
+        unsigned long long matrix_full[2], matrix_empty[2];  // the rows of each consumer warpgroup
         uint32 warp_maxima[2][kRowTiles];
         int exponents[Buffers];
     };
@@ -54,7 +55,10 @@ struct WarpSpecializedGate
                     scale_exponent<operand>(block_absmax(storage.warp_maxima[absmax_buffer]));
                 absmax_buffer ^= 1;
             }
-            mbarrier_wait(shared_address(&storage.matrix_empty), 0);  // planes lie over the matrix
+            // Planes lie over the matrix.
+            mbarrier_wait(shared_address(&storage.matrix_empty[0]), 0);
+            if ((buffer + 1) * kBufferBytes > kMatrixBytes / 2)
+                mbarrier_wait(shared_address(&storage.matrix_empty[1]), 0);
             mbarrier_wait(shared_address(&storage.empty[buffer]), phase);
             Base::store_planes(args, first_planes + buffer * kBufferBytes + plane_offset, x,
                                power_of_two(exponent));
@@ -76,12 +80,13 @@ struct WarpSpecializedGate
                      row_tile = thread / kWarp;
         const int warpgroup = warpgroup_role() - kRoleThreads / kWarpgroupThreads;
         if (thread == 0)
-            Base::fetch_matrix(args, first_planes, shared_address(&storage.matrix_full));
-        mbarrier_wait(shared_address(&storage.matrix_full), 0);
+            Base::template fetch_matrix<2>(args, first_planes,
+                                           shared_address(&storage.matrix_full[0]));
+        mbarrier_wait(shared_address(&storage.matrix_full[warpgroup]), 0);
         this->load_fragments(first_planes, lane, row_tile);
         // Each thread arrives for itself, here and below: racecheck sees no order between the lanes
         // of a warp and an arrival that one of them makes for all.
-        mbarrier_arrive(shared_address(&storage.matrix_empty));
+        mbarrier_arrive(shared_address(&storage.matrix_empty[warpgroup]));
         if (warpgroup == 1 && blockIdx.x < args.tiles) ping_pong_arrive(warpgroup);
         char* const results =
             args.state + (args.control_offset |
@@ -127,8 +132,10 @@ struct WarpSpecializedGate
                 mbarrier_init(shared_address(&storage.full[i]), kRoleThreads);
                 mbarrier_init(shared_address(&storage.empty[i]), kRoleThreads);
             }
-            mbarrier_init(shared_address(&storage.matrix_full), 1);
-            mbarrier_init(shared_address(&storage.matrix_empty), kRoleThreads);
+            for (int i = 0; i < 2; ++i) {
+                mbarrier_init(shared_address(&storage.matrix_full[i]), 1);
+                mbarrier_init(shared_address(&storage.matrix_empty[i]), kWarpgroupThreads);
+            }
             mbarrier_init_fence();
         }
         __syncthreads();
