@@ -175,6 +175,7 @@ struct DirectMmaGate {
         };
         char* at = columns + tile_offset(args, min(tile, args.tiles - 1));
         load(at);
+        __syncthreads();  // else ptxas waits for the copies before it issues these loads
         cp_async_wait<0>();
         __syncthreads();
         while (tile < args.tiles) {
