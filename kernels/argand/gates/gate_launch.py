@@ -87,8 +87,9 @@ def _blocks(plan: GatePlan, kernel: Any, tiles: int, device: Device) -> int:
     occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
         kernel.ptr, plan.threads, plan.shared_bytes
     )
+    resident = min(int(occupancy), plan.most_blocks or int(occupancy))
     warps = plan.threads // 32 if plan.kind == "direct_mma" else 1  # each takes tiles of its own
-    return min(-(-tiles // warps), int(occupancy) * device.sm_count)
+    return min(-(-tiles // warps), resident * device.sm_count)
 
 
 def _tiles(values: dict[str, object]) -> int:

@@ -39,11 +39,17 @@ _LOW_CONTROL_WIDTH = 5
 """Qubits up to which tiles that are written whole are faster than kernels that write parts of
 sectors where qubit 0 or 1 is a control: 0.73 to 0.88 of the time (H200)."""
 _IN_L2 = 384 << 10
-"""Bytes a multiprocessor that L2 holds, where parts of sectors cost nothing."""
+"""Bytes a multiprocessor that L2 holds. Parts of sectors cost less there than tiles on 5 qubits;
+narrower gates are faster by whole sectors from half of it on (H200)."""
+_FEWER_BLOCKS = {4: 5, 5: 3}
+"""Blocks a multiprocessor without tiles, by the width, where L2 does not hold the state: with more
+of them memory copies the rows of too many columns at a time, which takes 1 to 4% longer (H200)."""
 _SMALLER_STATE = 1 << 20
-"""Bytes of the state a multiprocessor, up to which latency bounds a gate: 4 and 5 qubits are faster
-without tiles and their barriers, 6 by wgmma with a third block. Beyond, memory does, and copies
-longer pieces of fewer tiles at a time faster (H200)."""
+"""Bytes of the state a multiprocessor, up to which latency bounds a gate on 6 qubits: a third block
+by wgmma takes less. Beyond, memory does, and copies fewer tiles at a time faster (H200)."""
+_WITHOUT_TILES = 2 << 20
+"""Bytes of the state a multiprocessor, up to which 4 and 5 qubits are faster without tiles and
+their barriers. Beyond, memory copies longer pieces faster (H200)."""
 
 
 def plan_gate(
@@ -66,20 +72,26 @@ def plan_gate(
     if width > MOST_WIDTH:
         return None
     held = (16 if precision.output == "complex128" else 8) * (columns << width)
+    in_l2 = _IN_L2 * sm_count
     sectors = held << len(set(low_controls) - {0})  # columns have both values of qubit 0
     if monomial:
         inside = inside and precision.output == "complex64"
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif not (plans := candidate_plans(precision, arch, width=width, inside=inside, near=near)):
         return None
-    elif low_controls and width <= _LOW_CONTROL_WIDTH and sectors > _IN_L2 * sm_count:
+    elif low_controls and width <= _LOW_CONTROL_WIDTH and sectors > in_l2 >> (width < 5):
         plans.sort(key=lambda plan: plan.kind not in WHOLE_SECTORS)
         plans = [with_whole_sectors(plan) if plan.kind in WHOLE_SECTORS else plan for plan in plans]
-    elif held > _SMALLER_STATE * sm_count:
+    elif held > _WITHOUT_TILES * sm_count:
         often = terms_of(precision) in _SPLITS_OFTEN.get(width, ())
         plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
-    elif width == 6 and columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES:
+    elif (
+        width == 6 and held <= _SMALLER_STATE * sm_count
+        and columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES
+    ):  # fmt: skip
         plans = [replace(plan, blocks=3) if plan.kind == "wgmma" else plan for plan in plans]
+    if held > in_l2:
+        plans = [_with_fewer_blocks(plan) for plan in plans]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
 
@@ -117,6 +129,13 @@ def with_whole_sectors(plan: GatePlan) -> GatePlan:
     """Return the plan of a kernel of `WHOLE_SECTORS`, with registers for what does not change."""
     blocks = plan.blocks * 3 // 4 if plan.kind == "direct" else plan.blocks
     return replace(plan, blocks=blocks, whole_sectors=True)
+
+
+def _with_fewer_blocks(plan: GatePlan) -> GatePlan:
+    """Return a plan without tiles on tensor cores for a state that L2 does not hold."""
+    if plan.kind != "direct_mma":
+        return plan
+    return replace(plan, most_blocks=_FEWER_BLOCKS.get(plan.width, 0))
 
 
 def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:

@@ -54,6 +54,7 @@ class GatePlan:
         stages: tiles that a block holds in shared memory.
         blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
         near: of a kernel without tiles: targets whose rows are those of other lanes, one at most.
+        most_blocks: that a multiprocessor has at a time; 0 for as many as it has room for.
         whole_sectors: whether amplitudes that a control excludes are written back as they were
             where those of the same sector change (`gates.layout.controls_in_tile`).
     """
@@ -66,6 +67,7 @@ class GatePlan:
     blocks: int
     near: int = 0
     whole_sectors: bool = False
+    most_blocks: int = 0
 
     @property
     def warp_specialized(self) -> bool:

@@ -106,13 +106,26 @@ def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> N
         assert plan is not None
         return plan.kind
 
-    most = 132 * 2**17  # amplitudes
+    most = 132 * 2**18  # amplitudes
     for name, width in (("3xfp16", 4), ("fp16", 5), ("tf32", 4)):
         assert planned(name, width, most >> width) == "direct_mma"
         assert planned(name, width, (most >> width) + 1) == "mma"
     for name, width in (("3xtf32", 5), ("tf32", 6)):
         assert planned(name, width, MANY, "sm_80") == "direct_mma"
     assert {planned(name, 6, 64) for name in ("3xfp16", "tf32")} == {"wgmma"}
+
+
+def test_fewer_blocks_copy_states_that_l2_does_not_hold() -> None:
+    def most_blocks(qubits: int, width: int) -> int:
+        plan = plan_gate(
+            PRECISIONS["tf32"], ARCHS["sm_90a"], width=width, inside=False, monomial=False,
+            columns=1 << (qubits - width), sm_count=132,
+        )  # fmt: skip
+        assert plan is not None
+        return plan.most_blocks
+
+    assert [most_blocks(qubits, 4) for qubits in (22, 23, 25, 26)] == [0, 5, 5, 0]
+    assert [most_blocks(qubits, 5) for qubits in (22, 23)] == [0, 3]
 
 
 def test_a_third_block_takes_6_qubits_of_smaller_states() -> None:
@@ -189,9 +202,7 @@ def test_arguments_are_filled_up() -> None:
 
 @pytest.mark.parametrize("precision", ["3xfp16", "bf16", "tf32", "fp64"])
 def test_matrices_on_the_gpu_are_prepared(arch: Arch, precision: str) -> None:
-    every = {
-        (plan.packs_terms, plan.reads_fragments): plan for plan in plans(precision, arch)
-    }
+    every = {(plan.packs_terms, plan.reads_fragments): plan for plan in plans(precision, arch)}
     for plan, source in product(every.values(), SOURCES):
         assert_clean(matrix_source(plan), arch.target, matrix_kernel_name(plan, source))
 

@@ -30,10 +30,12 @@ def planned(qubits: int, width: int, low_controls: tuple[int, ...]) -> GatePlan:
 
 def test_sectors_are_written_whole_where_l2_does_not_hold_them() -> None:
     for width, elsewhere, whole in ((3, "direct", "direct"), (4, "direct_mma", "mma")):
-        found = [planned(qubits, width, (1,)) for qubits in (21, 22, 23, 26)]
+        found = [planned(qubits, width, (1,)) for qubits in (20, 21, 22, 26)]
         assert [plan.kind for plan in found] == [elsewhere, elsewhere, whole, whole]
         assert [plan.whole_sectors for plan in found] == [False, False, True, True]
-    assert [planned(23, width, (0,)).kind for width in (5, 6)] == ["mma", "wgmma"]
+    found = [planned(qubits, 5, (1,)) for qubits in (22, 23)]
+    assert [plan.kind for plan in found] == ["direct_mma", "mma"]
+    assert planned(23, 6, (0,)).kind == "wgmma"
     assert not planned(26, 4, ()).whole_sectors
 
 
