@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from argand.device import Arch
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_occupancy import occupancy
 from argand.gemm.sm80_plan import MmaPlan, check_plan, holds_accumulators, whole_passes
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
 from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
@@ -159,10 +160,6 @@ _TRIANGLE_COSTS = _Costs(
 )  # fmt: skip
 """Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
 rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
-_REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
-_COPIES_BETWEEN_REGISTERS = 16
-"""Registers of a thread beside its accumulators and for each of them, by terms, and those of copies
-between MMAs: the occupancy of every tile that is compiled for Hopper follows."""
 _CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.91}
 """Fraction of the multiprocessors that clusters of so many blocks fill: on an H200 30 clusters of 4
 and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
@@ -182,7 +179,8 @@ _TRIANGLE_TILE_TIMES = {
     (64, 64, 16): 0.965, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
 }  # fmt: skip
 _WHOLE_WAVES = 4
-"""Waves of one term up to which the last one counts as a whole one, but in triangles."""
+"""Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
+eight blocks a multiprocessor."""
 _SHARED_K = 1.36
 """Time over that of a mainloop of one term whose stages groups of warps share, but in triangles."""
 
@@ -205,40 +203,19 @@ def estimate(
     blocks = product.tiles(plan.block_m, plan.block_n) * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
-    resident = max(1, min(_occupancy(plan, precision, k), -(-blocks // usable)))
+    resident = max(1, min(occupancy(plan, precision, k), -(-blocks // usable)))
     slots = usable * resident
-    one_term = precision.terms == 1 and not plan.triangle
-    few = blocks < (_WHOLE_WAVES * slots if one_term else 8 * sm_count)
-    waves = -(-blocks // slots) if few else blocks / slots
-    warps = resident * plan.threads / 128
-    rate = costs.clock * warps / (warps + costs.waiting)
-    store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
-    store *= costs.scaled_store if precision.scaled else 1.0
-    k_tiles = float(k_tiles_of(plan, k))
-    if plan.warps_k > 1:  # groups of warps without k are left out
-        group = plan.block_k // plan.warps_k
-        k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
-    # MMAs beyond a whole k are left out. Triangles of one term were fitted as if they were not.
-    known = plan.whole_k and not (plan.triangle and precision.terms == 1)
-    multiplied = plan.whole_k / plan.block_k if known else k_tiles
-    cycles = resident * _k_tile_cycles(plan, precision, costs) / 4
-    mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
-    if plan.warps_k > 1:
-        least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
-        mainloop = max(mainloop, least * k_tiles)
-        mainloop *= _SHARED_K if precision.terms == 1 and not plan.triangle else 1.0
-    if plan.triangle and precision.terms > 1:
-        mainloop *= _TRIANGLE_TERMS
-    elif plan.triangle and precision.operand.name == "tf32":
-        mainloop *= _TRIANGLE_TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
-    work = waves * (mainloop + resident * store)
+    many = blocks >= (8 * sm_count if plan.triangle else _WHOLE_WAVES * slots)
+    full, rest = (blocks / slots, 0) if many else divmod(blocks, slots)
+    # At one term the blocks of a last wave take as long as those of a full one.
+    last = resident if precision.terms == 1 or plan.triangle else -(-rest // usable)
+    work = full * _wave(plan, precision, resident, k)
+    work += _wave(plan, precision, last, k) if rest else 0.0
     # Both operands of a triangle are one, which L2 holds from a row to its column.
     read = m * k if plan.triangle else m * k + k * n
     moved = 8 * batch * (read + m * n) / (memory * costs.bytes)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.term * (precision.terms - 1)
-    if plan.split_k_slices > 1:
-        total += costs.cluster
     if plan.grid_slices > 1:
         vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
         rounds = -(-vectors // plan.threads)
@@ -250,24 +227,31 @@ def estimate(
     return total
 
 
-def _occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
-    """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
-    registers = -(-_registers(plan, precision) // 8) * 8
-    return max(1, min(
-        2048 // plan.threads, 227 * 1024 // plan.launched_bytes(k),
-        65536 // (plan.threads * registers),
-    ))  # fmt: skip
-
-
-def _registers(plan: MmaPlan, precision: Precision) -> int:
-    """Return about how many registers a thread has; of triangles as their costs were fitted."""
-    if plan.triangle:
-        whole = plan.whole_k and not plan.promotion_interval
-        return 64 if plan.threads >= 512 else 96 if whole else 104
-    accumulators = 2 * plan.block_m * plan.block_n // (plan.threads // plan.warps_k)
-    others, each = _REGISTERS[precision.terms]
-    others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
-    return min(255, int(others + each * accumulators))
+def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
+    """Return the microseconds of as many blocks as a multiprocessor holds together."""
+    costs = _TRIANGLE_COSTS if plan.triangle else _COSTS
+    warps = held * plan.threads / 128
+    rate = costs.clock * warps / (warps + costs.waiting)
+    store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
+    store *= costs.scaled_store if precision.scaled else 1.0
+    k_tiles = float(k_tiles_of(plan, k))
+    if plan.warps_k > 1:  # groups of warps without k are left out
+        group = plan.block_k // plan.warps_k
+        k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
+    # MMAs beyond a whole k are left out. Triangles of one term were fitted as if they were not.
+    known = plan.whole_k and not (plan.triangle and precision.terms == 1)
+    multiplied = plan.whole_k / plan.block_k if known else k_tiles
+    cycles = held * _k_tile_cycles(plan, precision, costs) / 4
+    mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
+    if plan.warps_k > 1:
+        least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
+        mainloop = max(mainloop, least * k_tiles)
+        mainloop *= _SHARED_K if precision.terms == 1 and not plan.triangle else 1.0
+    if plan.triangle and precision.terms > 1:
+        mainloop *= _TRIANGLE_TERMS
+    elif plan.triangle and precision.operand.name == "tf32":
+        mainloop *= _TRIANGLE_TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
+    return mainloop + held * store + (costs.cluster if plan.split_k_slices > 1 else 0.0)
 
 
 def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: _Costs) -> float:

@@ -1,0 +1,31 @@
+"""Blocks of the mma.sync family that a multiprocessor holds. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from argand.gemm.sm80_plan import MmaPlan
+from argand.precision import Precision
+
+_REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
+_COPIES_BETWEEN_REGISTERS = 16
+"""Registers of a thread beside its accumulators and for each of them, by terms, and those of copies
+between MMAs: the occupancy of every tile that is compiled for Hopper follows."""
+
+
+def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
+    """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
+    registers = -(-_registers(plan, precision) // 8) * 8
+    return max(1, min(
+        2048 // plan.threads, 227 * 1024 // plan.launched_bytes(k),
+        65536 // (plan.threads * registers),
+    ))  # fmt: skip
+
+
+def _registers(plan: MmaPlan, precision: Precision) -> int:
+    """Return about how many registers a thread has; of triangles as their costs were fitted."""
+    if plan.triangle:
+        whole = plan.whole_k and not plan.promotion_interval
+        return 64 if plan.threads >= 512 else 96 if whole else 104
+    accumulators = 2 * plan.block_m * plan.block_n // (plan.threads // plan.warps_k)
+    others, each = _REGISTERS[precision.terms]
+    others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
+    return min(255, int(others + each * accumulators))
