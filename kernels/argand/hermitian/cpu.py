@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from argand.device import available_cores
 from argand.hermitian.banded import is_banded, solve_banded
 from argand.hermitian.together import solve_together
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.scipy_blas import on_one_core
 from argand.runtime.threads import ONE_CORE_DOT, on_all_cores
 
 _BATCHED_ROWS, _SHARED_ROWS = 7, 16
@@ -30,6 +31,9 @@ _COPIED_VALUES = 1 << 15
 """Numbers of matrices that are copied at a time for LAPACK to write over, in a core's cache."""
 _FEW_COPIES = 8
 """Systems up to which LAPACK's own copies of them take less time than copies and conjugates."""
+_THREADED_ROWS, _THREADED_PRODUCTS = 32, 1 << 21
+"""Rows beyond which LAPACK takes threads by itself, and multiplications of a system up to which it
+is better off on one core: beside other programs threads take it 6 to 100 ms."""
 _LOWER, _UPPER = 1, 0
 """LAPACK's flag of the triangle that it reads; given by its name it takes a call longer."""
 
@@ -49,6 +53,7 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     many = _is_many(sides[0], systems)
     at_once = min(*sides, systems) > 0 and _step(sides[0], systems, many) >= systems
     how = _how(systems, sides[0], sides[1], many) if leading else _alone
+    how = _limited(sides[0], sides[1], how)
     as_given = at_once and not vector and not casts and r.shape[:-2] == b.shape[:-2] == leading
     few_axes = not leading or (len(leading) == 1 and systems > 1)
     direct = how if as_given and few_axes else None
@@ -190,6 +195,14 @@ def _solve_each(posv: Any, r: Any, x: Any, triangle: int, overwrite: int) -> lis
     """Write the solutions over the right-hand sides (systems, k, n); return rows as above."""
     systems = zip(r, x.swapaxes(1, 2), strict=True)
     return [posv(matrix, sides, triangle, overwrite, 1)[2] for matrix, sides in systems]
+
+
+def _limited(n: int, columns: int, how: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return what solves systems as ``how`` does, on one core where threads are not worth it."""
+    small = n * n * (columns + n // 3) <= _THREADED_PRODUCTS
+    if available_cores() == 1 or n <= _THREADED_ROWS or not small:
+        return how
+    return partial(on_one_core, how)
 
 
 def _has_finite_pivots(r: Any) -> bool:

@@ -141,6 +141,28 @@ def test_a_system_leaves_its_neighbours_as_they_are(rng: np.random.Generator, dt
         np.testing.assert_allclose(found[[0, 3]], x[[0, 3]], rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("n", "columns", "alone"), [(32, 1, False), (33, 1, True), (64, 5, True), (128, 99, False)]
+)
+def test_systems_that_are_not_worth_threads_are_on_one_core(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, n: int, columns: int, alone: bool
+) -> None:
+    r, b = covariances(rng, 3, n=n, dtype="complex128"), normal(rng, 3, n, columns)
+    calls = []
+
+    def watched(how: Any, *arguments: Any) -> Any:
+        calls.append(how)
+        return how(*arguments)
+
+    monkeypatch.setattr(cpu, "available_cores", lambda: 2)
+    monkeypatch.setattr(cpu, "on_one_core", watched)
+    for leading in ((), (3,)):
+        some = slice(None) if leading else 0
+        found = cpu.prepared(r[some], b[some], "complex128", leading)(r[some], b[some], None, None)
+        assert excess(r[some], b[some], found) <= 1
+    assert len(calls) == (2 if alone else 0)
+
+
 def test_squares_of_a_solution_may_be_beyond_its_type() -> None:
     x = solve_hermitian(np.eye(2, dtype="complex64"), np.array([1e30, 2e30j], "complex64"))
     np.testing.assert_array_equal(x, np.array([1e30, 2e30j], "complex64"))
