@@ -16,6 +16,7 @@ SKIES = {
     "one antenna": sky(1, 1, 3),
     "one direction": sky(5, 2, 1, seed=1),
     "odd": sky(37, 3, 211, leading=(2,), seed=2),
+    "few of one matrix": sky(9, 4, 72, seed=7),
     "in a plane": sky(20, 2, 70, dimensions=2, kind="complex128", seed=3),
     "wide": sky(131, 1, 90, seed=4, extent=3e5),
 }
