@@ -21,6 +21,7 @@ from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
 from argand.dft.plan import Plan, dft_source
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.two_pass import TwoPassPlan
 from argand.runtime.compiler import compile_all
 
 from workflow.accuracy.transform_bounds import plan_bound
@@ -35,6 +36,8 @@ _METHODS = (
 _PASSES = (
     ThreeKernelPlan(300, (4, 8), (4, 8), 16, 2, 1, 8),
     ThreeKernelPlan(1000, (4, 4), (4, 8, 4), 32, 3, 2, 4),
+    TwoPassPlan(912, (4, 6), (2, 19), (16, 32), (2, 3)),
+    TwoPassPlan(3657, (3, 53), (1, 23), (32, 16), (2, 3)),
 )  # fmt: skip
 """Those that are worth measuring are longer."""
 _ROWS = 5
@@ -100,7 +103,7 @@ def _plans(precision: Precision) -> dict[Method, list[Plan]]:
                     some.append(plan)
     for plan in _PASSES:
         check_dft_plan(plan, precision, arch)
-        found[plan.method] = [plan]
+        found[plan.method if isinstance(plan, ThreeKernelPlan) else dense(plan.length)] = [plan]
     return found
 
 

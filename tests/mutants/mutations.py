@@ -80,7 +80,7 @@ KERNELS = _in(
     ("dft: wrong twiddle index", "dft/cpu_butterfly.py",
      "twiddles[b * k % size] if", "twiddles[b * (k + 1) % size] if", _BUTTERFLY),
     ("dft: three-kernel result is the conjugate", "dft/cpu_three_kernel.py",
-     "return np.conj(_along(work, 1)", "return (_along(work, 1)", _BUTTERFLY),
+     "return np.conj(along(work, 1)", "return (along(work, 1)", _BUTTERFLY),
     ("gates: controls act where they are 0", "gates/cpu.py",
      "slice(1, 2) if axis in", "slice(0, 1) if axis in", ("gates",)),
     ("gates: controls of a diagonal act where they are 0", "gates/cpu.py",

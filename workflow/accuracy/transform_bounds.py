@@ -15,10 +15,11 @@ from argand.dft.cluster import ClusterPlan
 from argand.dft.cpu import HEADROOM
 from argand.dft.heuristics import butterflies_for
 from argand.dft.method import Method, dense, method_for, prime_factors, product
-from argand.dft.plan import Plan, TwoFactorPlan
+from argand.dft.plan import Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.tables import convolutions
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.two_pass import TwoPassPlan
 from argand.precision import PRECISIONS
 
 from workflow.accuracy.bounds import (
@@ -31,8 +32,6 @@ from workflow.accuracy.bounds import (
     transform_bound,
 )
 
-FastPlan = ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan
-"""Plans whose sums are fp32's."""
 _INSTRUCTION = 16
 """Most products that one instruction of our transforms' kernels sums."""
 
@@ -77,7 +76,7 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
     return _staged_bound(precision, method, backend) if plan is None else butterfly_bound(plan)
 
 
-def butterflies_of(method: Method) -> FastPlan | None:
+def butterflies_of(method: Method) -> Fp32Plan | None:
     """Return the butterflies that convolve for a length by its own method, or None.
 
     They compute whatever the precision. By another method, dense stages compute the length.
@@ -115,14 +114,14 @@ def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
     if plan is None:
         ran = precision if precision.exact_operands else PRECISIONS["fp32"]
         return transform_bound(ran, prime_factors(length), "cuda")
-    if isinstance(plan, FastPlan):
+    if isinstance(plan, Fp32Plan):
         return butterfly_bound(plan)
     if isinstance(plan, TwoFactorPlan):
         return _staged_bound(precision, product(plan.n1, plan.n2), "cuda")
     return _staged_bound(precision, dense(plan.length), "cuda")
 
 
-def butterfly_bound(plan: FastPlan) -> float:
+def butterfly_bound(plan: Fp32Plan) -> float:
     """Return relative error of one transform by butterflies in fp32, its fp64 reference included.
 
     A butterfly of a prime P that is folded sums e_k and o_k times rounded roots: each part of X_n
@@ -130,7 +129,7 @@ def butterfly_bound(plan: FastPlan) -> float:
     |x|, which is sqrt(2 P) gamma relative to |X| = sqrt(P) |x|; a butterfly of 2 is one addition.
     There is a twiddle at most before each prime. Where a kernel multiplies table entries to make
     one, each counts as a twiddle of its own: up to log2 R of a whole transform's powers, two
-    between the columns and the lines of cluster and three-kernel plans.
+    between the columns and the lines of cluster, three-kernel and two-pass plans.
 
     A convolution passes each prime of its length there and back; the spectrum and a chirp before
     and after are such products too. Scales are powers of two, and fp32's range is wider than what a
@@ -147,13 +146,15 @@ def butterfly_bound(plan: FastPlan) -> float:
     return _whole(dense(plan.length), math.expm1(there), u)
 
 
-def radices_of(plan: FastPlan) -> tuple[tuple[int, ...], int]:
+def radices_of(plan: Fp32Plan) -> tuple[tuple[int, ...], int]:
     """Return radices of a transform's stages, and how many table entries are products of others."""
     if isinstance(plan, SingleCtaPlan):
         powers = (plan.radix - 1).bit_length()
         return (plan.radix, plan.radix, plan.last_radix), 2 * (powers - 1)
     if isinstance(plan, ThreeKernelPlan):
         return (*plan.columns, *plan.radices), 1
+    if isinstance(plan, TwoPassPlan):
+        return (*plan.columns, *plan.lines), 1
     return plan.radices, int(isinstance(plan, ClusterPlan))
 
 

@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from argand import Precision
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.method import Method, dense, prime_factors, product
-from argand.dft.plan import Plan, TwoFactorPlan
+from argand.dft.plan import Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS
 
 from workflow.accuracy.bounds import accumulator_roundoff, on_tensor_cores, operand_roundoff
 from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION, SUM_TRUNCATION
 from workflow.accuracy.transform_bounds import (
-    FastPlan,
     amplification,
     butterflies_of,
     lost_to_range,
@@ -102,7 +101,7 @@ def _staged_deviation(precision: Precision, method: Method, backend: str) -> flo
     )
 
 
-def butterfly_deviation(plan: FastPlan) -> float:
+def butterfly_deviation(plan: Fp32Plan) -> float:
     """Return the deviation of one transform by butterflies in fp32 (`butterfly_bound`)."""
     u = PRECISIONS["fp32"].u
     radices, made = radices_of(plan)
@@ -123,7 +122,7 @@ def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> floa
     if plan is None:
         ran = precision if precision.exact_operands else PRECISIONS["fp32"]
         return library_deviation(ran, length)
-    if isinstance(plan, FastPlan):
+    if isinstance(plan, Fp32Plan):
         return butterfly_deviation(plan)
     if isinstance(plan, TwoFactorPlan):
         return _staged_deviation(precision, product(plan.n1, plan.n2), "cuda")

@@ -15,11 +15,13 @@ from argand.device import is_cuda_array, is_cupy_array
 from argand.dft import cpu as numpy_dft
 from argand.dft.cpu_butterfly import butterfly_dft
 from argand.dft.cpu_three_kernel import three_kernel_dft
+from argand.dft.cpu_two_pass import two_pass_dft
 from argand.dft.heuristics import butterflies_for
 from argand.dft.problem import dft_problem, fitted
 from argand.dft.rules import RULES
 from argand.dft.scipy_transform import prepared
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.two_pass import TwoPassPlan
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.precision import Precision
@@ -120,6 +122,8 @@ def dft(
         found = numpy_dft.dft(problem, rows, problem.method)
     elif isinstance(plan, ThreeKernelPlan):
         found = three_kernel_dft(problem, rows, plan)
+    elif isinstance(plan, TwoPassPlan):
+        found = two_pass_dft(problem, rows, plan)
     else:
         found = butterfly_dft(problem, rows, plan)
     found = found.reshape(moved.shape)

@@ -115,7 +115,7 @@ def _latency(radices: tuple[int, ...]) -> float:
 
     It ranks splits as measured on an H200 at 226 to 509 (the best or one within 4% of it).
     """
-    return sum(2 * (_instructions(radix) + 9 * radix) + _STAGE_CYCLES for radix in radices)
+    return sum(2 * (butterfly_instructions(radix) + 9 * radix) + _STAGE_CYCLES for radix in radices)
 
 
 def large_plans(length: int) -> Iterator[SingleCtaPlan | ClusterPlan]:
@@ -197,7 +197,7 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
         last = index + 1 == len(plan.radices)
         # Forward and inverse: butterfly, twiddles or half the spectrum, accesses, addresses.
         each = 2 * (
-            _instructions(radix) + (2.5 * radix if last else 5 * (radix - 1))
+            butterfly_instructions(radix) + (2.5 * radix if last else 5 * (radix - 1))
             + (1 + ways) * radix + 25
         )  # fmt: skip
         issued += plan.warps * -(-(plan.size // radix) // threads) * each
@@ -267,7 +267,7 @@ def three_kernel_time(plan: ThreeKernelPlan, memory: float = 1.0) -> float:
 
 
 @lru_cache(maxsize=64)
-def _instructions(radix: int) -> float:
+def butterfly_instructions(radix: int) -> float:
     """Return the instructions of a butterfly that ``cuda/dft/radix.cuh`` divides."""
     if radix <= 4:
         return {1: 0, 2: 4, 3: 16, 4: 16}[radix]
@@ -280,4 +280,6 @@ def _instructions(radix: int) -> float:
         part = primes[0] ** (len(primes) // 2) if primes[0] == 2 else primes[0]
         twiddles = 3.5 * (part - 1) * (radix // part - 1)
     other = radix // part
-    return float(other * _instructions(part) + part * _instructions(other) + twiddles)
+    return float(
+        other * butterfly_instructions(part) + part * butterfly_instructions(other) + twiddles
+    )

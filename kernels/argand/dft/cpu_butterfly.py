@@ -81,6 +81,11 @@ def _stage_twiddles(radices: tuple[int, ...]) -> tuple[Array, ...]:
     return (*found, np.ones((radices[-1], 1), np.complex64))
 
 
+def along(work: Array, axis: int) -> Array:
+    """Apply butterflies along an axis."""
+    return np.stack(butterfly(list(np.moveaxis(work, axis, 0))), axis)
+
+
 def butterfly(z: list[Array]) -> list[Array]:
     """Return the transforms of N arrays of complex64: X_k = sum over n of W_N^(n k) z_n."""
     size, first = len(z), first_factor(len(z))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argand.dft.cpu_butterfly import butterfly, forward_stages, inverse_stages
+from argand.dft.cpu_butterfly import along, forward_stages, inverse_stages
 from argand.dft.three_kernel import ThreeKernelPlan, three_kernel_tables
 from argand.rounding import Array
 
@@ -50,15 +50,10 @@ def _rows(x: Array, plan: ThreeKernelPlan, tables: dict[str, Array]) -> Array:
     rows, (a, b), line = len(x), plan.columns, plan.line.size
     work = np.zeros((rows, plan.size), np.complex64)
     work[:, : plan.length] = x * tables["chirp"]
-    work = _along(work.reshape(rows, a, b, line), 1) * tables["inner"]
-    work = _along(work, 2) * tables["twiddles"]
+    work = along(work.reshape(rows, a, b, line), 1) * tables["inner"]
+    work = along(work, 2) * tables["twiddles"]
     found = forward_stages(work.reshape(rows * a * b, line), plan.radices)
     found = found.reshape(rows, a * b, line) * tables["spectrum"]
     found = inverse_stages(np.conj(found).reshape(rows * a * b, line), plan.radices)
-    work = _along(found.reshape(rows, a, b, line) * tables["twiddles"], 2) * tables["inner"]
-    return np.conj(_along(work, 1).reshape(rows, plan.size)[:, : plan.length])
-
-
-def _along(work: Array, axis: int) -> Array:
-    """Apply butterflies along an axis."""
-    return np.stack(butterfly(list(np.moveaxis(work, axis, 0))), axis)
+    work = along(found.reshape(rows, a, b, line) * tables["twiddles"], 2) * tables["inner"]
+    return np.conj(along(work, 1).reshape(rows, plan.size)[:, : plan.length])

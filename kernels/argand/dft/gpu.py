@@ -11,14 +11,13 @@ import cupy
 from argand.device import gpu
 from argand.dft import cufft
 from argand.dft import tuned as dft_tuning
-from argand.dft.gpu_three_kernel import ThreeKernelLaunch
+from argand.dft.gpu_passes import SeveralKernels, SeveralLaunch
 from argand.dft.heuristics import Choice
 from argand.dft.launch import KernelLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft.plan import KernelPlan, Plan, kernel_names
 from argand.dft.plan_words import LIBRARY
 from argand.dft.problem import DftProblem, dft_problem, fitted
-from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import Precision
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kept_call import Chosen, Run
@@ -153,9 +152,9 @@ def _between(problem: DftProblem, x: Any) -> int:
 
 def _launch_for(
     problem: DftProblem, plan: Plan, strides: tuple[int, int], device: int
-) -> KernelLaunch | ThreeKernelLaunch:
-    if isinstance(plan, ThreeKernelPlan):
-        return _three_kernels(problem, plan, strides, device)
+) -> KernelLaunch | SeveralLaunch:
+    if isinstance(plan, SeveralKernels):
+        return _several_kernels(problem, plan, strides, device)
     return _one_kernel(problem, plan, strides, device)
 
 
@@ -167,7 +166,7 @@ def _one_kernel(
 
 
 @lru_cache(maxsize=16)
-def _three_kernels(
-    problem: DftProblem, plan: ThreeKernelPlan, strides: tuple[int, int], device: int
-) -> ThreeKernelLaunch:
-    return ThreeKernelLaunch(problem, plan, strides, device)
+def _several_kernels(
+    problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int
+) -> SeveralLaunch:
+    return SeveralLaunch(problem, plan, strides, device)

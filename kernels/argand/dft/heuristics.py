@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby, islice, product
+from itertools import chain, groupby, islice
 
 from argand.device import Arch, Device, arch_for
 from argand.dft.butterfly import ButterflyPlan
@@ -23,7 +23,8 @@ from argand.dft.butterfly_heuristics import (
 )
 from argand.dft.cluster import ClusterPlan
 from argand.dft.dense_heuristics import dense_order, dense_plans
-from argand.dft.hankel import ROW_COPIES, HankelPlan
+from argand.dft.hankel import HankelPlan
+from argand.dft.hankel_heuristics import hankel_order, hankel_plans
 from argand.dft.legality import TMA_SM, is_legal
 from argand.dft.library_choice import (
     FAST_PRIME,
@@ -31,9 +32,10 @@ from argand.dft.library_choice import (
     LibraryKernels,
     asks,
     library_is_faster,
+    own_time,
 )
 from argand.dft.method import LARGEST_FACTOR, Method, method_for, prime_factors
-from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
+from argand.dft.plan import DensePlan, Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_factor_heuristics import (
@@ -41,13 +43,14 @@ from argand.dft.two_factor_heuristics import (
     two_factor_plans,
     two_factor_time,
 )
+from argand.dft.two_pass import TwoPassPlan
+from argand.dft.two_pass_heuristics import two_pass_plans, two_pass_time
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.plan import require_precision
 
 _SLOWER_CYCLES = {True: 2.1, False: 2.6}
 """By whether it is Rader's, cycles a number of a convolution that takes as long as a Hankel plan of
 two terms whose tiles wait: 0.37 of the copy rate on an H200 (521, 577, 641, 719 and 761)."""
-_MOST_WARPGROUPS = 6
 FEW_NUMBERS = 4096
 """Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
 hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
@@ -94,23 +97,23 @@ def choose(
     ask = library is None and asks(plan, precision)
     if (why := library_is_faster(plan, precision, library, memory)) is not None:
         return Choice(None, f"faster {why}", ask)
-    if isinstance(plan, ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan):
+    if isinstance(plan, Fp32Plan):
         return Choice(plan, f"{plan.stages} in fp32", ask)
     what = f"{plan.n1} x {plan.n2}" if isinstance(plan, TwoFactorPlan) else f"{method}"
     return Choice(plan, f"{what} at {precision.name}", ask)
 
 
 @lru_cache(maxsize=1024)
-def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | None:
-    """Return the butterfly or three-kernel plan of a length on Hopper, which the CPU computes too.
+def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | TwoPassPlan | None:
+    """Return the plan in fp32 of a length on Hopper, which the CPU computes too.
 
-    None where a length takes no convolution.
+    None where no convolution is a candidate.
     """
     method = method_for(length)
     if not _convolved(method):
         return None
     plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(TMA_SM), wide=False)
-    return plan if isinstance(plan, ButterflyPlan | ThreeKernelPlan) else None
+    return plan if isinstance(plan, ButterflyPlan | ThreeKernelPlan | TwoPassPlan) else None
 
 
 def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> Choice:
@@ -148,7 +151,18 @@ def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
     """Return the best candidate plan; None where none fits."""
-    found = ordered(candidates(method, precision, arch, wide=wide), precision)
+    every = candidates(method, precision, arch, wide=wide)
+    passes = [plan for plan in every if isinstance(plan, TwoPassPlan)]
+    other = _best_of_others([plan for plan in every if plan not in passes], precision, arch)
+    two = min(passes, key=two_pass_time, default=None)
+    if two is None or other is None:
+        return two or other
+    return two if two_pass_time(two) < own_time(other, precision) else other
+
+
+def _best_of_others(plans: list[Plan], precision: Precision, arch: Arch) -> Plan | None:
+    """Return the best candidate but for those of two passes; None where there is none."""
+    found = ordered(plans, precision)
     if found and isinstance(found[0], TwoFactorPlan):
         convolution = next((plan for plan in found if isinstance(plan, ButterflyPlan)), None)
         if convolution and butterfly_time(convolution) < two_factor_time(found[0], precision):
@@ -198,6 +212,7 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
         every = chain(every, _fullest_butterflies(method.length, precision, arch))
     elif wide:
         every = chain(every, large_plans(method.length))
+    every = chain(every, two_pass_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     if not found and method.kind == "dense":
         # A prime that wgmma does not take.
@@ -227,19 +242,10 @@ def _many_kernels(method: Method) -> bool:
 def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
     """Return dense, Hankel and two-factor plans."""
     if method.kind == "dense":
-        return chain(dense_plans(method.length, precision, wide), _hankel(method.length, wide))
+        return chain(dense_plans(method.length, precision, wide), hankel_plans(method.length, wide))
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         return two_factor_plans(method.length, wide)
     return iter(())
-
-
-def _hankel(length: int, wide: bool) -> Iterator[Plan]:
-    groups = range(1, _MOST_WARPGROUPS + 1)
-    for row_copies, warpgroups, count, buffers in product(
-        ROW_COPIES, (1, 2, 3), groups, range(1, 9)
-    ):
-        if warpgroups * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, row_copies, warpgroups, count, buffers, wide)
 
 
 def _most_groups(plans: list[Plan]) -> list[Plan]:
@@ -279,21 +285,12 @@ def estimate(plan: Plan, precision: Precision) -> tuple[float, ...]:
         return (butterfly_cycles(plan),)
     if isinstance(plan, ThreeKernelPlan):
         return (three_kernel_cycles(plan),)
+    if isinstance(plan, TwoPassPlan):
+        return (two_pass_time(plan),)
     if isinstance(plan, SingleCtaPlan | ClusterPlan):
         return (plan.warps, getattr(plan, "cluster_size", 1))
     if isinstance(plan, HankelPlan):
-        return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
+        return (plan.length <= LARGEST_FACTOR, *hankel_order(plan))
     if isinstance(plan, TwoFactorPlan):
         return two_factor_order(plan, precision)
     return dense_order(plan)
-
-
-def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
-    """Return one warpgroup a tile, then a tile in flight beside two in work, then few row copies.
-
-    Two groups are best with four buffers; of small tiles three groups with two more in flight.
-    """
-    best = 3 if plan.row_copies > 1 and plan.buffers >= 5 else 2
-    spare = abs(plan.buffers - 4) if plan.row_copies == 1 else -plan.buffers
-    apart = abs(plan.groups - best)
-    return (plan.warpgroups, plan.waits, plan.row_copies, apart, spare)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
+from math import prod
 
 from argand.device import HOPPER, Arch
 from argand.dft.butterfly import (
@@ -20,6 +21,13 @@ from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
 from argand.dft.registers import LARGEST_REGISTERS, registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import LARGEST_LINE, ThreeKernelPlan
+from argand.dft.two_pass import (
+    LARGEST_BUTTERFLY,
+    LARGEST_SHARED_PRIME,
+    TILE_WIDTHS,
+    TwoPassPlan,
+    pairs_of,
+)
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError, require_precision
 
@@ -57,18 +65,20 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         _check_two_factor(plan)
     elif isinstance(plan, ThreeKernelPlan):
         _check_three_kernel(plan)
+    elif isinstance(plan, TwoPassPlan):
+        _check_two_pass(plan)
     blocks = plan.blocks_per_sm if isinstance(plan, ClusterPlan) else 1
-    have = registers(blocks * plan.threads)
-    if arch.sm < TMA_SM:
-        have -= 8  # threads copy in place of TMA
-    elif arch.sm > HOPPER:
-        have -= _newer_registers(plan)
-    data, beside = plan.data_registers, other_registers(precision, plan)
-    if data + beside > have:
-        raise PlanError(
-            f"{data} data registers a thread and {beside} "
-            f"registers beside them are more than the {have} that {plan.threads} threads have"
-        )
+    for threads, data, beside in _register_demands(plan, precision):
+        have = registers(blocks * threads)
+        if arch.sm < TMA_SM:
+            have -= 8  # threads copy in place of TMA
+        elif arch.sm > HOPPER:
+            have -= _newer_registers(plan)
+        if data + beside > have:
+            raise PlanError(
+                f"{data} data registers a thread and {beside} "
+                f"registers beside them are more than the {have} that {threads} threads have"
+            )
     if isinstance(plan, HankelPlan) and precision.terms == 2 and not plan.cached_k_tiles(precision):
         raise PlanError(
             f"{plan.threads} threads with {data} accumulators have no registers for "
@@ -188,6 +198,39 @@ def _check_three_kernel(plan: ThreeKernelPlan) -> None:
         )
 
 
+def _check_two_pass(plan: TwoPassPlan) -> None:
+    if prod(plan.columns) * prod(plan.lines) != plan.length:
+        raise PlanError(
+            f"columns of {plan.columns} and lines of {plan.lines} are not {plan.length}"
+        )
+    for first, last in (plan.columns, plan.lines):
+        most = LARGEST_SHARED_PRIME if pairs_of(last) else LARGEST_BUTTERFLY
+        if not 1 <= first <= LARGEST_BUTTERFLY or not 2 <= last <= most:
+            raise PlanError(
+                f"a first radix is at most {LARGEST_BUTTERFLY}, and a last one too or a prime "
+                f"up to {LARGEST_SHARED_PRIME}, got {first, last}"
+            )
+    if any(width not in TILE_WIDTHS for width in plan.widths) or min(plan.block_warps) < 1:
+        raise PlanError(
+            f"tiles of {list(TILE_WIDTHS)} columns and whole warps are needed, got {plan.widths} "
+            f"and {plan.block_warps}"
+        )
+
+
+def _register_demands(plan: Plan, precision: Precision) -> list[tuple[int, int, int]]:
+    """Return threads, a thread's data registers and those beside them, of each kernel that differs.
+
+    The largest of three kernels stands for all of them.
+    """
+    if isinstance(plan, TwoPassPlan):
+        data = plan.data_registers
+        return [
+            (plan.kernel_threads(role), data, plan.kernel_registers(role) - data)
+            for role in plan.roles
+        ]
+    return [(plan.threads, plan.data_registers, other_registers(precision, plan))]
+
+
 def wide_fits(kind: str, length: int, stride: int) -> bool:
     """Return whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
 
@@ -206,7 +249,9 @@ def other_registers(precision: Precision, plan: Plan) -> int:
     """Return a thread's registers beside its data. Tests compile all kernels: none spills."""
     if isinstance(plan, HankelPlan):
         return plan.other_registers(precision)
-    if isinstance(plan, ButterflyPlan | ClusterPlan | SingleCtaPlan | ThreeKernelPlan):
+    if isinstance(
+        plan, ButterflyPlan | ClusterPlan | SingleCtaPlan | ThreeKernelPlan | TwoPassPlan
+    ):
         return plan.other_registers
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     found = base + 8 * (not plan.wide_copies) - 16 * (plan.data_registers <= 48)

@@ -16,6 +16,8 @@ from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_factor_heuristics import two_factor_time
+from argand.dft.two_pass import TwoPassPlan
+from argand.dft.two_pass_heuristics import two_pass_time
 from argand.precision import Precision
 
 FAST_PRIME = 23
@@ -45,12 +47,16 @@ padded by threads, and warps that take two tiles are few."""
 _MARGIN = 1.05
 """By this factor our estimated times are enlarged, as both estimates are 10% off (one standard
 deviation): cuFFT is taken where they are near."""
+_PASSES_MARGIN = 1.15
+"""By this factor those of two passes are, which are 12% off."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""
 _LEAST, _LEAST_OF_LARGE = 1.05, 1.7
 OWN_KERNEL = 13
 """From this prime on cuFFT has a kernel of its own for a prime, where it has several."""
+_LONGEST_SINGLE = 1 << 15
+"""Beyond this length cuFFT has several kernels: no block holds the numbers."""
 _LONGEST_POWER = 1 << 10
 """Powers of smaller primes up to here have one kernel."""
 
@@ -81,11 +87,16 @@ def library_is_faster(
     length, primes = plan.length, prime_factors(plan.length)
     if isinstance(plan, SingleCtaPlan | ClusterPlan):
         return None
-    if library is not None and isinstance(plan, TwoFactorPlan | ButterflyPlan):
+    two_passes = isinstance(plan, TwoPassPlan)
+    margin = _PASSES_MARGIN if two_passes else _MARGIN
+    ours = margin * own_time(plan, precision, memory)
+    if library is None and two_passes:
+        library = LibraryKernels(several=True)
+    if library is not None and isinstance(plan, TwoFactorPlan | ButterflyPlan | TwoPassPlan):
         # Two factors read numbers once, several kernels each: the nearer estimate decides.
         sure = library.several and isinstance(plan, TwoFactorPlan)
         theirs = library_time(length, library, memory) * (_MARGIN if sure else 1)
-        return None if _time(plan, precision) < theirs else "by its kernels, and in fp32"
+        return None if ours < theirs else "by its kernels, and in fp32"
     if isinstance(plan, DensePlan) and _dense_is_faster(plan, precision, memory):
         return None
     one_term = isinstance(plan, TwoFactorPlan) and precision.terms == 1
@@ -100,7 +111,7 @@ def library_is_faster(
         return f"at lengths of one prime above {FAST_PRIME} to {_ONCE_PRIME}, and in fp32"
     if not isinstance(plan, ThreeKernelPlan) or max(primes) > LIBRARY_PRIME:
         return None
-    if _MARGIN * three_kernel_time(plan, memory) < several_time(length, memory):
+    if ours < several_time(length, memory):
         return None
     return "at this length, whose prime factors it has butterflies of, and in fp32"
 
@@ -109,19 +120,29 @@ def asks(plan: Plan, precision: Precision) -> bool:
     """Return whether cuFFT's kernels decide between it and a plan of ours.
 
     Three kernels of ours take 0.89 to 1.6 times as long as several of cuFFT's, by the factors.
+    Beyond `_LONGEST_SINGLE` it has several.
     """
-    if not isinstance(plan, TwoFactorPlan | ButterflyPlan):
+    if not isinstance(plan, TwoFactorPlan | ButterflyPlan | TwoPassPlan):
+        return False
+    if plan.length > _LONGEST_SINGLE:
         return False
     prime = prime_factors(plan.length)[-1]
     least = _LEAST if prime < _LARGE_PRIME else _LEAST_OF_LARGE
-    return prime <= _LARGEST_PRIME and _time(plan, precision) > least
+    return prime <= _LARGEST_PRIME and _MARGIN * own_time(plan, precision) > least
 
 
-def _time(plan: TwoFactorPlan | ButterflyPlan, precision: Precision) -> float:
-    """Return our estimated time over a copy's, and the margin by which ours must be faster."""
+def own_time(plan: Plan, precision: Precision, memory: float = 1.0) -> float:
+    """Return a plan's estimated time over that of an H200's copy of the numbers.
+
+    0 of plans that have no estimate, of dense lengths and powers of two: they read numbers once.
+    """
+    if isinstance(plan, TwoPassPlan):
+        return two_pass_time(plan, memory)
+    if isinstance(plan, ThreeKernelPlan):
+        return three_kernel_time(plan, memory)
     if isinstance(plan, ButterflyPlan):
-        return _MARGIN * butterfly_time(plan)
-    return _MARGIN * two_factor_time(plan, precision)
+        return butterfly_time(plan)
+    return two_factor_time(plan, precision) if isinstance(plan, TwoFactorPlan) else 0.0
 
 
 def library_time(length: int, library: LibraryKernels, memory: float = 1.0) -> float:

@@ -12,6 +12,7 @@ from argand.dft.hankel import HankelPlan
 from argand.dft.registers import WARP, registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name, three_kernel_source
+from argand.dft.two_pass import PASSES, TwoPassPlan, two_pass_name, two_pass_source
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -156,7 +157,9 @@ class TwoFactorPlan:
 
 KernelPlan = DensePlan | HankelPlan | TwoFactorPlan | ButterflyPlan | ClusterPlan | SingleCtaPlan
 """Plans of one kernel."""
-Plan = KernelPlan | ThreeKernelPlan
+Fp32Plan = ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan | TwoPassPlan
+"""Plans whose sums are fp32's."""
+Plan = KernelPlan | ThreeKernelPlan | TwoPassPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -185,13 +188,17 @@ def kernel_names(plan: Plan, precision: Precision) -> tuple[str, ...]:
     """Return the symbols of all kernels that a plan launches."""
     if isinstance(plan, ThreeKernelPlan):
         return tuple(three_kernel_name(plan, role) for role in KERNELS)
+    if isinstance(plan, TwoPassPlan):
+        return tuple(two_pass_name(plan, role) for role in PASSES)
     return (kernel_name(plan, precision),)
 
 
 def dft_source(plan: Plan, precision: Precision) -> str:
-    """Return the CUDA C++ of a plan's kernel, or of its three kernels."""
+    """Return the CUDA C++ of a plan's kernel, or of its kernels."""
     if isinstance(plan, ThreeKernelPlan):
         return three_kernel_source(plan, precision)
+    if isinstance(plan, TwoPassPlan):
+        return two_pass_source(plan, precision)
     members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}
     if isinstance(plan, DensePlan):
         members["max_unrolled_tiles"] = plan.unrolled_tiles

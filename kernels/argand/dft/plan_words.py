@@ -13,13 +13,14 @@ from argand.dft.hankel import HankelPlan
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.two_pass import TwoPassPlan
 
 LIBRARY = "cufft"
 """The kind of transforms by a library, which have no plan."""
 _KINDS: dict[str, Any] = {
     kind.kind: kind for kind in (
         DensePlan, HankelPlan, TwoFactorPlan, ButterflyPlan, ClusterPlan, SingleCtaPlan,
-        ThreeKernelPlan,
+        ThreeKernelPlan, TwoPassPlan,
     )
 }  # fmt: skip
 

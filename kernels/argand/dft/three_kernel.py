@@ -49,6 +49,7 @@ class ThreeKernelPlan:
     kind: ClassVar[str] = "three_kernel"
     wide_copies: ClassVar[bool] = False
     transforms: ClassVar[int] = 1
+    roles: ClassVar[tuple[str, ...]] = KERNELS
     length: int
     columns: tuple[int, int]
     radices: tuple[int, ...]

@@ -28,6 +28,7 @@ from argand.dft.tables import folded_matrices, twiddles
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
 from argand.dft.two_factor_heuristics import two_factor_time
+from argand.dft.two_pass import TwoPassPlan
 
 from tests.covers import EXHAUSTIVE, examples
 from tests.kernels.compiled import ARCHS
@@ -160,8 +161,12 @@ def test_where_the_kernels_are_ours() -> None:
         assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
     for length in (64, 100, 128, 1000, 1024, 4096):
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
-    for length in (8192, 1 << 18, 1 << 20, 15 << 16):
+    for length in (8192, 1 << 22):
         assert "cufft: no kernel of ours" in str(choose(method_for(length), row, HOPPER, wide=True))
+    for length in (1 << 18, 1 << 20):
+        assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
+    for length in (100_000, 214_200, 15 << 16):
+        assert isinstance(choose(method_for(length), row, HOPPER, wide=True).plan, TwoPassPlan)
     ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
     assert isinstance(choose(method_for(521), row, ampere, wide=True).plan, ButterflyPlan)

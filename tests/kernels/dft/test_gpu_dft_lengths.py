@@ -17,6 +17,7 @@ from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import Plan, dft_source
 from argand.dft.problem import DftProblem
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.two_pass import TwoPassPlan
 from argand.runtime import tuned_plans
 from argand.runtime.compiler import compile_all
 
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
 ROW = PRECISIONS["3xfp16"]
 BUTTERFLIES = (254, 262, 508, 1018, 2018, 3022, 8186, 13_001)
+PASSES = (21_632, 16_432, 28_543, 33_271, 47_190, 65_536, 214_200, 923_521)
 KERNELS = (9001, 14_009, 16_382, 20_011, 57_337, 65_537, 100_003, 262_139, 524_287, 1_000_003)
 
 
@@ -78,19 +80,34 @@ def test_three_kernels(cp: Any, gpu: Device, rng: np.random.Generator, length: i
             check(cp, x[:2], plan, inverse=True, norm=norm)
 
 
-def test_three_kernels_in_pieces_in_place_and_of_strides(
-    cp: Any, gpu: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("length", PASSES)
+def test_two_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
+    for plan in plans(gpu, length, "two_pass", 3):
+        x = normal(rng, 5, length)
+        x[0, 1:] = 0
+        check(cp, x, plan)
+        for norm in ("backward", "ortho", "forward"):
+            check(cp, x[:2], plan, inverse=True, norm=norm)
+
+
+@pytest.mark.parametrize(("length", "kind"), [(14_009, "three_kernel"), (16_432, "two_pass")])
+def test_several_kernels_in_pieces_in_place_and_of_strides(
+    cp: Any,
+    gpu: Device,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    length: int,
+    kind: str,
 ) -> None:
-    from argand.dft import gpu_three_kernel as cuda_three_kernel
+    from argand.dft import gpu_passes
     from argand.dft.gpu import PLAN_OVERRIDE
 
-    length = 14_009
-    (plan,) = plans(gpu, length, "three_kernel", 1)
-    assert isinstance(plan, ThreeKernelPlan)
+    (plan,) = plans(gpu, length, kind, 1)
+    assert isinstance(plan, ThreeKernelPlan | TwoPassPlan)
     x = normal(rng, 7, length)
     whole = check(cp, x, plan)
     given = cp.full((7, length + 3), np.nan, np.complex64)
-    monkeypatch.setattr(cuda_three_kernel, "WORKSPACE_BYTES", 3 * 8 * plan.size)
+    monkeypatch.setattr(gpu_passes, "WORKSPACE_BYTES", 3 * 8 * plan.size)
     with PLAN_OVERRIDE.use(plan):
         rows = given[:, 1 : length + 1]
         rows[...] = cp.asarray(x)
@@ -105,12 +122,12 @@ def test_three_kernels_in_pieces_in_place_and_of_strides(
     assert not np.isfinite(found[[2, 5]]).any()
 
 
-def test_three_kernels_have_the_range_of_fp32(
-    cp: Any, gpu: Device, rng: np.random.Generator
+@pytest.mark.parametrize(("length", "kind"), [(14_009, "three_kernel"), (16_432, "two_pass")])
+def test_several_kernels_have_the_range_of_fp32(
+    cp: Any, gpu: Device, rng: np.random.Generator, length: int, kind: str
 ) -> None:
     """Powers of two change nothing while what is between stays within it."""
-    length = 14_009
-    (plan,) = plans(gpu, length, "three_kernel", 1)
+    (plan,) = plans(gpu, length, kind, 1)
     x = normal(rng, 2, length)
     whole = check(cp, x, plan)
     for power in (-90, 90):

@@ -20,6 +20,7 @@ CALLS: dict[str, tuple[tuple[int, ...], Call]] = {
     "dense": ((20_000, 83), transform),
     "butterfly": ((4000, 1331), transform),
     "long": ((40, 65_521), transform),
+    "two passes": ((20, 47_190), transform),
     "filter bank": ((1, 4096 * 9), lambda x: argand.channelise(x, 256, taps=3)),
     "gate": ((1 << 12,), lambda x: argand.apply_gate(x.copy(), TURN, (3,))),
     "strings": ((1 << 13,), lambda x: argand.expectation(x, ["ZXYIZ" + "I" * 8, "X" * 13])),
@@ -35,14 +36,14 @@ def forget() -> None:
     """Drop the tables, and the calls that hold them; kernels stay loaded."""
     from argand.channelise import gpu as banks
     from argand.dft import gpu as transforms
-    from argand.dft import gpu_three_kernel, launch
+    from argand.dft import gpu_passes, launch
     from argand.gates import gpu as gates
     from argand.readout import gpu as readout
 
     for calls in (transforms.CALLS, gates.CALLS):
         calls.clear()
     for cached in (
-        transforms._one_kernel, transforms._three_kernels, gpu_three_kernel._tables, launch._table,
+        transforms._one_kernel, transforms._several_kernels, gpu_passes._tables, launch._table,
         launch._hankel, launch._twiddles, launch._butterfly, launch._single_cta, launch._cluster,
         banks._device_twiddles, readout._strings_of,
     ):  # fmt: skip
@@ -100,7 +101,7 @@ def test_a_prepared_circuit_on_another_stream(cp: Any, spin: Callable[[], None])
 
 IN_GRAPHS: dict[str, tuple[tuple[int, ...], tuple[int, ...], Callable[[Any, Any], Any]]] = {
     **{name: (CALLS[name][0], CALLS[name][0], lambda x, out: transform(x, out=out))
-       for name in ("dense", "butterfly", "long")},
+       for name in ("dense", "butterfly", "long", "two passes")},
     "gate": ((1,), (1 << 12,), lambda x, out: argand.apply_gate(out, TURN, (3,))),
     "filter bank": (
         (1, 256 * 146), (1, 144, 256), lambda x, out: argand.channelise(x, 256, taps=3, out=out)

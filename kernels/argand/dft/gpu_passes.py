@@ -1,4 +1,4 @@
-"""Launches of the three-kernel plan on a GPU, through a workspace."""
+"""Launches of plans of several kernels on a GPU, through a workspace."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from typing import Any
 import cupy
 
 from argand.device import gpu
+from argand.dft.plan import dft_source, kernel_names
 from argand.dft.problem import DftProblem
-from argand.dft.three_kernel import (
-    ARGUMENTS,
-    KERNELS,
-    ThreeKernelPlan,
-    three_kernel_name,
-    three_kernel_source,
-    three_kernel_tables,
-)
+from argand.dft.three_kernel import ARGUMENTS, ThreeKernelPlan, three_kernel_tables
+from argand.dft.two_pass import PASS_ARGUMENTS, TwoPassPlan, two_pass_tables
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.device_table import device_table
 from argand.runtime.graph import LaunchSequence
@@ -25,14 +20,17 @@ from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.loading import load
 from argand.runtime.workspace import call_memory
 
-_DTYPE = arguments_dtype(ARGUMENTS)
+SeveralKernels = ThreeKernelPlan | TwoPassPlan
+_DTYPES = {
+    ThreeKernelPlan: arguments_dtype(ARGUMENTS), TwoPassPlan: arguments_dtype(PASS_ARGUMENTS),
+}  # fmt: skip
 WORKSPACE_BYTES = 1 << 30
 """Largest workspace of a call, or that of one transform: rows are computed in chunks of it."""
 _X, _OUT, _WORK = range(3)
 """Addresses of a call: x, the result and the workspace."""
 
 
-class ThreeKernelLaunch:
+class SeveralLaunch:
     """Transforms of rows that lie ``strides`` elements apart, in x and in the result.
 
     The rows in the workspace are read before any of their results is written, so the result may be
@@ -40,16 +38,19 @@ class ThreeKernelLaunch:
     """
 
     def __init__(
-        self, problem: DftProblem, plan: ThreeKernelPlan, strides: tuple[int, int], device: int
+        self, problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int
     ) -> None:
         precision, target = problem.precision, gpu(device).require_arch().target
         self._tables = _tables(plan, problem.inverse, device)  # what the kernels point to
-        #: Bytes of the tables, role other launches may share.
+        #: Bytes of the tables, which other launches may share.
         self.nbytes = sum(int(table.nbytes) for table in self._tables.values())
-        values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)
+        dtype = _DTYPES[type(plan)]
+        values: dict[str, Any] = dict.fromkeys(dtype.names or (), 0)
         values |= {name: table.data.ptr for name, table in self._tables.items()}
         values |= {"x_stride": strides[0], "out_stride": strides[1], "scale": problem.factor}
-        source = three_kernel_source(plan, precision)
+        if isinstance(plan, TwoPassPlan):
+            values["sign"] = -1.0 if problem.inverse else 1.0
+        source, names = dft_source(plan, precision), kernel_names(plan, precision)
         piece = max(1, min(problem.rows, WORKSPACE_BYTES // (8 * plan.size)))
         self._workspace_bytes = 8 * piece * plan.size
         self._kernels: list[tuple[BoundKernel, dict[str, Address]]] = []
@@ -60,12 +61,14 @@ class ThreeKernelLaunch:
                 "out": Address(_OUT, 8 * start * strides[1]),
                 "workspace": Address(_WORK),
             }
-            for role in KERNELS:
+            if isinstance(plan, ThreeKernelPlan):
+                values["rows"] = rows
+            for role, name in zip(plan.roles, names, strict=True):
                 shared = plan.kernel_shared_bytes(role, precision)
-                kernel = load(source, target, three_kernel_name(plan, role), shared)
+                kernel = load(source, target, name, shared)
                 bound = BoundKernel(
                     kernel, plan.grid_blocks(role, rows), plan.kernel_threads(role),
-                    Arguments(_DTYPE, values | {"rows": rows}), shared_bytes=shared,
+                    Arguments(dtype, values), shared_bytes=shared,
                 )  # fmt: skip
                 self._kernels.append((bound, members))
         self._launches = LaunchSequence([kernel for kernel, _ in self._kernels], self._updates)
@@ -81,6 +84,10 @@ class ThreeKernelLaunch:
 
 
 @lru_cache(maxsize=8)
-def _tables(plan: ThreeKernelPlan, inverse: bool, device: int) -> dict[str, Any]:
-    """Return the arrays of `three_kernel_tables` on a device."""
-    return {name: device_table(x) for name, x in three_kernel_tables(plan, inverse=inverse).items()}
+def _tables(plan: SeveralKernels, inverse: bool, device: int) -> dict[str, Any]:
+    """Return the arrays of `three_kernel_tables` or `two_pass_tables` on a device."""
+    if isinstance(plan, TwoPassPlan):
+        found = two_pass_tables(plan)
+    else:
+        found = three_kernel_tables(plan, inverse=inverse)
+    return {name: device_table(x) for name, x in found.items()}
