@@ -46,7 +46,7 @@ def test_an_error_is_seen_at_any_scale(case: str, sign: int) -> None:
         operands[name] = operands[name].astype(complex) * scale
     staged = replace(staged, operands=operands)
     ours = one.argand(staged, precision, cpu())
-    result = np.array(ours.compute(ours.prepare(staged.operands)))
+    result = np.array(ours.compute(ours.prepare(staged.operands)), order="C")
 
     def assessed() -> Any:
         return one.assess(
@@ -84,7 +84,7 @@ def test_results_below_the_smallest_normal_number_are_assessed(
     operands[scaled] = operands[scaled] * np.float64(2.0**-1068)
     staged = replace(staged, operands=operands)
     ours = one.argand(staged, PRECISIONS["fp64"], cpu())
-    result = np.array(ours.compute(ours.prepare(staged.operands)))
+    result = np.array(ours.compute(ours.prepare(staged.operands)), order="C")
     assert 0 < np.abs(result).max() < 2.0**-1024
 
     def assessed(result: Any) -> Any:
