@@ -29,7 +29,7 @@ LEAST_TWO_PASS = 12_288
 _UNEQUAL = 8
 """Largest ratio of columns or lines to the root of their product."""
 WIDTH = 16
-"""Columns of a tile: plans of 32 take 1.0 to 1.27 times as long on an H200."""
+"""Columns of a tile: 32 take 0.87 to 1.17 times as long on an H200, 1.04 on average."""
 _LARGEST_TILE = 224 * 1024
 _WARPS = range(2, 17)
 _ROUNDS = (1, 2, 3, 4, 6, 8)
