@@ -41,7 +41,7 @@ _PASSES = (
 )  # fmt: skip
 """Those that are worth measuring are longer."""
 _ROWS = 5
-_SIZES = ("length", "n1", "n2", "groups", "radices")
+_SIZES = ("length", "n1", "n2", "groups", "radices", "columns", "lines", "widths", "block_warps")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
