@@ -10,13 +10,7 @@ from argand.dft.butterfly import ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.fragments import fragments, fused_twiddles
 from argand.dft.hankel import HankelPlan
-from argand.dft.heuristics import (
-    best_of_each_kind,
-    candidates,
-    choose,
-    ordered,
-    own_plan,
-)
+from argand.dft.heuristics import best_of_each_kind, candidates, choose, ordered, own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.library_choice import FAST_PRIME
 from argand.dft.method import method_for, prime_factors

@@ -73,8 +73,8 @@ __device__ __forceinline__ float2 scaled_sum(float2 z, float factor, float2 sum)
 }
 
 // A share of the folded transform of a prime P, whose numbers lie `kPitch` apart: put(n, X_n) for
-// `kPairs` n from share kPairs + 1 on and their P - n, and with the first share for 0. The table has
-// a line (cos, sin)(2 pi k n / P) for each k.
+// `kPairs` n from share kPairs + 1 on and their P - n, and with the first share for 0. The table
+// has a line (cos, sin)(2 pi k n / P) for each k.
 template <int kPrime, int kPitch, int kPairs, typename Put>
 __device__ __forceinline__ void prime_share(const float2* from, const float2* roots, int share,
                                             Put put) {
