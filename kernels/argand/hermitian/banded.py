@@ -43,7 +43,9 @@ def solve_banded(r: Any, b: Any) -> Any:
         return None
     # Its arguments by name take longer: lower, and both of them overwritten.
     _, x, row = _pbsv(b.dtype)(band.reshape(-1, n).T, b.reshape(-1, columns), 1, n, 1)
-    return None if row or not cmath.isfinite(np.vdot(x, x)) else x.reshape(b.shape)
+    if row or not cmath.isfinite(np.vdot(x, x)):
+        return None
+    return np.ascontiguousarray(x.reshape(b.shape))  # LAPACK's columns are contiguous
 
 
 @lru_cache(maxsize=_MOST_ROWS)
