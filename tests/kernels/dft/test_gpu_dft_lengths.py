@@ -70,19 +70,14 @@ def test_convolutions_of_composite_lengths(
         check(cp, normal(rng, 3, length), plan, inverse=True)
 
 
-@pytest.mark.parametrize("length", KERNELS)
-def test_three_kernels(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
-    for plan in plans(gpu, length, "three_kernel", 4):
-        x = normal(rng, 5, length)
-        x[0, 1:] = 0
-        check(cp, x, plan)
-        for norm in ("backward", "ortho", "forward"):
-            check(cp, x[:2], plan, inverse=True, norm=norm)
-
-
-@pytest.mark.parametrize("length", PASSES)
-def test_two_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
-    for plan in plans(gpu, length, "two_pass", 3):
+@pytest.mark.parametrize(
+    ("kind", "most", "length"),
+    [("three_kernel", 4, x) for x in KERNELS] + [("two_pass", 3, x) for x in PASSES],
+)
+def test_several_kernels(
+    cp: Any, gpu: Device, rng: np.random.Generator, kind: str, most: int, length: int
+) -> None:
+    for plan in plans(gpu, length, kind, most):
         x = normal(rng, 5, length)
         x[0, 1:] = 0
         check(cp, x, plan)
