@@ -134,7 +134,7 @@ def integer(header: Header, key: str, default: int | None = None, least: int = 0
 
 
 def layout_of(header: Header) -> Layout:
-    """Return the layout of the samples behind a header. Raises HeaderError for one that has none.
+    """Return the layout of the samples that follow a header; a header without one is a HeaderError.
 
     NPOL is "number of polarizations times 2" in Ellingson, "Notes on the GUPPI raw data format"
     (NRAO, 2013), so that 2 are the parts of one; of recorders whose headers have one of `_HASHPIPE`

@@ -60,7 +60,7 @@ def test_conjugates_are_those_of_a_copy(name: str, precision: str) -> None:
 def test_blocks_are_pieces_of_the_whole(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, size: int, tile: int, kind: str
 ) -> None:
-    """Of some spectra, fewer in the last, or of some rows; coefficients of one or of all."""
+    """Blocks of several spectra, of which the last has fewer, and of rows give the same."""
     x = rng.standard_normal((5, 12 * 11, 2)).view(complex)[..., 0]
     x = (x if kind == "complex128" else x.real).astype(kind)
     whole = channelise(x, 12, taps=4, precision="fp64")

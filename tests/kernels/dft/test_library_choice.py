@@ -168,7 +168,7 @@ def test_times_of_three_kernels(length: int, measured: float) -> None:
      (229_616, "three_kernel"), (923_521, None), (999_424, "two_pass"), (1_040_384, "two_pass")],
 )  # fmt: skip
 def test_long_lengths_of_primes_that_cufft_has_too(length: int, kind: str | None) -> None:
-    """Of 97, 29, 89, 29^3, 67, 41, 43^3, 59 x 61, 31^4 and 127."""
+    """The lengths have the prime factors 97, 29, 89, 29^3, 67, 41, 43^3, 59 x 61, 31^4 and 127."""
     found = choose(method_for(length), PRECISIONS["3xfp16"], HOPPER, wide=False)
     assert getattr(found.plan, "kind", None) == kind
 

@@ -104,10 +104,10 @@ def test_the_last_of_several_calls_at_once_sets_the_threads_again(count: Callabl
 
 
 def test_a_child_of_fork_forgets_the_calls_of_other_threads(count: Callable[[], int]) -> None:
-    def is_forgotten() -> bool:
+    def starts_anew() -> bool:
         return count() == 2 and on_one_core(count) == 1 and count() == 2
 
-    assert on_one_core(holds_in_a_child, is_forgotten)
+    assert on_one_core(holds_in_a_child, starts_anew)
     assert count() == 2
 
 
