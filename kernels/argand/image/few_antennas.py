@@ -16,7 +16,7 @@ from argand.device import available_cores
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
+from argand.runtime.threads import ONE_CORE, on_all_cores
 
 _FEW_ANTENNAS = 64
 """Antennas up to which the steps take longer than the products that they save."""
@@ -34,12 +34,6 @@ def has_few_antennas(problem: ImageProblem) -> bool:
 
 def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
     """Return the power (..., direction) of a problem; arguments as of `image_in_blocks`."""
-    if _is_one_product(problem):
-        alone = quietly(_one_image, problem, r, x, f, s)
-        if out is None:
-            return alone
-        out[...] = alone
-        return out
     found = np.zeros((problem.matrices, problem.directions), problem.dtype)
     r = r.reshape(problem.matrices, *r.shape[-3:]).swapaxes(0, 1)
     rows = 2 * problem.antennas
@@ -71,25 +65,6 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
         return found
     out[...] = found
     return out
-
-
-def _is_one_product(problem: ImageProblem) -> bool:
-    """Return whether the covariances are one a channel, and so few that one core takes them."""
-    weights = problem.antennas * problem.directions
-    few = 2 * weights * problem.channels <= _BLOCK_VALUES
-    return problem.matrices == 1 and few and weights * problem.antennas <= ONE_CORE_COMPLEX
-
-
-def _one_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any) -> Any:
-    """Return the power by complex products R w, in fewer steps than by real ones."""
-    turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None] * (x @ s.T)
-    w = np.empty(turns.shape, problem.precision.output)
-    cosines_and_sines(turns, w.real, w.imag)
-    formed = r.reshape(r.shape[-3:]).astype(w.dtype, copy=False) @ w
-    parts = formed.view(problem.dtype)
-    parts *= w.view(problem.dtype)
-    sums = np.add.reduce(np.add.reduce(parts, 1), 0)
-    return (sums[::2] + sums[1::2]).reshape(problem.shape)
 
 
 def _weights(turns: Any, kind: str) -> Any:

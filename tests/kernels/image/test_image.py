@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS, image
-from argand.image import api, baselines, blocks, few_antennas, host
+from argand.image import api, blocks, few_antennas
 from argand.image.cosines import cosines_and_sines
-from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
+from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
 from argand.runtime.numpy_calls import NumpyCalls
 
 from tests.kernels.image.arrays import Sky, sky
@@ -40,7 +40,6 @@ def test_pieces_of_images_of_few_antennas(
 ) -> None:
     """Some channels, matrices and directions at a time; matrices as one, or each; on threads."""
     one = sky(5, 4, 9, leading=(2, 3), seed=6)
-    monkeypatch.setattr(host, "is_of_baselines", lambda problem: False)
     monkeypatch.setattr(few_antennas, "_BLOCK_VALUES", values)
     monkeypatch.setattr(few_antennas, "_SHARED_VALUES", 1)
     monkeypatch.setattr(few_antennas, "available_cores", lambda: cores)
@@ -49,34 +48,6 @@ def test_pieces_of_images_of_few_antennas(
         monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
-
-
-@pytest.mark.parametrize("antennas", [1, 2, 5, 6, 17, 32])
-@pytest.mark.parametrize("cores", [1, 2])
-@pytest.mark.parametrize("values", [1, 1 << 9, 1 << 16])
-def test_pieces_of_images_of_baselines(
-    monkeypatch: pytest.MonkeyPatch, values: int, cores: int, antennas: int
-) -> None:
-    """Some directions at a time, and some columns of a product; on threads; groups of terms."""
-    one = sky(antennas, 3, 9, leading=(2, 2), seed=6)
-    most = {"_BLOCK_VALUES": values, "_SHARED_TIME": 1, "ONE_CORE": 4 * antennas**2}
-    for name, value in most.items():
-        monkeypatch.setattr(baselines, name, value)
-    monkeypatch.setattr(baselines, "available_cores", lambda: cores)
-    for name in ("fp64", "fp32"):
-        problem = ImageProblem((2, 2), 3, antennas, 9, PRECISIONS[name], 1)
-        r, x, f, lm = one.arguments
-        n = np.sqrt(1 - np.square(lm).sum(axis=1))
-        found = baselines.BaselineImage(problem)(r, x, f, np.column_stack([lm, n]), None)
-        assert np.all(np.abs(found - one.power()) <= one.allowed(name, "cpu"))
-
-
-def test_terms_of_baselines_keep_the_bound_of_sums() -> None:
-    """Roundings one after another: of the diagonal, of a group and of the groups' sum."""
-    for antennas in range(1, 65):
-        one = baselines.BaselineImage(ImageProblem((), 1, antennas, 1, PRECISIONS["fp32"], 1))
-        longest = antennas - 1 + 2 * one.width + one.groups - 1
-        assert longest <= 4 * antennas + 7
 
 
 @pytest.mark.parametrize("leading", [(), (4,)])
