@@ -9,7 +9,7 @@ from argand import ChanneliseProblem, SpectrumProblem
 
 from workflow.config.axis_names import SYNONYMS
 from workflow.data import SELECTED, Array, Coordinate, Staged, blank, is_blank
-from workflow.storage.equal_steps import step_of
+from workflow.storage.equal_steps import MOST_CHECKED, step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.units import FACTORS
 
@@ -32,23 +32,26 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
 
     With N entries a step d apart they are k / (N d): k from 0 to N - 1, of which the upper half are
     the negative ones, or with ``shift`` from -(N // 2) on. Without a coordinate d is one sample.
+    An outline has no values (`blank`) where they are many: a check takes no memory for each.
 
     Raises InputError where the steps of the samples are not equal.
     """
-    axes = staged.axes["samples"]
-    length = staged.operands["samples"].shape[-1]
+    axes, samples = staged.axes["samples"], staged.operands["samples"]
+    length = samples.shape[-1]
     found = staged.coordinates.get(axes[-1])
     name = _renamed(axes[-1], inverse)
     if name in axes[:-1]:
         name = f"{axes[-1]}_{name}"
     first = -(length // 2) if shift else 0
+    many = is_blank(samples) and length > MOST_CHECKED
     if found is None and inverse:
-        return name, Coordinate(np.arange(first, first + length), "", "sample number")
+        numbers = blank((length,), np.int64) if many else np.arange(first, first + length)
+        return name, Coordinate(numbers, "", "sample number", step=1.0)
     step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     upper = "negative" if step > 0 else "positive"
     negative = "" if shift else f" (the upper half are the {upper} ones)"
-    if _is_unknown(found):
+    if many or _is_unknown(found):
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
     values /= length * step  # in place: they are as long as the samples

@@ -242,17 +242,18 @@ def spectrum_reference(
     scaling = cast(Norm, norm)
     x = np.asarray(x)
     rows = x.reshape(-1, x.shape[-1])
-    values, sizes = np.empty(rows.shape, complex), np.empty(len(rows))
+    values, sizes = np.empty(rows.shape, complex), np.zeros(len(rows))
     transform = fft.ifft if inverse else fft.fft
+    power = {"backward": inverse, "ortho": 0.5, "forward": not inverse}[scaling]
+    scale = x.shape[-1] ** -float(power)
 
     def fill(some: slice) -> None:
-        wide = rows[some].astype(complex)
+        wide = rows[some].astype(complex, copy=False)
         values[some] = transform(wide, norm=scaling)
-        sizes[some] = scale * np.abs(wide).sum(axis=-1)
+        for piece in stretches(x.shape[-1], _BLOCK_VALUES):
+            sizes[some] += scale * np.abs(wide[:, piece]).sum(axis=-1)
 
     with np.errstate(all="ignore"):
-        # The transform of a unit impulse says what the norm scales by.
-        scale = float(np.abs(transform(np.eye(1, x.shape[-1])[0], norm=scaling)[0]))
         for_each(fill, stretches(len(rows), max(1, _BLOCK_VALUES // x.shape[-1])))
     return SpectrumReference(values.reshape(x.shape), sizes.reshape(x.shape[:-1]))
 

@@ -37,7 +37,7 @@ from workflow.accuracy.transform_deviations import (
 )
 from workflow.accuracy.underflow import underflow
 from workflow.passes import Applied, applied_matrices
-from workflow.threads import each, stretches
+from workflow.threads import each, for_each, stretches
 
 MEASURES = (
     Measure(
@@ -155,28 +155,41 @@ class _RowErrors:
 
 def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
     length = result.shape[-1]
-    rows = reference.values.reshape(-1, length), result.reshape(-1, length)
-    count, magnitude = len(rows[0]), reference.magnitude.reshape(-1)
-    sizes, errors, peaks, largest = np.zeros((4, count))
-    found = _RowErrors(sizes, errors, peaks, largest, np.zeros((2, count)), np.zeros(3, int))
+    exact, got = reference.values.reshape(-1, length), result.reshape(-1, length)
+    count, magnitude = len(exact), reference.magnitude.reshape(-1)
+    # Long rows are compared in pieces, so that what is made of one takes no multiple of its memory.
+    across = stretches(length, _BLOCK_VALUES)
+    down = stretches(count, max(1, _BLOCK_VALUES // max(length, 1)))
+    known, finite = np.ones((2, count), bool)
+    sizes, errors, peaks, largest, *parts = np.zeros((6, count, len(across)))
 
-    def compare(some: slice) -> Array:
-        """Fill in some rows, and return which are misplaced."""
-        exact, got = (x[some] for x in rows)
-        known = finite_lines(exact, -1)
-        error = np.where(known[:, None], got - exact, 0)
-        either = np.abs([error.real, error.imag]).max(axis=-1)
-        found.parts[:, some] = np.where(either == 0, 0, either / magnitude[some])
-        known_exact = np.where(known[:, None], exact, 0)
-        moduli, off = np.abs(known_exact), np.abs(error)
-        found.sizes[some], found.errors[some] = norm_along(moduli, -1), norm_along(off, -1)
-        found.peaks[some], found.largest[some] = moduli.max(axis=-1), off.max(axis=-1)
-        return misplaced(known, finite_lines(got, -1))
+    def finds(some: slice) -> None:
+        for piece in across:
+            known[some] &= finite_lines(exact[some, piece], -1)
+            finite[some] &= finite_lines(got[some, piece], -1)
+
+    def compare(block: tuple[slice, int]) -> None:
+        some, index = block
+        right = np.where(known[some, None], exact[some, across[index]], 0)
+        error = np.where(known[some, None], got[some, across[index]], 0) - right
+        for part, values in zip(parts, (error.real, error.imag), strict=True):
+            part[block] = np.abs(values).max(axis=-1)
+        moduli, off = np.abs(right), np.abs(error)
+        sizes[block], errors[block] = norm_along(moduli, -1), norm_along(off, -1)
+        peaks[block], largest[block] = moduli.max(axis=-1), off.max(axis=-1)
 
     with np.errstate(all="ignore"):
-        blocks = stretches(count, max(1, _BLOCK_VALUES // max(length, 1)))
-        found.misplaced += sum(each(compare, blocks))
-    return found
+        for_each(finds, down)
+        for_each(compare, [(some, index) for some in down for index in range(len(across))])
+        either = np.array([part.max(axis=-1, initial=0) for part in parts])
+        return _RowErrors(
+            norm_along(sizes, -1),
+            norm_along(errors, -1),
+            peaks.max(axis=-1, initial=0),
+            largest.max(axis=-1, initial=0),
+            np.where(either == 0, 0, either / magnitude),
+            misplaced(known, finite),
+        )
 
 
 def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:

@@ -6,6 +6,7 @@ from argand import PRECISIONS, gemm
 from scipy import fft
 
 from tests.verdicts import is_right
+from tests.workflow.peak_memory import with_peak
 from workflow.accuracy.references import spectrum_reference
 from workflow.accuracy.vector_accuracy import assess_spectrum
 
@@ -94,6 +95,32 @@ class TestSpectra:
         assert assess_spectrum(reference, result, PRECISIONS["fp32"], **arguments).verified
         result[2] = 0
         assert not assess_spectrum(reference, result, PRECISIONS["fp32"], **arguments).verified
+
+    @pytest.mark.parametrize("place", [0, 65_536, 150_000, -1])
+    @pytest.mark.parametrize("value", [1.0, np.nan])
+    def test_rows_longer_than_what_is_compared_at_a_time(self, place, value):
+        x = normal(np.random.default_rng(13), 2, 150_001)
+        reference = spectrum_reference(x)
+        np.testing.assert_allclose(reference.magnitude, np.abs(x.astype(complex)).sum(axis=-1))
+        result = reference.values.astype(np.complex64)
+        row, arguments = PRECISIONS["fp32"], {"factors": (150_001,), "backend": "cpu"}
+        right = assess_spectrum(reference, result, row, **arguments)
+        lost = np.linalg.norm(result - reference.values)
+        np.testing.assert_allclose(right.error_limit, lost / np.linalg.norm(reference.values))
+        assert right.verified
+        result[1, place] += np.complex64(value * 1e4)
+        assert not assess_spectrum(reference, result, row, **arguments).verified
+
+    def test_a_long_row_is_compared_in_little_memory(self):
+        x = np.ones((1, 1 << 20), complex)
+        reference = spectrum_reference(x)
+        result = reference.values.astype(np.complex64)
+        arguments = {"factors": (1 << 20,), "backend": "cpu"}
+        accuracy, peak = with_peak(
+            lambda: assess_spectrum(reference, result, PRECISIONS["fp32"], **arguments)
+        )
+        assert accuracy.verified
+        assert peak < result.nbytes
 
     def test_mistakes(self):
         x = np.zeros((2, 12))

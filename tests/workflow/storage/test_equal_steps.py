@@ -52,6 +52,16 @@ def test_a_check_takes_no_memory_for_each_sample(
     assert max(peak, more) < 1 << 22
 
 
+@pytest.mark.parametrize("more", [{}, {"inverse": True}, {"shift": True}])
+def test_a_check_takes_no_memory_for_each_frequency(more: dict[str, Any]) -> None:
+    one = study_of({"kind": "dft", "length": 1 << 26, **more}).workload("w")
+    outline = one.outline()
+    one.product_outline(outline)  # imports
+    product, peak = with_peak(lambda: one.product_outline(outline))
+    assert product.coordinates[product.axes[-1]].values.shape == (1 << 26,)
+    assert peak < 1 << 20
+
+
 def test_a_step_is_kept_beside_values_that_cannot_hold_it(tmp_path: Path) -> None:
     """Seconds since 1970 have 0.24 us between neighbours in fp64; samples are 5 ns apart."""
     rng, path = np.random.default_rng(2), tmp_path / "x.h5"
