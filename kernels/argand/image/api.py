@@ -15,7 +15,7 @@ from argand.image.places import centred, read_places
 from argand.image.problem import ImageProblem
 from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.numpy_calls import Key, NumpyCalls
 
 _ON_HOST: NumpyCalls[Run] = NumpyCalls()
 
@@ -79,12 +79,19 @@ def image(
         >>> argand.image(covariances, positions, [37.5e6], directions).round(1)
         array([4., 2.], dtype=float32)
     """
-    form = _ON_HOST.key((covariances, positions, frequencies, directions, out), (precision, sign))
+    x, f, s = positions, frequencies, directions
+    form: Key | None
+    if type(covariances) is type(x) is type(f) is type(s) is np.ndarray and out is None:
+        # Most calls of few numbers, for which `NumpyCalls.key` takes long.
+        form = (
+            covariances.dtype, covariances.shape, x.dtype, x.shape, f.dtype, f.shape, s.dtype,
+            s.shape, precision, sign,
+        )  # fmt: skip
+    else:
+        form = _ON_HOST.key((covariances, x, f, s, out), (precision, sign))
     repeated = _ON_HOST.known(form)
     if repeated is not None:
-        x, f, s = read_places(
-            positions, frequencies, directions, len(positions), len(frequencies), np
-        )
+        x, f, s = read_places(x, f, s, len(x), len(f), np)
         return repeated(covariances, x, f, s, out)
     if has_foreign(covariances, positions, frequencies, directions, out):
         given = {

@@ -30,7 +30,7 @@ _BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
 _LEAST_ENTRY = 2.0**-40
-"""Entry of a covariance from which `_is_small` tells."""
+"""Entry of a covariance from which `is_small` tells."""
 _LEAST_COLUMNS = 16
 """Columns of a product at least: of fewer it takes twice as long."""
 
@@ -117,10 +117,10 @@ def _is_surely_close(r: Any) -> bool:
     if r.dtype.kind != "c":
         return False
     apart = np.conjugate(r.swapaxes(-1, -2))
-    return _is_small(np.subtract(r, apart, out=apart), r[..., 0, 0])
+    return is_small(np.subtract(r, apart, out=apart), r[..., 0, 0])
 
 
-def _is_small(apart: Any, entries: Any) -> bool:
+def is_small(apart: Any, entries: Any) -> bool:
     """Return whether the norm of few complex numbers is small beside some matrices' entries.
 
     It is half of what covariances may be apart from Hermitian, of which each has such an entry.

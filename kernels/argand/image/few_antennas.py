@@ -34,14 +34,15 @@ def has_few_antennas(problem: ImageProblem) -> bool:
 
 def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
     """Return the power (..., direction) of a problem; arguments as of `image_in_blocks`."""
-    found = np.zeros((problem.matrices, problem.directions), problem.dtype)
+    found = np.empty((problem.matrices, problem.directions), problem.dtype)
     r = r.reshape(problem.matrices, *r.shape[-3:]).swapaxes(0, 1)
     rows = 2 * problem.antennas
     shared = rows * problem.channels * problem.directions >= _SHARED_VALUES
     each = -(-problem.directions // (available_cores() if shared else 1))
     step = max(1, min(each, _BLOCK_VALUES // rows))
-    together = max(1, _BLOCK_VALUES // (rows * step))
-    channels = max(1, together // max(1, problem.matrices))
+    # The order of a sum over channels must not depend on how many covariances there are.
+    channels = min(problem.channels, max(1, _BLOCK_VALUES // (rows * step)))
+    together = max(1, _BLOCK_VALUES // (rows * step * channels))
     turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
 
     def work(start: int) -> None:
@@ -52,7 +53,10 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
             z = _weights(delays * turns[band], problem.dtype)
             for one in range(0, problem.matrices, together):
                 chunk = slice(one, one + together)
-                found[chunk, some] += _power(r[band, chunk], z)
+                power = _power(r[band, chunk], z)
+                if first:
+                    power += found[chunk, some]
+                found[chunk, some] = power
 
     starts = range(0, problem.directions, step)
     if shared:
@@ -76,20 +80,23 @@ def _weights(turns: Any, kind: str) -> Any:
 
 
 def _power(r: Any, z: Any) -> Any:
-    """Return the power (matrix, direction) of (channel, matrix, antenna, antenna), summed."""
+    """Return the power (matrix, direction) of (channel, matrix, antenna, antenna), summed.
+
+    Each covariance is a product of its own: BLAS sums a row of a larger one in an order that
+    depends on how many rows there are.
+    """
     channels, matrices, n, _ = r.shape
     directions = z.shape[-1]
     m = np.empty((channels, matrices, 2 * n, 2 * n), z.dtype)
     m[..., :n, :n] = m[..., n:, n:] = r.real
     m[..., n:, :n] = r.imag
     np.negative(m[..., n:, :n], out=m[..., :n, n:])
-    if 4 * n * n * matrices * directions <= ONE_CORE:  # as one matrix it takes less time
-        formed = m.reshape(channels, matrices * 2 * n, 2 * n) @ z
-        formed = formed.reshape(channels, matrices, 2 * n, directions)
+    # BLAS multiplies so few columns on one core; several would wait at each product.
+    columns = max(1, ONE_CORE // (4 * n * n))
+    if columns >= directions or available_cores() == 1:
+        formed = np.matmul(m, z[:, None])
     else:
         formed = np.empty((channels, matrices, 2 * n, directions), z.dtype)
-        # BLAS multiplies so few columns on one core; several would wait at each product.
-        columns = max(1, ONE_CORE // (4 * n * n)) if available_cores() > 1 else directions
         for first in range(0, directions, columns):
             some = slice(first, first + columns)
             np.matmul(m, z[:, None, :, some], out=formed[..., some])

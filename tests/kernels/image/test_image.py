@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS, image
-from argand.image import api, blocks, few_antennas
+from argand.image import api, baselines, blocks, few_antennas
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
 from argand.runtime.numpy_calls import NumpyCalls
@@ -14,6 +14,7 @@ from tests.kernels.image.arrays import Sky, sky
 
 SKIES = {
     "one antenna": sky(1, 1, 3),
+    "three antennas": sky(3, 2, 50, leading=(4,), seed=9),
     "one direction": sky(5, 2, 1, seed=1),
     "odd": sky(37, 3, 211, leading=(2,), seed=2),
     "few of one matrix": sky(9, 4, 72, seed=7),
@@ -38,7 +39,7 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
 def test_pieces_of_images_of_few_antennas(
     monkeypatch: pytest.MonkeyPatch, values: int, cores: int
 ) -> None:
-    """Some channels, matrices and directions at a time; matrices as one, or each; on threads."""
+    """Some channels, matrices and directions at a time; on threads."""
     one = sky(5, 4, 9, leading=(2, 3), seed=6)
     monkeypatch.setattr(few_antennas, "_BLOCK_VALUES", values)
     monkeypatch.setattr(few_antennas, "_SHARED_VALUES", 1)
@@ -48,6 +49,44 @@ def test_pieces_of_images_of_few_antennas(
         monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
+
+
+@pytest.mark.parametrize("antennas", range(1, baselines.MOST_ANTENNAS + 1))
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("values", [1, 60, 400])
+def test_pieces_of_images_of_baselines(
+    monkeypatch: pytest.MonkeyPatch, values: int, cores: int, antennas: int
+) -> None:
+    """Some channels, matrices and directions at a time; on threads."""
+    one = sky(antennas, 3, 9, leading=(2, 3), seed=6)
+    most = {"_BLOCK_VALUES": values, "_SHARED_TIME": 1, "ONE_CORE_VECTOR": 64, "_LANES": 2}
+    for name, value in most.items():
+        monkeypatch.setattr(baselines, name, value)
+    monkeypatch.setattr(baselines, "available_cores", lambda: cores)
+    for precision in ("fp64", "fp32"):
+        monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+        found = image(*one.arguments, precision=precision)
+        assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
+
+
+def test_terms_of_baselines_keep_the_bound_of_sums() -> None:
+    """`image_bound` counts 4 antennas and 7 roundings: of the diagonal, and two a term."""
+    for antennas in range(1, baselines.MOST_ANTENNAS + 1):
+        terms = 1 + antennas * (antennas - 1) // 2
+        assert antennas - 1 + 2 * terms <= 4 * antennas + 7
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+@pytest.mark.parametrize("antennas", [1, 2, 3, 4, 5, 8, 20])
+def test_an_image_is_the_same_bits_alone_and_among_others(antennas: int, precision: str) -> None:
+    for directions in (3, 100, 3000):
+        many = sky(antennas, 7, directions, leading=(40,), seed=8)
+        found = image(*many.arguments, precision=precision)
+        some = image(many.covariances[5:12], *many.arguments[1:], precision=precision)
+        np.testing.assert_array_equal(some, found[5:12])
+        for number in (0, 39):
+            alone = image(many.covariances[number], *many.arguments[1:], precision=precision)
+            np.testing.assert_array_equal(alone, found[number])
 
 
 @pytest.mark.parametrize("leading", [(), (4,)])
