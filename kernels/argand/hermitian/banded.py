@@ -9,24 +9,43 @@ from __future__ import annotations
 
 import cmath
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from argand.runtime.complex_types import PREFIX
 
-_MOST_ROWS = 8
-"""Most rows of a system."""
+_MOST_ROWS, _MOST_NUMBERS = 8, 1 << 16
+"""Most rows of a system, and numbers of all matrices: more leave a core's cache."""
 
 
-def is_banded(systems: int, n: int, columns: int) -> bool:
-    """Return whether `solve_banded` takes less time than a call of LAPACK for each system.
+class _Times(NamedTuple):
+    """Times by type in 10 ns on a core of an Intel Xeon (Sapphire Rapids).
 
-    By times in 10 ns on a core of an Intel Xeon (Sapphire Rapids): a row takes so much and so much
-    for each right-hand side, and one call more than it is saved of few systems.
+    Of a column of a system for each of its rows, in the factor of a band, and of a right-hand side
+    for each square of them in steps over all systems.
     """
-    of_row = n * (16 + 3 * columns)
-    return n <= _MOST_ROWS and of_row <= 110 + 6 * n + 3 * columns + 100 // systems
+
+    in_band: float
+    in_steps: float
+
+
+_TIMES = {"complex64": _Times(2.0, 0.19), "complex128": _Times(1.4, 0.3)}
+
+
+def is_banded(systems: int, n: int, columns: int, dtype: str, shares: int) -> bool:
+    """Return whether `solve_banded` takes less time than the two other ways.
+
+    These are a call of LAPACK for each system, and steps over all of them, by ``shares`` threads
+    (`argand.hermitian.together`).
+    """
+    if n > _MOST_ROWS or systems * n * n > _MOST_NUMBERS:
+        return False
+    times = _TIMES[dtype]
+    band = n * (times.in_band * n + 3.4 * columns)
+    each = 70 + 6 * n + columns * (n + 1)
+    steps = n * (1.5 + n * (1.2 + times.in_steps * columns))
+    return band <= each and systems * band <= 800 + 560 * n + systems * steps / shares
 
 
 def solve_banded(r: Any, b: Any) -> Any:

@@ -12,10 +12,12 @@ import numpy as np
 
 from argand.device import available_cores
 from argand.hermitian.banded import is_banded, solve_banded
+from argand.hermitian.diagonal_blocks import are_diagonal_blocks, diagonal_blocks
+from argand.hermitian.finite import has_finite_pivots, is_finite
 from argand.hermitian.together import solve_together
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import on_one_core
-from argand.runtime.threads import ONE_CORE_DOT, on_all_cores
+from argand.runtime.threads import on_all_cores
 
 _BATCHED_ROWS, _SHARED_ROWS = 7, 16
 """Rows up to which steps over a batch take less time than a call of LAPACK a matrix; those up to
@@ -51,8 +53,11 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     shape = leading + (b.shape if vector else sides)
     named, systems = r.ndim - 2, math.prod(leading)
     many = _is_many(sides[0], systems)
-    at_once = min(*sides, systems) > 0 and _step(sides[0], systems, many) >= systems
-    how = _how(systems, sides[0], sides[1], many) if leading else _alone
+    shares = max(1, min(available_cores(), systems // _LEAST_CHUNK))
+    banded = is_banded(systems, sides[0], sides[1], dtype, shares)
+    whole = banded or _step(sides[0], systems, many) >= systems
+    at_once = whole and min(*sides, systems) > 0
+    how = _how(systems, sides[0], sides[1], dtype, many, banded) if leading else _alone
     how = _limited(sides[0], sides[1], how)
     as_given = at_once and not vector and not casts and r.shape[:-2] == b.shape[:-2] == leading
     few_axes = not leading or (len(leading) == 1 and systems > 1)
@@ -145,29 +150,34 @@ def _solved(r: Any, b: Any, many: bool) -> tuple[Any, Any]:
     return x, rows
 
 
-def _how(systems: int, n: int, columns: int, many: bool) -> Callable[[Any, Any], Any]:
+def _how(
+    systems: int, n: int, columns: int, dtype: str, many: bool, banded: bool
+) -> Callable[[Any, Any], Any]:
     """Return what solves (systems, n, n) and (systems, n, k) in few steps."""
     if systems <= 1:
         return lambda r, b: _alone(r[0], b[0])
-    if many:
-        return solve_together
-    return solve_banded if is_banded(systems, n, columns) else _by_posv
+    if are_diagonal_blocks(systems, n, dtype):
+        kind = np.dtype(dtype)
+        return diagonal_blocks(systems, n, columns, kind, _posv(kind))
+    if banded:
+        return solve_banded
+    return solve_together if many else _by_posv
 
 
 def _alone(r: Any, b: Any) -> Any:
     """Return the solution of a single system, (n, n) and (n, k), in few steps.
 
-    None where it has no positive or finite pivot, or is not `_is_finite`. posv copies both
+    None where it has no positive or finite pivot, or is not `is_finite`. posv copies both
     operands, column-major.
     """
     _, x, row = _posv(r.dtype)(r, b, _LOWER)
-    return None if row or not _is_finite(x) or not _has_finite_pivots(r) else x
+    return None if row or not is_finite(x) or not has_finite_pivots(r) else x
 
 
 def _by_posv(r: Any, b: Any) -> Any:
     """Return the solutions of (systems, n, n) and (systems, n, k) by LAPACK; None as `_alone`."""
     x, rows = _each_by_posv(r, b)
-    return None if any(rows) or not _is_finite(x) or not _has_finite_pivots(r) else x
+    return None if any(rows) or not is_finite(x) or not has_finite_pivots(r) else x
 
 
 def _each_by_posv(r: Any, b: Any) -> tuple[Any, list[int]]:
@@ -205,27 +215,6 @@ def _limited(n: int, columns: int, how: Callable[[Any, Any], Any]) -> Callable[[
     return partial(on_one_core, how)
 
 
-def _has_finite_pivots(r: Any) -> bool:
-    """Return whether the squares of diagonals are finite: an infinite pivot leaves a finite x.
-
-    Of few numbers it takes less time to look at all of them, which are if a triangle is not left
-    to chance.
-    """
-    few = r.size <= ONE_CORE_DOT and r.flags.c_contiguous
-    return (few and _is_finite(r)) or _is_finite(r.diagonal(0, -2, -1))
-
-
-def _is_finite(x: Any) -> bool:
-    """Return whether all numbers are finite; few numbers are not where their squares overflow.
-
-    BLAS needs no buffer and warns of nothing. For many numbers NumPy's BLAS takes threads, which
-    then spin for milliseconds on the cores that SciPy's LAPACK, with its own threads, needs next.
-    """
-    if x.size <= ONE_CORE_DOT:
-        return cmath.isfinite(np.vdot(x, x))
-    return bool(np.isfinite(x).all())
-
-
 def _stacked(x: Any, leading: tuple[int, ...]) -> Any:
     """Return matrices that are broadcast to some leading axes, along one axis."""
     shape = x.shape
@@ -243,7 +232,7 @@ def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
     x, found = _each_by_posv(r, b)
     rows = np.array(found, np.int32)
     with np.errstate(all="ignore"):  # of systems without a pivot
-        if not (cmath.isfinite(np.add.reduce(x, axis=None)) and _has_finite_pivots(r)):
+        if not (cmath.isfinite(np.add.reduce(x, axis=None)) and has_finite_pivots(r)):
             _mark_pivots(_posv(r.dtype), r, rows)
     return x, rows
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
-from argand.hermitian import banded, cpu
+from argand.hermitian import banded, cpu, diagonal_blocks
 from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
@@ -126,6 +126,22 @@ def test_systems_of_one_band(rng: np.random.Generator, n: int, dtype: str) -> No
     x = banded.solve_banded(other, b)
     assert excess(r, b, x) <= 1
     assert x.flags.c_contiguous
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("systems", "n"), [(2, 1), (2, 8), (5, 3), (16, 1)])
+def test_systems_on_one_diagonal(
+    rng: np.random.Generator, systems: int, n: int, dtype: str
+) -> None:
+    """Residuals are within the bound; what is above a diagonal is not read."""
+    assert diagonal_blocks.are_diagonal_blocks(systems, n, dtype)
+    r, b = covariances(rng, systems, n=n, dtype=dtype), normal(rng, systems, n, 3).astype(dtype)
+    x = solve_hermitian(r + np.triu(np.full((n, n), np.nan, dtype), 1), b)
+    assert excess(r, b, x) <= 1
+    assert x.flags.c_contiguous
+    r[-1, -1, -1] = -1
+    with pytest.raises(np.linalg.LinAlgError, match=rf"r\[{systems - 1}\] .* in row {n - 1}"):
+        solve_hermitian(r, b)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
