@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, gemm, herk, launched, pairs
+from argand.gemm.tuned import trial
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
@@ -100,6 +103,18 @@ class CorrelationCase(Case):
         """Return a result in the shape that the check takes."""
         shape = self._product
         return result.reshape(*shape.leading, shape.m, shape.n)
+
+    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> Sequence[Any]:
+        """Return the products' candidates whose estimates are near the least; none of int8."""
+        if self._input == "int8":
+            return ()
+        from benchmarks.sweep.product_plans import near_plans
+
+        return near_plans(partial(candidate.compute, *inputs))
+
+    def with_plan(self, plan: Any) -> AbstractContextManager[object]:
+        """Return a context in which products take this plan."""
+        return trial(plan)
 
     @property
     def _product(self) -> Shape:

@@ -13,8 +13,10 @@ from benchmarks.sweep import (
     circuits,
     correlations,
     gates,
+    images,
     products,
     softmaxes,
+    systems,
     transforms,
 )
 from benchmarks.sweep.case import Case
@@ -36,7 +38,7 @@ def _small(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
 _DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
     "gemm": products.draw, "softmax": softmaxes.draw, "dft": transforms.draw, "gates": gates.draw,
     "small": _small, "channelise": banks.draw, "beam_power": beams.draw, "herk": correlations.draw,
-    "circuits": circuits.draw,
+    "circuits": circuits.draw, "image": images.draw, "hermitian": systems.draw,
 }  # fmt: skip
 SWEEPS = tuple(_DRAWS)
 

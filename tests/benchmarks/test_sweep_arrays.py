@@ -1,5 +1,5 @@
-"""Drawn filter banks, beams, Hermitian products and softmaxes of halves: right results verify, and
-of the first three a wrong one does not."""
+"""Drawn filter banks, beams, Hermitian products and systems, images and softmaxes of halves: right
+results verify, and of all but the last a wrong one does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argand import Device
 
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.peers import Candidate
-from benchmarks.sweep import banks, beams, correlations
+from benchmarks.sweep import banks, beams, correlations, images, systems
 from benchmarks.sweep.case import Case
 from benchmarks.sweep.draws import drawn
 from benchmarks.sweep.softmaxes import SoftmaxCase
@@ -25,13 +25,16 @@ CASES: dict[str, tuple[Case, set[str]]] = {
     "pairs": (beams.BeamCase(9, 20, 1, "power", "fp16", 64), {beams.PRODUCT}),
     "herk": (correlations.CorrelationCase(16, 64, "complex64"), {"argand full", "numpy"}),
     "integers": (correlations.CorrelationCase(20, 70, "int8"), {"argand full", "numpy"}),
+    "image": (images.ImageCase(2, 3, 6, 90), {"numpy"}),
+    "systems": (systems.SystemCase(20, 5, 3, "complex64"), {"numpy"}),
+    "systems of fp64": (systems.SystemCase(20, 12, 1, "complex128"), {"numpy"}),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_result_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(banks._COMPONENTS, "cpu", 4000)
-    for module in (beams, correlations):
+    for module in (beams, correlations, systems):
         monkeypatch.setitem(module._MOST_BYTES, "cpu", 1 << 15)
     case, peers = CASES[name]
     device = chosen_device("cpu")
