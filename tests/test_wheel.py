@@ -143,7 +143,7 @@ def test_a_study_is_checked(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(TINY)
     done = call(installed, "argand", "check", "tiny.yaml", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 workloads (product)" in done.stdout
+    assert "1 workload (product)" in done.stdout
 
 
 @pytest.mark.exhaustive

@@ -9,6 +9,7 @@ from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, any_precision
 from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
+from workflow.config.mistakes import nearest
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
 
@@ -37,9 +38,10 @@ def known_precisions(
 
     Raises ValueError with the choices for unknown ones, all at once, or a repeated one.
     """
-    unknown = [repr(name) for name in names if name not in allowed]
+    unknown = [name for name in names if name not in allowed]
     if unknown:
-        raise ValueError(f"must be one of {list(allowed)}, got {', '.join(unknown)}")
+        got = f"{', '.join(map(repr, unknown))}{nearest(unknown[0], allowed)}"
+        raise ValueError(f"must be one of {list(allowed)}, got {got}")
     if len(set(names)) != len(names):
         raise ValueError(f"each precision once, got {list(names)}")
     return names
@@ -130,8 +132,9 @@ class Case(Model):
     @field_validator("precision")
     @classmethod
     def _precision_exists(cls, name: str) -> str:
-        if name != "auto" and name not in cls.precision_names:
-            raise ValueError(f"must be one of {['auto', *cls.precision_names]}, got {name!r}")
+        allowed = ["auto", *cls.precision_names]
+        if name not in allowed:
+            raise ValueError(f"must be one of {allowed}, got {name!r}{nearest(name, allowed)}")
         return name
 
     @field_validator("rounding")

@@ -249,7 +249,8 @@ def main(words: Sequence[str] | None = None) -> int:
             wrong.append(f"{path}:\n{error}")
             continue
         needed = budget.summary(study)
-        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)}), {needed}\n")
+        count = "1 workload" if len(study.names) == 1 else f"{len(study.names)} workloads"
+        print(f"{path}: {count} ({', '.join(study.names)}), {needed}\n")
         print(needs_table(study, gpu=_on_gpu(study, elsewhere=given.elsewhere)))
     if wrong:
         print("\n".join(wrong), file=sys.stderr)

@@ -22,6 +22,7 @@ from workflow.config.coordinate import (
     RegularCoordinate,
 )
 from workflow.config.formats import FORMATS, HDF5
+from workflow.config.mistakes import nearest
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
 
@@ -166,7 +167,8 @@ class FileInput(Model):
     @classmethod
     def _format_exists(cls, name: str) -> str:
         if name not in FORMATS:
-            raise ValueError(f"must be one of {list(FORMATS)}, got {name!r}")
+            hint = nearest(name, FORMATS)
+            raise ValueError(f"must be one of {list(FORMATS)}, got {name!r}{hint}")
         return name
 
     @classmethod

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from workflow.config.mistakes import nearest
 from workflow.storage.axes import AxisMap
 
 Array = npt.NDArray[Any]
@@ -218,7 +219,8 @@ def _by_axis(
         )
     unknown = [name for name in entries if name not in names]
     if unknown:
-        raise SelectionError(f"has the axes {list(names)}, got {unknown[0]!r}")
+        hint = nearest(unknown[0], names)
+        raise SelectionError(f"has the axes {list(names)}, got {unknown[0]!r}{hint}")
     return [entries.get(name, ":") for name in names]
 
 

@@ -117,7 +117,7 @@ class TestCheck:
         main()
         said = capsys.readouterr().out.splitlines()
         size = r"\d[\d.]* (bytes|KiB)"
-        assert re.match(rf"{path}: 1 workloads \(x\), {size} of disk in results/study/, ", said[0])
+        assert re.match(rf"{path}: 1 workload \(x\), {size} of disk in results/study/, ", said[0])
         assert said[0].endswith(" free")
         head, _, *rows = said[2:7]
         assert head == "| workload | step | jobs | disk | memory of a job | time of a job |"

@@ -109,6 +109,18 @@ def test_all_mistakes_are_reported_at_once():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("more", "end"),
+    [
+        ({"precisions": ["fp32", "tf23"]}, "got 'tf23'; did you mean 'tf32'?"),
+        ({"precision": "3xfp61"}, "got '3xfp61'; did you mean '3xfp16'?"),
+        ({"precision": "half"}, "got 'half'"),
+    ],
+)
+def test_a_precision_that_is_near_is_suggested(more, end):
+    assert mistake(x=more).endswith(end)
+
+
 def test_a_tolerance_that_nothing_would_be_held_to():
     said = mistake(x={"precision": "fp32", "tolerance": 1e-12})
     needed = "it needs precision: auto"

@@ -167,7 +167,7 @@ def test_the_check_says_what_a_study_takes(
     monkeypatch.setattr("sys.argv", ["check", "study.yaml"])
     main()
     first, _, *table = capsys.readouterr().out.splitlines()
-    assert first == "study.yaml: 1 workloads (x), 3.5 MiB of disk in results/study/, 1 GiB free"
+    assert first == "study.yaml: 1 workload (x), 3.5 MiB of disk in results/study/, 1 GiB free"
     stage, run, _, deliver, _ = table[2:7]
     assert stage.startswith("| x | stage | 1 | 1 MiB | ")
     assert run.startswith("| x | run | 1 | 2 MiB | ")

@@ -45,7 +45,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"select": {"samples": {"time": 0}}}, "input.select.samples: /volt has axes without names"),
     (
         {"axes": {"samples": list(AXES)}, "select": {"samples": {"tme": 0}}},
-        "input.select.samples: /volt has the axes ['frequency', 'polarization', 'antenna', 'time']",
+        "input.select.samples: /volt has the axes ['frequency', 'polarization', 'antenna', 'time']"
+        ", got 'tme'; did you mean 'time'?",
     ),
     ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
     (
