@@ -54,5 +54,6 @@ def _with_tiles(
     if choice.family != "mma.sync":
         return [choice]
     numbers = sizes.batch, sizes.m, sizes.n, sizes.k
-    tiles = cut_tiles(choice.computed_at(precision), arch, numbers, sm_count)
+    row, triangle = choice.computed_at(precision), sizes.triangle
+    tiles = cut_tiles(row, arch, numbers, sm_count, triangle=triangle)
     return [replace(choice, tile=tile) for tile in tiles]

@@ -20,6 +20,7 @@ from argand.device import arch_for
 from argand.gates.direct import near_targets
 from argand.gates.heuristics import plan_gate
 from argand.gates.layout import tile_columns
+from argand.gemm import tuned
 from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
@@ -207,6 +208,22 @@ def test_plans_near_the_choice_are_measured(monkeypatch: pytest.MonkeyPatch) -> 
         assert choose(question, arch_for(90), 132).plan in {x.plan for x in found}
         assert len({x.name for x in found}) == len(found) > 10
         assert (found[0].family == "mma.sync") == (sizes.m == 120)
+
+
+def test_plans_of_triangles_are_square_and_taken_in_trials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    card = Device("cuda", "", arch=arch_for(90), cores=132)
+    monkeypatch.setattr(product_plans, "gpu", lambda _: card)
+    sizes = GemmSizes(500, 48, 48, 300, triangle=True)
+    question = Question(PRECISIONS["tf32"], sizes, OperandTraits(), OperandTraits())
+    found = product_plans.near(question, 0)
+    assert {x.family for x in found} == {"mma.sync", "wgmma"}
+    assert all(x.tile.block_m == x.tile.block_n for x in found if x.tile is not None)
+    assert tuned.lookup(question, 0) is None
+    with tuned.trial(found[1]) as asked:
+        assert tuned.lookup(question, 0) == found[1]
+    assert asked.question == question
 
 
 def test_the_plan_of_a_gate_is_among_those_that_are_measured(

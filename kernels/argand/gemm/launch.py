@@ -74,8 +74,7 @@ def question_of(problem: GemmProblem, a: OperandForm, b: OperandForm) -> Questio
 def choice_for(question: Question, device: int, family: Family | None = None) -> GemmChoice:
     """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
     found = gpu(device)
-    # Tuned plans are of whole products.
-    measured = None if question.sizes.triangle else tuning.lookup(question, device)
+    measured = tuning.lookup(question, device)
     if measured is not None and family in (None, measured.family):
         return measured
     return choose(

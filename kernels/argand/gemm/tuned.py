@@ -74,6 +74,7 @@ def trial(choice: GemmChoice | None) -> Iterator[Trial]:
 def lookup(question: Question, device: int) -> GemmChoice | None:
     """Return the tuned plan of a product, None where none was measured or its k is too long for it.
 
+    Triangles have the choices of trials alone, since tuned plans are of whole products.
     An entry serves longer k than it was measured at, but warpgroups that share k spill nothing.
     """
     trials = _trials.open
@@ -81,6 +82,8 @@ def lookup(question: Question, device: int) -> GemmChoice | None:
         trials[-1].question = question
         return trials[-1].choice
     sizes = question.sizes
+    if sizes.triangle:
+        return None
     if min(sizes.batch, sizes.m, sizes.n, sizes.k) == 0:
         return None  # nothing to measure; it would share the entry of size 1
     found = TABLE.find(key(question), device)
