@@ -17,17 +17,10 @@ from matplotlib.figure import Figure
 from benchmarks.harness.figures import data_and_svg
 from benchmarks.harness.recorded import plain_rows
 from benchmarks.sweep.quantiles import SLOWER
-from benchmarks.sweep.recorded import RECORDED, sweep_files
+from benchmarks.sweep.recorded import TITLES, sweep_files
 from workflow.figures.style import colour_of, save
 
 _MARKERS = {"H200": "o", "H100": "x"}
-_TITLES = {
-    "gemm": "Products of 32 to 16384", "softmax": "Softmax of 16 to $2^{20}$ columns",
-    "dft": "Transforms of length 8 to $2^{20}$", "gates": "Gates on 20 to 30 qubits",
-    "small": "1 to 512 on every axis", "channelise": "Filter banks of 8 to 4096 channels",
-    "beam_power": "1 to 2048 detected beams", "herk": "Hermitian products of 16 to 4096",
-    "circuits": "Circuits on 20 to 28 qubits",
-}  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _drawn(files: Sequence[tuple[str, str, Path]]) -> Figure:
-    shown = [sweep for sweep in RECORDED if any(sweep == other for _, other, _ in files)]
+    shown = [sweep for sweep in TITLES if any(sweep == other for _, other, _ in files)]
     figure = Figure(figsize=(11.0, 3.4 * ((len(shown) + 1) // 2)), layout="constrained")
     grid = list(figure.subplots((len(shown) + 1) // 2, 2, squeeze=False).flat)
     for axes, sweep in zip(grid, shown, strict=False):
@@ -51,7 +44,7 @@ def _drawn(files: Sequence[tuple[str, str, Path]]) -> Figure:
                 _panel(axes, card, sweep, path)
         axes.axhline(1, color="#555555", linewidth=1)
         axes.axhline(SLOWER, color="#555555", linewidth=0.8, linestyle=":")
-        axes.set(xscale="log", yscale="log", xlabel="time of a call (µs)", title=_TITLES[sweep])
+        axes.set(xscale="log", yscale="log", xlabel="time of a call (µs)", title=TITLES[sweep])
         axes.set_ylabel("copy over ours" if sweep == "gates" else "best library over ours")
         axes.legend(frameon=False, fontsize=7, ncols=2)
     for axes in grid[len(shown) :]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-RECORDED = (
-    "gemm", "softmax", "dft", "gates", "small", "channelise", "beam_power", "herk", "circuits",
-)  # fmt: skip
-"""Sweeps in the order in which they are shown."""
+TITLES = {
+    "gemm": "Products of 32 to 16384", "softmax": "Softmax of 16 to $2^{20}$ columns",
+    "dft": "Transforms of length 8 to $2^{20}$", "gates": "Gates on 20 to 30 qubits",
+    "small": "1 to 512 on every axis", "channelise": "Filter banks of 8 to 4096 channels",
+    "beam_power": "1 to 2048 detected beams", "herk": "Hermitian products of 16 to 4096",
+    "circuits": "Circuits on 20 to 28 qubits", "image": "Images of 2 to 512 antennas",
+    "hermitian": "Hermitian systems of 1 to 128 rows",
+}  # fmt: skip
+"""The title of each sweep, in the order in which they are shown."""
 
 
 def sweep_files(data: Path) -> Iterator[tuple[str, str, Path]]:
     """Yield card, sweep and file of every recorded sweep."""
     for card in ("h200", "h100"):
-        for sweep in RECORDED:
+        for sweep in TITLES:
             path = data / f"{card}-sweep-{sweep}.csv"
             if path.exists():
                 yield card.upper(), sweep, path

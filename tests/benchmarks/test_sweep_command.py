@@ -15,8 +15,9 @@ from benchmarks.peers import Candidate
 from benchmarks.sweep import __main__ as command
 from benchmarks.sweep.case import Case
 from benchmarks.sweep.compiling import with_plans
-from benchmarks.sweep.draws import drawn
+from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.measuring import plan_times
+from benchmarks.sweep.recorded import TITLES
 
 
 def test_a_run_that_ends_early_keeps_the_rows_of_cases_before(
@@ -33,6 +34,10 @@ def test_a_run_that_ends_early_keeps_the_rows_of_cases_before(
         command.main(["small", "--seed", "8", "--device", "cpu", "--csv", str(path)])
     with path.open() as file:
         assert {row["shape"] for row in csv.DictReader(file)} == {case.shape for case in cases[:2]}
+
+
+def test_every_sweep_has_a_title() -> None:
+    assert tuple(TITLES) == SWEEPS
 
 
 @pytest.mark.parametrize("given", [["--plans", "1"], ["--only-plans"]])
