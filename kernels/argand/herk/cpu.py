@@ -33,8 +33,9 @@ Run = Callable[[Any, Array | None, Array | None], Array]
 """Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_PART_VALUES = 1 << 17
-"""Values of operands and products that stay in a cache of a core until they are finished."""
+_PART_BYTES = 1 << 20
+"""Bytes of operands and products that stay in a cache of a core until they are finished, beside the
+conjugates of the products."""
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -150,7 +151,8 @@ def _together(problem: HerkProblem) -> int:
 
     Those that BLAS computes on one core each are shared out to all.
     """
-    most = max(1, _PART_VALUES // (problem.n * (problem.n + problem.k)))
+    values = problem.n * (problem.n + problem.k)
+    most = max(1, _PART_BYTES // (values * np.dtype(problem.dtype).itemsize))
     shares = available_cores() if is_shared(problem) else 1
     parts = max(-(-problem.batch // most), shares)
     return -(-problem.batch // parts)

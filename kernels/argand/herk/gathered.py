@@ -25,13 +25,15 @@ Array = npt.NDArray[Any]
 Run = Callable[[Array, Array | None, Array | None], Array]
 _MOST_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to mirror them."""
+_FEWEST_TAKEN = 1 << 10
+"""Numbers of results from which `take` takes less time than an index."""
 _MOST_FORMS = 64
 """Forms of calls whose memory is kept, at most 160 KiB a thread that calls it."""
 
 
-_Memory = tuple[Array, Array, Callable[[int], None], Array, Array, Callable[[Array], Array], Array]
+_Memory = tuple[Array, Array, Callable[[int], None], Array, Array, Array, Array]
 """Memory of a call: the products; the first of them transposed; what fills the imaginary parts of
-their diagonals; the same numbers in a row; their conjugates; what gathers from both; from where. A
+their diagonals; the same numbers in a row; their conjugates; both; which of both a result has. A
 plain tuple, which Python unpacks in 0.1 us less than one with names."""
 
 
@@ -62,20 +64,24 @@ def is_gathered(problem: HerkProblem) -> bool:
     return problem.batch * problem.n * problem.n <= _MOST_NUMBERS
 
 
+def _has_few_numbers(problem: HerkProblem) -> bool:
+    return problem.batch * problem.n * problem.n < _FEWEST_TAKEN
+
+
 def gathered(problem: HerkProblem, lower: Steps) -> Run:
     """Return what computes products that are only to be mirrored, by their lower triangles."""
-    free, conjugate = _Free(problem), np.conjugate
+    free, conjugate, few = _Free(problem), np.conjugate, _has_few_numbers(problem)
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:
         try:
             memory = free.pop()
         except IndexError:
             memory = free.new()
-        products, _, clear_diagonals, flat, conjugates, take, sources = memory
+        products, _, clear_diagonals, flat, conjugates, both, sources = memory
         quiet_context().run(lower, a, products)
         clear_diagonals(0)
         conjugate(flat, conjugates)
-        found = take(sources)
+        found = both[sources] if few else both.take(sources)
         free.append(memory)
         if out is None:
             return found
@@ -94,17 +100,17 @@ def gathered_alone(problem: HerkProblem) -> Run:
     ``lower`` and ``overwrite_c`` follow alpha and A.
     """
     free, conjugate, is_flat = _Free(problem), np.conjugate, len(problem.shape) == 2
-    routine, trans = herk_alone(problem), trans_of(problem.op)
+    routine, trans, few = herk_alone(problem), trans_of(problem.op), _has_few_numbers(problem)
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:
         try:
             memory = free.pop()
         except IndexError:
             memory = free.new()
-        _, column_major, _, flat, conjugates, take, sources = memory
+        _, column_major, _, flat, conjugates, both, sources = memory
         routine(1.0, a.T if is_flat else a.reshape(a.shape[-2:]).T, 0.0, column_major, trans, 0, 1)
         conjugate(flat, conjugates)
-        found = take(sources)
+        found = both[sources] if few else both.take(sources)
         free.append(memory)
         if out is None:
             return found
@@ -122,4 +128,4 @@ def _memory(shape: tuple[int, ...], dtype: str) -> _Memory:
     sources = np.where(np.tri(n, dtype=bool), places, size + places.swapaxes(-1, -2))
     diagonals = flat.reshape(-1, n * n)[:, :: n + 1].imag
     transposed = products.reshape(-1, n)[:n].T
-    return products, transposed, diagonals.fill, flat, conjugates, both.take, sources
+    return products, transposed, diagonals.fill, flat, conjugates, both, sources

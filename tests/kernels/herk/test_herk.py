@@ -30,9 +30,9 @@ from tests.kernels.herk.herk_cases import (
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
-        cpu: {"_PANEL": 9, "_PART_VALUES": 150},
+        cpu: {"_PANEL": 9, "_PART_BYTES": 1200},
         scratch: {"LEAST_KEPT_BYTES": 0},
-        gathered: {"_MOST_NUMBERS": 60, "_MOST_FORMS": 2},
+        gathered: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_FORMS": 2},
         mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         dotted: {"_MOST_ROWS": 6, "_WHOLE": 300, "_SEVERAL": 1500, "_EDGE": 100},
         lower: {
