@@ -125,7 +125,7 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
     ]  # fmt: skip
 
 
-_CLUSTERED = ("tf32", "3xfp16")
+_CLUSTERED = ("tf32", "3xtf32", "3xfp16")
 """Precisions at which clusters were measured."""
 _MIN_CLUSTER_K = 64
 """Shortest slice of a cluster, in elements of k."""

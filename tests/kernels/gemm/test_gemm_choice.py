@@ -248,3 +248,26 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
         ) == allowed - used + (
             8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         )
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16"])
+@pytest.mark.parametrize("tiles", [1, 14, 15, 16, 28, 29, 38, 39, 66, 67])
+def test_clusters_share_the_k_of_tiles_that_leave_multiprocessors_idle(
+    precision: str, tiles: int
+) -> None:
+    """Of 64 rows; clusters of 3, 4, 6 and 8 fill no whole GPC, so fewer of them run at once."""
+    most = {2: 66, 3: 38, 4: 30, 6: 15, 8: 15}  # clusters, on an H200
+    sizes = GemmSizes(tiles, 64, 64, 1600)
+    found = [plan for _, plan in wgmma(candidates_of(precision, sizes=sizes)) if plan.cluster > 1]
+    square = {plan.cluster for plan in found if plan.block_n == 64}
+    assert square == {x for x in (2, 4, 8) if tiles <= most[x]}
+    assert {plan.cluster for plan in found} <= {x for x in most if tiles <= most[x]}
+    assert all(plan.stages >= 4 and plan.consumer_warpgroups == 1 for plan in found)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16"])
+def test_slices_of_a_cluster_are_not_short(precision: str) -> None:
+    for k, most in ((127, 1), (128, 2), (191, 2), (255, 3), (256, 4), (384, 6), (512, 8)):
+        found = wgmma(candidates_of(precision, sizes=GemmSizes(1, 64, 96, k)))
+        assert max(plan.cluster for _, plan in found) <= most
+        assert {plan.cluster for _, plan in found} >= {x for x in (2, 4) if x <= most}

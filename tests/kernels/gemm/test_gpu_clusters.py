@@ -34,7 +34,7 @@ def clustered(cp: Any, precision: str, shape: tuple[int, int, int, int]) -> list
     return list(found.values())
 
 
-@pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16"])
 @pytest.mark.parametrize("shape", [(1, 67, 52, 640), (1, 67, 51, 640), (2, 130, 70, 517)], ids=str)
 def test_every_cluster(
     cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
@@ -51,7 +51,7 @@ def test_every_cluster(
 
 
 @pytest.mark.pairwise
-@pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16"])
 @pytest.mark.parametrize("op_a", OPS)
 @pytest.mark.parametrize("op_b", OPS)
 def test_ops_with_alpha_and_beta(
@@ -67,7 +67,7 @@ def test_ops_with_alpha_and_beta(
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16"])
 def test_bits_repeat(cp: Any, rng: np.random.Generator, precision: str) -> None:
     """Blocks add what they receive in the order of the slices, whenever it arrives."""
     shape = (1, 200, 130, 1100)
