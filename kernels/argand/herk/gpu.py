@@ -10,6 +10,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device, gpu
+from argand.gemm import tuned as tuning
 from argand.gemm.calls import form_of
 from argand.gemm.families import require_family
 from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch, prepare
@@ -32,7 +33,7 @@ from argand.runtime.plan import TARGET
 
 _WORKSPACE = 1 << 28
 """Bytes of matrices whose triangles are gathered at a time, at least one of them."""
-CALLS = CallCache(PLAN_OVERRIDE, form_of=form_of, in_place=(1,))
+CALLS = CallCache(PLAN_OVERRIDE, tuning.TABLE, form_of=form_of, in_place=(1,))
 FULL_PRODUCT = "full product by gemm, mirrored"
 """The name in records of products without a kernel for triangles."""
 

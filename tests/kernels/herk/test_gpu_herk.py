@@ -10,11 +10,13 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, herk, launched, pairs
 from argand.device import arch_for, gpu
-from argand.gemm.candidates import candidates
+from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.families import families_of
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_tiles import mma_tiles
 from argand.gemm.sm90_scheduler import Tiles, Workspace
+from argand.gemm.tuned import trial
 from argand.runtime.plan import TARGET
 
 from tests.kernels.herk.herk_cases import (
@@ -235,6 +237,20 @@ def test_calls_of_one_form_are_repeated(
             assert herk(given, addend, beta=1, **options, out=addend) is addend
             error = abs(addend.get() - value - whole)
             assert (error <= limit * (size + 2 * abs(whole))).all()
+
+
+def test_trials_choose_the_plan_of_kept_calls(cp: Any, rng: np.random.Generator) -> None:
+    x = cp.asarray(normal(rng, 9, 24, 80))
+    for _ in range(3):
+        herk(x, precision="tf32")
+    for block in (64, 32):
+        tile = next(t for t in mma_tiles(PRECISIONS["tf32"], gpu(x.device.id).require_arch())
+                    if t.block_m == t.block_n == block)  # fmt: skip
+        with trial(GemmChoice(tile=tile)) as asked, launched() as names:
+            herk(x, precision="tf32")
+        assert f"{block}x{block}x{tile.block_k}" in names[0]
+        assert asked.question is not None
+        assert asked.question.sizes.triangle
 
 
 def test_repeated_calls_of_integers(cp: Any, rng: np.random.Generator) -> None:
