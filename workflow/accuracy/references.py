@@ -239,17 +239,16 @@ def spectrum_reference(
 
     if norm not in get_args(Norm):
         raise ValueError(f"norm must be one of {list(get_args(Norm))}, got {norm!r}")
-    scaling = cast(Norm, norm)
     x = np.asarray(x)
     rows = x.reshape(-1, x.shape[-1])
     values, sizes = np.empty(rows.shape, complex), np.zeros(len(rows))
     transform = fft.ifft if inverse else fft.fft
-    power = {"backward": inverse, "ortho": 0.5, "forward": not inverse}[scaling]
+    power = {"backward": inverse, "ortho": 0.5, "forward": not inverse}[norm]
     scale = x.shape[-1] ** -float(power)
 
     def fill(some: slice) -> None:
         wide = rows[some].astype(complex, copy=False)
-        values[some] = transform(wide, norm=scaling)
+        values[some] = transform(wide, norm=cast(Norm, norm))
         for piece in stretches(x.shape[-1], _BLOCK_VALUES):
             sizes[some] += scale * np.abs(wide[:, piece]).sum(axis=-1)
 

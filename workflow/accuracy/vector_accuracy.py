@@ -13,20 +13,14 @@ from argand.dft.method import Method
 from argand.dft.plan import Plan
 
 from workflow.accuracy import bounds
-from workflow.accuracy.assessment import (
-    Accuracy,
-    Checks,
-    finite_lines,
-    misplaced,
-    ratio,
-    same_shape,
-)
+from workflow.accuracy.assessment import Accuracy, Checks, ratio, same_shape
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.gate_deviations import evolution_probable, fused_deviation, known_deviation
-from workflow.accuracy.lines import norm_along, norm_of
+from workflow.accuracy.lines import norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
+from workflow.accuracy.row_errors import row_errors
 from workflow.accuracy.transform_bounds import dft_bound, plan_bound
 from workflow.accuracy.transform_deviations import (
     factors_deviation,
@@ -37,7 +31,7 @@ from workflow.accuracy.transform_deviations import (
 )
 from workflow.accuracy.underflow import underflow
 from workflow.passes import Applied, applied_matrices
-from workflow.threads import each, for_each, stretches
+from workflow.threads import each, stretches
 
 MEASURES = (
     Measure(
@@ -51,8 +45,6 @@ MEASURES = (
 )  # fmt: skip
 _MOST_STAGES = 2 * (STAGES + 2)
 """Stages of any plan: three kernels have two of columns and those of a line, there and back."""
-_BLOCK_VALUES = 1 << 16
-"""Complex values compared at a time: what is made of them stays in a core's cache."""
 _AMPLITUDES = 1 << 18
 """Amplitudes of a block: many, as little is done with each and threads share the interpreter."""
 
@@ -104,7 +96,7 @@ def assess_spectrum(
     deviation += reference_deviation(length)
     terms = underflow(precision, backend)
     lost = max(stages, 1) * 4.0 * length**2 * (terms.operand + terms.result)
-    checks, rows = Checks(), _row_errors(reference, result)
+    checks, rows = Checks(), row_errors(reference, result)
     sizes, errors, peaks, count = rows.sizes, rows.errors, rows.peaks, len(rows.sizes)
     probable = deviation * concentration(2 * length, count)
     of_peak = deviation * deviations(result.size)
@@ -132,64 +124,6 @@ def assess_spectrum(
             error, worst + small, deviation * concentration(2 * length) + small, precision
         ),
     )
-
-
-@dataclass
-class _RowErrors:
-    """Errors of rows (row,); those whose reference is not finite count 0.
-
-    Attributes:
-        sizes, errors: 2-norms of the reference and of the error.
-        peaks, largest: largest bin of the reference and of the error.
-        parts: (2, row), largest error of a real and of an imaginary part, over ``magnitude``.
-        misplaced: counts (3,) of rows, by `assessment.misplaced`.
-    """
-
-    sizes: Array
-    errors: Array
-    peaks: Array
-    largest: Array
-    parts: Array
-    misplaced: Array
-
-
-def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
-    length = result.shape[-1]
-    exact, got = reference.values.reshape(-1, length), result.reshape(-1, length)
-    count, magnitude = len(exact), reference.magnitude.reshape(-1)
-    # Long rows are compared in pieces, so that what is made of one takes no multiple of its memory.
-    across = stretches(length, _BLOCK_VALUES)
-    down = stretches(count, max(1, _BLOCK_VALUES // max(length, 1)))
-    known, finite = np.ones((2, count), bool)
-    sizes, errors, peaks, largest, *parts = np.zeros((6, count, len(across)))
-
-    def finds(some: slice) -> None:
-        for piece in across:
-            known[some] &= finite_lines(exact[some, piece], -1)
-            finite[some] &= finite_lines(got[some, piece], -1)
-
-    def compare(block: tuple[slice, int]) -> None:
-        some, index = block
-        right = np.where(known[some, None], exact[some, across[index]], 0)
-        error = np.where(known[some, None], got[some, across[index]], 0) - right
-        for part, values in zip(parts, (error.real, error.imag), strict=True):
-            part[block] = np.abs(values).max(axis=-1)
-        moduli, off = np.abs(right), np.abs(error)
-        sizes[block], errors[block] = norm_along(moduli, -1), norm_along(off, -1)
-        peaks[block], largest[block] = moduli.max(axis=-1), off.max(axis=-1)
-
-    with np.errstate(all="ignore"):
-        for_each(finds, down)
-        for_each(compare, [(some, index) for some in down for index in range(len(across))])
-        either = np.array([part.max(axis=-1, initial=0) for part in parts])
-        return _RowErrors(
-            norm_along(sizes, -1),
-            norm_along(errors, -1),
-            peaks.max(axis=-1, initial=0),
-            largest.max(axis=-1, initial=0),
-            np.where(either == 0, 0, either / magnitude),
-            misplaced(known, finite),
-        )
 
 
 def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:
