@@ -20,7 +20,7 @@ COMPARE ?=
 .PHONY: help run check report compare test test-frameworks test-all lint example bench attack lock setup setup-dev clean
 
 help: ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 24
 
 run: setup ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures in results/<study> (OUT=path)
 	@$(ARGAND) run $(GIVEN)

@@ -111,11 +111,11 @@ def _uses() -> Iterator[tuple[str, str]]:
     except DeviceError:
         device = cpu()
     if device.arch is None:
-        yield "unnamed", "fp32, or fp64 for data of fp64, by NumPy's BLAS and SciPy on the CPU"
+        yield "default", "fp32, or fp64 for data of fp64, by NumPy's BLAS and SciPy on the CPU"
         yield "precisions", f"{', '.join(PRECISIONS)}; but for fp32 and fp64 models of a GPU's"
         return
     chosen = ", ".join(f"{name} for a {operation}" for operation, name in ON_GPU.items())
-    yield "unnamed", f"{chosen}; fp64 for data of fp64"
+    yield "default", f"{chosen}; fp64 for data of fp64"
     able = [name for name, row in PRECISIONS.items() if row.min_sm <= device.arch.sm]
     fewest, *_, most = EXACT_PRECISIONS
     yield "precisions", f"{', '.join(able)}, {fewest} to {most}"
