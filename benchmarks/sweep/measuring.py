@@ -91,9 +91,15 @@ def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
         return Queued(found, found)
     # Held, because nothing of the host's time is to decide how long a row is: while results are
     # checked it may be 20 ms.
-    first = queued(calls, 1, held=True).seconds[0]
+    one = queued(calls, 1, held=True)
+    first = one.seconds[0]
     if first < _SECONDS:
-        first = statistics.median(queued(calls, _FEWEST, held=True).seconds)
+        few = queued(calls, _FEWEST, held=True)
+        first = statistics.median(few.seconds)
+        if not (
+            one.held or few.held
+        ):  # every call waits, and each further hold takes half a second
+            return queued(calls, _count(first))
     found_queue = _rows_of(calls, first)
     taken = statistics.median(found_queue.seconds)
     if row_length(first) == 1 < row_length(taken):  # a host that is busy for long ends the hold
@@ -102,9 +108,14 @@ def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
     return found_queue if found_queue.held else _rows_of(calls, first)
 
 
+def _count(seconds: float) -> int:
+    """Return how often a call that takes so long is timed."""
+    return int(min(_MOST, max(_FEWEST, _SECONDS / seconds)))
+
+
 def _rows_of(calls: Sequence[Callable[[], object]], first: float) -> Queued:
     """Return the times of calls that took ``first`` seconds before: of short ones in rows."""
-    count, length = int(min(_MOST, max(_FEWEST, _SECONDS / first))), row_length(first)
+    count, length = _count(first), row_length(first)
     if length > 1:
         return queued_rows(calls, -(-count // length), length)
     return queued(calls, count, held=True)

@@ -77,6 +77,18 @@ def test_a_hold_that_ends_early_leaves_no_row_of_one_call(monkeypatch: pytest.Mo
     assert not answers
 
 
+def test_calls_that_wait_for_the_device_are_held_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def timed(_: Any, count: int, *, held: bool = False) -> Queued:
+        asked.append(held)
+        return Queued([1e-4] * count, [9e-5] * count)
+
+    monkeypatch.setattr(measuring, "queued", timed)
+    assert measuring.timed([lambda: None], replace(cpu(), backend="cuda")) == (1e-4, 9e-5)
+    assert asked == [True, True, False]
+
+
 @pytest.mark.gpu
 def test_rows_are_held_but_where_a_call_waits(gpu: Device) -> None:
     import cupy
