@@ -47,8 +47,8 @@ padded by threads, and warps that take two tiles are few."""
 _MARGIN = 1.05
 """By this factor our estimated times are enlarged, as both estimates are 10% off (one standard
 deviation): cuFFT is taken where they are near."""
-_PASSES_MARGIN = 1.15
-"""By this factor those of two passes are, which are 12% off."""
+_PASSES_MARGIN = 1.1
+"""By this factor those of two passes are, which are 7% off."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""

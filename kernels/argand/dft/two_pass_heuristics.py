@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from heapq import nsmallest
-from math import isqrt
+from itertools import product
+from math import isqrt, prod
 from typing import NamedTuple
 
 from argand.dft.butterfly_heuristics import butterfly_instructions
-from argand.dft.method import prime_factors
+from argand.dft.method import is_prime, prime_factors
 from argand.dft.registers import registers
 from argand.dft.two_pass import (
     LARGEST_BUTTERFLY,
@@ -28,12 +29,16 @@ LEAST_TWO_PASS = 12_288
 """From this length on two-pass plans are candidates: blocks hold most shorter transforms."""
 _UNEQUAL = 8
 """Largest ratio of columns or lines to the root of their product."""
-WIDTH = 16
-"""Columns of a tile: 32 take 0.87 to 1.17 times as long on an H200, 1.04 on average."""
+_WIDTHS = {False: (16,), True: (16, 32)}
+"""Columns of a tile, and lines of one: results of 32 lines have half as many split sectors, which
+take more time in stores than in loads."""
 _LARGEST_TILE = 224 * 1024
 _WARPS = range(2, 17)
 _ROUNDS = (1, 2, 3, 4, 6, 8)
 _CANDIDATES = 8
+_SPLIT = (0.0, 0.75, 0.5, 0.75)
+"""Share of a tile's lines in memory that begin within a sector, of four numbers, by how many
+numbers lie from one to the next."""
 
 
 class Pass(NamedTuple):
@@ -41,6 +46,7 @@ class Pass(NamedTuple):
 
     time: float
     radices: tuple[int, int]
+    width: int
     warps: int
 
 
@@ -56,44 +62,59 @@ def two_pass_plans(length: int) -> Iterator[TwoPassPlan]:
     for columns in range(max(2, root // _UNEQUAL), min(length // 2, root * _UNEQUAL) + 1):
         if length % columns:
             continue
-        first = fastest_pass(columns, in_lines=False)
-        second = fastest_pass(length // columns, in_lines=True)
+        first = _fastest_pass(columns, length // columns, in_lines=False)
+        second = _fastest_pass(length // columns, columns, in_lines=True)
         if first is None or second is None:
             continue
         plan = TwoPassPlan(
-            length, first.radices, second.radices, (WIDTH, WIDTH), (first.warps, second.warps)
+            length, first.radices, second.radices,
+            (first.width, second.width), (first.warps, second.warps),
         )  # fmt: skip
         found.append((first.time + second.time, plan))
     yield from (plan for _, plan in nsmallest(_CANDIDATES, found, key=lambda one: one[0]))
 
 
+def _fastest_pass(length: int, across: int, *, in_lines: bool) -> Pass | None:
+    """Return the fastest pass of ``across`` columns, or lines, of a length; None: none fits."""
+    found = [
+        Pass(pass_time(radices, width, warps, across, in_lines=in_lines), radices, width, warps)
+        for radices, width, warps in _passes(length, in_lines=in_lines)
+    ]
+    return min(found, default=None)
+
+
 @lru_cache(maxsize=4096)
-def fastest_pass(length: int, *, in_lines: bool) -> Pass | None:
-    """Return the fastest pass of columns, or lines, of a length; None where none fits.
+def _passes(length: int, *, in_lines: bool) -> list[tuple[tuple[int, int], int, int]]:
+    """Return radices, widths and warps of passes of a length that fit a multiprocessor.
 
     Threads are as many as make whole rounds of one of its stages.
     """
     found = []
-    for radices in _splits(length):
-        if pass_bytes(radices, WIDTH, in_lines=in_lines) > _LARGEST_TILE:
+    for radices, width in product(_splits(length), _WIDTHS[in_lines]):
+        if pass_bytes(radices, width, in_lines=in_lines) > _LARGEST_TILE:
             continue
         needed = pass_registers(radices, in_lines=in_lines)
-        items = stage_items(radices, WIDTH)
-        for warps in {-(-one // (32 * rounds)) for one in items for rounds in _ROUNDS}:
-            if warps in _WARPS and registers(32 * warps) >= needed:
-                time = pass_time(radices, WIDTH, warps, in_lines=in_lines)
-                found.append(Pass(time, radices, warps))
-    return min(found, default=None)
+        items = stage_items(radices, width)
+        every = {-(-one // (32 * rounds)) for one in items for rounds in _ROUNDS}
+        found += [
+            (radices, width, warps)
+            for warps in every
+            if warps in _WARPS and registers(32 * warps) >= needed
+        ]
+    return found
 
 
 def _splits(length: int) -> list[tuple[int, int]]:
-    """Return the first and last radices of a pass of a length, two at most: the best by work."""
+    """Return the first and last radices of a pass of a length, two at most: the best by work.
+
+    A first stage that only copies is left to primes: it takes 1.7 to 3.2 copies of an H200.
+    """
     every = [
         (first, length // first)
         for first in range(1, LARGEST_BUTTERFLY + 1)
-        if length % first == 0 and _is_last(length // first)
+        if length % first == 0 and _is_last(length // first) and (first > 1 or is_prime(length))
     ]
-    return nsmallest(2, every, key=lambda radices: sum(stage_instructions(radices)))
+    return nsmallest(2, every, key=_work)
 
 
 def _is_last(radix: int) -> bool:
@@ -104,39 +125,67 @@ def _is_last(radix: int) -> bool:
 def stage_items(radices: tuple[int, int], width: int) -> tuple[int, int]:
     """Return the butterflies of both stages of a tile, or the shares of the last one."""
     first, last = radices
-    pairs = pairs_of(last)
-    shares = -(-(last // 2) // pairs) if pairs else 1
-    return last * width, first * shares * width
+    return last * width, first * _shares(last) * width
+
+
+def _shares(radix: int) -> int:
+    """Return the shares of a last stage's transform, 1 of a butterfly."""
+    pairs = pairs_of(radix)
+    return -(-(radix // 2) // pairs) if pairs else 1
 
 
 @lru_cache(maxsize=4096)
-def stage_instructions(radices: tuple[int, int]) -> tuple[float, float]:
-    """Return the estimated instructions a number of both stages of a pass."""
-    first, last = radices
-    pairs, half = pairs_of(last), last // 2
-    before = (butterfly_instructions(first) + 7 * first + 25) / first
-    if not pairs:
-        return before, (butterfly_instructions(last) + 8 * last + 25) / last
-    shares = -(-half // pairs)
-    return before, shares * (half * (4.5 * pairs + 8) + 6 * pairs + 25) / last
+def _instructions(radix: int, accesses: int) -> float:
+    """Return the estimated instructions a number of a butterfly, with its accesses a number."""
+    return (butterfly_instructions(radix) + accesses * radix + 25) / radix
 
 
-def pass_time(radices: tuple[int, int], width: int, warps: int, *, in_lines: bool) -> float:
-    """Return the estimated time of a pass over that of an H200's copy of the numbers.
+@lru_cache(maxsize=256)
+def _share_cycles(prime: int) -> float:
+    """Return the cycles a number for which L1 and shared memory are busy with shares of a prime.
 
-    Threads that have a butterfly, or a share, hide the latency of memory and of shared memory.
-    Fitted to 220 passes of an H200 (7 to 14% off, one standard deviation).
+    Each share reads all numbers, and for each pair of them the roots of its own results.
     """
-    blocks, threads = pass_blocks(radices, width, warps, in_lines=in_lines), 32 * warps
-    first, last = (blocks * items / -(-items // threads) for items in stage_items(radices, width))
-    before, after = stage_instructions(radices)
-    if not pairs_of(radices[1]):
-        return (
-            1.05 + 140 / first if in_lines else 0.8 + 115 / first + 0.2 / blocks + 0.0067 * before
-        )
+    half, pairs = prime // 2, pairs_of(prime)
+    return _shares(prime) * (half * (2 * pairs + 4) + 8 * pairs + 20) / prime
+
+
+def _work(radices: tuple[int, int]) -> float:
+    """Return what ranks the splits of a pass: instructions a number, or cycles of shares."""
+    first, last = radices
+    return _instructions(first, 7) + (
+        2 * _share_cycles(last) if pairs_of(last) else _instructions(last, 8)
+    )
+
+
+def pass_time(
+    radices: tuple[int, int], width: int, warps: int, across: int, *, in_lines: bool
+) -> float:
+    """Return the estimated time of a pass of ``across`` columns, or lines, over an H200's copy.
+
+    Threads that have a butterfly, or a share, hide the latency of memory and of shared memory. A
+    tile loads lines of its columns, or stores lines of its results, which take longer where they
+    begin within a sector. Fitted to 205 passes and plans of an H200 (7% off, one standard
+    deviation; 7% at 56 plans where only the others are fitted).
+    """
+    (first, last), threads = radices, 32 * warps
+    blocks = pass_blocks(radices, width, warps, in_lines=in_lines)
+    loading, storing = (
+        blocks * items / -(-items // threads) for items in stage_items(radices, width)
+    )
+    tiles = width * -(-across // width) / across
+    split = _SPLIT[across % 4] * 16 / width
+    waiting = last // 2 * _shares(last) / storing
     if in_lines:
-        return max(1.6, 0.55 + 0.0153 * after + 80 / last)
-    return max(1.9, 1 + 0.0143 * after + 100 / last)
+        time = 0.84 * tiles + 84 / loading + 0.51 * split + 0.2 / blocks
+        if pairs_of(last):
+            return time + 0.0152 * _share_cycles(last) + 2.14 * waiting
+        return time + 42 / storing
+    time = 0.51 * tiles + 110 / loading + 0.043 * split + 0.15 / blocks
+    time += 0.008 * _instructions(first, 7)
+    if pairs_of(last):
+        return time + 0.028 * _share_cycles(last) + 1.76 * waiting
+    return time + 27 / storing + 0.008 * _instructions(last, 8)
 
 
 def two_pass_time(plan: TwoPassPlan, memory: float = 1.0) -> float:
@@ -145,6 +194,8 @@ def two_pass_time(plan: TwoPassPlan, memory: float = 1.0) -> float:
     ``memory`` is the card's `Device.relative_memory`, which bounds half of it, as of three kernels.
     """
     return (0.5 + 0.5 / memory) * sum(
-        pass_time(radices, plan.widths[i], plan.block_warps[i], in_lines=i == 1)
-        for i, radices in enumerate((plan.columns, plan.lines))
+        pass_time(radices, plan.widths[i], plan.block_warps[i], across, in_lines=i == 1)
+        for i, (radices, across) in enumerate(
+            ((plan.columns, prod(plan.lines)), (plan.lines, prod(plan.columns)))
+        )
     )

@@ -176,12 +176,12 @@ def test_long_lengths_of_primes_that_cufft_has_too(length: int, kind: str | None
 @pytest.mark.parametrize(
     ("length", "measured"),
     [(16_432, 3.74), (35_264, 2.17), (47_190, 2.35), (81_158, 2.44), (137_214, 2.48),
-     (214_200, 2.34), (586_339, 4.04), (794_131, 5.84)],
+     (214_200, 2.34), (586_339, 4.04), (999_424, 3.79), (25_080, 2.13)],
 )  # fmt: skip
 def test_times_of_two_passes(length: int, measured: float) -> None:
     """Over a copy of the numbers: of the fastest candidate that was measured on an H200."""
     plan = own_plan(method_for(length), PRECISIONS["3xfp16"], HOPPER, wide=False)
     assert isinstance(plan, TwoPassPlan)
-    assert two_pass_time(plan) == pytest.approx(measured, rel=0.2)
+    assert two_pass_time(plan) == pytest.approx(measured, rel=0.15)
     h100 = Device("cuda", "H100", memory_rate=3.352e12).relative_memory
     assert two_pass_time(plan, h100) > 1.1 * two_pass_time(plan)
