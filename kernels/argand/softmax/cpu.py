@@ -24,8 +24,11 @@ UNSHIFTED = 60.0
 """Largest exponent of a row whose exponentials need no shift: e^60 times 2^40 is finite."""
 _FAR = -80.0
 """Below this exponent a tile is rescaled in two steps, because e^-80 is close to fp32's least."""
-ALONE = 1 + 1e-6
+_ALONE = 1 + 1e-6
 """A row's sum of up to this multiple of its largest term may be that term alone, rounded."""
+_DIVIDED_COLUMNS = 2048
+"""Columns of fp64 from which products with 1 / sum take less time than quotients, with the look
+whether they may be taken; of fp32 they never do."""
 EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
 """The kind of element that needs no conversion, by the type of the computation."""
 
@@ -146,18 +149,28 @@ def _divide_by_sum(
     total: Array, scale: Any,
 ) -> None:  # fmt: skip
     """Divide exponentials, relative to each tile's shift, by sums relative to ``maximum``."""
-    # A term that is its row's whole sum has to give 1; a product with the reciprocal may not.
-    alone = not (total > ALONE * np.exp(scale * (largest - maximum))).all()
+    reciprocal = is_multiplied(out.shape[-1], total, scale * (largest - maximum))
     for tile, shift in zip(tiles, shifts, strict=True):
         divisor = total
         if len(tiles) > 1:
             # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
             below = scale * np.minimum(shift - maximum, 0)
             divisor = total / _reach(out[:, tile], below)
-        if alone:
-            out[:, tile] /= divisor
-        else:
+        if reciprocal:
             out[:, tile] *= 1 / divisor
+        else:
+            out[:, tile] /= divisor
+
+
+def is_multiplied(columns: int, total: Array, top: Array) -> bool:
+    """Return whether rows of so many columns are multiplied by 1 / sum, not divided by it.
+
+    ``top`` are the largest exponents. A term that is its row's whole sum has to give 1, which a
+    product may not.
+    """
+    if total.dtype == np.float32 or columns < _DIVIDED_COLUMNS:
+        return False
+    return bool((total > _ALONE * np.exp(top)).all())
 
 
 def _exponentiate(
