@@ -20,7 +20,7 @@ class Drawn:
     """One call of ours, the lines of NumPy, and what they are called with.
 
     ``share`` is how far results may be apart, over the largest element, in unit roundoffs: that of
-    sums of so many products, of systems times their condition too.
+    sums of so many products, of systems times their condition, of images with their phases' too.
     """
 
     shape: str

@@ -18,6 +18,8 @@ from argand import (
     spectrum,
 )  # fmt: skip
 from argand.channelise.prototype import prototype
+from argand.image.problem import SPEED_OF_LIGHT
+from argand.runtime.complex_types import UNIT_ROUNDOFF
 from scipy import fft
 from scipy.signal import get_window
 
@@ -110,10 +112,13 @@ def _image(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
     directions = np.column_stack([0.5 * rng.uniform(-1, 1, (count, 2)), np.zeros(count)])
     directions[:, 2] = np.sqrt(1 - np.square(directions[:, :2]).sum(axis=1))
     place, precision = (positions, frequencies, directions), precision_of(dtype)
+    # Both sides' phases are of fp64, each off by at most seven roundings of the largest one.
+    turns = np.sqrt(np.square(positions).sum(axis=1)).max() * frequencies.max() / SPEED_OF_LIGHT
+    phase = 2 * 7 * 2 * np.pi * turns * (UNIT_ROUNDOFF["complex128"] / UNIT_ROUNDOFF[dtype])
     return Drawn(
         f"{'x'.join(map(str, r.shape))} to {count}", prod(leading),
         partial(image, r, *place, precision=precision),
-        partial(numpy_lines("image", precision), r, *place), 64 * antennas,
+        partial(numpy_lines("image", precision), r, *place), (64 + phase) * antennas,
     )  # fmt: skip
 
 
