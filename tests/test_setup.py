@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,3 +63,30 @@ def test_packages_may_lie_on_another_disk(tree: Path, tmp_path: Path, linked: bo
     installed(tree, tmp_path / "disk" / "venv" if linked else tree / ".venv")
     done = set_up(tree)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+FAKE = """#!/bin/sh
+case "$*" in *--require-hashes*)
+  for given; do :; done
+  grep -E '^[^ #]' "$given" >> installed.txt
+  case "$given" in */PART) exit 1;; esac
+esac
+"""
+"""A Python whose pip notes what of a lock it is to install, and fails at one part."""
+
+
+@pytest.mark.parametrize("failing", ["none", "0"])
+def test_each_package_of_a_lock_is_installed_once_or_the_lock_is_not(
+    tree: Path, failing: str
+) -> None:
+    installed(tree, tree / ".venv")
+    (tree / ".venv" / ".installed-cpu").unlink()
+    (tree / ".venv" / "bin" / "python").unlink()
+    (tree / ".venv" / "bin" / "python").write_text(FAKE.replace("PART", failing))
+    (tree / ".venv" / "bin" / "python").chmod(0o755)
+    done = set_up(tree)
+    assert (done.returncode == 0) == (tree / ".venv" / ".installed-cpu").exists()
+    assert (done.returncode == 0) == (failing == "none"), done.stderr
+    noted = (tree / "installed.txt").read_text().splitlines()
+    lock = (tree / "envs" / "cpu.txt").read_text()
+    assert sorted(noted) == sorted(re.findall(r"^[^ #\n].*", lock, re.MULTILINE))
