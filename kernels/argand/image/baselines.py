@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.image.blocks import as_complex, is_small, require_hermitian
+from argand.image.blocks import across, as_complex, is_small, require_hermitian
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
@@ -47,7 +47,6 @@ class BaselineImage:
         a, b = np.tril_indices(n, -1)
         self._differences = np.eye(n)[a] - np.eye(n)[b]
         self._upper = np.append(0, b * n + a)
-        self._across = np.arange(n * n).reshape(n, n).T.ravel()
         self._complex = problem.precision.output
         terms = 1 + len(a)
         self._shape = problem.matrices, problem.channels, n * n
@@ -101,10 +100,11 @@ class BaselineImage:
         flat = r.reshape(self._shape)
         if r.dtype.kind != "c":
             flat = as_complex(flat)
-        across, twice = flat.take(self._across, 2), np.conjugate(flat)
-        if not (0 < r.size <= ONE_CORE_DOT and is_small(twice - across, flat[..., 0])):
+        twice = np.conjugate(flat)
+        transposed = flat.take(across(self._problem.antennas), 2)
+        if not (0 < r.size <= ONE_CORE_DOT and is_small(twice - transposed, flat[..., 0])):
             require_hermitian(r, np)
-        twice += across
+        twice += transposed
         numbers = twice.take(self._upper, 2).astype(self._complex, copy=False)
         # The sine beside the imaginary part is 0: only what is not finite remains of it.
         np.add.reduce(flat[..., :: self._problem.antennas + 1], 2, out=numbers[..., 0])
