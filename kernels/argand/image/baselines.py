@@ -1,18 +1,20 @@
-"""Images of up to four antennas on the CPU at fp64 and fp32: a weight of each baseline.
+"""Images of few antennas on the CPU at fp64 and fp32: a weight of each baseline.
 
 With H = (R + R^H) / 2, w_a = exp(i p_a) and baselines a > b the power is
 
     w^H R w = sum H_aa + sum 2 Re H_ab cos(p_a - p_b) + 2 Im H_ab sin(p_a - p_b),
 
-one real product of antennas^2 multiplications, whose cosines and sines all covariances share. Of
-more antennas there are more baselines than weights are worth: `argand.image.few_antennas`. Neither
-the choice nor the order of a sum depends on how many covariances there are, so an image is the same
-bits alone and among others.
+one real product of antennas^2 multiplications, whose cosines and sines all covariances share.
+`argand.image.few_antennas` takes four times as many multiplications and two more steps over their
+results, and fewer weights: of antennas, where these are of antennas (antennas - 1) / 2 baselines.
+Neither the choice nor the order of a sum depends on how many covariances there are, so an image is
+the same bits alone and among others.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,8 +26,11 @@ from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
 
-MOST_ANTENNAS = 4
-"""Antennas up to which one covariance, too, takes no more time than by antennas' weights."""
+_ALWAYS = 4
+"""Antennas up to which weights of baselines are taken for any number of directions."""
+_MOST_MORE = {"float32": 1 << 12, "float64": 1 << 11}
+"""Cosines of baselines that may be more than those of antennas, by type: those that take one
+covariance the 11 us, and 13, of steps that they save. They save several covariances more."""
 _BLOCK_VALUES = 1 << 16
 """Cosines and sines, or powers, that are made at a time: they stay in a core's cache."""
 _LANES = 64
@@ -39,22 +44,32 @@ _SHARED_TIME = 1 << 24
 class BaselineImage:
     """The image of a problem of at least one antenna and channel, at an exact precision.
 
-    Terms are the sum of the diagonal, then the baselines; each has a cosine and a sine.
+    Terms are the sum of the diagonal, then the baselines, then as many zeros as make groups of
+    them equally long; each has a cosine and a sine. A product sums the terms of a group.
+
+    Attributes:
+        groups, width: how many groups there are, and the terms of each.
     """
 
     def __init__(self, problem: ImageProblem) -> None:
         self._problem, n = problem, problem.antennas
         a, b = np.tril_indices(n, -1)
         self._differences = np.eye(n)[a] - np.eye(n)[b]
-        self._upper = np.append(0, b * n + a)
         self._complex = problem.precision.output
-        terms = 1 + len(a)
+        self._terms = 1 + len(a)
+        self.groups = groups_of(n)
+        self.width = -(-self._terms // self.groups)
+        terms = self.groups * self.width
+        self._is_padded = self._terms < terms
+        self._upper = np.zeros(terms, np.intp)
+        self._upper[1 : self._terms] = b * n + a
         self._shape = problem.matrices, problem.channels, n * n
         # BLAS multiplies so few columns by a row on one core; several would wait at each product.
-        columns = ONE_CORE_VECTOR // (2 * terms)
-        self._step = min(columns - columns % _LANES, max(1, problem.directions))
+        columns = ONE_CORE_VECTOR // (2 * self.width)
+        self._step = min(columns - columns % _LANES or columns, max(1, problem.directions))
         self._band = max(1, _BLOCK_VALUES // (2 * terms * self._step))
-        self._together = max(1, _BLOCK_VALUES // (min(self._band, problem.channels) * self._step))
+        products = self.groups * min(self._band, problem.channels)
+        self._together = max(1, _BLOCK_VALUES // (products * self._step))
         each = _WEIGHT * terms + problem.matrices * (2 * terms + _STEP)
         self._shared = problem.directions * problem.channels * each >= _SHARED_TIME
 
@@ -82,11 +97,11 @@ class BaselineImage:
             some = slice(start, start + step)
             toward = s[some].T
             for first in range(0, len(baselines), band):
-                each = slice(first, first + band)
-                z = self._weights(baselines[each] @ toward)
+                z = self._weights(baselines[first : first + band] @ toward)
+                each = slice(first * self.groups, (first + band) * self.groups)
                 for one in range(0, len(found), together):
                     chunk = slice(one, one + together)
-                    _add_power(numbers[each, chunk], z, found[chunk, some], first > 0)
+                    self._add_power(numbers[each, chunk], z, found[chunk, some], first > 0)
 
         starts = range(0, len(s), step)
         if self._shared and available_cores() > 1:
@@ -96,7 +111,7 @@ class BaselineImage:
                 work(start)
 
     def _numbers(self, r: Any) -> Any:
-        """Return the sum of H_aa, and 2 H_ab of baselines, as (channel, matrix, 1, 2 terms)."""
+        """Return the sum of H_aa, and 2 H_ab of baselines, as (product, matrix, 1, 2 width)."""
         flat = r.reshape(self._shape)
         if r.dtype.kind != "c":
             flat = as_complex(flat)
@@ -108,20 +123,48 @@ class BaselineImage:
         numbers = twice.take(self._upper, 2).astype(self._complex, copy=False)
         # The sine beside the imaginary part is 0: only what is not finite remains of it.
         np.add.reduce(flat[..., :: self._problem.antennas + 1], 2, out=numbers[..., 0])
-        return numbers.view(self._problem.dtype)[:, :, None].swapaxes(0, 1)
+        if self._is_padded:
+            numbers[..., self._terms :] = 0
+        shape = len(flat), -1, 1, 2 * self.width
+        return numbers.view(self._problem.dtype).reshape(shape).swapaxes(0, 1)
 
     def _weights(self, turns: Any) -> Any:
-        """Return cosines and sines (channel, 2 terms, direction) of baselines' phases in turns."""
-        channels, baselines, directions = turns.shape
-        z = np.empty((channels, 1 + baselines, 2, directions), self._problem.dtype)
+        """Return cosines and sines (product, 2 width, direction) of baselines' phases in turns."""
+        channels, _, directions = turns.shape
+        terms = self.groups * self.width
+        z = np.empty((channels, terms, 2, directions), self._problem.dtype)
         z[:, 0, 0], z[:, 0, 1] = 1, 0
-        cosines_and_sines(turns, z[:, 1:, 0], z[:, 1:, 1])
-        return z.reshape(channels, -1, directions)
+        if self._is_padded:
+            z[:, self._terms :] = 0
+        cosines_and_sines(turns, z[:, 1 : self._terms, 0], z[:, 1 : self._terms, 1])
+        return z.reshape(channels * self.groups, 2 * self.width, directions)
+
+    def _add_power(self, numbers: Any, z: Any, found: Any, added: bool) -> None:
+        """Write or add the power (matrix, direction); each covariance is a product of its own."""
+        power = np.matmul(numbers, z[:, None])[:, :, 0]
+        if self.groups > 1:
+            power = np.add.reduce(power.reshape(-1, self.groups, *power.shape[1:]), 1)
+        power = np.add.reduce(power, 0) if len(power) > 1 else power[0]
+        if added:
+            power += found
+        found[...] = power
 
 
-def _add_power(numbers: Any, z: Any, found: Any, added: bool) -> None:
-    """Write or add the power (matrix, direction); each covariance is a product of its own."""
-    power = np.add.reduce(np.matmul(numbers, z[:, None])[:, :, 0], 0)
-    if added:
-        power += found
-    found[...] = power
+def is_of_baselines(problem: ImageProblem) -> bool:
+    """Return whether `BaselineImage` takes one covariance no more time than others do, or nearly.
+
+    The problem has at least one antenna and channel and an exact precision.
+    """
+    n = problem.antennas
+    more = n * (n - 3) // 2 * problem.channels * problem.directions
+    return n <= _ALWAYS or more <= _MOST_MORE[problem.dtype]
+
+
+def groups_of(n: int) -> int:
+    """Return how many groups of terms n antennas have: as few as keep the bound of an image.
+
+    It counts 4 antennas + channels + 7 roundings of sums (`workflow/accuracy/image_bounds.py`). The
+    diagonal takes antennas - 1 of them, a group two a term, the groups' sum one a group.
+    """
+    terms = 1 + n * (n - 1) // 2
+    return next(g for g in count(1) if 2 * -(-terms // g) + g <= 3 * n + 8)

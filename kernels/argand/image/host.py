@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.image.baselines import MOST_ANTENNAS, BaselineImage
+from argand.image.baselines import BaselineImage, is_of_baselines
 from argand.image.blocks import image_in_blocks, require_hermitian
 from argand.image.few_antennas import few_antennas_image, has_few_antennas
 from argand.image.places import centred
@@ -21,7 +21,7 @@ _in_blocks = partial(image_in_blocks, arrays=np)
 
 def on_host(problem: ImageProblem) -> Run:
     """Return what computes the problem of NumPy arrays, whose covariances it checks."""
-    if has_few_antennas(problem) and problem.antennas <= MOST_ANTENNAS:
+    if has_few_antennas(problem) and is_of_baselines(problem):
         return BaselineImage(problem)
     compute = few_antennas_image if has_few_antennas(problem) else _in_blocks
 
