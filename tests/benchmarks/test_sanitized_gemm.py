@@ -7,8 +7,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.gemm.fma_plan import fma_plans
-from argand.gemm.sm80_heuristics import MAX_BLOCK_ABSMAX_K
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80_tiles import MAX_BLOCK_ABSMAX_K, mma_tiles
 
 from benchmarks.gemm.shapes import Shape
 from benchmarks.sanitize import gemm as sanitized_gemm

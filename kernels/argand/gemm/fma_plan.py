@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.gemm.sm80_plan import ARGUMENTS, precision_fields
+from argand.gemm.precision_fields import precision_fields
+from argand.gemm.sm80_plan import ARGUMENTS
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry

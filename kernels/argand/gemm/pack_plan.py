@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argand.gemm.sm80_plan import precision_fields
+from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import raster_group_m
 from argand.precision import Precision

@@ -21,11 +21,22 @@ def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
 
 
 def _registers(plan: MmaPlan, precision: Precision) -> int:
-    """Return about how many registers a thread has; of triangles as their costs were fitted."""
-    if plan.triangle:
+    """Return about how many registers a thread has; of triangles as their costs were fitted.
+
+    Those of one tile have those of other products.
+    """
+    if plan.triangle and not plan.one_tile:
         whole = plan.whole_k and not plan.promotion_interval
         return 64 if plan.threads >= 512 else 96 if whole else 104
     accumulators = 2 * plan.block_m * plan.block_n // (plan.threads // plan.warps_k)
     others, each = _REGISTERS[precision.terms]
     others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
     return min(255, int(others + each * accumulators))
+
+
+def multiplying_warps(plan: MmaPlan) -> int:
+    """Return the warps of a block but those of one tile that are above its diagonal."""
+    rows, columns = plan.block_m // plan.warps_m, plan.block_n // plan.warps_n
+    above = sum((i + 1) * rows <= j * columns
+                for i in range(plan.warps_m) for j in range(plan.warps_n))  # fmt: skip
+    return plan.threads // 32 - plan.warps_k * above * plan.one_tile

@@ -5,11 +5,10 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argand.device import Arch
-from argand.gemm.in_tf32 import BF16_IN_TF32
+from argand.gemm.precision_fields import precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -26,6 +25,9 @@ CLUSTER_SM = 90
 """Ten times the lowest compute capability with clusters."""
 FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
+
+LARGEST_ONE_TILE = 64
+"""Rows of the largest tile whose result is stored through shared memory."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class MmaPlan:
         whole_k: a k, up to whole MMAs, that the stages hold: all of it is loaded at once, and the
             compiler knows its MMAs; 0: k is longer.
         copies_between: a later k-tile is copied between the MMAs of one.
+        one_tile: of a triangle no larger than the tile, whose columns are its rows: a stage holds
+            them once, and the result is stored through shared memory.
     """
 
     block_m: int
@@ -74,6 +78,7 @@ class MmaPlan:
     grid_slices: int = 1
     whole_k: int = 0
     copies_between: bool = False
+    one_tile: bool = False
 
     @property
     def slices(self) -> int:
@@ -93,10 +98,19 @@ class MmaPlan:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
+        received = self.block_m * self.block_n if self.split_k_slices > 1 else 0
+        return max(self.stages * self._stage_bytes + _COMPLEX_BYTES * received, self._result_bytes)
+
+    @property
+    def _stage_bytes(self) -> int:
         a = _tile(self.block_m, self.block_k, self.a_k_major)
         b = _tile(self.block_n, self.block_k, self.b_k_major)
-        received = self.block_m * self.block_n if self.split_k_slices > 1 else 0
-        return _COMPLEX_BYTES * (self.stages * (a + b) + received)
+        return _COMPLEX_BYTES * (a + b * (not self.one_tile))
+
+    @property
+    def _result_bytes(self) -> int:
+        """What a result that is stored through shared memory takes there (``result_pitch``)."""
+        return _COMPLEX_BYTES * self.block_m * (self.block_n + 2) * self.one_tile
 
     def launched_bytes(self, k: int) -> int:
         """Return the shared memory of a block for a ``k``: that of the stages it fills.
@@ -107,7 +121,7 @@ class MmaPlan:
         if self.slices * self.warps_k > 1:
             return self.shared_bytes
         filled = min(self.stages, max(1, -(-k // self.block_k)))
-        return self.shared_bytes // self.stages * filled
+        return max(filled * self._stage_bytes, self._result_bytes)
 
     @property
     def name(self) -> str:
@@ -147,6 +161,10 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
         (not plan.mirror or plan.triangle, "mirrored tiles are of a triangle"),
+        (not plan.one_tile or (plan.triangle and plan.a_k_major == plan.b_k_major
+                               and plan.block_m <= LARGEST_ONE_TILE),
+         f"one tile is that of a triangle of up to {LARGEST_ONE_TILE} rows, whose rows and columns "
+         "lie alike"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (not plan.whole_k or plan.slices == 1, "stages hold all of a k that no blocks share"),
         (not (plan.whole_k or plan.copies_between)
@@ -180,9 +198,9 @@ def holds_accumulators(plan: MmaPlan) -> bool:
     """Return whether partial sums to reduce fit in the memory of the stages, in any layout."""
     if plan.warps_k * plan.slices == 1:
         return True
+    sides = (plan.block_m,) if plan.one_tile else (plan.block_m, plan.block_n)
     tiles = sum(
-        min(_tile(rows, plan.block_k, k_major=major) for major in (True, False))
-        for rows in (plan.block_m, plan.block_n)
+        min(_tile(rows, plan.block_k, k_major=major) for major in (True, False)) for rows in sides
     )
     return plan.warps_k * plan.block_m * plan.block_n <= plan.stages * tiles
 
@@ -205,7 +223,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
     slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
     slices += "_g" if plan.grid_slices > 1 else ""
-    triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror
+    triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror + "1" * plan.one_tile
     strides = "_any" if plan.any_strides else ""
     strides += (f"_w{plan.whole_k}" if plan.whole_k else "") + "_c" * plan.copies_between
     return (
@@ -237,20 +255,6 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def precision_fields(precision: Precision) -> dict[str, object]:
-    """Return the members of a CUDA plan that say how operands are rounded."""
-    # Terms of one number are rounded apart; a single term fills the second place unread.
-    modes: Sequence[str] = precision.roundings
-    if precision.operand == BF16_IN_TF32:
-        modes = ["to_bf16"]
-    roundings = ", ".join(f"Rounding::{(*modes, modes[0])[i]}" for i in range(2))
-    return {
-        "operand": f"Operand::{precision.operand.name}",
-        "terms": precision.terms,
-        "roundings": f"{{{roundings}}}",
-    }
-
-
 def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
     fields = precision_fields(precision) | {
@@ -274,7 +278,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
-    flags = ("any_strides", "mirror", "copies_between")
+    flags = ("any_strides", "mirror", "one_tile", "copies_between")
     fields |= {x: "true" for x in flags if getattr(plan, x)}
     if plan.whole_k:
         fields["whole_k"] = plan.whole_k

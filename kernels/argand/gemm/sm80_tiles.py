@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import HOPPER, Arch
-from argand.gemm.sm80_plan import FULL_WARP, MmaPlan
+from argand.gemm.sm80_plan import FULL_WARP, MmaPlan, check_plan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
+from argand.runtime.plan import PlanError
 
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
@@ -62,6 +63,12 @@ def mma_tiles(precision: Precision, arch: Arch) -> list[MmaPlan]:
     return [*found]
 
 
+def one_tile_of(precision: Precision, rows: int) -> list[MmaPlan]:
+    """List the tiles that are of a triangle of so many rows alone."""
+    promotion = 32 if precision.terms > 1 else 0
+    return [MmaPlan(48, 48, 32, 3, 2, 3, promotion)] if 32 < rows <= 48 else []
+
+
 def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan:
     """Return the tile with half of C a warp, or with half of its k-tile, where all of it spills.
 
@@ -85,6 +92,29 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
     if on_hopper and plan.split_k_slices > 1 and plan.b_k_major:
         return replace(plan, block_k=16, stages=4)
     return plan
+
+
+MAX_BLOCK_ABSMAX_K = 256
+"""Largest k of a slice of which each block finds the absmax itself; its stages then hold it all."""
+
+
+def with_absmax(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:
+    """Return the plan with stages for a slice, where it scales and shared memory holds them."""
+    num_k_tiles = k_tiles_of(plan, k)
+    if not precision.scaled or -(-k // plan.slices) > MAX_BLOCK_ABSMAX_K:
+        return plan
+    # One stage more than a power of two, so that there is not a kernel for each k. Where k is cut
+    # they also hold the accumulators that slices exchange, which may take more than a short k.
+    held = 1 << (num_k_tiles - 1).bit_length()
+    found = replace(plan, finds_absmax=True, stages=1 + held)
+    while not holds_accumulators(found):
+        held *= 2
+        found = replace(found, stages=1 + held)
+    try:
+        check_plan(found, precision, arch)
+    except PlanError:
+        return plan
+    return found
 
 
 def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:

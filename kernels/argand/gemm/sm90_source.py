@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argand.gemm.sm80_plan import precision_fields
+from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90_epilogue import LETTERS
 from argand.gemm.sm90_plan import SPILL_COLUMNS, SPILL_INTERVAL, WgmmaPlan
 from argand.precision import Precision

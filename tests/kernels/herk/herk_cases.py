@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from argand import PRECISIONS
+from argand import PRECISIONS, herk
 
 from workflow.accuracy import bounds
 
@@ -56,3 +56,23 @@ def tolerance(precision: str, k: int, backend: str = "cpu", **scalars: float) ->
     row = PRECISIONS[precision]
     found = bounds.product_bound(row, k, backend, **scalars)
     return float(found + (2.0**-20 * row.scaled))
+
+
+def poisoned(cp: Any, shape: tuple[int, ...], dtype: str = "complex64") -> Any:
+    return cp.full(shape, complex(np.nan, np.nan), dtype)
+
+
+def check(cp: Any, a: Array, precision: str, family: Any, op: Any = "N", **scalars: Any) -> None:
+    row = PRECISIONS[precision]
+    value, size = expected(a, op)
+    out = poisoned(cp, value.shape, row.output)
+    given = cp.asarray(a)
+    assert herk(given, op=op, precision=precision, kernels=family, out=out, **scalars) is out
+    found = out.get()
+    assert_hermitian(found)
+    alpha = scalars.get("alpha", 1.0)
+    limit = 2**0.5 * tolerance(precision, oriented(a, op).shape[-1], "cuda", alpha=alpha)
+    error = abs(found - alpha * value)
+    assert (error <= limit * abs(alpha) * size).all()
+    triangle = herk(given, op=op, precision=precision, kernels=family, form="triangle", **scalars)
+    np.testing.assert_array_equal(triangle.get(), packed(found))

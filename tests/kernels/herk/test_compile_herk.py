@@ -57,7 +57,7 @@ def triangles() -> Iterator[Candidate]:
     """Plans of both families: mma.sync in every layout, wgmma with every epilogue."""
     for precision, arch in offered(TENSOR):
         row = PRECISIONS[precision]
-        for n in (64, 4096):
+        for n in (24, 64, 4096):
             for layout in LAYOUTS:
                 plan = plan_gemm(
                     row, arch, batch=1, m=n, n=n, k=512, sm_count=132, a_k_major=layout[0],

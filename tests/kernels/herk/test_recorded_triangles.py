@@ -1,7 +1,8 @@
 """The choice among plans of Hermitian products whose times on an H200 were recorded.
 
 ``recorded_triangles.csv`` has all square tiles of both families at 14 drawn shapes of 17 to 123
-rows, at tf32 and fp16. The models of `argand.gemm` are fitted to them.
+rows, at tf32 and fp16; at tf32 those of up to 64 rows by mma.sync are times in rows of calls. The
+models of `argand.gemm` are fitted to them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
@@ -9,8 +11,9 @@ from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
-from argand.gemm.sm80_plan import MmaPlan
+from argand.gemm.sm80_heuristics import cut_tiles, plan_gemm
+from argand.gemm.sm80_occupancy import multiplying_warps
+from argand.gemm.sm80_plan import MmaPlan, check_plan
 from argand.gemm.sm90_scheduler import Tiles, raster_group_m
 from argand.runtime.plan import PlanError
 
@@ -26,6 +29,31 @@ def test_every_tile_once(rows: int) -> None:
     assert set(found) == expected
     groups = [(product, row // raster_group_m(rows)) for product, row, _ in found]
     assert groups == sorted(groups)
+
+
+@pytest.mark.parametrize("rows", [1, 32, 33, 48, 49, 64, 65])
+@pytest.mark.parametrize("precision", TENSOR)
+def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -> None:
+    row, arch = PRECISIONS[precision], arch_for(90)
+    for tile in cut_tiles(row, arch, (900, rows, rows, 80), 132, triangle=True):
+        if tile.block_m != tile.block_n or tile.slices > 1:
+            continue
+        one, apart = (
+            plan_gemm(
+                row, arch, sm_count=132, batch=900, m=rows, n=rows, k=80, a_k_major=True,
+                b_k_major=k_major, tile=tile, triangle=True,
+            )
+            for k_major in (True, False)
+        )  # fmt: skip
+        assert one.one_tile == (rows <= tile.block_m <= 64)
+        assert not apart.one_tile
+        if one.one_tile:
+            assert one.launched_bytes(32) >= 8 * tile.block_m * (tile.block_m + 2)
+            assert one.shared_bytes < 0.6 * replace(one, one_tile=False).shared_bytes
+            above = min(tile.warps_m, tile.warps_n) > 1
+            assert (multiplying_warps(one) < tile.threads // 32) == above
+    with pytest.raises(PlanError, match="one tile"):
+        check_plan(replace(one, one_tile=True, b_k_major=False), row, arch)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

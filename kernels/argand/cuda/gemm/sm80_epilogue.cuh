@@ -4,6 +4,7 @@
 #include "device/complex.cuh"
 #include "device/predicated_load.cuh"
 #include "device/scaling.cuh"
+#include "sm80_one_tile.cuh"
 #include "sm80_warp_mma.cuh"
 
 // Computes the results of two neighbouring columns of one row, of which the first is inside the
@@ -184,7 +185,7 @@ __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
                                                    Stride<plan> batch, Stride<plan> row0,
                                                    Stride<plan> column0,
                                                    const int (&a_exponent)[plan.warp_m() / 8],
-                                                   const uint32* b_absmax) {
+                                                   const uint32* b_absmax, float2* stages) {
     using Size = Stride<plan>;
     const int rows_left =
         static_cast<int>(min(static_cast<Size>(args.m) - row0, Size(plan.warp_m())));
@@ -202,6 +203,13 @@ __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
     const auto stride_n = static_cast<Size>(args.out_stride_n);
     float2* out = args.out + batch * args.out_stride_batch + int64(row0) * stride_m +
                   int64(column0) * stride_n;
+    if constexpr (plan.mirror && plan.one_tile) {
+        __syncthreads();  // no stage is read any more
+        store_through_shared<plan>(args, args.out + batch * args.out_stride_batch,
+                                   static_cast<int>(row0), static_cast<int>(column0), accumulators,
+                                   stages);
+        return;
+    }
     if constexpr (plan.mirror)
         mirror_accumulators<plan>(args, args.out + batch * args.out_stride_batch, row0, column0,
                                   accumulators);

@@ -59,6 +59,6 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         reduce_and_store<plan>(args, tile, scales, accumulators, stages, exchange);
     } else {
         store_accumulators<plan>(args, accumulators, tile.batch, row0, tile.n0 + first_column,
-                                 scales.a_exponent, scales.b_absmax + first_column);
+                                 scales.a_exponent, scales.b_absmax + first_column, stages);
     }
 }

@@ -9,15 +9,17 @@ template <MmaPlan plan>
 struct LaneOperands {
     int group_k;  // k before that of the lane's group of warps
     uint32 a, b;  // addresses
+    bool above;   // its warp has nothing but what is above the diagonal of one tile
 
     // Opaque: else each pass computes them anew.
     __device__ __forceinline__ LaneOperands(const Lane<plan>& lane, const float2* stages)
         : group_k(lane.k_group * (plan.block_k / plan.warps_k)),
           a(opaque(shared_address(stages) +
                    element_bytes<plan.a_k_major, plan.a_pitch()>(lane.a_row, group_k + lane.k))),
-          b(opaque(shared_address(stages + plan.a_tile_elements()) +
+          b(opaque(shared_address(stages + plan.b_place()) +
                    element_bytes<plan.b_k_major, plan.b_pitch()>(lane.b_column,
-                                                                 group_k + lane.k))) {}
+                                                                 group_k + lane.k))),
+          above(plan.one_tile && lane.above_diagonal()) {}
 };
 
 // The mainloop of one tile: it leaves sums over the block's k, before descaling, alpha and beta.
@@ -50,7 +52,7 @@ class Mainloop {
             const int left = k_left(k_tile);
             const uint32 offset = stage_offset(stage);
             a_copies.fill(offset, left, k_tile);
-            b_copies.fill(offset, left, k_tile);
+            if constexpr (!plan.one_tile) b_copies.fill(offset, left, k_tile);
         }
         cp_async_commit();
     }
@@ -69,7 +71,7 @@ class Mainloop {
                    args.a_stride_k, tile.m0, k_tiles.first_k(), sizes.m, stages),
           b_copies(of_batch(args.b, tile.batch, args.b_stride_batch), args.b_stride_n,
                    args.b_stride_k, tile.n0, k_tiles.first_k(), sizes.n,
-                   stages + plan.a_tile_elements()) {}
+                   stages + plan.b_place()) {}
 
     // Begins to load the first k-tiles. A tile is seldom computed `again`.
     template <bool again = false>
@@ -90,6 +92,10 @@ class Mainloop {
         if constexpr (plan.promotes()) fp32.clear();
         int read = 0, filled = plan.stages - 1, k_tile = 0;
         auto multiply_stage = [&](uint32 stage, Size k_left, auto between) {
+            if (plan.one_tile && lane.above) {
+                for (int part = 0; part < plan.block_k / kMmaK<plan.operand>; ++part) between(part);
+                return;
+            }
             multiply_k_tile<plan, moderate>(mma, lane.a + stage, lane.b + stage, lane.group_k,
                                             k_left, scales.a_scale, scales.b_scale, b_sign,
                                             between);
@@ -114,7 +120,7 @@ class Mainloop {
                 const uint32 next = stage_offset(filled);
                 multiply_stage(stage_offset(read), plan.block_k, [&](int part) {
                     a_copies.fill_part(next, left, part, kParts);
-                    b_copies.fill_part(next, left, part, kParts);
+                    if constexpr (!plan.one_tile) b_copies.fill_part(next, left, part, kParts);
                 });
                 cp_async_commit();
                 promote();

@@ -30,6 +30,8 @@ struct MmaPlan {
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
     bool any_strides = false;   // sizes or strides do not fit 32 bits, or no axis is contiguous
     bool mirror = false;        // what is below a triangle's diagonal is stored above it, too
+    bool one_tile = false;  // it covers a triangle: its columns of B are the rows of A, which lie
+                            // in a stage once
     int whole_k = 0;  // k up to whole MMAs, which the stages hold all of; 0: k is longer
     bool copies_between = false;  // a later k-tile is copied between the MMAs of one
     bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
@@ -65,7 +67,13 @@ struct MmaPlan {
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
     constexpr int a_tile_elements() const { return a_pitch() * (a_k_major ? block_m : block_k); }
     constexpr int b_tile_elements() const { return b_pitch() * (b_k_major ? block_n : block_k); }
-    constexpr int stage_elements() const { return a_tile_elements() + b_tile_elements(); }
+    // Where the columns of B begin in a stage.
+    constexpr int b_place() const { return one_tile ? 0 : a_tile_elements(); }
+    constexpr int stage_elements() const {
+        return a_tile_elements() + (one_tile ? 0 : b_tile_elements());
+    }
+    // Complex numbers from a row of a result to the next one in shared memory.
+    constexpr int result_pitch() const { return block_n + 2; }
 };
 
 template <bool is_long>

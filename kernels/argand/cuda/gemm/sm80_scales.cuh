@@ -84,7 +84,7 @@ struct Scales {
         find_block_absmax<plan, plan.block_m, plan.a_k_major>(
             absmax, stages, plan.stage_elements(), slice_k, sizes.m - tile.m0);
         find_block_absmax<plan, plan.block_n, plan.b_k_major>(
-            absmax + plan.block_m, stages + plan.a_tile_elements(), plan.stage_elements(), slice_k,
+            absmax + plan.block_m, stages + plan.b_place(), plan.stage_elements(), slice_k,
             sizes.n - tile.n0);
         __syncthreads();
         a_absmax = absmax;

@@ -14,6 +14,11 @@ struct Lane {
     const int b_column = warp % plan.warps_n * plan.warp_n() + number / 4;
     const int k = number % 4;
 
+    // Whether all results of its warp are above the diagonal of a tile that lies on it.
+    __device__ __forceinline__ bool above_diagonal() const {
+        return (warp / plan.warps_n + 1) * plan.warp_m() <= warp % plan.warps_n * plan.warp_n();
+    }
+
     // The column of its first accumulator, which is of row `a_row`.
     __device__ __forceinline__ int result_column() const {
         return warp % plan.warps_n * plan.warp_n() + number % 4 * 2;
