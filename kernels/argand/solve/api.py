@@ -93,7 +93,7 @@ def solve(
         host = (a.dtype, a.shape, b.dtype, b.shape, precision, block, panel, kinds)
         run = _ON_HOST.known(host)
         if run is not None:
-            return run(a, b) if as_flag(details, "details") else run(a, b).x
+            return run(a, b, as_flag(details, "details"))
     if has_foreign(a, b):
         return call_on_foreign(
             solve, {"a": a, "b": b}, adapted=adapted_system("a"), precision=precision, block=block,
@@ -111,8 +111,7 @@ def solve(
     if host is not None and left is a and right is b:
         run = prepared(problem, a, b, partial(_solved, problem, library))
         _ON_HOST.keep(host, run)
-        found = run(a, b)
-        return found if details else found.x
+        return run(a, b, details)
     with on_device:
         found = _solved(problem, library, left, right)
     return found if details else found.x

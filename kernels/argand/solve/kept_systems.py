@@ -6,6 +6,7 @@ and the backward error need; a system that is to be scaled goes on to `argand.so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,21 +14,72 @@ import numpy as np
 
 from argand.rounding import Array
 from argand.runtime.quiet import quietly
+from argand.runtime.threads import ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
 from argand.solve.scaling import safe_norms
 
-Run = Callable[[Array, Array], Solution]
+Whole = Callable[[Array, Array], Solution]
 """Solves a x = b of operands of one form."""
+Run = Callable[[Array, Array, bool], Any]
+"""Does so; returns x, or where the last argument is true the `Solution`."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
 
 
-def prepared(problem: SolveProblem, a: Any, b: Any, whole: Run) -> Run:
+def prepared(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Run:
     """Return what solves systems of this form, by ``whole`` those that are to be scaled."""
+    solution = _prepared(problem, a, b, whole)
+    in_fp64 = problem.dtype == "complex64" and problem.working == "complex128"
+    few = problem.n * max(problem.n, problem.columns) <= ONE_CORE_DOT
+    quick = _surely_solved(problem) if solution is not whole and in_fp64 and few else None
+    shape, dtype = b.shape, np.dtype(problem.dtype)
+
+    def run(a: Array, b: Array, details: bool) -> Any:
+        if quick is not None and not details:
+            x = quick(a, b)
+            if x is not None:
+                return np.ascontiguousarray(x, dtype).reshape(shape)
+        found = solution(a, b)
+        return found if details else found.x
+
+    return run
+
+
+def _surely_solved(problem: SolveProblem) -> Callable[[Array, Array], Array | None]:
+    """Return what solves complex64 systems in fp64 whose backward error need not be told.
+
+    It returns None where norms may ask for scaling, or the error may be above `refine.TARGET`. The
+    2-norm of a residual's columns is at least their maximum norm, the Frobenius norm of A at most
+    sqrt(n) times its maximum norm, and the 2-norm of a column of x as much: few steps bound what
+    takes many. Residuals of fp64 are far below that.
+    """
+    library, n = CpuLibrary(), problem.n
+    columns, working, precision = (n, problem.columns), problem.working, problem.precision
+    least, most = safe_norms(working)
+    most, root = most / max(columns), math.sqrt(max(columns))  # a row's sum is at most root norms
+    target = refine.TARGET * problem.unit_roundoff / n
+    wide = np.dtype(np.complex128)
+
+    def solve(a: Array, b: Array) -> Array | None:
+        a, b = a.astype(wide), b.reshape(columns).astype(wide)
+        norm, size = math.sqrt(np.vdot(a, a).real), math.sqrt(np.vdot(b, b).real)
+        if not (least * root <= norm <= most and least * root <= size <= most):
+            return None
+        x = WholeFactors(a, working, precision).solve(b)
+        residual = library.residual(a, x, b)
+        smallest = np.vdot(x, x).real if columns[1] == 1 else np.vecdot(x.T, x.T).real.min()
+        error = np.vdot(residual, residual).real
+        return x if error <= (target * norm) ** 2 * smallest else None
+
+    return solve
+
+
+def _prepared(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Whole:
+    """Return what solves systems of this form with all that a `Solution` tells."""
     types = {str(x.dtype) if type(x) is np.ndarray else "" for x in (a, b)}
     empty = problem.n == 0 or problem.columns == 0
     if types != {problem.dtype} or problem.panel < problem.n or empty:

@@ -78,3 +78,24 @@ def test_a_system_that_is_to_be_refined_is(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(np.linalg.LinAlgError, match="steps of refinement, above"):
             solve(a, b)
         assert len(refined) == count
+
+
+def test_a_complex64_system_whose_error_is_not_asked_for_is_refined_as_others_are() -> None:
+    """Wilkinson's matrix, whose last column doubles at every pivot; and columns that are 0."""
+    rng = np.random.default_rng(4)
+    n = 60
+    a = (np.eye(n) - np.tril(np.ones((n, n)), -1)).astype(np.complex64)
+    a[:, -1] = 1
+    b = normal(rng, "complex64", n, 2)
+    found = solve(a, b, details=True)
+    assert found.steps > 0
+    for _ in range(2):
+        np.testing.assert_array_equal(solve(a, b), found.x)
+        np.testing.assert_array_equal(solve(a, 0 * b), 0 * b)
+        half = solve(a, b * np.float32([0, 1]))
+        np.testing.assert_array_equal(half, found.x * np.float32([0, 1]))
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            solve(0 * a, b)
+        for bad, name in (((a + np.nan, b), "a"), ((a, b + np.inf), "b")):
+            with pytest.raises(ValueError, match=f"{name} must be finite"):
+                solve(*bad)
