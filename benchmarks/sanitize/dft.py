@@ -19,6 +19,7 @@ from argand.dft.butterfly import ButterflyPlan
 from argand.dft.heuristics import candidates, ordered
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
+from argand.dft.mixed_radix import MixedRadixPlan
 from argand.dft.plan import Plan, dft_source
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_pass import TwoPassPlan
@@ -36,6 +37,9 @@ _METHODS = (
 _PASSES = (
     ThreeKernelPlan(300, (4, 8), (4, 8), 16, 2, 1, 8),
     ThreeKernelPlan(1000, (4, 4), (4, 8, 4), 32, 3, 2, 4),
+    MixedRadixPlan((9, 7), 2, 1),
+    MixedRadixPlan((4, 6, 5), 3, 2),
+    MixedRadixPlan((2, 3, 4, 5), 2, 1),
     TwoPassPlan(912, (4, 6), (2, 19), (16, 32), (2, 3)),
     TwoPassPlan(3657, (3, 53), (1, 23), (32, 16), (2, 3)),
 )  # fmt: skip

@@ -35,6 +35,8 @@ from argand.dft.library_choice import (
     own_time,
 )
 from argand.dft.method import LARGEST_FACTOR, Method, method_for, prime_factors
+from argand.dft.mixed_radix import MixedRadixPlan
+from argand.dft.mixed_radix_heuristics import mixed_radix_plans
 from argand.dft.plan import DensePlan, Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
@@ -44,7 +46,7 @@ from argand.dft.two_factor_heuristics import (
     two_factor_time,
 )
 from argand.dft.two_pass import TwoPassPlan
-from argand.dft.two_pass_heuristics import two_pass_plans, two_pass_time
+from argand.dft.two_pass_heuristics import two_pass_plans
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.plan import require_precision
 
@@ -78,19 +80,20 @@ class Choice:
 @lru_cache(maxsize=1024)
 def choose(
     method: Method | None, precision: Precision, arch: Arch, *, wide: bool,
-    library: LibraryKernels | None = None, memory: float = 1.0,
+    library: LibraryKernels | None = None, memory: float = 1.0, full: bool = False,
 ) -> Choice:  # fmt: skip
     """Return the plan of a transform; ``wide``: its rows can be copied by 16 bytes.
 
-    ``library`` has cuFFT's kernels of the length, where they are known; ``memory`` is the card's
-    `Device.relative_memory`. Raises PlanError for a precision that the architecture lacks.
+    ``full``: they fill the GPU, without which no mixed radices are taken. ``library`` has cuFFT's
+    kernels of the length, where they are known; ``memory`` is the card's `Device.relative_memory`.
+    Raises PlanError for a precision that the architecture lacks.
     """
     require_precision(precision, arch)
     if method is None:
         return Choice(None, f"no kernel of ours: {precision.name} has no tensor-core products")
     if method.length == 1:
         return Choice(None, "nothing to compute: one number is its own transform")
-    plan = own_plan(method, precision, arch, wide=wide)
+    plan = own_plan(method, precision, arch, wide=wide, full=full)
     if plan is None:
         lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
         return Choice(None, f"no kernel of ours: {lacking}")
@@ -149,19 +152,22 @@ def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | 
     return short
 
 
-def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """Return the best candidate plan; None where none fits."""
+def own_plan(
+    method: Method, precision: Precision, arch: Arch, *, wide: bool, full: bool = False
+) -> Plan | None:
+    """Return the best candidate plan, arguments as of `choose`; None where none fits."""
     every = candidates(method, precision, arch, wide=wide)
-    passes = [plan for plan in every if isinstance(plan, TwoPassPlan)]
-    other = _best_of_others([plan for plan in every if plan not in passes], precision, arch)
-    two = min(passes, key=two_pass_time, default=None)
-    if two is None or other is None:
-        return two or other
-    return two if two_pass_time(two) < own_time(other, precision) else other
+    timed = [plan for plan in every if isinstance(plan, TwoPassPlan | MixedRadixPlan)]
+    other = _best_of_others([plan for plan in every if plan not in timed], precision, arch)
+    fitting = [plan for plan in timed if full or isinstance(plan, TwoPassPlan)]
+    best = min(fitting, key=lambda plan: own_time(plan, precision), default=None)
+    if best is None or other is None:
+        return best or other
+    return best if own_time(best, precision) < own_time(other, precision) else other
 
 
 def _best_of_others(plans: list[Plan], precision: Precision, arch: Arch) -> Plan | None:
-    """Return the best candidate but for those of two passes; None where there is none."""
+    """Return the best candidate but for two passes and mixed radices; None where there is none."""
     found = ordered(plans, precision)
     if found and isinstance(found[0], TwoFactorPlan):
         convolution = next((plan for plan in found if isinstance(plan, ButterflyPlan)), None)
@@ -212,7 +218,7 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
         every = chain(every, _fullest_butterflies(method.length, precision, arch))
     elif wide:
         every = chain(every, large_plans(method.length))
-    every = chain(every, two_pass_plans(method.length))
+    every = chain(every, mixed_radix_plans(method.length), two_pass_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     if not found and method.kind == "dense":
         # A prime that wgmma does not take.
@@ -285,8 +291,8 @@ def estimate(plan: Plan, precision: Precision) -> tuple[float, ...]:
         return (butterfly_cycles(plan),)
     if isinstance(plan, ThreeKernelPlan):
         return (three_kernel_cycles(plan),)
-    if isinstance(plan, TwoPassPlan):
-        return (two_pass_time(plan),)
+    if isinstance(plan, TwoPassPlan | MixedRadixPlan):
+        return (own_time(plan, precision),)
     if isinstance(plan, SingleCtaPlan | ClusterPlan):
         return (plan.warps, getattr(plan, "cluster_size", 1))
     if isinstance(plan, HankelPlan):

@@ -14,6 +14,7 @@ from argand.dft.cluster import ClusterPlan, cluster_tables
 from argand.dft.cpu import stage_shift, table_exponent
 from argand.dft.fragments import fragments, fused_twiddles
 from argand.dft.hankel import HankelPlan, core_matrix_table, gather_offsets
+from argand.dft.mixed_radix import MixedRadixPlan, mixed_radix_table
 from argand.dft.plan import ARGUMENTS, DensePlan, KernelPlan, dft_source, kernel_name
 from argand.dft.problem import DftProblem
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table
@@ -65,6 +66,9 @@ class KernelLaunch:
             scaled, more = _butterfly(plan, problem.inverse, device)
             tables |= more
             unit *= 2.0**-scaled
+        elif isinstance(plan, MixedRadixPlan):
+            tables["twiddles"] = _mixed_radix(plan.radices, device)
+            unit *= values["sign"]
         elif isinstance(plan, SingleCtaPlan):
             tables["twiddles"] = _single_cta(plan, device)
             unit *= values["sign"]
@@ -79,7 +83,9 @@ class KernelLaunch:
             factor = unit * 2.0**-exponent
         values |= {name: table.data.ptr for name, table in tables.items()}
         values |= {"alternate_scale": unit, "scale": factor}
-        blocks = min(sm_count, -(-problem.rows // plan.transforms))
+        blocks = -(-problem.rows // plan.transforms)
+        if not isinstance(plan, MixedRadixPlan):
+            blocks = min(sm_count, blocks)  # persistent
         if isinstance(plan, ClusterPlan):
             most = max_active_clusters(kernel.ptr, plan.cluster_size, plan.threads, shared)
             blocks = min(most, problem.rows) * plan.cluster_size
@@ -134,6 +140,12 @@ def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, di
     """Return the arrays of `butterfly_tables` on a device."""
     exponent, found = butterfly_tables(plan, inverse=inverse)
     return exponent, {name: device_table(table) for name, table in found.items()}
+
+
+@lru_cache(maxsize=64)
+def _mixed_radix(radices: tuple[int, ...], device: int) -> Any:
+    """Return the array of `mixed_radix_table` on a device."""
+    return device_table(mixed_radix_table(radices))
 
 
 @lru_cache(maxsize=16)

@@ -17,7 +17,8 @@ from argand.dft.butterfly import (
 from argand.dft.cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
 from argand.dft.hankel import LARGEST_COLUMNS, ROW_COPIES, HankelPlan
 from argand.dft.method import LARGEST_FUSED, is_prime
-from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
+from argand.dft.mixed_radix import LARGEST_MIXED_RADIX, MIXED_STAGES, MixedRadixPlan
+from argand.dft.plan import DensePlan, Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.registers import LARGEST_REGISTERS, registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import LARGEST_LINE, ThreeKernelPlan
@@ -57,6 +58,8 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         _check_hankel(plan, precision, arch)
     elif isinstance(plan, ButterflyPlan):
         _check_butterfly(plan)
+    elif isinstance(plan, MixedRadixPlan):
+        _check_mixed_radix(plan)
     elif isinstance(plan, SingleCtaPlan):
         _check_single_cta(plan, arch)
     elif isinstance(plan, ClusterPlan):
@@ -133,6 +136,15 @@ def _check_butterfly(plan: ButterflyPlan) -> None:
         )
     if plan.place(plan.size) > LARGEST_SIZE:
         raise PlanError(f"offsets must be below {LARGEST_SIZE}, got {plan.size} numbers")
+
+
+def _check_mixed_radix(plan: MixedRadixPlan) -> None:
+    wrong = [radix for radix in plan.radices if not 2 <= radix <= LARGEST_MIXED_RADIX]
+    if wrong or not 2 <= len(plan.radices) <= MIXED_STAGES:
+        raise PlanError(
+            f"radices must be 2 to {MIXED_STAGES} numbers from 2 to {LARGEST_MIXED_RADIX}, got "
+            f"{plan.radices}"
+        )
 
 
 def _check_single_cta(plan: SingleCtaPlan, arch: Arch) -> None:
@@ -249,9 +261,7 @@ def other_registers(precision: Precision, plan: Plan) -> int:
     """Return a thread's registers beside its data. Tests compile all kernels: none spills."""
     if isinstance(plan, HankelPlan):
         return plan.other_registers(precision)
-    if isinstance(
-        plan, ButterflyPlan | ClusterPlan | SingleCtaPlan | ThreeKernelPlan | TwoPassPlan
-    ):
+    if isinstance(plan, Fp32Plan):
         return plan.other_registers
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     found = base + 8 * (not plan.wide_copies) - 16 * (plan.data_registers <= 48)

@@ -12,6 +12,8 @@ from argand.dft.butterfly import ButterflyPlan
 from argand.dft.butterfly_heuristics import butterfly_time, three_kernel_time
 from argand.dft.cluster import ClusterPlan
 from argand.dft.method import prime_factors
+from argand.dft.mixed_radix import MixedRadixPlan
+from argand.dft.mixed_radix_heuristics import mixed_radix_time
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
@@ -49,6 +51,8 @@ _MARGIN = 1.05
 deviation): cuFFT is taken where they are near."""
 _PASSES_MARGIN = 1.1
 """By this factor those of two passes are, which are 7% off."""
+_MIXED_MARGIN = 1.1
+"""By this factor those of mixed radices are: beside the fastest ones cuFFT has even times."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""
@@ -59,6 +63,10 @@ _LONGEST_SINGLE = 1 << 15
 """Beyond this length cuFFT has several kernels: no block holds the numbers."""
 _LONGEST_POWER = 1 << 10
 """Powers of smaller primes up to here have one kernel."""
+
+
+Asking = TwoFactorPlan | ButterflyPlan | MixedRadixPlan | TwoPassPlan
+"""Plans whose time is compared with that of cuFFT's kernels."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +96,10 @@ def library_is_faster(
     if isinstance(plan, SingleCtaPlan | ClusterPlan):
         return None
     two_passes = isinstance(plan, TwoPassPlan)
-    margin = _PASSES_MARGIN if two_passes else _MARGIN
-    ours = margin * own_time(plan, precision, memory)
+    ours = _margin(plan) * own_time(plan, precision, memory)
     if library is None and two_passes:
         library = LibraryKernels(several=True)
-    if library is not None and isinstance(plan, TwoFactorPlan | ButterflyPlan | TwoPassPlan):
+    if library is not None and isinstance(plan, Asking):
         # Two factors read numbers once, several kernels each: the nearer estimate decides.
         sure = library.several and isinstance(plan, TwoFactorPlan)
         theirs = library_time(length, library, memory) * (_MARGIN if sure else 1)
@@ -122,13 +129,19 @@ def asks(plan: Plan, precision: Precision) -> bool:
     Three kernels of ours take 0.89 to 1.6 times as long as several of cuFFT's, by the factors.
     Beyond `_LONGEST_SINGLE` it has several.
     """
-    if not isinstance(plan, TwoFactorPlan | ButterflyPlan | TwoPassPlan):
+    if not isinstance(plan, Asking):
         return False
     if plan.length > _LONGEST_SINGLE:
         return False
     prime = prime_factors(plan.length)[-1]
     least = _LEAST if prime < _LARGE_PRIME else _LEAST_OF_LARGE
-    return prime <= _LARGEST_PRIME and _MARGIN * own_time(plan, precision) > least
+    return prime <= _LARGEST_PRIME and _margin(plan) * own_time(plan, precision) > least
+
+
+def _margin(plan: Plan) -> float:
+    if isinstance(plan, MixedRadixPlan):
+        return _MIXED_MARGIN
+    return _PASSES_MARGIN if isinstance(plan, TwoPassPlan) else _MARGIN
 
 
 def own_time(plan: Plan, precision: Precision, memory: float = 1.0) -> float:
@@ -138,6 +151,8 @@ def own_time(plan: Plan, precision: Precision, memory: float = 1.0) -> float:
     """
     if isinstance(plan, TwoPassPlan):
         return two_pass_time(plan, memory)
+    if isinstance(plan, MixedRadixPlan):
+        return mixed_radix_time(plan, memory)
     if isinstance(plan, ThreeKernelPlan):
         return three_kernel_time(plan, memory)
     if isinstance(plan, ButterflyPlan):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from argand.dft.butterfly import STAGES, ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
+from argand.dft.mixed_radix import MIXED_STAGES, MixedRadixPlan
 from argand.dft.registers import WARP, registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name, three_kernel_source
@@ -155,9 +156,14 @@ class TwoFactorPlan:
         return self.groups
 
 
-KernelPlan = DensePlan | HankelPlan | TwoFactorPlan | ButterflyPlan | ClusterPlan | SingleCtaPlan
+KernelPlan = (
+    DensePlan | HankelPlan | TwoFactorPlan | ButterflyPlan | MixedRadixPlan | ClusterPlan
+    | SingleCtaPlan
+)  # fmt: skip
 """Plans of one kernel."""
-Fp32Plan = ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan | TwoPassPlan
+Fp32Plan = (
+    ButterflyPlan | MixedRadixPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan | TwoPassPlan
+)
 """Plans whose sums are fp32's."""
 Plan = KernelPlan | ThreeKernelPlan | TwoPassPlan
 
@@ -211,6 +217,13 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     blocks, cluster = 1, 1
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
+    elif isinstance(plan, MixedRadixPlan):
+        absent = (1,) * (MIXED_STAGES - len(plan.radices))
+        members = {
+            "radices": (*plan.radices, *absent), "pitches": (*plan.pitches, *absent),
+            "stages": len(plan.radices), "transforms": plan.transforms, "warps": plan.warps,
+        }  # fmt: skip
+        blocks = plan.blocks_per_sm
     elif isinstance(plan, SingleCtaPlan):
         pass
     elif isinstance(plan, ClusterPlan):

@@ -10,6 +10,7 @@ from typing import Any
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
+from argand.dft.mixed_radix import MixedRadixPlan
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
@@ -20,7 +21,7 @@ LIBRARY = "cufft"
 _KINDS: dict[str, Any] = {
     kind.kind: kind for kind in (
         DensePlan, HankelPlan, TwoFactorPlan, ButterflyPlan, ClusterPlan, SingleCtaPlan,
-        ThreeKernelPlan, TwoPassPlan,
+        ThreeKernelPlan, TwoPassPlan, MixedRadixPlan,
     )
 }  # fmt: skip
 

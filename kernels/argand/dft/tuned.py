@@ -65,12 +65,13 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
             return measured
     arch, precision, rows = device.require_arch(), problem.precision, problem.rows
     memory = device.relative_memory
-    choice = choose(method, precision, arch, wide=wide, memory=memory)
+    full = fills(rows, length, device)
+    choice = choose(method, precision, arch, wide=wide, memory=memory, full=full)
     if method is None:
         return choice
-    if choice.asks and fills(rows, length, device):
+    if choice.asks and full:
         kernels = library_kernels(length, rows, device.index)
-        return choose(method, precision, arch, wide=wide, library=kernels, memory=memory)
+        return choose(method, precision, arch, wide=wide, library=kernels, memory=memory, full=True)
     return with_few_rows(choice, method, rows, device)
 
 

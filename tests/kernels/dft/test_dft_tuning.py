@@ -44,7 +44,7 @@ def keep(length: int, plan: Plan | None, *, wide: bool = False) -> None:
 
 
 def test_what_was_measured_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = LibraryKernels(several=False, numbers=25)
+    one = LibraryKernels(several=False, numbers=25, blocks=16)
     monkeypatch.setattr(dft_tuning, "library_kernels", lambda *_: one)
     before = chosen(problem(1009), card())
     assert before.plan is not None

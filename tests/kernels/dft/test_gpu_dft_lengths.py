@@ -27,6 +27,7 @@ pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
 ROW = PRECISIONS["3xfp16"]
 BUTTERFLIES = (254, 262, 508, 1018, 2018, 3022, 8186, 13_001)
+MIXED = (130, 280, 434, 999, 3249, 5005, 8281, 12_000, 25_080)
 PASSES = (21_632, 16_432, 28_543, 33_271, 47_190, 65_536, 214_200, 923_521)
 KERNELS = (9001, 14_009, 16_382, 20_011, 57_337, 65_537, 100_003, 262_139, 524_287, 1_000_003)
 
@@ -68,6 +69,44 @@ def test_convolutions_of_composite_lengths(
     for plan in plans(gpu, length, "butterfly", 3):
         check(cp, normal(rng, 37, length), plan)
         check(cp, normal(rng, 3, length), plan, inverse=True)
+
+
+@pytest.mark.parametrize("length", MIXED)
+def test_mixed_radices(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
+    for plan in plans(gpu, length, "mixed_radix", 3):
+        x = normal(rng, 37, length)
+        x[0, 1:] = 0
+        check(cp, x, plan)
+        for norm in ("backward", "ortho", "forward"):
+            check(cp, x[:3], plan, inverse=True, norm=norm)
+
+
+@pytest.mark.parametrize("length", [280, 3249])
+def test_mixed_radices_in_place_and_of_strides(
+    cp: Any, gpu: Device, rng: np.random.Generator, length: int
+) -> None:
+    from argand.dft.gpu import PLAN_OVERRIDE
+
+    (plan,) = plans(gpu, length, "mixed_radix", 1)
+    x = normal(rng, 11, length)
+    whole = check(cp, x, plan)
+    given = cp.full((11, length + 3), np.nan, np.complex64)
+    with PLAN_OVERRIDE.use(plan):
+        rows = given[:, 1 : length + 1]
+        rows[...] = cp.asarray(x)
+        assert dft(rows, out=rows) is rows
+        np.testing.assert_array_equal(rows.get(), whole)
+        assert cp.isnan(given[:, :1]).all()
+        assert cp.isnan(given[:, length + 1 :]).all()
+        # A transform does not depend on its neighbours, and a power of two changes nothing.
+        x[2, 5], x[5, -1] = np.nan, np.inf
+        found = dft(cp.asarray(x)).get()
+        large = dft(cp.asarray(np.ldexp(x[6:].view(np.float32), 90).view(np.complex64))).get()
+    others = [0, 1, 3, 4, 6, 7, 8, 9, 10]
+    np.testing.assert_array_equal(found[others], whole[others])
+    assert not np.isfinite(found[[2, 5]]).any()
+    scaled = np.ldexp(whole[6:].view(np.float32), 90).view(np.complex64)
+    np.testing.assert_array_equal(large, scaled)
 
 
 @pytest.mark.parametrize(

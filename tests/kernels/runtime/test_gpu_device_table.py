@@ -45,6 +45,7 @@ def forget() -> None:
     for cached in (
         transforms._one_kernel, transforms._several_kernels, gpu_passes._tables, launch._table,
         launch._hankel, launch._twiddles, launch._butterfly, launch._single_cta, launch._cluster,
+        launch._mixed_radix,
         banks._device_twiddles, readout._strings_of,
     ):  # fmt: skip
         cached.cache_clear()

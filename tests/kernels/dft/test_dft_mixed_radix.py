@@ -1,0 +1,126 @@
+"""Mixed radices without a GPU: stages as the kernel runs them, candidates, legality, the choice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS
+from argand.device import Device, arch_for
+from argand.dft.heuristics import choose, own_plan
+from argand.dft.legality import check_dft_plan, is_legal
+from argand.dft.library_choice import LibraryKernels
+from argand.dft.method import method_for
+from argand.dft.mixed_radix import MixedRadixPlan, mixed_radix_table
+from argand.dft.mixed_radix_heuristics import mixed_radix_plans, mixed_radix_time
+from argand.dft.plan_words import plan_in, plan_words
+from argand.runtime.plan import PlanError
+
+from workflow.accuracy.transform_bounds import butterfly_bound
+
+HOPPER = arch_for(90)
+ROW = PRECISIONS["3xfp16"]
+PLANS = (
+    MixedRadixPlan((14, 20), 3, 2), MixedRadixPlan((16, 16), 1, 1), MixedRadixPlan((9, 37), 2, 3),
+    MixedRadixPlan((8, 9, 10), 2, 3), MixedRadixPlan((16, 4, 16), 1, 2),
+    MixedRadixPlan((4, 6, 5, 7), 2, 5),
+)  # fmt: skip
+Array = npt.NDArray[Any]
+
+
+def staged(plan: MixedRadixPlan, x: Array) -> Array:
+    """A transform by the plan's table, in a block's memory by its pitches, in fp64."""
+    radices, stages = plan.radices, len(plan.radices)
+    words, shape = mixed_radix_table(radices).astype(complex), list(radices)
+    place = np.zeros((1,) * stages, np.int64)
+    for stage, (radix, pitch) in enumerate(zip(radices, plan.pitches, strict=True)):
+        place = place + (np.arange(radix) * pitch).reshape(
+            [-1 if i == stage else 1 for i in range(stages)]
+        )
+    assert len(np.unique(place)) == plan.length
+    assert 8 * (place.max() + 1) * plan.transforms <= plan.shared_bytes(ROW)
+    memory = np.full(place.max() + 1, np.nan, complex)
+    memory[place] = x.reshape(shape)
+    for stage, radix in enumerate(radices):
+        memory[place] = np.fft.fft(memory[place], axis=stage)
+        rest = prod(radices[stage + 1 :])
+        if stage + 1 < stages:
+            table, words = words[: radix * rest], words[radix * rest :]
+            memory[place] *= table.reshape(radix, *radices[stage + 1 :])
+    assert not len(words) or stages == 1
+    return memory[place].transpose(range(stages)[::-1]).ravel()
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_tables_and_pitches_make_a_transform(
+    rng: np.random.Generator, plan: MixedRadixPlan
+) -> None:
+    x = rng.standard_normal(plan.length) + 1j * rng.standard_normal(plan.length)
+    exact = np.fft.fft(x)
+    assert np.linalg.norm(staged(plan, x) - exact) < 1e-6 * np.linalg.norm(exact)
+    assert plan_in(plan_words(plan)) == plan
+    assert 1e-7 < butterfly_bound(plan) < 2e-5
+
+
+@pytest.mark.parametrize("length", [130, 280, 434, 999, 1024, 3249, 5005, 8281, 12_000, 25_080])
+def test_candidates_are_legal_and_in_order(length: int) -> None:
+    plans = list(mixed_radix_plans(length))
+    assert plans
+    for plan in plans:
+        assert plan.length == length
+        assert is_legal(plan, ROW, HOPPER)
+    times = [mixed_radix_time(plan) for plan in plans]
+    assert times == sorted(times)
+    assert 1 < times[0] < 2
+    h100 = Device("cuda", "H100", memory_rate=3.352e12).relative_memory
+    assert mixed_radix_time(plans[0], h100) > 1.1 * times[0]
+
+
+@pytest.mark.parametrize("length", [128, 41 * 8, 131, 37 * 37 * 37, 1 << 15])
+def test_lengths_without_a_radix_for_each_factor_have_none(length: int) -> None:
+    """Dense lengths, primes above 37, and more numbers than a block holds."""
+    assert not list(mixed_radix_plans(length))
+
+
+@pytest.mark.parametrize(
+    ("length", "measured"),
+    [(250, 1.10), (280, 1.09), (264, 1.03), (406, 1.14), (594, 1.09), (1024, 1.09), (3249, 1.23),
+     (3757, 1.23), (5005, 1.45), (8281, 1.40), (12_000, 1.28), (13_800, 1.49), (21_632, 1.55)],
+)  # fmt: skip
+def test_times_of_mixed_radices(length: int, measured: float) -> None:
+    """Over a copy of the numbers: of the fastest plan that was measured on an H200."""
+    plan = own_plan(method_for(length), ROW, HOPPER, wide=False, full=True)
+    assert isinstance(plan, MixedRadixPlan)
+    assert mixed_radix_time(plan) == pytest.approx(measured, rel=0.15)
+
+
+def test_cufft_keeps_what_its_kernels_are_fast_at() -> None:
+    method = method_for(1024)
+    assert choose(method, ROW, HOPPER, wide=False, full=True).asks
+    for blocks, ours in ((1, True), (16, False)):
+        kernels = LibraryKernels(several=False, numbers=32, blocks=blocks)
+        found = choose(method, ROW, HOPPER, wide=False, full=True, library=kernels)
+        assert isinstance(found.plan, MixedRadixPlan) == ours
+        few = choose(method, ROW, HOPPER, wide=False, library=kernels)
+        assert not isinstance(few.plan, MixedRadixPlan)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"radices": (280,)}, "radices must be 2 to 4 numbers"),
+        ({"radices": (7, 41)}, "from 2 to 40, got .7, 41."),
+        ({"transforms": 0}, "transforms must be at least 1"),
+        ({"warps": 33}, "a block has at most 1024 threads"),
+        ({"radices": (36, 37), "warps": 20}, "registers beside them"),
+        ({"transforms": 120}, "than the 232448 that a block has"),
+    ],
+)
+def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
+    check_dft_plan(PLANS[0], ROW, HOPPER)
+    with pytest.raises(PlanError, match=message):
+        check_dft_plan(replace(PLANS[0], **change), ROW, HOPPER)
