@@ -61,6 +61,13 @@ def direct_mma_values(
     }
 
 
+def piece_bytes(qubits: int, targets: Sequence[int], controls: Sequence[int]) -> int:
+    """Return the bytes that lie together of a tile of that kernel: of all rows and 16 columns."""
+    columns = [q for q in range(qubits) if q not in targets and q not in controls]
+    copied = {*targets, *columns[:4]}
+    return _ITEM << next(qubit for qubit in range(qubits + 1) if qubit not in copied)
+
+
 def _tile_values(qubits: int, taken: Sequence[int], controls: Sequence[int]) -> dict[str, object]:
     """Return the members that place a tile, which all qubits but the ``taken`` ones number."""
     segments = segments_of(qubits, taken)

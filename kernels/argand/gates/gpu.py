@@ -16,7 +16,7 @@ import numpy as np
 from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
-from argand.gates.direct import near_targets
+from argand.gates.direct import near_targets, piece_bytes
 from argand.gates.gate_launch import GateLaunch
 from argand.gates.heuristics import plan_gate
 from argand.gates.layout import CHUNK, controls_in_tile, tile_columns
@@ -206,7 +206,8 @@ def plan_for(
     return plan_gate(
         precision, device.require_arch(), width=form.width, inside=form.targets[0] == 0,
         monomial=form.monomial, columns=2 ** len(free), near=len(near_targets(form.targets)),
-        low_controls=controls_in_tile(form.controls, item, sectors=True), sm_count=device.sm_count,
+        low_controls=controls_in_tile(form.controls, item, sectors=True),
+        piece=piece_bytes(qubits, form.targets, form.controls), sm_count=device.sm_count,
     )  # fmt: skip
 
 

@@ -50,11 +50,14 @@ by wgmma takes less. Beyond, memory does, and copies fewer tiles at a time faste
 _WITHOUT_TILES = 2 << 20
 """Bytes of the state a multiprocessor, up to which 4 and 5 qubits are faster without tiles and
 their barriers. Beyond, memory copies longer pieces faster (H200)."""
+_LONG_PIECE = 256
+"""Bytes that lie together of a warp's columns, from which on 4 and 5 qubits are faster without
+tiles in any state: a target below qubit 5 puts rows beside each other (H200)."""
 
 
 def plan_gate(
     precision: Precision, arch: Arch, *, width: int, inside: bool, monomial: bool, columns: int,
-    near: int = 0, low_controls: Sequence[int] = (), sm_count: int,
+    near: int = 0, low_controls: Sequence[int] = (), piece: int = 0, sm_count: int,
 ) -> GatePlan | None:  # fmt: skip
     """Return the plan for a gate; None where it is a product of `gemm`.
 
@@ -67,6 +70,7 @@ def plan_gate(
         columns: how many columns of 2^width amplitudes there are.
         near: how many targets lie near each other in memory (`gates.direct.near_targets`).
         low_controls: those that have both values in a sector (`layout.controls_in_tile`).
+        piece: bytes that lie together of a warp's columns (`gates.direct.piece_bytes`).
         sm_count: multiprocessors of the GPU.
     """
     if width > MOST_WIDTH:
@@ -82,7 +86,7 @@ def plan_gate(
     elif low_controls and width <= _LOW_CONTROL_WIDTH and sectors > in_l2 >> (width < 5):
         plans.sort(key=lambda plan: plan.kind not in WHOLE_SECTORS)
         plans = [with_whole_sectors(plan) if plan.kind in WHOLE_SECTORS else plan for plan in plans]
-    elif held > _WITHOUT_TILES * sm_count:
+    elif held > _WITHOUT_TILES * sm_count and piece < _LONG_PIECE:
         often = terms_of(precision) in _SPLITS_OFTEN.get(width, ())
         plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
     elif (

@@ -98,10 +98,12 @@ def test_every_architecture_has_plans(arch_row: Arch, precision: str) -> None:
 
 
 def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> None:
-    def planned(precision: str, width: int, columns: int, target: str = "sm_90a") -> str:
+    def planned(
+        precision: str, width: int, columns: int, target: str = "sm_90a", piece: int = 128
+    ) -> str:
         plan = plan_gate(
             PRECISIONS[precision], ARCHS[target], width=width, inside=False, monomial=False,
-            columns=columns, sm_count=132,
+            columns=columns, piece=piece, sm_count=132,
         )  # fmt: skip
         assert plan is not None
         return plan.kind
@@ -110,6 +112,7 @@ def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> N
     for name, width in (("3xfp16", 4), ("fp16", 5), ("tf32", 4)):
         assert planned(name, width, most >> width) == "direct_mma"
         assert planned(name, width, (most >> width) + 1) == "mma"
+        assert planned(name, width, MANY, piece=256) == "direct_mma"
     for name, width in (("3xtf32", 5), ("tf32", 6)):
         assert planned(name, width, MANY, "sm_80") == "direct_mma"
     assert {planned(name, 6, 64) for name in ("3xfp16", "tf32")} == {"wgmma"}

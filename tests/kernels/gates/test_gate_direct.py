@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.gates.direct import direct_mma_values, direct_values, near_targets
+from argand.gates.direct import direct_mma_values, direct_values, near_targets, piece_bytes
 from argand.gates.operands import operand
 from argand.gates.plan import GatePlan
 from argand.rounding import split
@@ -83,6 +83,27 @@ def test_warps_without_tiles_hold_all_rows_of_their_columns(
         assert len(columns) == 2
     expected = [x for x in range(1 << qubits) if all(x >> c & 1 for c in controls if c)]
     assert sorted(seen) == expected
+
+
+@pytest.mark.parametrize(
+    ("targets", "controls", "expected"),
+    [
+        ((5, 6, 7, 8), (), 128), ((2, 8, 9, 10), (), 256), ((0, 4, 7, 9), (), 512),
+        ((1, 2, 7, 9), (), 512), ((2, 8, 9, 10), (3,), 64), ((0, 1, 2, 3), (), 2048),
+    ],
+)  # fmt: skip
+def test_a_target_among_the_lowest_qubits_puts_rows_beside_each_other(
+    targets: tuple[int, ...], controls: tuple[int, ...], expected: int
+) -> None:
+    values: dict[str, Any] = direct_mma_values(11, targets, controls)
+    bits = values["thread_offset"]
+    lanes = [sum(bit for i, bit in enumerate(bits) if lane >> i & 1) for lane in range(32)]
+    highs = values["register_offset"] or [0]
+    copied = {
+        lane | chunk | high for lane in lanes for chunk in values["chunk_offset"] for high in highs
+    }
+    run = next(at for at in range(0, 1 << 14, 16) if at not in copied)
+    assert piece_bytes(11, targets, controls) == run == expected
 
 
 def decoded(words: Any, bytes_of_operand: int) -> list[float]:
