@@ -124,8 +124,6 @@ class _Costs:
     """Microseconds of a k-tile's barrier and of the latency behind it."""
     shared_k_tile: float = 0.335
     """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
-    shared_k_tile_term: float = 0.805
-    """Microseconds that each further term adds to a k-tile that groups share."""
     term: float = 0.337
     """Microseconds in which the code of each further term is read."""
     absmax: float = 0.526
@@ -150,7 +148,7 @@ _COSTS = _Costs()
 _TRIANGLE_COSTS = _Costs(
     launch=1.95, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
     waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
-    shared_k_tile_term=0.55, term=0.176, cluster=0.83, grid=2.09, bytes=2.6e6, exposed=0.203,
+    term=0.176, cluster=0.83, grid=2.09, bytes=2.6e6, exposed=0.203,
 )  # fmt: skip
 """Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
 rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
@@ -249,8 +247,7 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
     cycles = held * _k_tile_cycles(plan, precision, costs) / 4
     mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
     if plan.warps_k > 1:
-        least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
-        mainloop = max(mainloop, least * k_tiles)
+        mainloop = max(mainloop, costs.shared_k_tile * k_tiles)
         mainloop *= _SHARED_K if precision.terms == 1 and not plan.triangle else 1.0
     if plan.triangle and precision.terms > 1:
         mainloop *= _TRIANGLE_TERMS
