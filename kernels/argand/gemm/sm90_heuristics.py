@@ -103,9 +103,8 @@ _SHARED_K_EFFICIENCY = {48: 0.597, 64: 0.685, 128: 0.754}
 _CLUSTER_EXCHANGE = 1.4e-6
 """Seconds in which blocks of a cluster begin together and exchange parts of a tile (36 plans of 20
 products on an H200: 7% off in the standard deviation)."""
-_ROUNDED_BESIDE = {(2, 160): 0.89, (1, 96): 0.8}
-"""Factor of it where rounding to 16 bits has few registers, by warpgroups and columns (31 products
-at bf16)."""
+_ROUNDED_BESIDE = {(2, 160): 0.94, (1, 96): 0.8}
+"""Factor of it where rounding to 16 bits has few registers, by warpgroups and columns."""
 _EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _SPLITTING = {4: 1.13, 2: 1.25}

@@ -14,22 +14,15 @@ _STORE_BYTES = 32.1e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _DIRECT_STORE = 1.2
 """Factor of a store from registers: of full tiles, or of odd pitch."""
-_SHARED_COLUMNS_STORE = {2: 1.0, 1: 1.2}
-"""The same where tiles share columns, by warpgroups: such tiles store whole sectors of L2."""
-_SHIFTED_STORE, _SHIFTED_COLUMNS_STORE = 1.6, 1.4
-"""The same of rows that begin in the middle of 16 bytes, and of C^T = B^T A^T, whose lanes store
-neighbours along rows of C from rows of theirs. The second and that of two warpgroups that share
-columns are fitted to 21 drawn products of an odd n and a k up to 512. The choices that they change
-take 0.949 of the time in the geometric mean of 34 products at tf32 that the fit did not see (seeds
-from 20261251, old and new in turn on an H200), 0.972 of 6 at 3xtf32 and 1.012 of 4 at 3xfp16."""
+_SHIFTED_STORE = 1.5
+"""The same of rows that begin in the middle of 16 bytes, and of 16-bit results one by one. Tiles
+that share columns store whole sectors of L2, and have none."""
 _OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
 """Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
 middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
 _STORE_IN_TURN = 0.8
 """The same at one term where two warpgroups multiply in turn (80 plans of drawn products, an H200).
 Planes of 16 bits take as long as without, two terms nearly."""
-_SCATTERED_STORE = 4.5
-"""Factor of a store of 16-bit results one by one."""
 _EXCHANGE_BYTES = 1.1e11
 """Bytes a second that one of two warpgroups that share k adds of the accumulators of the other."""
 
@@ -45,15 +38,11 @@ def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> fl
     precision, sizes, *_ = question
     n = sizes.n
     store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
-    if sizes.narrow and (choice.swapped or n % 2):
-        store *= _SCATTERED_STORE
-    direct = stores_directly(plan, precision, n)
-    if direct and not sizes.narrow and choice.split_k_slices == 1:
-        shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
-        if plan.shared_columns:
-            store *= _SHARED_COLUMNS_STORE[plan.consumer_warpgroups]
-        else:
-            store *= shifted if n % 2 else _DIRECT_STORE
+    if sizes.narrow:
+        store *= _SHIFTED_STORE if choice.swapped or n % 2 else 1.0
+    elif stores_directly(plan, precision, n) and choice.split_k_slices == 1:
+        shifted = _SHIFTED_STORE if n % 2 else _DIRECT_STORE
+        store *= 1.0 if plan.shared_columns else shifted
     added = 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
     return store / plan.cluster + added
 

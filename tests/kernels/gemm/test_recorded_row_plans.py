@@ -1,8 +1,9 @@
 """The choice between families and precisions' kernels, by times in rows of calls (an H200).
 
-``recorded_row_plans.csv`` has near candidates of 49 products: 15 whose plans a library or another
-precision of ours came near, 24 drawn of seeds 20261141 and 20261142, and 10 whose k a cluster may
-share. The models of time are fitted to all but those of the second seed.
+``recorded_row_plans.csv`` has near candidates of 86 products: 15 whose plans a library or another
+precision of ours came near, 24 drawn of seeds 20261141 and 20261142, 10 whose k a cluster may
+share, and 37 at bf16 with two plans that are estimated alike, one of them rounded in place. The
+models of time are fitted to all but those of the second seed.
 """
 
 from __future__ import annotations
