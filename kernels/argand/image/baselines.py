@@ -28,9 +28,9 @@ from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
 
 _ALWAYS = 4
 """Antennas up to which weights of baselines are taken for any number of directions."""
-_MOST_MORE = {"float32": 1 << 12, "float64": 1 << 11}
-"""Cosines of baselines that may be more than those of antennas, by type: those that take one
-covariance the 11 us, and 13, of steps that they save. They save several covariances more."""
+_MOST_MORE = {"float32": 1 << 13, "float64": 1 << 12}
+"""Cosines of baselines that may be more than those of antennas, by type: those that take twice the
+11 us, and 13, that they save one covariance in steps. They save several covariances more."""
 _BLOCK_VALUES = 1 << 16
 """Cosines and sines, or powers, that are made at a time: they stay in a core's cache."""
 _LANES = 64

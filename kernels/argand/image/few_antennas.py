@@ -2,7 +2,8 @@
 
 With R = X + i Y and z = [c; s] of the weights c + i s the power is z^T M z, M = [[X, -Y], [Y, X]]:
 that of R's Hermitian part. M z takes four real products of antennas^2, where `argand.image.blocks`
-takes three, and in return a third of the steps over arrays.
+takes three, and in return a third of the steps over arrays. At so few directions that to make M
+takes longer than its steps, R w is a complex product.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from argand.device import available_cores
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE, on_all_cores
+from argand.runtime.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
 
 _FEW_ANTENNAS = 64
 """Antennas up to which the steps take longer than the products that they save."""
@@ -44,16 +45,18 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
     channels = min(problem.channels, max(1, _BLOCK_VALUES // (rows * step)))
     together = max(1, _BLOCK_VALUES // (rows * step * channels))
     turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
+    few = problem.directions <= rows  # M has no fewer numbers than M z
+    weights, power_of = (_complex_weights, _complex_power) if few else (_weights, _power)
 
     def work(start: int) -> None:
         some = slice(start, start + step)
         delays = x @ s[some].T
         for first in range(0, problem.channels, channels):
             band = slice(first, first + channels)
-            z = _weights(delays * turns[band], problem.dtype)
+            z = weights(delays * turns[band], problem.dtype)
             for one in range(0, problem.matrices, together):
                 chunk = slice(one, one + together)
-                power = _power(r[band, chunk], z)
+                power = power_of(r[band, chunk], z)
                 if first:
                     power += found[chunk, some]
                 found[chunk, some] = power
@@ -86,19 +89,42 @@ def _power(r: Any, z: Any) -> Any:
     depends on how many rows there are.
     """
     channels, matrices, n, _ = r.shape
-    directions = z.shape[-1]
     m = np.empty((channels, matrices, 2 * n, 2 * n), z.dtype)
     m[..., :n, :n] = m[..., n:, n:] = r.real
     m[..., n:, :n] = r.imag
     np.negative(m[..., n:, :n], out=m[..., :n, n:])
-    # BLAS multiplies so few columns on one core; several would wait at each product.
-    columns = max(1, ONE_CORE // (4 * n * n))
-    if columns >= directions or available_cores() == 1:
-        formed = np.matmul(m, z[:, None])
-    else:
-        formed = np.empty((channels, matrices, 2 * n, directions), z.dtype)
-        for first in range(0, directions, columns):
-            some = slice(first, first + columns)
-            np.matmul(m, z[:, None, :, some], out=formed[..., some])
+    formed = _multiplied(m, z, ONE_CORE)
     formed *= z[:, None]
     return np.add.reduce(np.add.reduce(formed, 2), 0)
+
+
+def _complex_weights(turns: Any, kind: str) -> Any:
+    """Return weights (channel, antenna, direction) of phases in turns."""
+    w = np.empty(turns.shape, np.result_type(kind, np.complex64))
+    cosines_and_sines(turns, w.real, w.imag)
+    return w
+
+
+def _complex_power(r: Any, w: Any) -> Any:
+    """Return what `_power` does, by complex products."""
+    parts = _multiplied(r.astype(w.dtype, copy=False), w, ONE_CORE_COMPLEX).view(w.real.dtype)
+    parts *= w.view(w.real.dtype)[:, None]
+    sums = np.add.reduce(np.add.reduce(parts, 2), 0)
+    return sums[:, ::2] + sums[:, 1::2]
+
+
+def _multiplied(m: Any, z: Any, most: int) -> Any:
+    """Return m z (channel, matrix, row, direction), in columns that BLAS multiplies on one core.
+
+    It does so up to ``most`` multiplications; several cores would wait at each product.
+    """
+    channels, matrices, n, _ = m.shape
+    directions = z.shape[-1]
+    columns = max(1, most // (n * n))
+    if columns >= directions or available_cores() == 1:
+        return np.matmul(m, z[:, None])
+    formed = np.empty((channels, matrices, n, directions), z.dtype)
+    for first in range(0, directions, columns):
+        some = slice(first, first + columns)
+        np.matmul(m, z[:, None, :, some], out=formed[..., some])
+    return formed

@@ -36,17 +36,19 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
 
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("values", [1, 60, 400])
+@pytest.mark.parametrize("directions", [9, 13])
 def test_pieces_of_images_of_few_antennas(
-    monkeypatch: pytest.MonkeyPatch, values: int, cores: int
+    monkeypatch: pytest.MonkeyPatch, directions: int, values: int, cores: int
 ) -> None:
     """Some channels, matrices and directions at a time; on threads."""
-    one = sky(5, 4, 9, leading=(2, 3), seed=6)
+    one = sky(5, 4, directions, leading=(2, 3), seed=6)
     monkeypatch.setattr(host, "is_of_baselines", lambda problem: False)
     monkeypatch.setattr(few_antennas, "_BLOCK_VALUES", values)
     monkeypatch.setattr(few_antennas, "_SHARED_VALUES", 1)
     monkeypatch.setattr(few_antennas, "available_cores", lambda: cores)
     for most in (0, 200, 1 << 18):
         monkeypatch.setattr(few_antennas, "ONE_CORE", most)
+        monkeypatch.setattr(few_antennas, "ONE_CORE_COMPLEX", most)
         monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
@@ -80,7 +82,7 @@ def test_terms_of_baselines_keep_the_bound_of_sums() -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
-@pytest.mark.parametrize("antennas", [1, 2, 3, 4, 5, 8, 20])
+@pytest.mark.parametrize("antennas", [1, 2, 3, 4, 5, 8, 30])
 def test_an_image_is_the_same_bits_alone_and_among_others(antennas: int, precision: str) -> None:
     for directions in (3, 50, 3000):
         many = sky(antennas, 7, directions, leading=(40,), seed=8)
