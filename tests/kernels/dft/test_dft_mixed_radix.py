@@ -110,6 +110,20 @@ def test_cufft_keeps_what_its_kernels_are_fast_at() -> None:
 
 
 @pytest.mark.parametrize(
+    ("length", "numbers", "blocks", "ours"),
+    [(720, 6, 8, True), (504, 7, 13, True), (1000, 10, 8, False), (1000, 5, 8, True),
+     (343, 7, 3, False), (343, 5, 3, True), (1000, 10, 1, True)],
+)  # fmt: skip
+def test_kernels_of_even_times_are_left_to_cufft(
+    length: int, numbers: int, blocks: int, ours: bool
+) -> None:
+    """Of many numbers a thread, of several blocks, and of one radix."""
+    kernels = LibraryKernels(several=False, numbers=numbers, blocks=blocks)
+    found = choose(method_for(length), ROW, HOPPER, wide=False, full=True, library=kernels)
+    assert isinstance(found.plan, MixedRadixPlan) == ours
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"radices": (280,)}, "radices must be 2 to 4 numbers"),
