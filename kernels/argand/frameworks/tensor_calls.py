@@ -17,12 +17,13 @@ from argand.frameworks.streams import cupy_stream
 from argand.frameworks.tensor_checks import TensorChecks
 from argand.frameworks.torch_functions import (
     are_followed,
-    data_ptr,
     empty_like,
     is_capturing,
     is_compiling,
     is_grad_enabled,
+    is_traced,
     note_written,
+    pass_unseen,
     raw_stream,
 )
 from argand.frameworks.torch_streams import on_stream_of
@@ -90,7 +91,7 @@ class TensorCalls:
         Arguments are those of `CallCache.repeat`. The result is None where the call has to be made
         anew, which keeps it.
         """
-        if is_compiling() or are_followed(operands):
+        if is_traced():
             return None, None
         cache = self._cache
         override, table = cache.override, cache.table
@@ -98,17 +99,19 @@ class TensorCalls:
         every = (*operands, out)
         name: Key | None
         try:
-            at = tuple([x if x is None else data_ptr(x) for x in every])
+            at = tuple([x if x is None else x.data_ptr() for x in every])
             name = at, options, override.both, generation
             seen = self._seen.get(name)
-        except (TypeError, RuntimeError):  # no tensor, one without memory, an option that is a list
+        except (AttributeError, TypeError, RuntimeError):  # no tensor, or memory; a list as option
             name = seen = None
         if seen is not None:
             call, check, requires_grad = seen
-            if check(*call.take(every)):
+            if check(*call.take(every)) and not pass_unseen(operands):
                 if requires_grad and is_grad_enabled():
                     return None, None
                 return None, _queued(call, [*at], out)
+        if is_compiling() or are_followed(operands):
+            return None, None
         key: list[Any] = [options, override.both, generation]
         places, device = self._looked(every, key)
         if device is None:

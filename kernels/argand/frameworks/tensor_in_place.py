@@ -12,10 +12,10 @@ from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_functions import (
     are_followed,
     check_of,
-    data_ptr,
     is_capturing,
-    is_compiling,
+    is_traced,
     note_written,
+    pass_unseen,
     raw_stream,
 )
 from argand.runtime.call_cache import SEVERAL, current_device
@@ -39,13 +39,13 @@ class TensorInPlace:
     def repeat(self, x: Any) -> bool:
         """Queue the call on torch's current stream; return False, and do nothing, for another x."""
         last = self._last
-        if last is None or is_compiling() or are_followed((x,)):
+        if is_traced() or last is None:
             return False
         place, check, array, device = last
         try:
-            if data_ptr(x) != place or not check(x):
+            if x.data_ptr() != place or not check(x) or pass_unseen((x,)):
                 return False
-        except (TypeError, RuntimeError):  # not a tensor; one without memory
+        except (AttributeError, RuntimeError):  # not a tensor; one without memory
             return False
         stream = raw_stream(device)
         # In a capture the memory that a call takes is torch's.

@@ -14,18 +14,19 @@ from argand.frameworks.tensor_calls import KINDS, RESULTS, model_of
 from argand.frameworks.tensor_checks import TensorChecks
 from argand.frameworks.torch_functions import (
     are_followed,
-    data_ptr,
     empty_like,
     is_capturing,
     is_compiling,
     is_grad_enabled,
+    is_traced,
     note_written,
+    pass_unseen,
     raw_stream,
 )
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.current_stream import OnStream
 from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
-from argand.runtime.kept_call import overlaps, takes_stream
+from argand.runtime.kept_call import Addresses, Start, overlaps, starts_of, takes_stream
 from argand.runtime.staged_plan import StagedPlan
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
@@ -36,12 +37,14 @@ _current_stream = cupy.cuda.get_current_stream
 class _Seen(NamedTuple):
     """A call that was made: a check of its tensors, all addresses, None of what is missing.
 
-    ``requires_grad`` says whether a tensor requires a gradient.
+    ``requires_grad`` says whether a tensor requires a gradient; ``addresses`` are those of the
+    launch, None where there is no ``out`` or no start of addresses.
     """
 
     check: Callable[..., bool]
     places: tuple[Any, ...]
     requires_grad: bool
+    addresses: tuple[int, ...] | None
 
 
 def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any]:
@@ -53,7 +56,8 @@ def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any
     if not isinstance(plan, DevicePlan) or plan.call.output not in RESULTS:
         return plan
     taken = all(form is None or form[0] in _TYPES for form in plan.forms)
-    return TensorPlan(plan) if taken else plan
+    # A method: Python calls it sooner than an object.
+    return TensorPlan(plan).queue if taken else plan
 
 
 class TensorPlan:
@@ -64,51 +68,72 @@ class TensorPlan:
         self._device = plan.device.index
         self._forms = [_tensor_form(form, self._device) for form in plan.forms]
         self._has_memory, self._takes_stream = plan.nbytes > 0, takes_stream(self._run)
+        #: How it starts at addresses, where it does, and what makes those of places.
+        self._start: Start
+        self._addresses_of: Addresses | None
+        self._start, self._addresses_of = starts_of(self._run) or (_nowhere, None)
         last = len(self._forms) - 1
         present = [at for at, form in enumerate(self._forms[:-1]) if form is not None]
         self._absent = [at for at, form in enumerate(self._forms[:-1]) if form is None]
+        # The most frequent form is written out in `queue`, where loops would take as long again.
+        self._is_product = present == [0, 1] and self._absent == [2]
         self._with_out = itemgetter(*present, last)
         self._alone = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))
         self._seen: dict[tuple[int, ...], _Seen] = {}  # by addresses
         self._checks = TensorChecks()
         self._model = model_of(plan.call.shape, plan.call.output, f"cuda:{self._device}")
 
-    def __call__(self, every: tuple[Any, ...]) -> Any:
+    def queue(self, every: tuple[Any, ...]) -> Any:
         """Queue the call for the operands and last ``out``, or None, and return the result.
 
         It returns None, and does nothing, for all but plain tensors of the planned forms.
         """
-        if is_compiling() or are_followed(every):
+        if is_traced():
             return None
-        for at in self._absent:
-            if every[at] is not None:
-                return None
-        given = (self._alone if every[-1] is None else self._with_out)(every)
+        out = every[-1]
         try:
-            places = tuple(map(data_ptr, given))
-        except (TypeError, RuntimeError):  # an array of CuPy's; one without memory, as sparse ones
+            if self._is_product and out is not None:
+                a, b, c, _ = every
+                if c is not None:
+                    return None
+                given = a, b, out
+                at_all = a.data_ptr(), b.data_ptr(), out.data_ptr()
+            else:
+                for at in self._absent:
+                    if every[at] is not None:
+                        return None
+                given = (self._alone if out is None else self._with_out)(every)
+                at_all = tuple([x.data_ptr() for x in given])
+        except (AttributeError, RuntimeError):  # an array of CuPy's; one without memory, as sparse
             return None
-        seen = self._seen.get(places)
-        if seen is None or not seen.check(*given):
+        seen = self._seen.get(at_all)
+        if seen is None or not seen[0](*given) or pass_unseen(given):
             seen = self._looked(every, given)
             if seen is None:
                 return None
-            self._remember(places, seen)
-        if seen.requires_grad and is_grad_enabled():
+            self._remember(at_all, seen)
+        _, places, requires_grad, addresses = seen
+        if requires_grad and is_grad_enabled():
             return None
         stream = raw_stream(self._device)
         if (stream and is_capturing()) or (SEVERAL and current_device() != self._device):
             return None
+        if addresses is not None:
+            note_written((out,))
+            self._start(addresses, stream)
+            return out
         if self._takes_stream or _current_stream(self._device).ptr == stream:
-            return self._queued(seen.places, every[-1], stream)
+            return self._queued(places, out, stream)
         with OnStream(cupy_stream(stream)):
-            return self._queued(seen.places, every[-1], stream)
+            return self._queued(places, out, stream)
 
     def _looked(self, every: tuple[Any, ...], given: tuple[Any, ...]) -> _Seen | None:
         """Return what is to be seen again of plain tensors of the planned forms; None for others.
 
         ``given`` are the tensors among all arguments.
         """
+        if is_compiling() or are_followed(every):
+            return None
         places: list[Any] = []
         for x, form in zip(every, self._forms, strict=True):
             if type(x) is _Tensor or type(x) is _Parameter:
@@ -128,9 +153,11 @@ class TensorPlan:
                 return None
         if every[-1] is not None and overlaps(self._call, places):
             return None
-        return _Seen(
-            self._checks.passed_by(given), tuple(places), any(x.requires_grad for x in given)
-        )
+        addresses = None
+        if self._addresses_of is not None and every[-1] is not None:
+            addresses = self._addresses_of(*places)
+        check, requires_grad = self._checks.passed_by(given), any(x.requires_grad for x in given)
+        return _Seen(check, tuple(places), requires_grad, addresses)
 
     def _remember(self, places: tuple[int, ...], seen: _Seen) -> None:
         """Keep what was checked, of addresses that may come again."""
@@ -151,6 +178,10 @@ class TensorPlan:
         else:
             self._run(*places)
         return out
+
+
+def _nowhere(addresses: tuple[int, ...], stream: int) -> None:
+    raise AssertionError("a run without a start")
 
 
 def _tensor_form(form: Form | None, device: int) -> tuple[Any, ...] | None:

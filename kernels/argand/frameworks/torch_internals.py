@@ -27,6 +27,8 @@ class TorchInternals(NamedTuple):
             make_fx record what it does to them.
         may_have_tangents: whether some of these arguments may have one, of forward mode.
         are_followed: whether one of the two is so.
+        pass_unseen: whether one of the two may be so although `check_of` passes: it sees all but
+            forward mode and the modes that record, as that of make_fx.
         any_requires_grad: whether some of these arguments require a gradient.
         is_forward: whether torch computes tangents here: it leaves forward mode within a
             gradient's own functions.
@@ -47,6 +49,7 @@ class TorchInternals(NamedTuple):
     are_transformed: Callable[[Iterable[Any]], bool]
     may_have_tangents: Callable[[Iterable[Any]], bool]
     are_followed: Callable[[Iterable[Any]], bool]
+    pass_unseen: Callable[[Iterable[Any]], bool]
     any_requires_grad: Callable[..., bool]
     is_forward: Callable[[], bool]
     forward: Callable[[bool], AbstractContextManager[Any]]
@@ -90,16 +93,22 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
         inside = _without_memory(given) if active is _never else active()
         return inside or recorded() or proxies() is not None
 
+    modes = chosen("_len_torch_dispatch_stack", _never)
     tangents = (lambda _: forward._current_level >= 0) if followed else _have_tangents
+    # One look for both, in each call on tensors.
+    follows = (
+        (lambda _: active() or forward._current_level >= 0 or recorded() or proxies() is not None)
+        if followed and active is not _never
+        else (lambda given: transformed(given) or tangents(given))
+    )
+    sees = followed and modes is not _never and hasattr(guards, "TensorGuards")
     found = TorchInternals(
         chosen("_cuda_getCurrentRawStream", _stream_of),
         chosen("_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing),
         transformed,
         tangents,
-        # One look for both, in each call on tensors.
-        (lambda _: active() or forward._current_level >= 0 or recorded() or proxies() is not None)
-        if followed and active is not _never
-        else (lambda given: transformed(given) or tangents(given)),
+        follows,
+        (lambda _: forward._current_level >= 0 or modes() > 0) if sees else follows,
         chosen("_any_requires_grad", _any_requires_grad),
         getattr(forward, "_is_fwd_grad_enabled", lambda: True),
         getattr(forward, "_set_fwd_grad_enabled", nullcontext),

@@ -63,7 +63,15 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
                 addresses = a, b, out if c is None else c, out, 0, 0
                 start(addresses, _current_stream(device).ptr if stream is None else stream)
 
-            return of_stream(of_sequence)
+            def at_addresses(addresses: tuple[int, ...], stream: int) -> None:
+                if kernel_trace.watching:
+                    kernel_trace.note(launch.name)
+                start(addresses, stream)
+
+            return of_stream(
+                of_sequence, at_addresses,
+                lambda a, b, c, out: (a, b, out if c is None else c, out, 0, 0),
+            )  # fmt: skip
         return lambda a, b, c, out: launch(a, b, out if c is None else c, out)
 
     def of_any(a: Any, b: Any, c: Any, out: Any) -> None:

@@ -47,18 +47,32 @@ class KeptCall(NamedTuple):
     result_bytes: int
 
 
-def of_stream(run: Run) -> Run:
+Start = Callable[[tuple[int, ...], int], None]
+"""Queues a launch, given its addresses and a stream."""
+Addresses = Callable[..., tuple[int, ...]]
+"""Returns the addresses of a launch, given the places of a call."""
+
+
+def of_stream(run: Run, start: Start | None = None, addresses: Addresses | None = None) -> Run:
     """Mark a run that takes a stream after the places, in place of CuPy's current one.
 
-    Calls on tensors know their stream, and to ask CuPy for its own takes longer.
+    Calls on tensors know their stream, and to ask CuPy for its own takes longer. Where there is a
+    ``start``, a plan may keep the ``addresses`` of places that come again, and start at them.
     """
     run.takes_stream = True  # type: ignore[attr-defined]
+    if start is not None:
+        run.starts = start, addresses  # type: ignore[attr-defined]
     return run
 
 
 def takes_stream(run: Run) -> bool:
     """Return whether a run is marked by `of_stream`."""
     return getattr(run, "takes_stream", False)
+
+
+def starts_of(run: Run) -> tuple[Start, Addresses] | None:
+    """Return how a run starts at addresses, and what makes them; None of others."""
+    return getattr(run, "starts", None)
 
 
 def bytes_of(shape: tuple[int, ...], output: str) -> int:

@@ -159,7 +159,7 @@ class SoftmaxLaunch:
         def run(x: int, out: int, stream: int | None = None) -> None:
             launches((x, out, 0), _current_stream(device).ptr if stream is None else stream)
 
-        return of_stream(run)
+        return of_stream(run, launches.__call__, lambda x, out: (x, out, 0))
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
         return [

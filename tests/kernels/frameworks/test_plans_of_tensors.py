@@ -15,6 +15,7 @@ from argand import (
     SoftmaxPlan,
     dft,
     gemm,
+    launched,
     pack,
     plan_circuit,
     run_circuit,
@@ -265,3 +266,35 @@ def test_parameters_are_called_as_tensors_are(gpu: Any) -> None:
     x.requires_grad_()  # the tensor that the plan has seen
     with pytest.raises(TypeError, match="requires a gradient"):
         plan(x, y)
+
+
+@pytest.mark.gpu
+def test_a_result_that_is_given_again(gpu: Any) -> None:
+    """At its addresses the launch is started at once: with the same checks and the same record."""
+    a, b, c = (drawn(64, 64, device="cuda", seed=i) for i in range(3))
+    plan, out = GemmPlan(a, b, precision="3xtf32"), torch.empty_like(a)
+    expected = gemm(a, b, precision="3xtf32")
+    for _ in range(4):
+        with launched() as names:
+            assert plan(a, b, out=out) is out
+        assert torch.equal(out, expected)
+        assert len(names) == 1
+        out.zero_()
+    version = out._version
+    plan(a, b, out=out)
+    assert out._version == version + 1
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        a.copy_(c)
+        plan(a, b, out=out)
+    stream.synchronize()
+    assert torch.equal(out, gemm(c, b, precision="3xtf32"))
+    with pytest.raises(ValueError, match="c must be None"):
+        plan(a, b, c, out=out)
+    out.resize_(32, 128)  # in the same memory
+    with pytest.raises(ValueError, match="out must have"):
+        plan(a, b, out=out)
+    with pytest.raises(ValueError, match="overlap"):
+        plan(a, b, out=a)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -108,3 +109,52 @@ def test_a_check_sees_that_a_tensor_is_another(how: str) -> None:
         with torch.inference_mode():
             assert not check(x, x)
             assert check_of((x,))(x)
+
+
+def recorded(call: Any) -> None:
+    make_fx = import_module("torch.fx.experimental.proxy_tensor").make_fx
+    make_fx(lambda y: (call(), y + 1)[1])(torch.ones(2))
+
+
+def with_tangents(call: Any) -> None:
+    with torch.autograd.forward_ad.dual_level():
+        call()
+
+
+FOLLOWED = {
+    "vmap": lambda call: torch.func.vmap(lambda y: (call(), y)[1])(torch.ones(2)),
+    "grad": lambda call: torch.func.grad(lambda y: (call(), y.sum())[1])(torch.ones(2)),
+    "jvp": lambda call: torch.func.jvp(
+        lambda y: (call(), y)[1], (torch.ones(2),), (torch.ones(2),)
+    ),
+    "functionalize": lambda call: torch.func.functionalize(lambda y: (call(), y + 1)[1])(
+        torch.ones(2)
+    ),
+    "trace": lambda call: torch.jit.trace(
+        lambda y: (call(), y + 1)[1], (torch.ones(2),), check_trace=False
+    ),
+    "make_fx": recorded,
+    "forward mode": with_tangents,
+}
+
+
+@pytest.mark.parametrize("how", FOLLOWED)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_a_check_and_a_look_see_what_torch_follows(how: str) -> None:
+    """A repeated call asks no more than these two."""
+    from argand.frameworks.torch_internals import INTERNALS, torch_internals
+
+    given = torch.zeros(3), torch.ones(3)
+    check = INTERNALS.check_of(given)
+    seen: list[tuple[bool, bool]] = []
+
+    def look() -> None:
+        repeated = check(*given) and not INTERNALS.pass_unseen(given)
+        seen.append((INTERNALS.are_followed(given), not repeated))
+
+    look()
+    FOLLOWED[how](look)
+    assert seen == [(False, False), (True, True)]
+    with pytest.warns(RuntimeWarning, match="_len_torch_dispatch_stack"):
+        public = torch_internals(SimpleNamespace(), SimpleNamespace())
+    assert public.pass_unseen is public.are_followed

@@ -114,14 +114,14 @@ def test_gradients_of_a_batch_at_once(device: str) -> None:
 def test_recorded_calls_are_operators(device: str) -> None:
     """torch.jit and make_fx (in its default mode) record calls on tensors that have memory."""
     x = drawn(3, 4, device=device)
-    plan = GemmPlan(x, x.T)
+    plan, out = GemmPlan(x, x.T), drawn(3, 3, device=device)
     for record in (lambda call: torch.jit.trace(call, x, check_trace=False),
                    lambda call: make_fx(call)(x)):  # fmt: skip
         for call in (lambda y: gemm(y, y.T), lambda y: softmax(dft(y).abs())):
             for _ in range(3):
                 expected = call(2 * x)
             torch.testing.assert_close(record(call)(2 * x), expected)
-        for call in (lambda y: herk(y), lambda y: plan(y, y.T)):
+        for call in (lambda y: herk(y), lambda y: plan(y, y.T), lambda y: plan(y, y.T, out=out)):
             for _ in range(3):
                 call(x)
             with pytest.raises(TypeError, match=r"torch can trace .*, got"):
