@@ -42,7 +42,6 @@ _EXAMPLES: tuple[object, ...] = (
 for _example in _EXAMPLES:
     framework_of(_example)
     is_cupy_array(_example)
-_NOTHING = nullcontext()
 _below_autograd = INTERNALS.below_autograd or nullcontext
 
 
@@ -113,7 +112,7 @@ class _Operator:
             found = str(keys).removeprefix("DispatchKeySet(").removesuffix(")")
             plain = self._plain[bits] = _PLAIN_KEYS.issuperset(found.split(", "))
         if plain:
-            return self._run(*values, **named)
+            return self._computed(values, named)
         with _below_autograd():
             return self._operator.default(*values, **named)
 
@@ -141,14 +140,22 @@ class _Operator:
         return {name: given.pop(name) for name in self._tensors}, given
 
     def _run(self, *values: Any, **named: Any) -> Any:
-        given = dict(zip(self._names, values, strict=False))
-        given.update(named)
-        if self._in_place is not None:
-            given[self._in_place] = given[self._in_place].clone()
         # Below autograd torch cannot be asked for tangents; `_dispatched` has seen to those.
-        tangents = INTERNALS.may_have_tangents(values)
-        with INTERNALS.forward(False) if tangents else _NOTHING:
-            # Without ``out``, so that a call that the call cache knows is repeated as it is.
+        if not INTERNALS.may_have_tangents(values):
+            return self._computed(values, named)
+        with INTERNALS.forward(False):
+            return self._computed(values, named)
+
+    def _computed(self, values: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """Return the result of the call, in the order of its axes."""
+        # Without ``out``, so that a call that the call cache knows is repeated as it is.
+        if self._in_place is None and len(values) <= len(self._tensors):
+            found = self._call(*values, **named)
+        else:
+            given = dict(zip(self._names, values, strict=False))
+            given.update(named)
+            if self._in_place is not None:
+                given[self._in_place] = given[self._in_place].clone()
             found = self._call(**given)
         return found if found.is_contiguous() else found.contiguous()
 
