@@ -17,9 +17,7 @@ _TOGETHER = 4
 """Spectra of a thread at a time (`kTogether` of cuda/channelise/filter.cuh)."""
 _SHORTEST = 4 * _TOGETHER
 """Spectra of a chunk at least: a chunk reads the taps of its first one alone."""
-_SHORT_FRAME = 128
-"""Channels of a frame below which the lines of a phase are written in pieces."""
-_FLAT_NUMBERS = 2048
+_FLAT_NUMBERS = 4096
 """Numbers of a block where none are shared."""
 _BLOCKS = 16
 """Blocks for each multiprocessor, where spectra are enough for as many chunks."""
@@ -29,13 +27,13 @@ FILTER_ARGUMENTS = (
     ("int64", "first"), ("int64", "count"), ("int64", "items"), ("int64", "chunks"),
     ("int64", "chunk"),
     *(("int", name) for name in (
-        "channels", "taps", "hop", "phases", "frames", "columns", "column_blocks",
+        "channels", "taps", "hop", "phases", "columns", "column_blocks",
     )),
 )  # fmt: skip
 
 
-FilterForm = Literal["sliding", "grouped", "flat"]
-"""How threads share samples: of a phase's spectra one frame apart, further apart, or not at all."""
+FilterForm = Literal["sliding", "flat"]
+"""How threads share samples: those of a phase's spectra one frame apart, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +81,10 @@ def filter_chunks(problem: ChanneliseProblem, rows: int, count: int, sm_count: i
 def filter_form(problem: ChanneliseProblem) -> FilterForm:
     """Return how threads share the samples of a problem.
 
-    Short frames of several phases are lines that a block of one phase would write in pieces.
+    Spectra of a phase that are several frames apart share few samples, and a block of one phase
+    writes short frames in pieces of lines.
     """
-    if problem.frames == 1:
-        return "sliding"
-    return "flat" if problem.channels < _SHORT_FRAME else "grouped"
+    return "sliding" if problem.frames == 1 else "flat"
 
 
 def filter_name(component: str, *, real: bool, form: FilterForm) -> str:
@@ -101,9 +98,7 @@ def filter_source(component: str, *, real: bool, form: FilterForm) -> str:
     # The kind of fp64 says alone whether samples are conjugates.
     kind = UNITS[component.replace(FLOAT64, "float32")][0]
     arguments = f"{number}, Component::{kind}, {str(real).lower()}"
-    call = f"filter_samples<{arguments}, {str(form == 'sliding').lower()}>(args)"
-    if form == "flat":
-        call = f"filter_flat<{arguments}>(args)"
+    call = f"filter_{'flat' if form == 'flat' else 'samples'}<{arguments}>(args)"
     return (
         '#include "channelise/filter.cuh"\n'
         f"{size_check('FilterArguments', FILTER_ARGUMENTS)}"

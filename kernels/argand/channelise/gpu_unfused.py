@@ -92,7 +92,7 @@ def _filter(
     """Write sums of taps to (rows, spectra, channels), of spectra from ``first`` on."""
     rows, count = out.shape[:2]
     chunks = filter_chunks(problem, rows, count, device.sm_count)
-    sizes = (problem.channels, problem.taps, problem.hop, problem.phases, problem.frames)
+    sizes = (problem.channels, problem.taps, problem.hop, problem.phases)
     form = filter_form(problem)
     launch = _launch(component, problem.real, form, sizes, chunks, device)
     launch({
@@ -106,15 +106,15 @@ def _filter(
 
 @lru_cache(maxsize=64)
 def _launch(
-    component: str, real: bool, form: FilterForm, sizes: tuple[int, int, int, int, int],
+    component: str, real: bool, form: FilterForm, sizes: tuple[int, int, int, int],
     chunks: FilterChunks, device: Device,
 ) -> BoundKernel:  # fmt: skip
-    channels, taps, hop, phases, frames = sizes
+    channels, taps, hop, phases = sizes
     name = filter_name(component, real=real, form=form)
     kernel = load(filter_source(component, real=real, form=form), device.target, name)
     layout = arguments_dtype(FILTER_ARGUMENTS)
     values = dict.fromkeys(layout.names or (), 0) | {
-        "channels": channels, "taps": taps, "hop": hop, "phases": phases, "frames": frames,
+        "channels": channels, "taps": taps, "hop": hop, "phases": phases,
         "columns": chunks.columns, "column_blocks": chunks.column_blocks,
     }  # fmt: skip
     return BoundKernel(kernel, chunks.blocks, FILTER_THREADS, Arguments(layout, values))

@@ -112,7 +112,7 @@ def test_a_kernel_that_spills_gets_fewer_blocks() -> None:
 @pytest.mark.parametrize(
     ("component", "real", "form"),
     [
-        ("int8", False, "sliding"), ("float64", True, "grouped"), ("float32", True, "flat"),
+        ("int8", False, "sliding"), ("float64", True, "flat"), ("float32", True, "flat"),
         ("conjugate_int16", False, "flat"), ("conjugate_float64", False, "sliding"),
     ]
     if not EXHAUSTIVE

@@ -50,6 +50,10 @@ BANKS = {
     "24 taps, real": bank(64, 24, 60, kind="int8", seed=29),
     "32 taps, oversampled": bank(48, 32, 60, oversampling="4/3", seed=34),
     "a prime, oversampled": bank(74, 5, 61, oversampling=2, kind="int16 pairs", seed=35),
+    "184 real channels, oversampled": bank(
+        184, 5, 61, oversampling="8/7", kind="float32", leading=(2,), seed=42
+    ),
+    "1288 channels, oversampled": bank(1288, 3, 9, oversampling="4/3", kind="int8 pairs", seed=43),
     "one spectrum": bank(1024, 8, 1, seed=22),
     "8192 real channels": bank(8192, 4, 7, kind="float32", seed=23),
     "a prime": bank(37, 3, 60, leading=(2,), seed=24),
@@ -61,6 +65,8 @@ BANKS = {
 OTHERS = (
     "a prime",
     "a prime, oversampled",
+    "184 real channels, oversampled",
+    "1288 channels, oversampled",
     "too long",
     "many taps",
 )

@@ -1,9 +1,10 @@
 // The filter alone, for lengths and precisions whose transforms another kernel computes: sums of
 // taps for each spectrum and residue, in the order of residues.
 //
-// A thread has a residue and goes along the spectra of one phase, `kTogether` at a time: each
-// sample that it loads is added to all of them. Neighbours of the block have neighbouring residues,
-// and a block's spectra follow each other, so that samples of a window are read again from L1.
+// Where spectra of a phase are one frame apart, a thread has a residue and goes along the spectra of
+// one phase, `kTogether` at a time: each sample that it loads is added to all of them. Neighbours of
+// the block have neighbouring residues, and a block's spectra follow each other, so that samples of
+// a window are read again from L1.
 #pragma once
 #include "plan.cuh"
 #include "units.cuh"
@@ -48,13 +49,12 @@ struct FilterSample<double, Of, true> {
     }
 };
 
-// With `Sliding` spectra of a phase are one frame apart, and coefficients stay in registers from a
-// frame to the next.
-template <typename Real, Component Of, bool RealSamples, bool Sliding>
+// Coefficients stay in registers from a frame to the next.
+template <typename Real, Component Of, bool RealSamples>
 __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     using Sample = FilterSample<Real, Of, RealSamples>;
     using Number = typename Sample::Number;
-    constexpr int kUnroll = Sliding ? 4 : 3;  // more samples than 64 registers hold would spill
+    constexpr int kUnroll = 4;  // more samples than 64 registers hold would spill
     const int groups = static_cast<int>(blockDim.x) / args.columns;
     const int group = static_cast<int>(threadIdx.x) / args.columns;
     const int column = static_cast<int>(blockIdx.x % args.column_blocks) * args.columns +
@@ -69,15 +69,14 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     const int64 start = (args.first + phase) * args.hop;
     int l = column - static_cast<int>(start % args.channels);
     if (l < 0) l += args.channels;
-    const int64 hop = static_cast<int64>(args.frames) * args.channels;
-    int64 at = row * args.samples + start + first * hop + l;
+    int64 at = row * args.samples + start + first * args.channels + l;
     const Real* const h = static_cast<const Real*>(args.coefficients) + l;
     Number* to = static_cast<Number*>(args.out) +
                  (row * args.count + phase + first * args.phases) * args.channels + column;
 #pragma unroll 1
     for (; left > 0; left -= kTogether) {
         const int valid = left < kTogether ? static_cast<int>(left) : kTogether;
-        const int frames = args.taps + (valid - 1) * args.frames;
+        const int frames = args.taps + valid - 1;
         Number sums[kTogether];
         Real window[kTogether];
 #pragma unroll
@@ -90,21 +89,18 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
 #pragma unroll kUnroll
         for (int f = 0; f < frames; ++f) {
             const Number x = Sample::load(args.x, from);
-            if constexpr (Sliding) {
 #pragma unroll
-                for (int s = kTogether - 1; s > 0; --s) window[s] = window[s - 1];
-                if (f < args.taps) window[0] = __ldg(h + tap);
-            }
+            for (int s = kTogether - 1; s > 0; --s) window[s] = window[s - 1];
+            if (f < args.taps) window[0] = __ldg(h + tap);
 #pragma unroll
             for (int s = 0; s < kTogether; ++s) {
-                const int t = f - s * args.frames;
+                const int t = f - s;
                 if (t < 0 || t >= args.taps) continue;  // what is not finite stays in its spectra
-                const Real c = Sliding ? window[s] : __ldg(h + t * args.channels);
                 if constexpr (RealSamples) {
-                    sums[s] += c * x;
+                    sums[s] += window[s] * x;
                 } else {
-                    sums[s].x += c * x.x;
-                    sums[s].y += c * x.y;
+                    sums[s].x += window[s] * x.x;
+                    sums[s].y += window[s] * x.y;
                 }
             }
             from += args.channels;
@@ -113,30 +109,34 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
 #pragma unroll
         for (int s = 0; s < kTogether; ++s)
             if (s < valid) to[static_cast<int64>(s) * args.phases * args.channels] = sums[s];
-        at += kTogether * hop;
+        at += static_cast<int64>(kTogether) * args.channels;
         to += static_cast<int64>(kTogether) * args.phases * args.channels;
     }
 }
 
-// The same where spectra of a phase are several short frames apart: a thread has one residue of one
-// spectrum, and a block all of `args.chunk` spectra one after another, so that it writes whole
-// lines.
+// The same where spectra of a phase are several frames apart and share few samples: a thread has one
+// residue of one spectrum, and a block all of `args.chunk` spectra one after another, so that it
+// writes whole lines.
 template <typename Real, Component Of, bool RealSamples>
 __device__ __forceinline__ void filter_flat(const FilterArguments& args) {
     using Sample = FilterSample<Real, Of, RealSamples>;
     using Number = typename Sample::Number;
     const int64 row = blockIdx.x / args.chunks, first = blockIdx.x % args.chunks * args.chunk;
     const int64 start = (args.first + first) * args.hop;
-    const int residue = static_cast<int>(start % args.channels);
+    const int channels = args.channels, hop = args.hop;
     const int spectra = static_cast<int>(min(args.chunk, args.count - first));
-    Number* const out =
-        static_cast<Number*>(args.out) + (row * args.count + first) * args.channels;
-    for (int i = threadIdx.x; i < spectra * args.channels; i += blockDim.x) {
-        const int s = i / args.channels;
-        int l = i % args.channels - (residue + s * args.hop) % args.channels;
-        if (l < 0) l += args.channels;
+    Number* const out = static_cast<Number*>(args.out) + (row * args.count + first) * channels;
+    // The spectrum, its first residue and the thread's place: divided once, then added to.
+    const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
+    const int step = threads / channels, place_step = threads - step * channels;
+    const int residue_step = step * hop % channels;
+    int s = thread / channels, place = thread - s * channels;
+    int residue = static_cast<int>((start + static_cast<int64>(s) * hop) % channels);
+    for (int i = thread; s < spectra; i += threads) {
+        int l = place - residue;
+        if (l < 0) l += channels;
         const Real* h = static_cast<const Real*>(args.coefficients) + l;
-        int64 from = row * args.samples + start + static_cast<int64>(s) * args.hop + l;
+        int64 from = row * args.samples + start + static_cast<int64>(s) * hop + l;
         Number sum = Number{};
 #pragma unroll 4
         for (int t = 0; t < args.taps; ++t) {
@@ -148,9 +148,18 @@ __device__ __forceinline__ void filter_flat(const FilterArguments& args) {
                 sum.x += c * x.x;
                 sum.y += c * x.y;
             }
-            from += args.channels;
-            h += args.channels;
+            from += channels;
+            h += channels;
         }
         out[i] = sum;
+        s += step;
+        place += place_step;
+        residue += residue_step;
+        if (place >= channels) {
+            place -= channels;
+            ++s;
+            residue += hop;
+        }
+        while (residue >= channels) residue -= channels;
     }
 }

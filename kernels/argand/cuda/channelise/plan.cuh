@@ -101,7 +101,6 @@ struct FilterArguments {
     int taps;
     int hop;
     int phases;
-    int frames;
     int columns;        // residues of a block
     int column_blocks;  // blocks of a spectrum
 };
