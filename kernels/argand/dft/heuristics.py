@@ -40,11 +40,7 @@ from argand.dft.mixed_radix_heuristics import mixed_radix_plans
 from argand.dft.plan import DensePlan, Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
-from argand.dft.two_factor_heuristics import (
-    two_factor_order,
-    two_factor_plans,
-    two_factor_time,
-)
+from argand.dft.two_factor_heuristics import two_factor_order, two_factor_plans, two_factor_time
 from argand.dft.two_pass import TwoPassPlan
 from argand.dft.two_pass_heuristics import two_pass_plans
 from argand.precision import PRECISIONS, Precision
