@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
@@ -14,10 +14,10 @@ from argand.gemm.pack_plan import (
     PACK_SOURCE,
     THREADS,
     PackPlan,
+    in_clusters,
     pack_arguments,
     pack_kernel_name,
     pack_source,
-    panel_cluster,
     panel_rows,
     panels_resident,
     pitch_of,
@@ -105,9 +105,12 @@ class PackLaunch:
     ) -> None:
         plans = [source.plan(precision) for source in sources]
         pitches = [pitch_of(x.layout.columns) for x in sources]
-        clusters = {panel_cluster(x, precision, y) for x, y in zip(plans, pitches, strict=True)}
-        if len(clusters) == 1:  # one kernel packs all of them
-            plans = [replace(plan, cluster=max(clusters)) for plan in plans]
+        tiles = [
+            plan.panels(x.layout.rows, batch if x.layout.batch_stride else 1)
+            * plan.panel_blocks(pitch)
+            for x, plan, pitch in zip(sources, plans, pitches, strict=True)
+        ]
+        plans = in_clusters(plans, precision, pitches, sum(tiles), device.sm_count)
         self._outputs = []
         values: dict[str, int] = {}
         blocks = []

@@ -14,7 +14,13 @@ from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
 from argand.gemm.heuristics import choose
-from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_cluster, panel_rows
+from argand.gemm.pack_plan import (
+    PackPlan,
+    in_clusters,
+    pack_kernel_name,
+    pack_source,
+    panel_rows,
+)
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sizes import GemmSizes
@@ -266,7 +272,7 @@ def packings() -> Iterator[Candidate]:
             PackPlan(half, k_major, vector, panel_rows(row, half, k))
             for half in halves for k_major in (False, True)
         ]  # fmt: skip
-        every = [replace(plan, cluster=panel_cluster(plan, row, k)) for plan in every]
+        every = [in_clusters([plan], row, [k], 1, 132)[0] for plan in every]
         for plan in every:
             yield Candidate(precision, ARCHS[TARGET], plan)
         for one, other in product(every, every):

@@ -23,17 +23,12 @@ SHAPE = (131, 75, 1100)
 def pack_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Each panel height and source of the absmax, while it is in force."""
     yield "as it is, in clusters"
-    monkeypatch.setattr(sys.modules["argand.gemm.pack_launch"], "panel_cluster", lambda *_: 1)
+    launches = sys.modules["argand.gemm.pack_launch"]
+    monkeypatch.setattr(launches, "in_clusters", lambda plans, *_: plans)
     for rows in (16, 64):
         for resident in (True, False):
-            monkeypatch.setattr(
-                sys.modules["argand.gemm.pack_launch"], "panel_rows", lambda *_, rows=rows: rows
-            )
-            monkeypatch.setattr(
-                sys.modules["argand.gemm.pack_launch"],
-                "panels_resident",
-                lambda *_, resident=resident: resident,
-            )
+            monkeypatch.setattr(launches, "panel_rows", lambda *_, rows=rows: rows)
+            monkeypatch.setattr(launches, "panels_resident", lambda *_, resident=resident: resident)
             forget_calls()
             yield f"{rows} rows, {'exchanged' if resident else 'scanned before'}"
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
 from argand.gemm.pack_plan import (
     FusedPack,
     PackPlan,
+    in_clusters,
     panel_cluster,
     panel_rows,
     panels_resident,
@@ -199,3 +201,26 @@ def test_panels_whose_rows_are_scaled_have_few() -> None:
     assert not panels_resident(few, 42240 + 16, 132)
     assert panels_resident(many, 8448, 132)
     assert not panels_resident(many, 8448 + 16, 132)
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+def test_panels_are_halved_where_that_makes_them_a_cluster(precision: str) -> None:
+    """Five blocks would leave three of a cluster idle, and more than eight are none."""
+    row = PRECISIONS[precision]
+    halved = {1040: 4, 1280: 4, 2576: 8, 4096: 8}
+    for k in (64, 256, 512, 1024, *halved, 1296, 2048, 2064, 2560, 4112):
+        plan = PackPlan(vector=2, rows=panel_rows(row, False, k))
+        whole = replace(plan, cluster=panel_cluster(plan, row, k))
+        [found] = in_clusters([plan], row, [k], 660, 132)
+        assert found.rows == (8 if k in halved else plan.rows)
+        assert found.cluster == halved.get(k, whole.cluster)
+        assert in_clusters([plan], row, [k], 661, 132) == [whole]  # more than one wave
+        # Threads hold no line of 512 k one by one, and one kernel packs both.
+        single, across = replace(plan, vector=1), replace(plan, vector=1, k_major=False)
+        assert in_clusters([single], row, [k], 1, 132) == [replace(whole, vector=1)]
+        assert in_clusters([across], row, [k], 1, 132)[0].rows == found.rows
+        both = in_clusters([single, across], row, [k, k], 2, 132)
+        assert [x.rows for x in both] == [plan.rows] * 2
+        assert len({x.cluster for x in both}) == 1
+    plan = PackPlan(vector=2)
+    assert in_clusters([plan], PRECISIONS["3xtf32"], [4096], 1, 132) == [plan]
