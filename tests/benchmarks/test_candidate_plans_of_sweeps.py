@@ -39,7 +39,7 @@ def test_plans_of_triangles_are_square_and_taken_in_trials(
 ) -> None:
     card = Device("cuda", "", arch=arch_for(90), cores=132)
     monkeypatch.setattr(product_plans, "gpu", lambda _: card)
-    sizes = GemmSizes(500, 48, 48, 300, triangle=True)
+    sizes = GemmSizes(500, 120, 120, 300, triangle=True)
     question = Question(PRECISIONS["tf32"], sizes, OperandTraits(), OperandTraits())
     found = product_plans.near(question, 0)
     assert {x.family for x in found} == {"mma.sync", "wgmma"}

@@ -1,10 +1,10 @@
 // The filter alone, for lengths and precisions whose transforms another kernel computes: sums of
 // taps for each spectrum and residue, in the order of residues.
 //
-// Where spectra of a phase are one frame apart, a thread has a residue and goes along the spectra of
-// one phase, `kTogether` at a time: each sample that it loads is added to all of them. Neighbours of
-// the block have neighbouring residues, and a block's spectra follow each other, so that samples of
-// a window are read again from L1.
+// Where spectra of a phase are one frame apart, a thread has a residue and goes along the spectra
+// of one phase, `kTogether` at a time: each sample that it loads is added to all of them. Threads
+// next to each other have neighbouring residues, and a block's spectra follow each other, so that
+// samples of a window are read again from L1.
 #pragma once
 #include "plan.cuh"
 #include "units.cuh"
@@ -114,9 +114,9 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     }
 }
 
-// The same where spectra of a phase are several frames apart and share few samples: a thread has one
-// residue of one spectrum, and a block all of `args.chunk` spectra one after another, so that it
-// writes whole lines.
+// The same where spectra of a phase are several frames apart and share few samples: a thread has
+// one residue of one spectrum, and a block all of `args.chunk` spectra one after another, so that
+// it writes whole lines.
 template <typename Real, Component Of, bool RealSamples>
 __device__ __forceinline__ void filter_flat(const FilterArguments& args) {
     using Sample = FilterSample<Real, Of, RealSamples>;
