@@ -14,13 +14,7 @@ from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
 from argand.gemm.heuristics import choose
-from argand.gemm.pack_plan import (
-    PackPlan,
-    in_clusters,
-    pack_kernel_name,
-    pack_source,
-    panel_rows,
-)
+from argand.gemm.pack_plan import PackPlan, in_clusters, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sizes import GemmSizes
