@@ -125,7 +125,7 @@ def repeats_bit_for_bit(call: Callable[[], Any]) -> bool:
     return all(bool((call() == first).all()) for _ in range(5))
 
 
-POWERS = [(26, 26), (-60, 40), (90, 10), (-100, -10), (60, -130)]
+POWERS = [(26, 26), (-60, 40), (90, 10), (-100, -10), (60, -130), (112, -60), (-60, 112)]
 
 
 def of_any_scale(rng: np.random.Generator, power: tuple[int, int]) -> list[Array]:

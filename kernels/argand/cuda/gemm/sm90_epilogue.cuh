@@ -144,6 +144,9 @@ struct ColumnDescales {
 #pragma unroll
             for (int i = 0; i < (plan.block_n + kWarp - 1) / kWarp; ++i) {
                 own[i] = __ldg(descales + min(tile.n0 + kWarp * i + lane, args.n - 1));
+                // Promotion divided by it.
+                if constexpr (plan.scales_stages())
+                    own[i].x *= power_of_two(scaled_exponent_of(plan.operand));
             }
         }
     }

@@ -38,7 +38,9 @@ struct ScaledStage {
         for (int half = 0; half < 2; ++half) {
             const int exponent = scale_exponent<plan.operand>(__float_as_uint(absmax[half]));
             const float scale = power_of_two(exponent);
-            descale[half] = power_of_two(-exponent);
+            // Sums are of columns brought to 1, so that those of large rows stay in fp32's range.
+            descale[half] =
+                power_of_two(-exponent) * power_of_two(-scaled_exponent_of(plan.operand));
 #pragma unroll
             for (int i = 0; i < kMmas; ++i)
 #pragma unroll
