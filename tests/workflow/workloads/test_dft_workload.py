@@ -114,7 +114,8 @@ def test_algorithm_names_the_factors(tmp_path, monkeypatch):
     monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)  # as if there were many rows
     monkeypatch.setattr(dft_tuning, "library_kernels", lambda *_: ONE_KERNEL)
     for precision, length, found in (
-        ("3xfp16", 1000, "cufft: faster"), ("3xfp16", 97, "dense: 97"),
+        ("3xfp16", 1024, "cufft: faster"), ("3xfp16", 97, "dense: 97"),
+        ("3xfp16", 1000, "mixed_radix: 10 x 10 x 10 in fp32"),
         ("fp32", 97, "cufft: no kernel of ours: fp32"),
         ("3xfp16", 1009, "butterfly: rader(7 x 9 x 16) in fp32"),
     ):  # fmt: skip
