@@ -82,7 +82,7 @@ def image(
     x, f, s = positions, frequencies, directions
     form: Key | None
     if type(covariances) is type(x) is type(f) is type(s) is np.ndarray and out is None:
-        # Most calls of few numbers, for which `NumpyCalls.key` takes long.
+        # `NumpyCalls.key` takes long beside a call of few numbers; most calls have this form.
         form = (
             covariances.dtype, covariances.shape, x.dtype, x.shape, f.dtype, f.shape, s.dtype,
             s.shape, precision, sign,

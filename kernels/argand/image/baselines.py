@@ -1,4 +1,4 @@
-"""Images of few antennas on the CPU at fp64 and fp32: a weight of each baseline.
+"""Images of few antennas on the CPU at fp64 and fp32, as sums over baselines.
 
 With H = (R + R^H) / 2, w_a = exp(i p_a) and baselines a > b the power is
 
@@ -6,7 +6,8 @@ With H = (R + R^H) / 2, w_a = exp(i p_a) and baselines a > b the power is
 
 one real product of antennas^2 multiplications, whose cosines and sines all covariances share.
 `argand.image.few_antennas` takes four times as many multiplications and two more steps over their
-results, and fewer weights: of antennas, where these are of antennas (antennas - 1) / 2 baselines.
+results, but a cosine and sine for each antenna, not for each of antennas (antennas - 1) / 2
+baselines.
 Neither the choice nor the order of a sum depends on how many covariances there are, so an image is
 the same bits alone and among others.
 """
@@ -20,35 +21,36 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.image.blocks import across, as_complex, is_small, require_hermitian
+from argand.image.blocks import as_complex, is_small, require_hermitian, transposed_indices
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
 
-_ALWAYS = 4
-"""Antennas up to which weights of baselines are taken for any number of directions."""
+_BASELINE_ANTENNAS = 4
+"""Antennas up to which `BaselineImage` is chosen for any number of directions."""
 _MOST_MORE = {"float32": 1 << 13, "float64": 1 << 12}
-"""Cosines of baselines that may be more than those of antennas, by type: those that take twice the
-11 us, and 13, that they save one covariance in steps. They save several covariances more."""
+"""Largest number of cosines of baselines beyond those of antennas, by type. So many take twice the
+time that one covariance saves in steps; several covariances save more."""
 _BLOCK_VALUES = 1 << 16
 """Cosines and sines, or powers, that are made at a time: they stay in a core's cache."""
 _LANES = 64
 """Directions at a time are a multiple of this, where there are more."""
 _WEIGHT, _STEP = 320, 12
-"""Time of a cosine and sine, and of a step over a power, in multiplications of a product."""
+"""Time of a cosine and sine, and of a step over a power, as a multiple of a multiplication's in a
+product."""
 _SHARED_TIME = 1 << 24
-"""Multiplications, or as long, from which threads pay: some 500 us on one core."""
+"""Time of an image from which threads pay, as a multiple of a multiplication's."""
 
 
 class BaselineImage:
     """The image of a problem of at least one antenna and channel, at an exact precision.
 
-    Terms are the sum of the diagonal, then the baselines, then as many zeros as make groups of
-    them equally long; each has a cosine and a sine. A product sums the terms of a group.
+    Terms are the sum of the diagonal, then the baselines, then zeros that pad the groups to equal
+    length; each has a cosine and a sine. A product sums the terms of a group.
 
     Attributes:
-        groups, width: how many groups there are, and the terms of each.
+        groups, width: number of groups, and of the terms of each.
     """
 
     def __init__(self, problem: ImageProblem) -> None:
@@ -76,7 +78,8 @@ class BaselineImage:
     def __call__(self, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
         """Return the power; arguments as of `argand.image.blocks.image_in_blocks`.
 
-        The origin of the positions is any. Raises ValueError for a covariance that is none.
+        The origin of the positions is arbitrary. Raises ValueError for a matrix that is not
+        Hermitian.
         """
         problem = self._problem
         found = np.empty((problem.matrices, problem.directions), problem.dtype)
@@ -88,7 +91,7 @@ class BaselineImage:
         return out
 
     def _compute(self, r: Any, x: Any, turns: Any, s: Any, found: Any) -> None:
-        """Write the power (matrix, direction); ``turns`` are those of a metre."""
+        """Write the power (matrix, direction); ``turns`` (channel,) are in turns per metre."""
         numbers = self._numbers(r)
         baselines = turns[:, None, None] * self._differences.dot(x)
         step, together, band = self._step, self._together, self._band
@@ -116,7 +119,7 @@ class BaselineImage:
         if r.dtype.kind != "c":
             flat = as_complex(flat)
         twice = np.conjugate(flat)
-        transposed = flat.take(across(self._problem.antennas), 2)
+        transposed = flat.take(transposed_indices(self._problem.antennas), 2)
         if not (0 < r.size <= ONE_CORE_DOT and is_small(twice - transposed, flat[..., 0])):
             require_hermitian(r, np)
         twice += transposed
@@ -151,20 +154,21 @@ class BaselineImage:
 
 
 def is_of_baselines(problem: ImageProblem) -> bool:
-    """Return whether `BaselineImage` takes one covariance no more time than others do, or nearly.
+    """Return whether `BaselineImage` takes about as long for one covariance as others, or less.
 
     The problem has at least one antenna and channel and an exact precision.
     """
     n = problem.antennas
     more = n * (n - 3) // 2 * problem.channels * problem.directions
-    return n <= _ALWAYS or more <= _MOST_MORE[problem.dtype]
+    return n <= _BASELINE_ANTENNAS or more <= _MOST_MORE[problem.dtype]
 
 
 def groups_of(n: int) -> int:
     """Return how many groups of terms n antennas have: as few as keep the bound of an image.
 
-    It counts 4 antennas + channels + 7 roundings of sums (`workflow/accuracy/image_bounds.py`). The
-    diagonal takes antennas - 1 of them, a group two a term, the groups' sum one a group.
+    The bound counts 4 antennas + channels + 7 roundings of sums
+    (`workflow/accuracy/image_bounds.py`): antennas - 1 of the diagonal's sum, two of each term of a
+    group, one of each group.
     """
     terms = 1 + n * (n - 1) // 2
     return next(g for g in count(1) if 2 * -(-terms // g) + g <= 3 * n + 8)

@@ -30,7 +30,7 @@ _BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
 _LEAST_ENTRY = 2.0**-40
-"""Entry of a covariance from which `is_small` tells."""
+"""Entry of a covariance from which `is_small` may return true."""
 _LEAST_COLUMNS = 16
 """Columns of a product at least: of fewer it takes twice as long."""
 
@@ -118,16 +118,16 @@ def _is_surely_close(r: Any) -> bool:
         return False
     n = r.shape[-1]
     flat = r.reshape(*r.shape[:-2], n * n)
-    apart = flat.take(across(n), -1)
+    apart = flat.take(transposed_indices(n), -1)
     np.conjugate(apart, apart)
     return is_small(np.subtract(flat, apart, apart), flat[..., 0])
 
 
 @lru_cache(maxsize=64)
-def across(n: int) -> Any:
-    """Return where each entry's transposed one is in a flat matrix.
+def transposed_indices(n: int) -> Any:
+    """Return the flat indices of the transpose of an (n, n) matrix.
 
-    To take entries from there takes half the time of steps on transposed views.
+    A gather by them takes half the time of steps on transposed views.
     """
     return np.arange(n * n).reshape(n, n).T.ravel()
 

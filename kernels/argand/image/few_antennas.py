@@ -2,8 +2,8 @@
 
 With R = X + i Y and z = [c; s] of the weights c + i s the power is z^T M z, M = [[X, -Y], [Y, X]]:
 that of R's Hermitian part. M z takes four real products of antennas^2, where `argand.image.blocks`
-takes three, and in return a third of the steps over arrays. At so few directions that to make M
-takes longer than its steps, R w is a complex product.
+takes three, and in return a third of the steps over arrays. With so few directions that
+making M takes longer than the steps it saves, R w is a complex product.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
     channels = min(problem.channels, max(1, _BLOCK_VALUES // (rows * step)))
     together = max(1, _BLOCK_VALUES // (rows * step * channels))
     turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
-    few = problem.directions <= rows  # M has no fewer numbers than M z
+    few = problem.directions <= rows  # M z has at most as many numbers as M
     weights, power_of = (_complex_weights, _complex_power) if few else (_weights, _power)
 
     def work(start: int) -> None:
@@ -106,7 +106,7 @@ def _complex_weights(turns: Any, kind: str) -> Any:
 
 
 def _complex_power(r: Any, w: Any) -> Any:
-    """Return what `_power` does, by complex products."""
+    """Return the power as `_power` does, by complex products."""
     parts = _multiplied(r.astype(w.dtype, copy=False), w, ONE_CORE_COMPLEX).view(w.real.dtype)
     parts *= w.view(w.real.dtype)[:, None]
     sums = np.add.reduce(np.add.reduce(parts, 2), 0)
@@ -114,9 +114,10 @@ def _complex_power(r: Any, w: Any) -> Any:
 
 
 def _multiplied(m: Any, z: Any, most: int) -> Any:
-    """Return m z (channel, matrix, row, direction), in columns that BLAS multiplies on one core.
+    """Return m z (channel, matrix, row, direction), a block of columns at a time.
 
-    It does so up to ``most`` multiplications; several cores would wait at each product.
+    BLAS multiplies a block on one core, up to ``most`` multiplications; several cores would wait
+    for each other at each product.
     """
     channels, matrices, n, _ = m.shape
     directions = z.shape[-1]

@@ -26,9 +26,9 @@ _FAR = -80.0
 """Below this exponent a tile is rescaled in two steps, because e^-80 is close to fp32's least."""
 _ALONE = 1 + 1e-6
 """A row's sum of up to this multiple of its largest term may be that term alone, rounded."""
-_DIVIDED_COLUMNS = 2048
-"""Columns of fp64 from which products with 1 / sum take less time than quotients, with the look
-whether they may be taken; of fp32 they never do."""
+_RECIPROCAL_COLUMNS = 2048
+"""Columns of fp64 from which products with 1 / sum, and the test that permits them, take less time
+than quotients. Products of fp32 never do."""
 EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
 """The kind of element that needs no conversion, by the type of the computation."""
 
@@ -149,7 +149,7 @@ def _divide_by_sum(
     total: Array, scale: Any,
 ) -> None:  # fmt: skip
     """Divide exponentials, relative to each tile's shift, by sums relative to ``maximum``."""
-    reciprocal = is_multiplied(out.shape[-1], total, scale * (largest - maximum))
+    reciprocal = takes_reciprocal(out.shape[-1], total, scale * (largest - maximum))
     for tile, shift in zip(tiles, shifts, strict=True):
         divisor = total
         if len(tiles) > 1:
@@ -162,13 +162,13 @@ def _divide_by_sum(
             out[:, tile] /= divisor
 
 
-def is_multiplied(columns: int, total: Array, top: Array) -> bool:
-    """Return whether rows of so many columns are multiplied by 1 / sum, not divided by it.
+def takes_reciprocal(columns: int, total: Array, top: Array) -> bool:
+    """Return whether rows of so many columns are multiplied by 1 / sum instead of divided by it.
 
     ``top`` are the largest exponents. A term that is its row's whole sum has to give 1, which a
     product may not.
     """
-    if total.dtype == np.float32 or columns < _DIVIDED_COLUMNS:
+    if total.dtype == np.float32 or columns < _RECIPROCAL_COLUMNS:
         return False
     return bool((total > _ALONE * np.exp(top)).all())
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Run = Callable[[Array, "Array | None"], Array]
 """Computes a problem of x, and the memory of the result or None."""
 _Reduction = Callable[[Array], Array]
-"""Returns a number of each row, (..., 1)."""
+"""Returns one number for each row, (..., 1)."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _minimum: Any = np.minimum.reduce
@@ -32,10 +32,10 @@ _maximum: Any = np.maximum.reduce
 _MOST_NUMBERS = 1 << 16
 """Numbers up to which NumPy's calls take longer than what they compute, or nearly so."""
 _FEW_ROWS = 16
-"""Rows whose largest numbers Python's own functions compare in less time than NumPy's."""
-_SHORT, _ROWS_A_COLUMN = 7, 32
-"""Numbers of a row, and rows for each of them, from which steps of a column take less time than
-NumPy's, which begin anew at each row."""
+"""Rows up to which Python's own functions compare their largest numbers in less time than NumPy."""
+_SHORT_COLUMNS, _ROWS_PER_COLUMN = 7, 32
+"""Largest number of columns, and fewest rows for each column, with which a reduction column by
+column takes less time than NumPy's. NumPy reduces each row by itself."""
 
 
 def prepared(problem: SoftmaxProblem) -> Run:
@@ -47,8 +47,10 @@ def prepared(problem: SoftmaxProblem) -> Run:
     if not plain or not few or problem.scale != 1:
         return whole
     steps = {"softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp}
-    short = problem.columns <= _SHORT and problem.rows >= _ROWS_A_COLUMN * problem.columns
-    reductions = (_largest, _sums) if short else (_largest_of_rows, _sums_of_rows)
+    short = problem.columns <= _SHORT_COLUMNS and problem.rows >= _ROWS_PER_COLUMN * problem.columns
+    reductions = (
+        (_largest_by_columns, _sums_by_columns) if short else (_largest_of_rows, _sums_of_rows)
+    )
     return partial(_finite, whole, steps[problem.operation], problem.rows, *reductions)
 
 
@@ -87,7 +89,7 @@ def _softmax(x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction) 
     else:
         np.exp(x, found)
     total = sums(found)
-    if cpu.is_multiplied(x.shape[-1], total, top):
+    if cpu.takes_reciprocal(x.shape[-1], total, top):
         return np.multiply(found, 1 / total, found)
     return np.divide(found, total, found)
 
@@ -121,16 +123,19 @@ def _sums_of_rows(x: Array) -> Array:
     return found
 
 
-def _largest(x: Array) -> Array:
-    """Return what `_largest_of_rows` does, column by column."""
+def _largest_by_columns(x: Array) -> Array:
+    """Return the largest number of each row, as `_largest_of_rows`, column by column."""
     found = x[..., :1].copy()
     for column in range(1, x.shape[-1]):
         np.maximum(found, x[..., column : column + 1], out=found)
     return found
 
 
-def _sums(x: Array) -> Array:
-    """Return what `_sums_of_rows` does, column by column, to the bit: fewer than 8 are in order."""
+def _sums_by_columns(x: Array) -> Array:
+    """Return the sum of each row column by column: the bits of `_sums_of_rows`.
+
+    NumPy adds fewer than 8 numbers from the first to the last.
+    """
     found = x[..., :1].copy()
     for column in range(1, x.shape[-1]):
         np.add(found, x[..., column : column + 1], found)

@@ -24,18 +24,19 @@ from argand.solve.scaling import safe_norms
 Whole = Callable[[Array, Array], Solution]
 """Solves a x = b of operands of one form."""
 Run = Callable[[Array, Array, bool], Any]
-"""Does so; returns x, or where the last argument is true the `Solution`."""
+"""Solves a x = b of operands of one form; returns the `Solution` where the last argument is true,
+and x elsewhere."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
 
 
 def prepared(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Run:
-    """Return what solves systems of this form, by ``whole`` those that are to be scaled."""
-    solution = _prepared(problem, a, b, whole)
+    """Return a solver of systems of this form, which passes those to be scaled to ``whole``."""
+    solution = _with_details(problem, a, b, whole)
     in_fp64 = problem.dtype == "complex64" and problem.working == "complex128"
     few = problem.n * max(problem.n, problem.columns) <= ONE_CORE_DOT
-    quick = _surely_solved(problem) if solution is not whole and in_fp64 and few else None
+    quick = _without_error(problem) if solution is not whole and in_fp64 and few else None
     shape, dtype = b.shape, np.dtype(problem.dtype)
 
     def run(a: Array, b: Array, details: bool) -> Any:
@@ -49,13 +50,14 @@ def prepared(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Run:
     return run
 
 
-def _surely_solved(problem: SolveProblem) -> Callable[[Array, Array], Array | None]:
-    """Return what solves complex64 systems in fp64 whose backward error need not be told.
+def _without_error(problem: SolveProblem) -> Callable[[Array, Array], Array | None]:
+    """Return a solver of complex64 systems in fp64 that leaves out the backward error.
 
-    It returns None where norms may ask for scaling, or the error may be above `refine.TARGET`. The
-    2-norm of a residual's columns is at least their maximum norm, the Frobenius norm of A at most
-    sqrt(n) times its maximum norm, and the 2-norm of a column of x as much: few steps bound what
-    takes many. Residuals of fp64 are far below that.
+    The solver returns None where a norm may require scaling, or the error may exceed
+    `refine.TARGET`. A few dot products bound the error, which itself takes many steps: the 2-norm
+    of a residual's columns is at least their maximum norm, and the Frobenius norm of A and the
+    2-norm of a column of x are at most sqrt(n) times their maximum norms. Residuals of fp64 are far
+    below the target.
     """
     library, n = CpuLibrary(), problem.n
     columns, working, precision = (n, problem.columns), problem.working, problem.precision
@@ -78,8 +80,8 @@ def _surely_solved(problem: SolveProblem) -> Callable[[Array, Array], Array | No
     return solve
 
 
-def _prepared(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Whole:
-    """Return what solves systems of this form with all that a `Solution` tells."""
+def _with_details(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Whole:
+    """Return a solver of systems of this form to a whole `Solution`."""
     types = {str(x.dtype) if type(x) is np.ndarray else "" for x in (a, b)}
     empty = problem.n == 0 or problem.columns == 0
     if types != {problem.dtype} or problem.panel < problem.n or empty:
