@@ -38,7 +38,7 @@ class _Seen(NamedTuple):
     """A call that was made: a check of its tensors, all addresses, None of what is missing.
 
     ``requires_grad`` says whether a tensor requires a gradient; ``addresses`` are those of the
-    launch, None where there is no ``out`` or no start of addresses.
+    launch, None without ``out`` or for a run that cannot start at addresses.
     """
 
     check: Callable[..., bool]
@@ -56,7 +56,7 @@ def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any
     if not isinstance(plan, DevicePlan) or plan.call.output not in RESULTS:
         return plan
     taken = all(form is None or form[0] in _TYPES for form in plan.forms)
-    # A method: Python calls it sooner than an object.
+    # Python calls a bound method in less time than an object with `__call__`.
     return TensorPlan(plan).queue if taken else plan
 
 
@@ -68,14 +68,15 @@ class TensorPlan:
         self._device = plan.device.index
         self._forms = [_tensor_form(form, self._device) for form in plan.forms]
         self._has_memory, self._takes_stream = plan.nbytes > 0, takes_stream(self._run)
-        #: How it starts at addresses, where it does, and what makes those of places.
+        #: The launch at given addresses, and the function that returns those of a call's places;
+        #: `_no_start` and None for a run that has neither.
         self._start: Start
         self._addresses_of: Addresses | None
-        self._start, self._addresses_of = starts_of(self._run) or (_nowhere, None)
+        self._start, self._addresses_of = starts_of(self._run) or (_no_start, None)
         last = len(self._forms) - 1
         present = [at for at, form in enumerate(self._forms[:-1]) if form is not None]
         self._absent = [at for at, form in enumerate(self._forms[:-1]) if form is None]
-        # The most frequent form is written out in `queue`, where loops would take as long again.
+        # `queue` writes this form, the most frequent one, without loops: they double its time.
         self._is_product = present == [0, 1] and self._absent == [2]
         self._with_out = itemgetter(*present, last)
         self._alone = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))
@@ -180,7 +181,7 @@ class TensorPlan:
         return out
 
 
-def _nowhere(addresses: tuple[int, ...], stream: int) -> None:
+def _no_start(addresses: tuple[int, ...], stream: int) -> None:
     raise AssertionError("a run without a start")
 
 

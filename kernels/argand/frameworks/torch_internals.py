@@ -27,8 +27,8 @@ class TorchInternals(NamedTuple):
             make_fx record what it does to them.
         may_have_tangents: whether some of these arguments may have one, of forward mode.
         are_followed: whether one of the two is so.
-        pass_unseen: whether one of the two may be so although `check_of` passes: it sees all but
-            forward mode and the modes that record, as that of make_fx.
+        pass_unseen: whether `are_followed` may hold for arguments that `check_of` passes. A check
+            detects all but forward mode and the dispatch modes that record, such as make_fx's.
         any_requires_grad: whether some of these arguments require a gradient.
         is_forward: whether torch computes tangents here: it leaves forward mode within a
             gradient's own functions.
@@ -95,20 +95,20 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
 
     modes = chosen("_len_torch_dispatch_stack", _never)
     tangents = (lambda _: forward._current_level >= 0) if followed else _have_tangents
-    # One look for both, in each call on tensors.
+    # One function tests for both, because each call on tensors does.
     follows = (
         (lambda _: active() or forward._current_level >= 0 or recorded() or proxies() is not None)
         if followed and active is not _never
         else (lambda given: transformed(given) or tangents(given))
     )
-    sees = followed and modes is not _never and hasattr(guards, "TensorGuards")
+    checked = followed and modes is not _never and hasattr(guards, "TensorGuards")
     found = TorchInternals(
         chosen("_cuda_getCurrentRawStream", _stream_of),
         chosen("_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing),
         transformed,
         tangents,
         follows,
-        (lambda _: forward._current_level >= 0 or modes() > 0) if sees else follows,
+        (lambda _: forward._current_level >= 0 or modes() > 0) if checked else follows,
         chosen("_any_requires_grad", _any_requires_grad),
         getattr(forward, "_is_fwd_grad_enabled", lambda: True),
         getattr(forward, "_set_fwd_grad_enabled", nullcontext),

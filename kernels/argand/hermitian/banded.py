@@ -16,14 +16,16 @@ import numpy as np
 from argand.runtime.complex_types import PREFIX
 
 _MOST_ROWS, _MOST_NUMBERS = 8, 1 << 16
-"""Most rows of a system, and numbers of all matrices: more leave a core's cache."""
+"""Most rows of a system, and most numbers of all matrices: more leave a core's cache."""
 
 
 class _Times(NamedTuple):
     """Times by type in 10 ns on a core of an Intel Xeon (Sapphire Rapids).
 
-    Of a column of a system for each of its rows, in the factor of a band, and of a right-hand side
-    for each square of them in steps over all systems.
+    Attributes:
+        in_band: time of one row and column of a system in the factor of a band.
+        in_steps: time of one row and column of a system, for each right-hand side, in steps over
+            all systems.
     """
 
     in_band: float
@@ -34,9 +36,9 @@ _TIMES = {"complex64": _Times(2.0, 0.19), "complex128": _Times(1.4, 0.3)}
 
 
 def is_banded(systems: int, n: int, columns: int, dtype: str, shares: int) -> bool:
-    """Return whether `solve_banded` takes less time than the two other ways.
+    """Return whether `solve_banded` takes less time than its two alternatives.
 
-    These are a call of LAPACK for each system, and steps over all of them, by ``shares`` threads
+    They are a call of LAPACK for each system, and steps over all systems on ``shares`` threads
     (`argand.hermitian.together`).
     """
     if n > _MOST_ROWS or systems * n * n > _MOST_NUMBERS:

@@ -153,7 +153,7 @@ def _solved(r: Any, b: Any, many: bool) -> tuple[Any, Any]:
 def _how(
     systems: int, n: int, columns: int, dtype: str, many: bool, banded: bool
 ) -> Callable[[Any, Any], Any]:
-    """Return what solves (systems, n, n) and (systems, n, k) in few steps."""
+    """Return a solver of (systems, n, n) and (systems, n, k) in few steps."""
     if systems <= 1:
         return lambda r, b: _alone(r[0], b[0])
     if are_diagonal_blocks(systems, n, dtype):

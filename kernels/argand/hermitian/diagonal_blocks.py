@@ -1,7 +1,7 @@
-"""Few Hermitian systems of few rows on the CPU, as one system with their matrices on its diagonal.
+"""Few Hermitian systems of few rows on the CPU, as one block-diagonal system.
 
-A call of LAPACK takes longer than the arithmetic of such systems. The factor of the larger matrix
-has theirs on its diagonal: what couples them is zero and stays so.
+A call of LAPACK takes longer than the arithmetic of such systems. The Cholesky factor of the
+block-diagonal matrix has their factors on its diagonal; the blocks beside it are zero.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from argand.hermitian.finite import has_finite_pivots, is_finite
 
 _MOST_ROWS: Mapping[str, int] = MappingProxyType({"complex64": 24, "complex128": 16})
-"""Rows of all systems up to which their zeros take less time than a call for each, or a band."""
+"""Rows of all systems together up to which arithmetic on the zero blocks takes less time than a
+call of LAPACK for each system, or than a band."""
 
 
 def are_diagonal_blocks(systems: int, n: int, dtype: str) -> bool:
@@ -26,10 +27,10 @@ def are_diagonal_blocks(systems: int, n: int, dtype: str) -> bool:
 def diagonal_blocks(
     systems: int, n: int, columns: int, dtype: np.dtype[Any], posv: Any
 ) -> Callable[[Any, Any], Any]:
-    """Return what solves (systems, n, n) and (systems, n, k) by one call of posv.
+    """Return a solver of (systems, n, n) and (systems, n, k) by one call of posv.
 
-    It returns None where a matrix has no factor, or what is not finite, which reaches the other
-    systems.
+    The solver returns None where a matrix has no factor, and where a pivot or the solution is not
+    finite: such a number spreads to the other systems.
     """
     rows, item, shape = systems * n, dtype.itemsize, (systems, n, columns)
     matrices, strides = (systems, n, n), ((rows + 1) * n * item, item, rows * item)
@@ -38,7 +39,7 @@ def diagonal_blocks(
     def solve(r: Any, b: Any) -> Any:
         whole = zeros((rows, rows), dtype)  # column-major, as LAPACK has it, by its transpose
         view(matrices, dtype, whole, 0, strides)[...] = r
-        # Its arguments by name take longer: lower, and the matrix overwritten.
+        # Lower triangle, and the matrix is overwritten; arguments by name take longer.
         _, x, row = posv(whole.T, b.reshape(rows, columns), 1, 1)
         if row or not is_finite(x) or not has_finite_pivots(r):
             return None

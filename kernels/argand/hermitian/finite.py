@@ -1,4 +1,4 @@
-"""Whether numbers of small Hermitian systems on the CPU are finite, in few steps."""
+"""Tests whether numbers of Hermitian systems on the CPU are finite, in few steps."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def is_finite(x: Any) -> bool:
 def has_finite_pivots(r: Any) -> bool:
     """Return whether the squares of diagonals are finite: an infinite pivot leaves a finite x.
 
-    Of few numbers it takes less time to look at all of them, which are if a triangle is not left
-    to chance.
+    It takes less time to test all of few numbers first. They may fail that test although the
+    diagonal is finite, because the triangle that LAPACK does not read may hold anything.
     """
     few = r.size <= ONE_CORE_DOT and r.flags.c_contiguous
     return (few and is_finite(r)) or is_finite(r.diagonal(0, -2, -1))

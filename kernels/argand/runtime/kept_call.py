@@ -48,16 +48,16 @@ class KeptCall(NamedTuple):
 
 
 Start = Callable[[tuple[int, ...], int], None]
-"""Queues a launch, given its addresses and a stream."""
+"""Queues a launch at its addresses on a stream."""
 Addresses = Callable[..., tuple[int, ...]]
-"""Returns the addresses of a launch, given the places of a call."""
+"""Returns the addresses of a launch from the places of a call."""
 
 
 def of_stream(run: Run, start: Start | None = None, addresses: Addresses | None = None) -> Run:
     """Mark a run that takes a stream after the places, in place of CuPy's current one.
 
-    Calls on tensors know their stream, and to ask CuPy for its own takes longer. Where there is a
-    ``start``, a plan may keep the ``addresses`` of places that come again, and start at them.
+    Calls on tensors know their stream, and to ask CuPy for its own takes longer. With a
+    ``start``, a plan may keep the ``addresses`` of places that come again, and launch at them.
     """
     run.takes_stream = True  # type: ignore[attr-defined]
     if start is not None:
@@ -71,7 +71,7 @@ def takes_stream(run: Run) -> bool:
 
 
 def starts_of(run: Run) -> tuple[Start, Addresses] | None:
-    """Return how a run starts at addresses, and what makes them; None of others."""
+    """Return a run's ``start`` and ``addresses`` (`of_stream`); None where it has none."""
     return getattr(run, "starts", None)
 
 
