@@ -96,9 +96,8 @@ def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
     if first < _SECONDS:
         few = queued(calls, _FEWEST, held=True)
         first = statistics.median(few.seconds)
-        if not (
-            one.held or few.held
-        ):  # every call waits, and each further hold takes half a second
+        if not (one.held or few.held):
+            # Every call waits for the device, and each further hold would take half a second.
             return queued(calls, _count(first))
     found_queue = _rows_of(calls, first)
     taken = statistics.median(found_queue.seconds)

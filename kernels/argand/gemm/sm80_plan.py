@@ -109,7 +109,7 @@ class MmaPlan:
 
     @property
     def _result_bytes(self) -> int:
-        """What a result that is stored through shared memory takes there (``result_pitch``)."""
+        """Return the shared memory of a result that `one_tile` stores through it, 0 for others."""
         return _COMPLEX_BYTES * self.block_m * (self.block_n + 2) * self.one_tile
 
     def launched_bytes(self, k: int) -> int:

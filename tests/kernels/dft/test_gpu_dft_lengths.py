@@ -81,6 +81,18 @@ def test_mixed_radices(cp: Any, gpu: Device, rng: np.random.Generator, length: i
             check(cp, x[:3], plan, inverse=True, norm=norm)
 
 
+def check_in_place(cp: Any, x: Array, whole: Array) -> None:
+    """Transform rows inside a longer array in place: their results, and nothing beside them."""
+    count, length = x.shape
+    given = cp.full((count, length + 3), np.nan, np.complex64)
+    rows = given[:, 1 : length + 1]
+    rows[...] = cp.asarray(x)
+    assert dft(rows, out=rows) is rows
+    np.testing.assert_array_equal(rows.get(), whole)
+    assert cp.isnan(given[:, :1]).all()
+    assert cp.isnan(given[:, length + 1 :]).all()
+
+
 @pytest.mark.parametrize("length", [280, 3249])
 def test_mixed_radices_in_place_and_of_strides(
     cp: Any, gpu: Device, rng: np.random.Generator, length: int
@@ -90,14 +102,8 @@ def test_mixed_radices_in_place_and_of_strides(
     (plan,) = plans(gpu, length, "mixed_radix", 1)
     x = normal(rng, 11, length)
     whole = check(cp, x, plan)
-    given = cp.full((11, length + 3), np.nan, np.complex64)
     with PLAN_OVERRIDE.use(plan):
-        rows = given[:, 1 : length + 1]
-        rows[...] = cp.asarray(x)
-        assert dft(rows, out=rows) is rows
-        np.testing.assert_array_equal(rows.get(), whole)
-        assert cp.isnan(given[:, :1]).all()
-        assert cp.isnan(given[:, length + 1 :]).all()
+        check_in_place(cp, x, whole)
         # A transform does not depend on its neighbours, and a power of two changes nothing.
         x[2, 5], x[5, -1] = np.nan, np.inf
         found = dft(cp.asarray(x)).get()
@@ -140,15 +146,9 @@ def test_several_kernels_in_pieces_in_place_and_of_strides(
     assert isinstance(plan, ThreeKernelPlan | TwoPassPlan)
     x = normal(rng, 7, length)
     whole = check(cp, x, plan)
-    given = cp.full((7, length + 3), np.nan, np.complex64)
     monkeypatch.setattr(gpu_passes, "WORKSPACE_BYTES", 3 * 8 * plan.size)
     with PLAN_OVERRIDE.use(plan):
-        rows = given[:, 1 : length + 1]
-        rows[...] = cp.asarray(x)
-        assert dft(rows, out=rows) is rows
-        np.testing.assert_array_equal(rows.get(), whole)
-        assert cp.isnan(given[:, :1]).all()
-        assert cp.isnan(given[:, length + 1 :]).all()
+        check_in_place(cp, x, whole)
         # A transform depends neither on its neighbours nor on its piece.
         x[2, 5], x[5, -1] = np.nan, np.inf
         found = dft(cp.asarray(x)).get()
