@@ -50,11 +50,12 @@ _MARGIN = 1.05
 """By this factor our estimated times are enlarged, as both estimates are 10% off (one standard
 deviation): cuFFT is taken where they are near."""
 _PASSES_MARGIN = 1.1
-"""By this factor those of two passes are, which are 7% off."""
+"""Estimated times of two passes are enlarged by this factor, as they are 7% off."""
 _MIXED_MARGIN, _EVEN_MARGIN = 1.1, 1.2
-"""By these factors those of mixed radices are: by the second where cuFFT's times are `_even`."""
+"""Estimated times of mixed radices are enlarged by the first of these factors, or by the second
+where cuFFT's kernel is near a copy's rate (`_even`)."""
 _EVEN_NUMBERS = 9
-"""From as many numbers of a thread on a single kernel of several blocks has even times."""
+"""From as many numbers a thread on a single kernel of several blocks is near a copy's rate."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""

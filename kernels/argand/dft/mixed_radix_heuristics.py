@@ -16,6 +16,7 @@ from argand.dft.mixed_radix import (
     needed_registers,
 )
 from argand.dft.registers import registers
+from argand.dft.two_pass_heuristics import SPLIT_SECTORS
 
 _LARGEST_LENGTH = 27_000
 """Largest length that a block has room for."""
@@ -30,8 +31,6 @@ _TRANSFORMS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 19, 22, 26, 31)
 _WARPS = range(2, 25)
 _ROUNDS = (1, 2, 3)
 _CANDIDATES = 4
-_SPLIT_LINE = (0.0, 0.75, 0.5, 0.75)
-"""Share of lines of results that begin within a sector, of four numbers, by their length."""
 
 
 def mixed_radix_plans(length: int) -> Iterator[MixedRadixPlan]:
@@ -129,5 +128,5 @@ def _time(plan: MixedRadixPlan, blocks: int) -> float:
     line, first = length // plan.radices[-1], plan.radices[0]
     return (
         0.91 + 0.625 * _work(plan.radices) * sum(idle) + 220 * idle[0] / first + 0.3 / blocks
-        + 0.045 * several + 0.144 * _SPLIT_LINE[line % 4] + 0.25 / line + 0.33 * first / length
+        + 0.045 * several + 0.144 * SPLIT_SECTORS[line % 4] + 0.25 / line + 0.33 * first / length
     )  # fmt: skip

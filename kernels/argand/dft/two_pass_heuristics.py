@@ -36,8 +36,8 @@ _LARGEST_TILE = 224 * 1024
 _WARPS = range(2, 17)
 _ROUNDS = (1, 2, 3, 4, 6, 8)
 _CANDIDATES = 8
-_SPLIT = (0.0, 0.75, 0.5, 0.75)
-"""Share of a tile's lines in memory that begin within a sector, of four numbers, by how many
+SPLIT_SECTORS = (0.0, 0.75, 0.5, 0.75)
+"""Share of lines in memory that begin within a sector, of four numbers, by how many
 numbers lie from one to the next."""
 
 
@@ -174,7 +174,7 @@ def pass_time(
         blocks * items / -(-items // threads) for items in stage_items(radices, width)
     )
     tiles = width * -(-across // width) / across
-    split = _SPLIT[across % 4] * 16 / width
+    split = SPLIT_SECTORS[across % 4] * 16 / width
     waiting = last // 2 * _shares(last) / storing
     if in_lines:
         time = 0.84 * tiles + 84 / loading + 0.51 * split + 0.2 / blocks

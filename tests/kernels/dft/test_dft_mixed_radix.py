@@ -117,7 +117,7 @@ def test_cufft_keeps_what_its_kernels_are_fast_at() -> None:
 def test_kernels_of_even_times_are_left_to_cufft(
     length: int, numbers: int, blocks: int, ours: bool
 ) -> None:
-    """cuFFT keeps lengths of which a thread holds many numbers, in several blocks, by one radix."""
+    """cuFFT keeps lengths of several blocks that have many numbers a thread or a single radix."""
     kernels = LibraryKernels(several=False, numbers=numbers, blocks=blocks)
     found = choose(method_for(length), ROW, HOPPER, wide=False, full=True, library=kernels)
     assert isinstance(found.plan, MixedRadixPlan) == ours
