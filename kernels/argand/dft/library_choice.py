@@ -1,6 +1,8 @@
 """Where cuFFT is faster than our transforms: by its kernels, or by factors alone. Needs no GPU.
 
-``python -m benchmarks.dft.plans`` times both (docs/data/h200-dft-factors.csv).
+``python -m benchmarks.dft.plans`` times both (docs/data/h200-dft-factors.csv). Margins follow from
+how far estimates were off (docs/experiments/2026-11-28-times-of-transforms.md and
+2026-11-29-mixed-radices.md).
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ _SHORTEST_DENSE = 15
 """From this length on dense plans go before cuFFT, but where `_fast_row` says so."""
 _ROW_A_THREAD = 40
 """Below this length a thread of cuFFT's holds a row that has a prime from 11 to `FAST_PRIME`."""
-_EVEN_STAGES = 70
-"""From this length on cuFFT has 0.9 to 0.96 of the copy rate where its stages are even: at lengths
-of primes up to 5, powers of a prime and multiples of 13 and 17. It has 0.65 to 0.93 at others."""
+_FAST_STAGES = 70
+"""From this length on cuFFT has 0.9 to 0.96 of the copy rate at lengths of primes up to 5, powers
+of a prime and multiples of 13 and 17. It has 0.65 to 0.93 at others."""
 _MEMORY_OF_EIGHTS = 0.82
 """An H200's share of memory below which cuFFT's kernels of 32 and 96, which compute for 1.32 of an
 H200's copies, are faster than dense plans, of 1.08 copies on any card."""
@@ -51,10 +53,10 @@ _MARGIN = 1.05
 deviation): cuFFT is taken where they are near."""
 _PASSES_MARGIN = 1.1
 """Estimated times of two passes are enlarged by this factor, as they are 7% off."""
-_MIXED_MARGIN, _EVEN_MARGIN = 1.1, 1.2
-"""Estimated times of mixed radices are enlarged by the first of these factors, or by the second
-where cuFFT's kernel is near a copy's rate (`_even`)."""
-_EVEN_NUMBERS = 9
+_MIXED_MARGIN, _NEAR_COPY_MARGIN = 1.1, 1.2
+"""Estimated times of mixed radices, 8% off, are enlarged by the first of these factors, or by the
+second where cuFFT's kernel is near a copy's rate (`_near_copy`), mostly faster than estimated."""
+_NEAR_COPY_NUMBERS = 9
 """From as many numbers a thread on a single kernel of several blocks is near a copy's rate."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
@@ -143,12 +145,12 @@ def asks(plan: Plan, precision: Precision) -> bool:
 
 def _margin(plan: Plan, library: LibraryKernels | None = None) -> float:
     if isinstance(plan, MixedRadixPlan):
-        even = library is not None and _even(plan.length, library)
-        return _EVEN_MARGIN if even else _MIXED_MARGIN
+        near_copy = library is not None and _near_copy(plan.length, library)
+        return _NEAR_COPY_MARGIN if near_copy else _MIXED_MARGIN
     return _PASSES_MARGIN if isinstance(plan, TwoPassPlan) else _MARGIN
 
 
-def _even(length: int, library: LibraryKernels) -> bool:
+def _near_copy(length: int, library: LibraryKernels) -> bool:
     """Return whether a single kernel of cuFFT's has 0.84 to 0.97 of an H200's copy rate, mostly.
 
     It has at 16 of 17 lengths of primes up to 13; others, of few numbers a thread and different
@@ -158,7 +160,7 @@ def _even(length: int, library: LibraryKernels) -> bool:
         return False
     numbers = round(library.numbers)
     powers = (numbers**stages for stages in range(1, length.bit_length() + 1))
-    return numbers >= _EVEN_NUMBERS or length & (length - 1) == 0 or length in powers
+    return numbers >= _NEAR_COPY_NUMBERS or length & (length - 1) == 0 or length in powers
 
 
 def own_time(plan: Plan, precision: Precision, memory: float = 1.0) -> float:
@@ -242,7 +244,7 @@ def _fast_row(length: int, memory: float) -> bool:
     if length < _ROW_A_THREAD:
         return length % 2 == 1 and 7 < largest <= FAST_PRIME
     power = largest == primes[0] != length
-    return length >= _EVEN_STAGES and (largest <= 5 or power or bool({13, 17} & {*primes}))
+    return length >= _FAST_STAGES and (largest <= 5 or power or bool({13, 17} & {*primes}))
 
 
 def _products_a_number(plan: DensePlan, precision: Precision) -> float:

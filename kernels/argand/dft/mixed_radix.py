@@ -64,9 +64,14 @@ class MixedRadixPlan:
         """Elements in shared memory from one index of each stage to the next."""
         return _pitches(self.radices, min(self.transforms, _SEEN))
 
+    @property
+    def _tile_bytes(self) -> int:
+        """Bytes of a tile in shared memory."""
+        return 8 * self.transforms * self.radices[0] * self.pitches[0]
+
     def shared_bytes(self, precision: Precision) -> int:
         """Return the dynamic shared memory of a block, in fp32 at every precision."""
-        return 8 * self.transforms * self.radices[0] * self.pitches[0]
+        return self._tile_bytes
 
     @property
     def data_registers(self) -> int:
@@ -81,8 +86,7 @@ class MixedRadixPlan:
     @cached_property
     def blocks_per_sm(self) -> int:
         """Blocks of a multiprocessor that registers, shared memory and threads allow."""
-        number = 8 * self.radices[0] * self.pitches[0]
-        return mixed_radix_blocks(self.radices, self.transforms * number, self.warps)
+        return mixed_radix_blocks(self.radices, self._tile_bytes, self.warps)
 
 
 def mixed_radix_blocks(radices: tuple[int, ...], shared: int, warps: int) -> int:

@@ -114,7 +114,7 @@ def test_cufft_keeps_what_its_kernels_are_fast_at() -> None:
     [(720, 6, 8, True), (504, 7, 13, True), (1000, 10, 8, False), (1000, 5, 8, True),
      (343, 7, 3, False), (343, 5, 3, True), (1000, 10, 1, True)],
 )  # fmt: skip
-def test_kernels_of_even_times_are_left_to_cufft(
+def test_kernels_near_a_copys_rate_are_left_to_cufft(
     length: int, numbers: int, blocks: int, ours: bool
 ) -> None:
     """cuFFT keeps lengths of several blocks that have many numbers a thread or a single radix."""

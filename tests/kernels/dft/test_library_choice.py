@@ -57,7 +57,7 @@ def test_one_term_is_faster_where_two_are_not(
      (81, False), (96, True), (98, True), (105, True), (115, True), (121, False), (126, True)],
 )  # fmt: skip
 def test_dense_lengths_of_small_primes(length: int, ours: bool, precision: str) -> None:
-    """As they were measured: rows of a thread, even stages, and multiples of eight are cuFFT's."""
+    """As they were measured: rows of a thread, fast stages, and multiples of eight are cuFFT's."""
     choice = choose(method_for(length), PRECISIONS[precision], HOPPER, wide=length % 2 == 0)
     assert (choice.plan is not None) == ours
     assert not choice.asks
