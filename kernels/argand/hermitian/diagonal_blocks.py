@@ -1,7 +1,9 @@
 """Few Hermitian systems of few rows on the CPU, as one block-diagonal system.
 
 A call of LAPACK takes longer than the arithmetic of such systems. The Cholesky factor of the
-block-diagonal matrix has their factors on its diagonal; the blocks beside it are zero.
+block-diagonal matrix has their factors on its diagonal; the blocks beside it are zero. The times
+behind the choice are in docs/experiments/2026-11-28-small-calls-on-a-cpu.md;
+`python -m benchmarks.cpu_calls --kinds solve_hermitian` times drawn systems.
 """
 
 from __future__ import annotations

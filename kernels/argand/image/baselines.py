@@ -10,6 +10,9 @@ results, but a cosine and sine for each antenna, not for each of antennas (anten
 baselines.
 Neither the choice nor the order of a sum depends on how many covariances there are, so an image is
 the same bits alone and among others.
+
+The times behind the choice are in docs/experiments/2026-11-28-small-calls-on-a-cpu.md;
+`python -m benchmarks.cpu_calls --kinds image` times drawn images.
 """
 
 from __future__ import annotations
