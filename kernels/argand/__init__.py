@@ -33,6 +33,7 @@ from argand.image.api import image
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.readout.api import Counts, expectation, probabilities, sample
 from argand.runtime.kernel_trace import launched
+from argand.runtime.workspace_limit import WorkspaceError, workspace_limit
 from argand.softmax.api import log_softmax, logsumexp, softmax
 from argand.softmax.call_plan import SoftmaxPlan
 from argand.softmax.problem import SoftmaxProblem
@@ -67,6 +68,7 @@ __all__ = [
     "SoftmaxProblem",
     "Solution",
     "SpectrumProblem",
+    "WorkspaceError",
     "WrongProductError",
     "accelerate",
     "apply_gate",
@@ -100,4 +102,5 @@ __all__ = [
     "tune",
     "tune_dft",
     "tune_softmax",
+    "workspace_limit",
 ]

@@ -25,6 +25,7 @@ from argand.herk.problem import Form, HerkProblem as HerkProblem
 from argand.precision import PRECISIONS as PRECISIONS, Precision as Precision, get_precision as get_precision
 from argand.readout.api import Counts as Counts
 from argand.runtime.kernel_trace import launched as launched
+from argand.runtime.workspace_limit import WorkspaceError as WorkspaceError, workspace_limit as workspace_limit
 from argand.softmax.formats import Operation
 from argand.softmax.problem import SoftmaxProblem as SoftmaxProblem
 from argand.softmax.tune import tune_softmax as tune_softmax
@@ -62,6 +63,7 @@ __all__ = [
     "SoftmaxProblem",
     "Solution",
     "SpectrumProblem",
+    "WorkspaceError",
     "WrongProductError",
     "accelerate",
     "apply_gate",
@@ -95,6 +97,7 @@ __all__ = [
     "tune",
     "tune_dft",
     "tune_softmax",
+    "workspace_limit",
 ]
 
 class DftPlan(OneArrayPlan, Generic[_ResultT]):

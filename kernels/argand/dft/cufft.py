@@ -19,6 +19,8 @@ from argand.runtime.captured_memory import is_captured
 from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
+from argand.runtime.workspace import parts_of_call
+from argand.runtime.workspace_limit import allowed_workspace, workspace_error
 
 _current_stream = cupy.cuda.get_current_stream
 _runtime = cupy.cuda.runtime
@@ -110,6 +112,8 @@ class ContiguousTransform:
         self._form = kind, problem.length, problem.rows, output, self._device
         self._direction = cufft.CUFFT_INVERSE if problem.inverse else cufft.CUFFT_FORWARD
         self._factor = problem.factor
+        # Rows that are computed one part after another, where one call's workspace is too large.
+        self._parts = _parts(*self._form)
 
     def __call__(self, x: int, out: int) -> None:
         """Queue them on the current stream, for arrays at these addresses.
@@ -117,10 +121,39 @@ class ContiguousTransform:
         Raises CompileError where NVRTC, for a factor's kernel, fails.
         """
         stream = _current_stream(self._device).ptr
+        if self._parts:
+            with parts_of_call() as begin:
+                for at, queue in self._parts:
+                    begin()
+                    queue(x + at, out + at, self._direction, self._factor, stream)
+            return
         queue, graphs = _on_stream(*self._form, stream, get_ident())
         call = x, out, self._direction, self._factor
         if graphs is None or not graphs.launch(call, stream):
             queue(*call, stream)
+
+
+def _parts(kind: int, length: int, rows: int, output: str, device: int) -> list[tuple[int, _Queue]]:
+    """Return queues of as many rows as the workspace limit allows, and where each begins in bytes.
+
+    There are none where the limit allows all rows at once. Raises WorkspaceError where it does not
+    allow one.
+    """
+    allowed = allowed_workspace()
+    if allowed is None:
+        return []
+    some = rows
+    while (needed := plan_of(kind, length, some, device).workspace_bytes) > allowed:
+        if some == 1:
+            raise workspace_error(f"a transform of {length} by cuFFT", needed, allowed)
+        some = -(-some // 2)
+    item = 16 if kind == cufft.CUFFT_Z2Z else 8
+    found = []
+    for first in range(0, rows, some) if some < rows else ():
+        count = min(some, rows - first)
+        plan = plan_of(kind, length, count, device)
+        found.append((item * first * length, _Queue(plan, (output, length * count, device))))
+    return found
 
 
 def transform_real(x: Any, target: Any) -> None:

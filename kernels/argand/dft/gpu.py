@@ -23,6 +23,7 @@ from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kept_call import Chosen, Run
 from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.plan_override import PlanOverride
+from argand.runtime.workspace_limit import allowed_workspace
 
 PLAN_OVERRIDE: PlanOverride[Plan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every transform takes this plan, or cuFFT for None."""
@@ -154,7 +155,7 @@ def _launch_for(
     problem: DftProblem, plan: Plan, strides: tuple[int, int], device: int
 ) -> KernelLaunch | SeveralLaunch:
     if isinstance(plan, SeveralKernels):
-        return _several_kernels(problem, plan, strides, device)
+        return _several_kernels(problem, plan, strides, device, allowed_workspace())
     return _one_kernel(problem, plan, strides, device)
 
 
@@ -167,6 +168,7 @@ def _one_kernel(
 
 @lru_cache(maxsize=16)
 def _several_kernels(
-    problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int
-) -> SeveralLaunch:
-    return SeveralLaunch(problem, plan, strides, device)
+    problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int,
+    allowed: int | None,
+) -> SeveralLaunch:  # fmt: skip
+    return SeveralLaunch(problem, plan, strides, device, allowed)

@@ -19,6 +19,7 @@ from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.loading import load
 from argand.runtime.workspace import call_memory
+from argand.runtime.workspace_limit import workspace_error
 
 SeveralKernels = ThreeKernelPlan | TwoPassPlan
 _DTYPES = {
@@ -34,12 +35,14 @@ class SeveralLaunch:
     """Transforms of rows that lie ``strides`` elements apart, in x and in the result.
 
     The rows in the workspace are read before any of their results is written, so the result may be
-    x. Raises CompileError where NVRTC fails.
+    x. Raises CompileError where NVRTC fails, WorkspaceError where one transform takes more than
+    ``allowed`` bytes of workspace.
     """
 
     def __init__(
-        self, problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int
-    ) -> None:
+        self, problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int,
+        allowed: int | None = None,
+    ) -> None:  # fmt: skip
         precision, target = problem.precision, gpu(device).require_arch().target
         self._tables = _tables(plan, problem.inverse, device)  # what the kernels point to
         #: Bytes of the tables, which other launches may share.
@@ -51,7 +54,10 @@ class SeveralLaunch:
         if isinstance(plan, TwoPassPlan):
             values["sign"] = -1.0 if problem.inverse else 1.0
         source, names = dft_source(plan, precision), kernel_names(plan, precision)
-        piece = max(1, min(problem.rows, WORKSPACE_BYTES // (8 * plan.size)))
+        most = WORKSPACE_BYTES if allowed is None else min(WORKSPACE_BYTES, allowed)
+        if allowed is not None and 8 * plan.size > allowed:
+            raise workspace_error(f"a transform of {plan.length}", 8 * plan.size, allowed)
+        piece = max(1, min(problem.rows, most // (8 * plan.size)))
         self._workspace_bytes = 8 * piece * plan.size
         self._kernels: list[tuple[BoundKernel, dict[str, Address]]] = []
         for start in range(0, problem.rows, piece):

@@ -16,6 +16,7 @@ from argand.gates.canonical import GateForm
 from argand.gates.plan import cuda_core_width
 from argand.gemm.api import gemm
 from argand.precision import PRECISIONS, Precision
+from argand.runtime.workspace_limit import require_workspace
 
 _ROW_QUBITS = 8
 """Low qubits whose factors a diagonal gate lays out: rows of 256 amplitudes, a few kilobytes."""
@@ -53,6 +54,9 @@ def apply_gate(
         return
     view = gate_view(state, form)
     rows = view
+    if scratch is None and not isinstance(state, np.ndarray):
+        copies = 1 + (not view.flags.c_contiguous)
+        require_workspace(f"a gate of {form.width} qubits", copies * view.nbytes)
     if scratch is not None and not view.flags.c_contiguous:
         rows = _like(view, scratch[0])
         np.copyto(rows, view)

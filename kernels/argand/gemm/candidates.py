@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from argand.device import HOPPER, Arch, arch_for
-from argand.gemm import memory as gemm_memory
+from argand.gemm.choice_workspace import slices_bytes, slices_capacity
 from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
-from argand.gemm.memory import OperandMemory
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
@@ -76,7 +75,7 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
 
     mma.sync and fma read neither planes nor pairs of 16 bits, and store no 16-bit results.
     """
-    precision, sizes, a, b = question
+    precision, sizes, a, b, *_ = question
     planes = any(x.packed and not x.copied for x in (a, b))
     wgmma_only = planes or a.half or b.half or sizes.narrow
     found = [] if wgmma_only else [GemmChoice()]
@@ -120,7 +119,7 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
     return [
         x for x in found
         if x.split_k_slices == 1
-        or (_slices_bytes(x, sizes) <= _slices_capacity(x, question)
+        or (slices_bytes(x, sizes) <= slices_capacity(x, question)
             and not _rounds_beside_wide_slices(x, precision))
     ]  # fmt: skip
 
@@ -168,39 +167,6 @@ def candidates_in_tf32(question: Question, arch: Arch, sm_count: int) -> list[Ge
         return []
     in_tf32 = question._replace(precision=row)
     return [replace(x, in_tf32=True) for x in candidates(in_tf32, arch, sm_count)]
-
-
-def partials_capacity(choice: GemmChoice, question: Question) -> int:
-    """Return the bytes that a choice of the wgmma family may take besides its planes."""
-    assert choice.plan is not None
-    planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
-    return gemm_memory.partials_capacity(
-        *_memories(question),
-        packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped,
-    )  # fmt: skip
-
-
-def _memories(question: Question) -> list[OperandMemory]:
-    precision, sizes, a, b = question
-    return [
-        OperandMemory.of(
-            precision, rows, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
-        )
-        for rows, x in ((sizes.m, a), (sizes.n, b))
-    ]
-
-
-def _slices_capacity(choice: GemmChoice, question: Question) -> int:
-    """Return the bytes that the results of split-K slices may take."""
-    least = gemm_memory.slices_capacity(*_memories(question))
-    return max(least, partials_capacity(choice, question))
-
-
-def _slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
-    """Return the bytes of the results of all split-K slices."""
-    rows, columns = (sizes.n, sizes.m) if choice.swapped else (sizes.m, sizes.n)
-    numbers = sizes.batch * rows * gemm_memory.slices_pitch(columns)
-    return 8 * choice.split_k_slices * numbers
 
 
 def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits) -> list[Storage]:

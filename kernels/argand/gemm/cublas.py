@@ -17,9 +17,10 @@ from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Key
 from argand.runtime.captured_graph import CapturedCalls
-from argand.runtime.cublas import cublas_handle
+from argand.runtime.cublas import WORKSPACE_BYTES, cublas_handle
 from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Batched, batched, device_of, result_array
+from argand.runtime.workspace_limit import require_workspace
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
 COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}
@@ -162,6 +163,7 @@ class CublasLaunch:
     def __init__(
         self, problem: GemmProblem, left: _Operand, right: _Operand, target: Any, compute: str
     ) -> None:
+        require_workspace("cuBLAS", WORKSPACE_BYTES)
         view = batched(target, problem.batch_shape)
         self._scalars = np.array([problem.alpha, problem.beta], target.dtype)
         alpha, kind = int(self._scalars.ctypes.data), _DATA_TYPES[str(target.dtype)]

@@ -11,10 +11,15 @@ from dataclasses import replace
 from argand.device import HOPPER, Arch, arch_for
 from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.in_tf32 import tf32_margin
 from argand.gemm.question import Question
 from argand.runtime.plan import TARGET, PlanError, require_precision
+from argand.runtime.workspace_limit import workspace_error
+
+ADVICE = "give complex64 operands, which mma.sync reads in place"
+"""What takes no workspace."""
 
 
 def choose(
@@ -29,8 +34,9 @@ def choose(
 
     ``memory`` is the card's `Device.relative_memory`. ``family`` restricts the candidates, to those
     of the precision itself. Raises PlanError where there is none, and for a precision that the
-    architecture lacks. Where kernels of tf32 may compute a product of 16 bits, those of 16 bits are
-    taken where they are clearly faster.
+    architecture lacks; WorkspaceError where none takes as little as the question allows. Where
+    kernels of tf32 may compute a product of 16 bits, those of 16 bits are taken where they are
+    clearly faster.
     """
     precision = question.precision
     require_precision(precision, arch)
@@ -42,6 +48,8 @@ def choose(
             f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}; mma.sync takes "
             "complex64 and gives it, on every card"
         )
+
+    own, in_tf32 = _allowed(question, own, in_tf32)
 
     def seconds(choice: GemmChoice) -> float:
         return estimate(choice, question, sm_count, memory)
@@ -61,13 +69,29 @@ def choose(
     return min(filter(clearly_faster, own), key=seconds, default=other)
 
 
+def _allowed(question: Question, *candidates: list[GemmChoice]) -> tuple[list[GemmChoice], ...]:
+    """Return the candidates that take no more workspace than the question allows."""
+    allowed = question.allowed
+    if allowed is None:
+        return candidates
+    needed = [[(workspace_of(x, question), x) for x in some] for some in candidates]
+    least = min(nbytes for some in needed for nbytes, _ in some)
+    if least > allowed:
+        sizes = question.sizes
+        raise workspace_error(
+            f"a product {sizes.m}x{sizes.n}x{sizes.k} at {question.precision.name}",
+            least, allowed, ADVICE,
+        )  # fmt: skip
+    return tuple([x for nbytes, x in some if nbytes <= allowed] for some in needed)
+
+
 def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: float = 1.0) -> float:
     """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by.
 
     ``memory`` is the card's `Device.relative_memory`.
     """
     question = question._replace(precision=choice.computed_at(question.precision))
-    precision, sizes, a, b = question
+    precision, sizes, a, b, *_ = question
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     plan = choice.plan
     if choice.fma is not None:
@@ -84,12 +108,12 @@ def _mma_sync_estimate(
     choice: GemmChoice, question: Question, sm_count: int, memory: float
 ) -> float:
     """Return the same of the plan that the mma.sync family makes on Hopper, for any address."""
-    precision, sizes, a, b = question
+    precision, sizes, a, b, *_ = question
     plan = sm80_heuristics.plan_gemm(
         precision, arch_for(HOPPER), sm_count=sm_count,
         batch=sizes.batch, m=sizes.m, n=sizes.n, k=sizes.k,
         a_k_major=a.k_major, b_k_major=b.k_major, vector=1 + (a.copyable and b.copyable),
-        tile=choice.tile, triangle=sizes.triangle,
+        tile=choice.tile, triangle=sizes.triangle, allowed=question.allowed,
     )  # fmt: skip
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
     return 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)

@@ -57,9 +57,15 @@ class OperandTraits:
 
 
 class Question(NamedTuple):
-    """The precision and sizes of a product, and the traits of A and B."""
+    """The precision and sizes of a product, and the traits of A and B.
+
+    ``allowed`` is the workspace in bytes that the plan may take, None without a limit. ``adds``
+    says that a C is added, beside which accumulators spill to workspace.
+    """
 
     precision: Precision
     sizes: GemmSizes
     a: OperandTraits
     b: OperandTraits
+    allowed: int | None = None
+    adds: bool = False

@@ -43,14 +43,18 @@ def plan_gemm(
     vector: int = 1,
     tile: MmaPlan | None = None,
     triangle: bool = False,
+    allowed: int | None = None,
 ) -> MmaPlan:
     """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
 
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
-    operands' layout. Of a ``triangle`` tiles are square. Raises PlanError where none is legal.
+    operands' layout. Of a ``triangle`` tiles are square. What clusters that share a tile leave for
+    each other takes at most ``allowed`` bytes. Raises PlanError where none is legal.
     """
     sizes = (batch, m, n, k)
-    tiles = [tile] if tile else cut_tiles(precision, arch, sizes, sm_count, triangle=triangle)
+    tiles = [tile] if tile else cut_tiles(
+        precision, arch, sizes, sm_count, triangle=triangle, allowed=allowed
+    )  # fmt: skip
     fitted = []
     for plan in tiles:
         if triangle:
@@ -80,11 +84,12 @@ def cut_tiles(
     sm_count: int,
     *,
     triangle: bool = False,
+    allowed: int | None = None,
 ) -> list[MmaPlan]:
     """Return every tile with every number of slices of a product (batch, m, n, k)."""
     alone = one_tile_of(precision, sizes[1]) if triangle else []
     tiles = list(sliced(mma_tiles(precision, arch) + alone, arch, sizes[-1]))
-    return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count)))
+    return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count, allowed)))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class MmaLaunch:
 
     ``left`` has the rows of op(A), ``right`` the columns of op(B) as its rows, each by k, not yet
     conjugated; ``c`` is out's layout where there is no C. A batch larger than a grid takes several
-    launches. ``tile`` replaces the tile of the least cost.
+    launches. ``tile`` replaces the tile of the least cost; ``allowed`` is that of `plan_gemm`.
     """
 
     def __init__(
@@ -57,13 +57,14 @@ class MmaLaunch:
         out: Layout,
         device: Device,
         tile: MmaPlan | None = None,
+        allowed: int | None = None,
     ) -> None:
         plan = plan_gemm(
             problem.precision, device.require_arch(), sm_count=device.sm_count,
             batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
             a_k_major=is_k_major(left), b_k_major=is_k_major(right),
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
-            triangle=problem.triangle,
+            triangle=problem.triangle, allowed=allowed,
         )  # fmt: skip
         # Two scaled terms leave registers for mirror images where all of k is in the stages.
         split = problem.precision.scaled and problem.precision.terms > 1 and not plan.finds_absmax

@@ -39,14 +39,21 @@ def sliced(tiles: list[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
 
 
 def shared(
-    plans: Sequence[MmaPlan], arch: Arch, sizes: tuple[int, int, int, int], sm_count: int
+    plans: Sequence[MmaPlan],
+    arch: Arch,
+    sizes: tuple[int, int, int, int],
+    sm_count: int,
+    allowed: int | None = None,
 ) -> Iterator[MmaPlan]:
     """Yield plans whose clusters share tiles: few tiles of a long k, on Hopper.
 
-    What the clusters leave for each other takes no more memory than split-K slices may.
+    What the clusters leave for each other takes no more memory than split-K slices may, and at most
+    ``allowed`` bytes.
     """
     batch, m, n, k = sizes
     capacity = SLICES_WORKSPACE * batch * (m + n) * k  # of complex64, as those are
+    if allowed is not None:
+        capacity = min(capacity, allowed // 8)
     for tile in () if arch.sm != HOPPER else plans:
         tiles = batch * -(-m // tile.block_m) * -(-n // tile.block_n)
         grid_slices = 2

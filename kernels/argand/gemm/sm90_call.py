@@ -9,7 +9,8 @@ from typing import Any
 import cupy
 
 from argand.device import Device
-from argand.gemm.candidates import GemmChoice, partials_capacity
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.memory import slices_pitch
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
@@ -32,7 +33,8 @@ from argand.runtime.workspace import call_memory, zeroed_workspace
 class WgmmaCall:
     """The launches of a choice of the wgmma family, for operands of these forms at any address.
 
-    ``addend`` is the layout of C, that of ``out`` where there is none.
+    ``addend`` is the layout of C, that of ``out`` where there is none; ``allowed`` that of
+    `Question`.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class WgmmaCall:
         out: Layout,
         choice: GemmChoice,
         device: Device,
+        allowed: int | None = None,
     ) -> None:
         assert choice.plan is not None
         plan, precision = choice.plan, problem.precision
@@ -69,7 +72,8 @@ class WgmmaCall:
             target = Layout(num_rows, pitch, pitch, 1, num_rows * pitch, 8, 32)
             alpha, beta, addend = 1, 0, target
         sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k)
-        capacity = partials_capacity(choice, Question(precision, sizes, a.traits, b.traits))
+        question = Question(precision, sizes, a.traits, b.traits, allowed)
+        capacity = partials_capacity(choice, question)
         self._multiply = WgmmaLaunch(
             precision, plan,
             WgmmaProblem(

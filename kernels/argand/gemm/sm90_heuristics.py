@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from argand.gemm.candidates import GemmChoice, partials_capacity
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.pack_plan import panel_fill
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -121,7 +122,7 @@ def estimate(
     ``question`` is at the precision that the plan computes. ``memory`` is the card's peak memory
     rate over an H200's.
     """
-    precision, sizes, a, b = question
+    precision, sizes, a, b, *_ = question
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES
     rows, columns = (n, m) if choice.swapped else (m, n)

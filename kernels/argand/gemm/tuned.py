@@ -31,7 +31,7 @@ from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
 def key(question: Question) -> str:
     """Return the name of the table's entry for products like this one."""
-    precision, sizes, a, b = question
+    precision, sizes, a, b, *_ = question
     rounded = [size_bucket(size) for size in (sizes.batch, sizes.m, sizes.n, sizes.k)]
     flags = [int(flag) for traits in (a, b) for flag in asdict(traits).values()]
     return json.dumps([precision.name, *rounded, sizes.half_output + 2 * sizes.power, *flags])

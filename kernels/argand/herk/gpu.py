@@ -18,6 +18,7 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.moduli import EXACT, EXACT_ALGORITHM
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pairs import Pairs
+from argand.gemm.panel_launch import PanelLaunch
 from argand.herk import cublas
 from argand.herk.finish_launch import gather_launch, mirror_launch
 from argand.herk.int8_launch import Int8Problem, prepared
@@ -30,6 +31,7 @@ from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Batched, batched, device_of, may_overlap, writable
 from argand.runtime.plan import TARGET
+from argand.runtime.workspace_limit import allowed_workspace, require_workspace
 
 _WORKSPACE = 1 << 28
 """Bytes of matrices whose triangles are gathered at a time, at least one of them."""
@@ -110,7 +112,7 @@ def _solve(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) ->
     return None
 
 
-def _run_of(launch: GemmLaunch, mirror: BoundKernel | None) -> Run:
+def _run_of(launch: GemmLaunch | PanelLaunch, mirror: BoundKernel | None) -> Run:
     """Return what computes a full result from the addresses of a, c or None, and the result."""
 
     def run(a: int, c: int | None, out: int) -> None:
@@ -153,7 +155,11 @@ def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device)
         a = a.reshape(batch, *a.shape[-2:])
     rows = target.reshape(batch, 1, target.shape[-1])
     addend = None if c is None else cupy.ascontiguousarray(c).reshape(rows.shape)
-    at_once = min(batch, max(1, _WORKSPACE // (n * n * target.itemsize)))
+    matrix = n * n * target.itemsize
+    require_workspace("herk of form='triangle'", matrix, "take form='full'")
+    allowed = allowed_workspace()
+    most = _WORKSPACE if allowed is None else min(_WORKSPACE, allowed)
+    at_once = min(batch, max(1, most // matrix))
     workspace = cupy.empty((at_once, n, n), problem.dtype)
     for first in range(0, batch, at_once):
         some = slice(first, min(first + at_once, batch))
@@ -176,7 +182,7 @@ def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device)
 class _Product(NamedTuple):
     """The launch of a product, and whether it takes the addresses of a and c as they are."""
 
-    launch: GemmLaunch
+    launch: GemmLaunch | PanelLaunch
     in_place: bool
 
 
@@ -261,6 +267,7 @@ def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -
         ),
         device,
     )  # fmt: skip
+    require_workspace("herk of complex int8", launch.nbytes)
     launch(view.array.data.ptr, (addend or result).array.data.ptr, result.array.data.ptr)
     as_given = view.array.data.ptr == a.array.data.ptr
     if as_given and (addend is None or addend.array.data.ptr == c.data.ptr):

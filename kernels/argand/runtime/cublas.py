@@ -22,7 +22,7 @@ from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
 from argand.runtime.workspace import library_memory, library_workspace
 
-_WORKSPACE_BYTES = 32 << 20
+WORKSPACE_BYTES = 32 << 20
 """cuBLAS's own on Hopper, and more than its own on older cards."""
 
 
@@ -45,7 +45,7 @@ class CublasHandle:
 
     def workspace(self, stream: int) -> int:
         """Return the address of a stream's workspace. Raises MemoryError without room for it."""
-        return library_workspace(_WORKSPACE_BYTES, stream, self._device)
+        return library_workspace(WORKSPACE_BYTES, stream, self._device)
 
     def call_memory(self, stream: int) -> Any:
         """Return a workspace (CuPy's pointer) to hold until a call is queued on a stream.
@@ -54,7 +54,7 @@ class CublasHandle:
         capture, because a graph would share the library's with calls of other streams.
         """
         try:
-            return library_memory(_WORKSPACE_BYTES, stream, self._device)
+            return library_memory(WORKSPACE_BYTES, stream, self._device)
         except MemoryError:
             if is_captured(stream):
                 raise
@@ -74,7 +74,7 @@ class CublasHandle:
                 self._on = None
                 self._set_stream(self._handle, stream)  # which takes the library's own workspace
                 if workspace:
-                    self._set_workspace(self._handle, workspace, _WORKSPACE_BYTES)
+                    self._set_workspace(self._handle, workspace, WORKSPACE_BYTES)
                 self._on = stream, workspace
             function(self._handle, *arguments)
 

@@ -20,6 +20,7 @@ from argand.device import Device, gpu
 from argand.runtime.compiler import cache_folder
 from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.own_files import read_own, write_own
+from argand.runtime.workspace_limit import allowed_workspace, follow_limit
 
 C = TypeVar("C")
 
@@ -47,8 +48,12 @@ class TunedPlans(Generic[C]):
         self._device = device
         self._kernels, self._prefix, self._entry, self._without = kernels, prefix, entry, without
         self._read: dict[tuple[Path, Device], dict[str, C]] = {}
-        self.generation = 0
-        """How often tuned plans changed in this process: earlier plans are made anew."""
+        self._changes = 0
+        self.generation: Any = 0
+        """How often tuned plans changed in this process, with the workspace limit where there is
+        one: plans of another generation are made anew."""
+        self.changed_limit()
+        follow_limit(self)
 
     def measured_on(self, device: int) -> dict[str, str]:
         """Return what a measurement holds for: the card, its driver, the digest of the kernels."""
@@ -105,7 +110,13 @@ class TunedPlans(Generic[C]):
 
     def changed(self) -> None:
         """Count a change of the tuned plans."""
-        self.generation += 1
+        self._changes += 1
+        self.changed_limit()
+
+    def changed_limit(self) -> None:
+        """Take the workspace limit of the process into the generation."""
+        allowed = allowed_workspace()
+        self.generation = self._changes if allowed is None else (self._changes, allowed)
 
     def read(self, device: int) -> dict[str, C]:
         """Return the tuned plans in a device's file.

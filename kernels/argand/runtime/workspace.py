@@ -9,7 +9,8 @@ may run beside each other, in any order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -130,6 +131,20 @@ def call_memory(nbytes: int, owner: Any = None) -> Any:
     return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
 
 
+@contextmanager
+def parts_of_call() -> Iterator[Callable[[], None]]:
+    """Yield what a call makes before each of its parts, so that all use the same memory.
+
+    Parts run one after another on one stream: outside of plans each gives its memory back.
+    """
+    taking = _current.taking
+    if taking is None:
+        yield lambda: None
+        return
+    with taking.again() as again:
+        yield again
+
+
 class _StreamsMemory(NamedTuple):
     """The blocks of a plan's calls on one stream, and the lock of the thread that launches one."""
 
@@ -173,6 +188,19 @@ class _Taking:
 
     def __init__(self, blocks: list[Any]) -> None:
         self._blocks, self._next = blocks, 0
+
+    @contextmanager
+    def again(self) -> Iterator[Callable[[], None]]:
+        """Yield what has the next block be the same each time; then come those that no part had."""
+        first = last = self._next
+
+        def begin() -> None:
+            nonlocal last
+            last = max(last, self._next)
+            self._next = first
+
+        yield begin
+        self._next = max(last, self._next)
 
     def memory(self, nbytes: int) -> Any:
         """Return the next block."""

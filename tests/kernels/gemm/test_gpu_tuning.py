@@ -87,7 +87,7 @@ def test_every_candidate_is_timed(cp: Any, precision: str) -> None:
         gemm(cp.ones((2, 70, 600), cp.complex64), cp.ones((600, 90), cp.complex64),
              precision=precision)  # fmt: skip
     assert trial.question is not None
-    row, sizes, a, b = question = trial.question
+    row, sizes, a, b, *_ = question = trial.question
     assert (row.name, sizes.batch, sizes.m, sizes.n, sizes.k) == (precision, 2, 70, 90, 600)
     assert (a.batched, b.batched) == (True, False)
     card = gpu(cp.cuda.Device().id)

@@ -286,8 +286,8 @@ def test_a_trial_answers_for_the_table_and_notes_the_question() -> None:
         assert looked_up() == GemmChoice()
         with tuning.trial(None) as inner:
             assert looked_up(GemmSizes(1, 2, 3, 4)) is None
-    assert outer.question == (TF32, SIZES, A, B)
-    assert inner.question == (TF32, GemmSizes(1, 2, 3, 4), A, B)
+    assert outer.question == Question(TF32, SIZES, A, B)
+    assert inner.question == Question(TF32, GemmSizes(1, 2, 3, 4), A, B)
     assert looked_up() == CHOICE
     assert tuning.TABLE.generation > start + 1
 

@@ -18,6 +18,7 @@ from argand.gemm.problem import GemmProblem
 from argand.runtime.call_cache import Key
 from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Layout, batched, device_of, result_array
+from argand.runtime.workspace_limit import allowed_workspace
 
 
 def modular_product(
@@ -105,7 +106,7 @@ def _solve(
             complex(problem.alpha), complex(problem.beta), family,
             ("column" if swapped else "row") if check else None, left.packed, right.packed,
         ),
-        gpu(cupy.cuda.Device().id),
+        gpu(cupy.cuda.Device().id), allowed_workspace(),
     )  # fmt: skip
 
     def launch(a: int, b: int, c: int, out: int) -> None:

@@ -36,6 +36,7 @@ from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate
 from argand.runtime.workspace import call_memory
+from argand.runtime.workspace_limit import workspace_error
 
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""
@@ -257,6 +258,14 @@ class ModularLaunch:
 
 
 @lru_cache(maxsize=256)
-def prepared(problem: ModularProblem, device: Device) -> ModularLaunch:
-    """Return the launches of a problem on a device, made once."""
-    return ModularLaunch(problem, device)
+def prepared(problem: ModularProblem, device: Device, allowed: int | None = None) -> ModularLaunch:
+    """Return the launches of a problem on a device, made once, of at most ``allowed`` bytes.
+
+    Raises WorkspaceError where panels of 128 lines take more.
+    """
+    limit = workspace_limit(problem)
+    found = ModularLaunch(problem, device, limit if allowed is None else min(limit, allowed))
+    if allowed is not None and found.nbytes > allowed:
+        what = f"an exact product of {problem.count} moduli, of at least 128 lines at a time,"
+        raise workspace_error(what, found.nbytes, allowed, "take fewer moduli")
+    return found

@@ -1,0 +1,102 @@
+"""Workspace of a choice of the wgmma family, and what a choice may take of it.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argand.gemm import memory as gemm_memory
+from argand.gemm.memory import OperandMemory
+from argand.gemm.pack_plan import planes_bytes
+from argand.gemm.question import Question
+from argand.gemm.sizes import GemmSizes
+
+if TYPE_CHECKING:
+    from argand.gemm.candidates import GemmChoice
+
+_ALIGNMENT = 256
+"""Parts of a workspace begin at multiples of it."""
+
+
+def workspace_of(choice: GemmChoice, question: Question) -> int:
+    """Return the bytes that a choice takes at least: planes, slices of k, scales of rows.
+
+    Accumulators that spill beside a C are in it. Partial tiles of stream-K take what the question
+    allows beyond.
+    """
+    sizes = question.sizes
+    question = question._replace(precision=choice.computed_at(question.precision))
+    if choice.plan is not None:
+        packed = _packed_bytes(choice, question)
+        if choice.split_k_slices > 1:
+            return packed + slices_bytes(choice, sizes)
+        beside = question.adds or sizes.power
+        spills = beside and choice.plan.spills_accumulators(question.precision, sizes.k)
+        return packed + spills * 8 * sizes.batch * sizes.m * sizes.n
+    if choice.fma is None and question.precision.scaled:
+        return 4 * sizes.batch * (sizes.m + sizes.n)
+    return 0
+
+
+def partials_capacity(choice: GemmChoice, question: Question) -> int:
+    """Return the bytes that a choice of the wgmma family may take besides its planes.
+
+    The question is of the precision that the choice computes at.
+    """
+    assert choice.plan is not None
+    planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
+    found = gemm_memory.partials_capacity(
+        *_memories(question),
+        packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped,
+    )  # fmt: skip
+    if question.allowed is None:
+        return found
+    return min(found, question.allowed - _packed_bytes(choice, question))
+
+
+def slices_capacity(choice: GemmChoice, question: Question) -> int:
+    """Return the bytes that the results of split-K slices may take."""
+    least = gemm_memory.slices_capacity(*_memories(question))
+    return max(least, partials_capacity(choice, question))
+
+
+def slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
+    """Return the bytes of the results of all split-K slices."""
+    rows, columns = (sizes.n, sizes.m) if choice.swapped else (sizes.m, sizes.n)
+    numbers = sizes.batch * rows * gemm_memory.slices_pitch(columns)
+    return 8 * choice.split_k_slices * numbers
+
+
+def _packed_bytes(choice: GemmChoice, question: Question) -> int:
+    """Return the bytes of the planes that a choice packs, with their descale factors."""
+    sizes, plan = question.sizes, choice.plan
+    assert plan is not None
+    precision = question.precision
+    operands = [(sizes.m, question.a), (sizes.n, question.b)]
+    (rows, x), (columns, y) = reversed(operands) if choice.swapped else operands
+    found = 0
+    for lines, operand, packs in (
+        (rows, x, plan.storage == "planar"),
+        (columns, y, not plan.conjugate_y),  # else its planes are those of X
+    ):
+        if packs and not operand.packed:
+            batches = sizes.batch if operand.batched else 1
+            found += _aligned(planes_bytes(precision, lines, sizes.k, batches))
+            found += _aligned(8 * batches * lines) if precision.scaled else 0
+    return found
+
+
+def _memories(question: Question) -> list[OperandMemory]:
+    precision, sizes, a, b, *_ = question
+    return [
+        OperandMemory.of(
+            precision, rows, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
+        )
+        for rows, x in ((sizes.m, a), (sizes.n, b))
+    ]
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

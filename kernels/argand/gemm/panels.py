@@ -1,0 +1,139 @@
+"""Panels in which a product is computed where the workspace is limited. Needs no GPU and no CuPy.
+
+A panel is a product of its own, of some of the matrices of a batch, of some rows or some columns:
+what it packs is all that lies in the workspace. An operand that is not cut is packed again for each
+panel, or read in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from argand.device import Arch
+from argand.gemm.choice_workspace import workspace_of
+from argand.gemm.families import Family
+from argand.gemm.heuristics import ADVICE, choose, estimate
+from argand.gemm.question import OperandTraits, Question
+from argand.gemm.sizes import GemmSizes
+from argand.runtime.workspace_limit import WorkspaceError, workspace_error
+
+_UNIT = 64
+"""Lines of which those of a panel are a multiple."""
+_WORSE = 2
+"""Times the least estimate from which on no smaller panels are looked at."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """The products of a batch, the rows and the columns that are computed at a time, at most."""
+
+    products: int
+    rows: int
+    columns: int
+
+    @classmethod
+    def whole(cls, sizes: GemmSizes) -> Panels:
+        """Return the one panel of a product that is not cut."""
+        return cls(sizes.batch, sizes.m, sizes.n)
+
+    def count(self, sizes: GemmSizes) -> int:
+        """Return the number of panels."""
+        cuts = (sizes.batch, self.products), (sizes.m, self.rows), (sizes.n, self.columns)
+        found = 1
+        for lines, step in cuts:
+            found *= -(-lines // step)
+        return found
+
+    def each(self, sizes: GemmSizes) -> Iterator[tuple[slice, slice, slice]]:
+        """Yield the products, rows and columns of each panel."""
+        for first in range(0, sizes.batch, self.products):
+            for row in range(0, sizes.m, self.rows):
+                for column in range(0, sizes.n, self.columns):
+                    yield (
+                        slice(first, min(first + self.products, sizes.batch)),
+                        slice(row, min(row + self.rows, sizes.m)),
+                        slice(column, min(column + self.columns, sizes.n)),
+                    )
+
+
+def choose_panels(
+    question: Question, arch: Arch, sm_count: int, family: Family | None, memory: float
+) -> Panels:
+    """Return the panels of the least estimated time whose workspace is within the question's limit.
+
+    Arguments are those of `choose`. Raises WorkspaceError where no panel's is.
+    """
+    sizes = question.sizes
+    fastest = choose(question._replace(allowed=None), arch, sm_count, family, memory=memory)
+    assert question.allowed is not None
+    if workspace_of(fastest, question) <= question.allowed:
+        return Panels.whole(sizes)
+    best: tuple[float, Panels] | None = None
+    refused: WorkspaceError | None = None
+    for cuts in _cuts(question):
+        for panels in cuts:
+            part = replace(sizes, batch=panels.products, m=panels.rows, n=panels.columns)
+            asked = question._replace(sizes=part)
+            try:
+                choice = choose(asked, arch, sm_count, family, memory=memory)
+            except WorkspaceError as error:
+                refused = min(refused or error, error, key=lambda x: x.needed)
+                continue
+            seconds = panels.count(sizes) * estimate(choice, asked, sm_count, memory)
+            if best is None or seconds < best[0]:
+                best = seconds, panels
+            # Smaller panels by wgmma, which needs more workspace than others, take longer still.
+            if choice.plan is not None and seconds > _WORSE * best[0]:
+                break
+    if best is None:
+        assert refused is not None
+        what = f"a product {sizes.m}x{sizes.n}x{sizes.k} at {question.precision.name}, in panels,"
+        raise workspace_error(what, refused.needed, question.allowed, ADVICE)
+    return best[1]
+
+
+def _cuts(question: Question) -> Iterator[Iterable[Panels]]:
+    """Yield ways to cut a product, each of panels that are ever smaller, the whole first.
+
+    Batches are cut first, which packs nothing twice. A packed operand is cut nowhere.
+    """
+    sizes, a, b = question.sizes, question.a, question.b
+    whole = Panels.whole(sizes)
+    if any(x.packed and x.batched for x in (a, b)) and sizes.batch > 1:
+        yield [whole]
+        return
+    batches = [sizes.batch]
+    while batches[-1] > 1:
+        batches.append(-(-batches[-1] // 2))
+    yield [replace(whole, products=count) for count in batches]
+    if sizes.triangle:
+        return
+    # Rows or columns alone: then the other operand is read in place, or packed again for each.
+    one = replace(whole, products=1)
+    yield (replace(one, columns=step) for step in _halves(sizes.n, b))
+    yield (replace(one, rows=step) for step in _halves(sizes.m, a))
+    if not (a.packed or b.packed):
+        yield _squares(one)
+
+
+def _squares(panels: Panels) -> Iterator[Panels]:
+    """Yield panels of which rows or columns are halved, whichever are more."""
+    while max(panels.rows, panels.columns) > _UNIT:
+        if panels.rows >= panels.columns:
+            panels = replace(panels, rows=_half(panels.rows))
+        else:
+            panels = replace(panels, columns=_half(panels.columns))
+        yield panels
+
+
+def _halves(lines: int, x: OperandTraits) -> Iterator[int]:
+    """Yield the lines of ever smaller panels of an operand."""
+    while lines > _UNIT and not x.packed:
+        lines = _half(lines)
+        yield lines
+
+
+def _half(lines: int) -> int:
+    """Return half of them, in whole units."""
+    return -(-lines // 2 // _UNIT) * _UNIT

@@ -1,0 +1,98 @@
+"""Products within a workspace limit: their panels, and the plans of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, WorkspaceError
+from argand.device import HOPPER, arch_for
+from argand.gemm.choice_workspace import partials_capacity, workspace_of
+from argand.gemm.heuristics import choose
+from argand.gemm.panels import Panels, choose_panels
+from argand.gemm.question import OperandTraits, Question
+from argand.gemm.sizes import GemmSizes
+
+ARCH, SM_COUNT = arch_for(HOPPER), 132
+SQUARE = GemmSizes(1, 4096, 4096, 4096)
+TRAITS = OperandTraits(), OperandTraits(k_major=False)
+
+
+def panels_of(question: Question) -> Panels:
+    return choose_panels(question, ARCH, SM_COUNT, None, 1.0)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "fp16", "3xfp16", "bf16"])
+@pytest.mark.parametrize("limit", [16 << 20, 100 << 20])
+@pytest.mark.parametrize(
+    "sizes",
+    [SQUARE, GemmSizes(1, 300, 20_000, 4096), GemmSizes(90, 512, 512, 900),
+     GemmSizes(1, 3000, 3000, 2000, triangle=True)],
+    ids=str,
+)  # fmt: skip
+def test_panels_are_within_the_limit(precision: str, limit: int, sizes: GemmSizes) -> None:
+    question = Question(PRECISIONS[precision], sizes, *TRAITS, limit)
+    panels = panels_of(question)
+    part = question._replace(
+        sizes=replace(sizes, batch=panels.products, m=panels.rows, n=panels.columns)
+    )
+    choice = choose(part, ARCH, SM_COUNT)
+    assert workspace_of(choice, part) <= limit
+    if choice.plan is not None:
+        computed = part._replace(precision=choice.computed_at(part.precision))
+        assert partials_capacity(choice, computed) + workspace_of(choice, part) <= limit
+
+
+def test_a_limit_that_does_not_bind_changes_nothing() -> None:
+    question = Question(PRECISIONS["3xtf32"], SQUARE, *TRAITS)
+    fastest = choose(question, ARCH, SM_COUNT)
+    limited = question._replace(allowed=1 << 32)
+    assert panels_of(limited) == Panels.whole(SQUARE)
+    assert choose(limited, ARCH, SM_COUNT) == fastest
+
+
+def test_large_products_keep_the_tensor_cores_of_hopper() -> None:
+    """In panels wgmma is faster than mma.sync, which needs no workspace."""
+    question = Question(PRECISIONS["3xtf32"], SQUARE, *TRAITS, 32 << 20)
+    panels = panels_of(question)
+    assert 1 < panels.count(SQUARE) <= 16
+    part = question._replace(sizes=replace(SQUARE, m=panels.rows, n=panels.columns))
+    assert choose(part, ARCH, SM_COUNT).family == "wgmma"
+    assert choose(question._replace(allowed=0), ARCH, SM_COUNT).family == "mma.sync"
+
+
+def test_what_is_not_cut() -> None:
+    """Packed operands, and triangles; a batch is cut before its matrices are."""
+    row, packed = PRECISIONS["3xtf32"], OperandTraits(packed=True)
+    assert panels_of(Question(row, SQUARE, packed, TRAITS[1], 100 << 20)).rows == SQUARE.m
+    triangle = replace(SQUARE, triangle=True)
+    assert panels_of(Question(row, triangle, *TRAITS, 100 << 20)) == Panels.whole(triangle)
+    many = GemmSizes(64, 512, 512, 512)
+    panels = panels_of(Question(row, many, *TRAITS, 64 << 20))
+    assert (panels.rows, panels.columns) == (512, 512)
+    assert 1 < panels.products < 64
+
+
+def test_each_element_is_in_one_panel() -> None:
+    sizes = GemmSizes(5, 70, 90, 10)
+    times = np.zeros((5, 70, 90), int)
+    panels = Panels(2, 32, 33)
+    for part in panels.each(sizes):
+        times[part] += 1
+    assert (times == 1).all()
+    assert panels.count(sizes) == len(list(panels.each(sizes))) == 3 * 3 * 3
+
+
+def test_the_error_says_what_is_needed() -> None:
+    """Pairs of 16 bits have no kernel that reads them without planes."""
+    half = OperandTraits(half=True)
+    sizes = GemmSizes(1, 100, 60, 64)
+    with pytest.raises(WorkspaceError, match="product 100x60x64 at fp16") as error:
+        panels_of(Question(PRECISIONS["fp16"], sizes, half, half, 1000))
+    needed = int(str(error.value).split("needs ")[1].split()[0])
+    assert "1000 are allowed" in str(error.value)
+    question = Question(PRECISIONS["fp16"], sizes, half, half, needed)
+    panels_of(question)
+    with pytest.raises(WorkspaceError, match=f"needs {needed} bytes"):
+        panels_of(question._replace(allowed=needed - 1))
