@@ -13,8 +13,8 @@ from argand.channelise.plan import plan_of
 from argand.channelise.sm90_plan import specialized
 from argand.device import gpu
 
+from benchmarks.harness.device_memory import most_allocated
 from tests.kernels.channelise.banks import Bank, bank
-from tests.kernels.device_memory import most_allocated
 from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
 
 pytestmark = pytest.mark.gpu

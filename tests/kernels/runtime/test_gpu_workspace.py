@@ -15,7 +15,7 @@ from argand.gemm.problem import gemm_problem
 from argand.gemm.sm90_plan import WgmmaPlan
 
 from benchmarks.gemm.shapes import SUITES, Shape
-from tests.kernels.device_memory import most_allocated
+from benchmarks.harness.device_memory import most_allocated
 from tests.kernels.gemm.product_cases import check, normal
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 from tests.kernels.runtime.graph_cases import forget_calls

@@ -25,7 +25,7 @@ from argand import (
     workspace_limit,
 )
 
-from tests.kernels.device_memory import most_allocated
+from benchmarks.harness.device_memory import most_allocated
 from tests.kernels.gemm.product_cases import check, normal
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]

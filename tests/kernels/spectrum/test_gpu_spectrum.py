@@ -12,7 +12,7 @@ from argand import PRECISIONS, launched, pairs, spectrum
 from argand.device import gpu
 from argand.spectrum.plan import plan_of
 
-from tests.kernels.device_memory import most_allocated
+from benchmarks.harness.device_memory import most_allocated
 from tests.kernels.spectrum.signals import SIGNALS, Signal, drawn
 
 pytestmark = pytest.mark.gpu
