@@ -64,4 +64,4 @@ def pytest_configure() -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how often ours were called."""
-    terminalreporter.write_line(f"calls: {sum(_calls.values())} of {sorted(_calls)}")
+    terminalreporter.write_line("calls: " + ", ".join(f"{n} {name}" for name, n in _calls.items()))
