@@ -10,7 +10,13 @@ import cupy
 import numpy as np
 
 from argand.beam_power.blocks import in_blocks, in_exact_blocks
-from argand.beam_power.launch import AnyPlan, BeamPowerLaunch, KernelForm, takes_exact
+from argand.beam_power.launch import (
+    AnyPlan,
+    BeamPowerLaunch,
+    KernelForm,
+    takes_exact,
+    takes_few_beams,
+)
 from argand.beam_power.plan import Samples
 from argand.beam_power.problem import EXACT, BeamPowerProblem
 from argand.device import Device, gpu
@@ -37,7 +43,9 @@ def beam_power(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
             if not takes_exact(problem, gpu(cupy.cuda.Device().id).require_arch()):
                 return in_exact_blocks(problem, w, x, out, cupy)
         elif problem.precision.exact_operands:
-            return in_blocks(problem, w, x, out, cupy)
+            arch = gpu(cupy.cuda.Device().id).require_arch()
+            if problem.precision.output != "complex64" or not takes_few_beams(problem, arch):
+                return in_blocks(problem, w, x, out, cupy)
         contiguous = out is not None and out.flags.c_contiguous
         target = out if contiguous else cupy.empty(problem.shape, problem.dtype)
         if target.size and problem.antennas:

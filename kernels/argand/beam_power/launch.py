@@ -1,4 +1,7 @@
-"""The launches of one form of beam power: weights are packed, then multiplied and detected."""
+"""The launches of one form of beam power: weights are packed, then multiplied and detected.
+
+A few beams are multiplied with the weights as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,14 @@ from dataclasses import dataclass, replace
 
 import cupy
 
+from argand.beam_power.few_beams_plan import (
+    FEW_BEAMS_TIMES,
+    FewBeamsPlan,
+    check_few_beams_plan,
+    choose_few_beams_plan,
+    few_beams_kernel_name,
+    few_beams_source,
+)
 from argand.beam_power.int8_plan import (
     Int8BeamPowerPlan,
     check_int8_plan,
@@ -58,7 +69,7 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
 from argand.runtime.plan import TARGET, PlanError
 
-AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan | Int8BeamPowerPlan
+AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan | Int8BeamPowerPlan | FewBeamsPlan
 
 _VECTOR = 16
 _FRAGMENT_BYTES = 32 * 16
@@ -96,13 +107,13 @@ class KernelForm:
 
 @dataclass(frozen=True)
 class _Kernels:
-    """The two kernels of a plan, and what their arguments and memory depend on.
+    """The kernels of a plan, and what their arguments and memory depend on. One may not pack.
 
     ``fragments_k`` is that of `WeightArguments`, ``fragment_bytes`` what 16 beams of a matrix take,
     ``start`` the time before a block's first tile, in tiles.
     """
 
-    pack: tuple[str, str]
+    pack: tuple[str, str] | None
     power: tuple[str, str]
     shared_bytes: int
     blocks: int
@@ -121,27 +132,19 @@ class BeamPowerLaunch:
         self.plan = plan
         self.slices = tiles.slices
         kernels = _kernels(plan, form, device.require_arch())
-        row_tiles = -(-problem.beams // plan.beams) * plan.beams // ROW_TILE
+        beam_blocks = -(-problem.beams // plan.beams)
+        row_tiles = -(-beam_blocks * plan.beams // ROW_TILE)
         matrices = problem.batch * problem.polarizations if form.weights_batched else 1
         fragments = matrices * row_tiles * kernels.fragment_bytes
-        self._nbytes = fragments + 4 * matrices * row_tiles * ROW_TILE
+        descales = 4 * matrices * row_tiles * ROW_TILE
+        self._nbytes = fragments + descales if kernels.pack else 0
         count = -(-problem.bins // tiles.bins) * tiles.slices
-        beam_blocks = row_tiles * ROW_TILE // plan.beams
         block_tiles = _block_tiles(
             count, problem.batch * beam_blocks, device.sm_count * kernels.blocks, kernels.start
         )
         blocks = problem.batch * beam_blocks * -(-count // block_tiles)
         if max(blocks, matrices * row_tiles) > _LARGEST_GRID:
             raise ValueError(f"leading axes, beams and bins take {blocks} blocks, too many")
-        pack = BoundKernel(
-            PendingKernel(kernels.pack[0], device.target, kernels.pack[1]),
-            matrices * row_tiles, PACK_THREADS,
-            Arguments(arguments_dtype(WEIGHT_ARGUMENTS), {
-                "weights": 0, "fragments": 0, "descales": 0, "beams": problem.beams,
-                "antennas": problem.antennas, "row_tiles": row_tiles,
-                "fragments_k": kernels.fragments_k,
-            }),
-        )  # fmt: skip
         power = BoundKernel(
             PendingKernel(
                 kernels.power[0], device.target, kernels.power[1], kernels.shared_bytes
@@ -160,11 +163,31 @@ class BeamPowerLaunch:
             shared_bytes=kernels.shared_bytes,
         )  # fmt: skip
         weights, samples = Address(BaseAddress.ROWS), Address(BaseAddress.COLUMNS)
+        out = Address(BaseAddress.OUT)
+        self._name = kernels.power[1]
+        if kernels.pack is None:
+            self._launches = LaunchSequence(
+                [power],
+                lambda addresses: [
+                    power.argument_update(
+                        {"samples": samples, "power": out, "fragments": weights}, (), addresses
+                    ),
+                ],
+            )
+            return
         packed = {
             "fragments": Address(BaseAddress.MEMORY),
             "descales": Address(BaseAddress.MEMORY, fragments),
         }
-        out = Address(BaseAddress.OUT)
+        pack = BoundKernel(
+            PendingKernel(kernels.pack[0], device.target, kernels.pack[1]),
+            matrices * row_tiles, PACK_THREADS,
+            Arguments(arguments_dtype(WEIGHT_ARGUMENTS), {
+                "weights": 0, "fragments": 0, "descales": 0, "beams": problem.beams,
+                "antennas": problem.antennas, "row_tiles": row_tiles,
+                "fragments_k": kernels.fragments_k,
+            }),
+        )  # fmt: skip
         self._launches = LaunchSequence(
             [pack, power],
             lambda addresses: [
@@ -172,21 +195,23 @@ class BeamPowerLaunch:
                 power.argument_update({"samples": samples, "power": out, **packed}, (), addresses),
             ],
         )
-        self._name = kernels.power[1]
 
     def __call__(self, weights: int, samples: int, out: int) -> None:
         """Launch on these addresses."""
         if kernel_trace.watching:
             kernel_trace.note(self._name)
         # Freed after the launches, it is reused in the stream's order.
-        memory = cupy.cuda.alloc(self._nbytes)
+        memory = cupy.cuda.alloc(self._nbytes) if self._nbytes else None
         stream = cupy.cuda.get_current_stream().ptr
-        self._launches((weights, samples, out, out, memory.ptr, 0, 0, 0), stream)
+        packed = memory.ptr if memory is not None else 0
+        self._launches((weights, samples, out, out, packed, 0, 0, 0), stream)
 
 
 def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     """Return the plan of a form, and how its tiles lie along time."""
     plan = form.plan or _chosen(form, device.require_arch())
+    if isinstance(plan, FewBeamsPlan):
+        return plan, time_tiles(FEW_BEAMS_TIMES, form.problem.integrate, form.samples, 1)
     largest = LARGEST_GROUP[form.samples]
     if not isinstance(plan, BeamPowerPlan):
         largest = LARGEST_WGMMA_GROUP
@@ -196,8 +221,6 @@ def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     aligned = (
         tiles.aligned and form.aligned and all(stride * item % _VECTOR == 0 for stride in strides)
     )
-    if form.plan is not None:
-        return replace(form.plan, group=tiles.group, aligned=aligned), tiles
     return replace(plan, group=tiles.group, aligned=aligned), tiles
 
 
@@ -214,6 +237,9 @@ def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
                 f"exact beams of {problem.antennas} antennas have no plan on {arch.target}"
             )
         return plan
+    few = _few_beams_plan(problem, form.precision, arch) if samples == "complex64" else None
+    if few is not None:
+        return few
     found = None
     # mma.sync has smaller blocks for two polarizations and few beams.
     many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS
@@ -233,6 +259,19 @@ def takes_exact(problem: BeamPowerProblem, arch: Arch) -> bool:
     return problem.detect == "power" and _exact_plan(problem, arch) is not None
 
 
+def takes_few_beams(problem: BeamPowerProblem, arch: Arch) -> bool:
+    """Return whether a kernel computes a problem of samples of complex64 at its precision."""
+    return _few_beams_plan(problem, problem.precision, arch) is not None
+
+
+def _few_beams_plan(
+    problem: BeamPowerProblem, precision: Precision, arch: Arch
+) -> FewBeamsPlan | None:
+    if problem.detect != "power":
+        return None
+    return choose_few_beams_plan(precision, problem.beams, problem.antennas, arch)
+
+
 def _exact_plan(problem: BeamPowerProblem, arch: Arch) -> Int8BeamPowerPlan | None:
     tiles = time_tiles(WGMMA_TIMES, problem.integrate, "int8", LARGEST_WGMMA_GROUP)
     return choose_int8_plan(tiles.group, problem.beams, problem.antennas, True, arch)
@@ -241,6 +280,12 @@ def _exact_plan(problem: BeamPowerProblem, arch: Arch) -> Int8BeamPowerPlan | No
 def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
     """Return the kernels of a plan. Raises PlanError where they cannot be launched."""
     precision, antennas = form.precision, form.problem.antennas
+    if isinstance(plan, FewBeamsPlan):
+        check_few_beams_plan(plan, antennas, arch)
+        return _Kernels(
+            None, (few_beams_source(plan), few_beams_kernel_name(plan)),
+            plan.shared_bytes(antennas), plan.blocks, 0, 0, _FILLING + plan.beams / plan.times,
+        )  # fmt: skip
     if isinstance(plan, Int8BeamPowerPlan):
         check_int8_plan(plan, antennas, arch)
         rows = int8_rows_of_k(antennas)

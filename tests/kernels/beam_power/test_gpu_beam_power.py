@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, beam_power, launched
+from argand.beam_power.few_beams_plan import FewBeamsPlan
 from argand.beam_power.plan import choose_plan
 from argand.beam_power.sm90_plan import PROMOTED_ANTENNAS, WgmmaBeamPowerPlan
 from argand.runtime.plan import TARGET
@@ -25,6 +26,8 @@ CASES = {
     "long bins": beams(130, 9, 1000, 333, leading=(2,), seed=6),
     "many antennas": beams(40, 300, 500, 20, seed=7),
     "few of many antennas": beams(3, 366, 330, 8, leading=(2,), seed=23),
+    "few of odd lines": beams(3, 222, 727, 2, leading=(2,), seed=24),
+    "few of long bins": beams(8, 61, 1000, 127, leading=(3,), shared=True, seed=25),
     "promoted": beams(70, 90, 450, 9, seed=20),
     "promoted once": beams(33, 65, 450, 9, seed=21),
     "stokes": beams(20, 33, 1300, 8, detect="stokes", leading=(3,), seed=8),
@@ -71,6 +74,22 @@ def test_our_kernel_computes_it(cp: Any, precision: str) -> None:
             detected(cp, CASES[name], precision)
         own = precision in ("fp16", "bf16") and "int8" in name
         assert any("beam_power" in one and ("int8" in one) == own for one in names), names
+
+
+@pytest.mark.parametrize("precision", ["fp32", "3xtf32", "3xfp16", "bf16"])
+@pytest.mark.parametrize("parts", [1, 2, 4, 8])
+@pytest.mark.parametrize("name", ["one of each", "odd", "few of odd lines", "few of long bins"])
+def test_few_beams_are_those_of_fp32(cp: Any, name: str, parts: int, precision: str) -> None:
+    """At any precision, and by any number of parts of the antennas."""
+    from argand.beam_power.gpu import PLAN_OVERRIDE
+
+    one = CASES[name]
+    beams_of = {1: 2, 3: 4, 5: 8, 8: 8}[one.problem(precision).beams]
+    plan = FewBeamsPlan(beams_of, parts, blocks=1)
+    with PLAN_OVERRIDE.use(plan), launched() as names:
+        found = detected(cp, one, precision)
+    assert any("beam_power_fp32" in kernel for kernel in names), names
+    assert np.all(np.abs(found - one.power()) <= one.allowed("fp32", "cuda"))
 
 
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32", "fp16", "bf16"])
