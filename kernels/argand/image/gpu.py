@@ -8,8 +8,15 @@ from typing import Any
 import cupy
 import numpy as np
 
-from argand.device import Device, gpu
+from argand.device import Arch, Device, gpu
 from argand.image.blocks import as_complex, image_in_blocks, not_hermitian, require_hermitian
+from argand.image.few_antennas_plan import (
+    FEW_ANTENNAS_ARGUMENTS,
+    FewAntennasPlan,
+    choose_few_antennas_plan,
+    few_antennas_kernel_name,
+    few_antennas_source,
+)
 from argand.image.plan import (
     IMAGE_ARGUMENTS,
     PACK_ARGUMENTS,
@@ -37,7 +44,7 @@ from argand.runtime.layout import device_of
 from argand.runtime.loading import PendingKernel
 from argand.runtime.plan_override import PlanOverride
 
-PLAN_OVERRIDE: PlanOverride[ImagePlan] = PlanOverride()
+PLAN_OVERRIDE: PlanOverride[ImagePlan | FewAntennasPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every image takes this plan."""
 _LARGEST_GRID = 2**31 - 1
 _PACK_BLOCKS = 16
@@ -53,9 +60,9 @@ def image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> An
     not Hermitian, PlanError for a plan override that is not legal, and CompileError where NVRTC
     fails.
 
-    Memory beside the operands: packed covariances, (1 + 64 / antennas) 2 antennas^2 numbers of the
-    operand for each term, a copy where ``r`` is not contiguous complex64, and the power of each
-    split of the channels.
+    Memory beside the operands: a copy where ``r`` is not contiguous complex64, the power of each
+    split of the channels, and beyond few antennas packed covariances, (1 + 64 / antennas)
+    2 antennas^2 numbers of the operand for each term.
     """
     with device_of(r, out):
         if problem.precision.exact_operands:
@@ -72,43 +79,52 @@ def image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> An
 def _computed(
     problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, target: Any, device: Device
 ) -> None:
-    precision, arch = problem.precision, device.require_arch()
-    plan = PLAN_OVERRIDE.value if PLAN_OVERRIDE.value else choose_plan(precision, arch)
-    check_plan(plan, precision, arch)
-    blocks = -(-problem.directions // plan.directions) * problem.matrices
+    precision = problem.precision
+    plan = PLAN_OVERRIDE.value or _chosen(problem, device.require_arch())
+    blocks = -(-problem.directions // plan.directions) * -(-problem.matrices // plan.images)
     target_blocks = _WAVES * plan.blocks * device.sm_count
     splits = min(problem.channels, max(1, -(-target_blocks // blocks)))
-    if blocks * splits > _LARGEST_GRID:
-        raise ValueError(f"directions and leading axes take {blocks * splits} blocks, too many")
+    blocks *= splits
+    if blocks > _LARGEST_GRID:
+        raise ValueError(f"directions and leading axes take {blocks} blocks, too many")
     matrices = problem.matrices * problem.channels
-    scan, pack, power_of = _launches(problem, plan, splits, device)
     with np.errstate(over="ignore"):
         given = cupy.ascontiguousarray(as_complex(r), np.complex64)
     scans = cupy.empty((matrices, 3), np.uint32)
-    packed = cupy.empty(matrices * fragment_bytes(problem.antennas, precision), np.uint8)
-    descales = cupy.empty(matrices, np.float32)
     places = np.zeros((PANEL * panels_of(problem.antennas), 3))
     places[: len(x)] = x
     positions = cupy.asarray(places)
     scales = cupy.asarray(problem.sign / TURN * (f / SPEED_OF_LIGHT))
     directions = cupy.ascontiguousarray(cupy.asarray(s), np.float64)
     parts = cupy.empty((splits, *target.shape), np.float32) if splits > 1 else target
-    members = {
-        "covariances": given.data.ptr, "scans": scans.data.ptr, "fragments": packed.data.ptr,
-        "descales": descales.data.ptr,
-    }  # fmt: skip
-    scan(members)
-    pack(members)
-    power_of({
-        "fragments": packed.data.ptr, "descales": descales.data.ptr,
+    members = {"covariances": given.data.ptr, "scans": scans.data.ptr}
+    last = {
         "positions": positions.data.ptr, "scales": scales.data.ptr,
         "directions": directions.data.ptr, "power": parts.data.ptr,
-    })  # fmt: skip
+    }  # fmt: skip
+    _scan(matrices, problem.antennas, device)(members)
+    if isinstance(plan, FewAntennasPlan):
+        name = few_antennas_kernel_name(plan)
+        power_of = _few_antennas(problem, plan, blocks, splits, device)
+        power_of({"covariances": given.data.ptr, **last})
+    else:
+        name = kernel_name(plan, precision)
+        pack, power_of = _launches(problem, plan, blocks, splits, device)
+        packed = cupy.empty(matrices * fragment_bytes(problem.antennas, precision), np.uint8)
+        descales = cupy.empty(matrices, np.float32)
+        fragments = {"fragments": packed.data.ptr, "descales": descales.data.ptr}
+        pack({**members, **fragments})
+        power_of({**fragments, **last})
     if kernel_trace.watching:
-        kernel_trace.note(f"{kernel_name(plan, precision)}, {splits} splits of channels")
+        kernel_trace.note(f"{name}, {splits} splits of channels")
     if parts is not target:
         cupy.sum(parts, axis=0, out=target)
     _require_hermitian(scans, problem.channels)
+
+
+def _chosen(problem: ImageProblem, arch: Arch) -> ImagePlan | FewAntennasPlan:
+    few = choose_few_antennas_plan(problem.antennas, problem.matrices)
+    return few or choose_plan(problem.precision, arch)
 
 
 def _require_hermitian(scans: Any, channels: int) -> None:
@@ -121,15 +137,44 @@ def _require_hermitian(scans: Any, channels: int) -> None:
 
 
 @lru_cache(maxsize=256)
+def _scan(matrices: int, antennas: int, device: Device) -> BoundKernel:
+    """Return the launch that scans covariances."""
+    values = {
+        "covariances": 0, "scans": 0, "fragments": 0, "descales": 0, "matrices": matrices,
+        "antennas": antennas, "row_tiles": row_tiles(antennas),
+    }  # fmt: skip
+    return BoundKernel(
+        PendingKernel(scan_source(), device.target, SCAN_KERNEL), matrices, PACK_THREADS,
+        Arguments(arguments_dtype(PACK_ARGUMENTS), values),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _few_antennas(
+    problem: ImageProblem, plan: FewAntennasPlan, blocks: int, splits: int, device: Device
+) -> BoundKernel:
+    """Return the launch that images few antennas."""
+    values = {
+        "covariances": 0, "positions": 0, "scales": 0, "directions": 0, "power": 0,
+        "images": problem.matrices, "channels": problem.channels,
+        "direction_count": problem.directions, "splits": splits,
+    }  # fmt: skip
+    return BoundKernel(
+        PendingKernel(few_antennas_source(plan), device.target, few_antennas_kernel_name(plan)),
+        blocks, plan.threads, Arguments(arguments_dtype(FEW_ANTENNAS_ARGUMENTS), values),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
 def _launches(
-    problem: ImageProblem, plan: ImagePlan, splits: int, device: Device
-) -> tuple[BoundKernel, BoundKernel, BoundKernel]:
-    """Return the launches that scan, pack and image."""
+    problem: ImageProblem, plan: ImagePlan, blocks: int, splits: int, device: Device
+) -> tuple[BoundKernel, BoundKernel]:
+    """Return the launches that pack and image. Raises PlanError for a plan that is not legal."""
+    check_plan(plan, problem.precision, device.require_arch())
     precision, target = problem.precision, device.target
     matrices = problem.matrices * problem.channels
     tiles, shared = row_tiles(problem.antennas), shared_bytes(plan, precision)
     kernels = (
-        PendingKernel(scan_source(), target, SCAN_KERNEL),
         PendingKernel(pack_source(precision), target, pack_name(precision)),
         PendingKernel(
             image_source(plan, precision), target, kernel_name(plan, precision), shared
@@ -146,14 +191,10 @@ def _launches(
         "panels": panels_of(problem.antennas), "row_tiles": tiles,
         "direction_count": problem.directions, "splits": splits,
     }  # fmt: skip
-    blocks = -(-problem.directions // plan.directions) * problem.matrices * splits
     return (
+        BoundKernel(kernels[0], packs, PACK_THREADS, Arguments(packing, {**pointers, **sizes})),
         BoundKernel(
-            kernels[0], matrices, PACK_THREADS, Arguments(packing, {**pointers, **sizes})
-        ),
-        BoundKernel(kernels[1], packs, PACK_THREADS, Arguments(packing, {**pointers, **sizes})),
-        BoundKernel(
-            kernels[2], blocks, plan.threads, Arguments(arguments_dtype(IMAGE_ARGUMENTS), values),
+            kernels[1], blocks, plan.threads, Arguments(arguments_dtype(IMAGE_ARGUMENTS), values),
             shared_bytes=shared,
         ),
     )  # fmt: skip

@@ -46,6 +46,11 @@ class ImagePlan:
     blocks: int = 2
 
     @property
+    def images(self) -> int:
+        """Images of a block."""
+        return 1
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         return self.directions // 8 * _WARP

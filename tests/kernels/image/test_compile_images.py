@@ -5,6 +5,13 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
+from argand.image.few_antennas_plan import (
+    MOST_ANTENNAS,
+    FewAntennasPlan,
+    choose_few_antennas_plan,
+    few_antennas_kernel_name,
+    few_antennas_source,
+)
 from argand.image.plan import (
     SCAN_KERNEL,
     ImagePlan,
@@ -19,6 +26,7 @@ from argand.image.plan import (
 from argand.precision import any_precision
 from argand.runtime.plan import PlanError
 
+from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 from tests.kernels.precisions import TENSOR
 
@@ -57,3 +65,19 @@ def test_plans_fit_every_architecture(name: str) -> None:
 def test_other_plans_are_refused(plan: ImagePlan, name: str, said: str) -> None:
     with pytest.raises(PlanError, match=said):
         check_plan(plan, any_precision(name), ARCHITECTURES[0])
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("antennas", range(1, MOST_ANTENNAS + 1) if EXHAUSTIVE else (1, 12, 24))
+@pytest.mark.parametrize("images", (1, 2, 9) if EXHAUSTIVE else (9,))
+def test_kernels_of_few_antennas_compile(arch: Arch, antennas: int, images: int) -> None:
+    plan = choose_few_antennas_plan(antennas, images)
+    assert plan is not None
+    assert_clean(few_antennas_source(plan), arch.target, few_antennas_kernel_name(plan))
+
+
+def test_few_antennas_share_weights_among_images() -> None:
+    assert choose_few_antennas_plan(4, 1) == FewAntennasPlan(4, 1)
+    assert choose_few_antennas_plan(4, 3) == FewAntennasPlan(4, 4)
+    assert choose_few_antennas_plan(24, 3) == FewAntennasPlan(24, 2)
+    assert choose_few_antennas_plan(MOST_ANTENNAS + 1, 1) is None

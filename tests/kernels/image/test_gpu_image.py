@@ -22,6 +22,10 @@ SKIES = {
     "many panels": sky(330, 2, 129, seed=5),
     "many channels": sky(17, 1100, 40, seed=6),
     "wide": sky(40, 2, 90, seed=7, extent=3e5),
+    "few antennas": sky(4, 39, 1003, leading=(2, 3), seed=10),
+    "few antennas of one image": sky(12, 3, 257, seed=11, dimensions=2),
+    "most of few antennas": sky(24, 5, 300, leading=(3,), seed=12),
+    "few and wide": sky(13, 2, 90, leading=(2,), seed=13, extent=3e5),
 }
 
 
@@ -52,6 +56,23 @@ def test_every_plan_computes_the_same(cp: Any, precision: str, directions: int) 
     with PLAN_OVERRIDE.use(ImagePlan(directions, 1)), launched() as names:
         found = imaged(cp, one, precision)
     assert any(f"_{directions}x1" in name for name in names)
+    assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda"))
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16", "fp16", "bf16"])
+@pytest.mark.parametrize("name", ["one antenna", "few antennas", "many channels", "few and wide"])
+def test_few_antennas_are_those_of_fp32(cp: Any, name: str, precision: str) -> None:
+    """At any precision: within what 3xtf32 may be off by, and by tensor cores the same."""
+    one = SKIES[name]
+    with launched() as names:
+        found = imaged(cp, one, precision)
+    assert any("image_fp32" in kernel for kernel in names), names
+    assert np.all(np.abs(found - one.power()) <= one.allowed("3xtf32", "cuda"))
+    from argand.image.gpu import PLAN_OVERRIDE
+
+    with PLAN_OVERRIDE.use(ImagePlan(32, 1)), launched() as names:
+        found = imaged(cp, one, precision)
+    assert any("sm80_image" in kernel for kernel in names), names
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda"))
 
 
