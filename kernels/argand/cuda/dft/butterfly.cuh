@@ -14,8 +14,9 @@
 // is added to all results but X_0, and X_0 is the sum of all inputs.
 #pragma once
 #include "butterfly_plan.cuh"
-#include "tile_group.cuh"
+#include "powers.cuh"
 #include "radix.cuh"
+#include "tile_group.cuh"
 
 // The butterflies of a thread in one stage.
 template <ButterflyPlan plan, int Stage>
@@ -44,9 +45,9 @@ struct StageButterflies {
     static __device__ __forceinline__ void apply_twiddles(float2 (&z)[kRadix],
                                                           const float2* twiddles, int index) {
         const float2* const table = twiddles + plan.twiddle_offset(Stage) + index % kStride;
-#pragma unroll
-        for (int k = 1; k < kRadix; ++k)
-            z[k] = complex_product(z[k], __ldg(table + (k - 1) * kStride));
+        for_each_power<kRadix, plan.loads_few_twiddles()>(
+            [&](int k) { return __ldg(table + (k - 1) * kStride); },
+            [&](int k, float2 w) { z[k] = complex_product(z[k], w); });
     }
 
     // `body(index)` for each.
