@@ -14,6 +14,7 @@ from argand.device import Arch, Device, arch_for
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.butterfly_heuristics import (
     butterfly_cycles,
+    butterfly_order,
     butterfly_plans,
     butterfly_time,
     large_plans,
@@ -182,7 +183,7 @@ def _convolution_instead(plan: HankelPlan, precision: Precision, arch: Arch) -> 
     on an H200).
     """
     legal = legal_butterflies(plan.length, precision, arch)
-    best = min(legal, key=butterfly_cycles, default=None)
+    best = min(legal, key=butterfly_order, default=None)
     if best is None or not plan.wide_copies:
         return best
     return best if butterfly_cycles(best) < _SLOWER_CYCLES[best.rader] * plan.length else None
@@ -284,7 +285,7 @@ def estimate(plan: Plan, precision: Precision) -> tuple[float, ...]:
     Fitted to measurements on an H200; it only has to rank.
     """
     if isinstance(plan, ButterflyPlan):
-        return (butterfly_cycles(plan),)
+        return (butterfly_order(plan),)
     if isinstance(plan, ThreeKernelPlan):
         return (three_kernel_cycles(plan),)
     if isinstance(plan, TwoPassPlan | MixedRadixPlan):

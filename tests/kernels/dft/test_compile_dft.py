@@ -101,7 +101,7 @@ def test_every_transform(arch: Arch, precision: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("length", [64, 97, 127, 251, 254, 1009, 1024, 20_011])
+@pytest.mark.parametrize("length", [64, 97, 127, 251, 254, 1009, 1024, 3199, 20_011])
 def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
     if refused(precision, arch):
         return
