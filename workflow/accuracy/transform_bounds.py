@@ -129,7 +129,8 @@ def butterfly_bound(plan: Fp32Plan) -> float:
     |x|, which is sqrt(2 P) gamma relative to |X| = sqrt(P) |x|; a butterfly of 2 is one addition.
     There is a twiddle at most before each prime. Where a kernel multiplies table entries to make
     one, each counts as a twiddle of its own: up to log2 R of a whole transform's powers, two
-    between the columns and the lines of cluster, three-kernel and two-pass plans.
+    between the columns and the lines of cluster, three-kernel and two-pass plans, and two after
+    each stage of long convolutions and of three mixed radices or more.
 
     A convolution passes each prime of its length there and back; the spectrum and a chirp before
     and after are such products too. Scales are powers of two, and fp32's range is wider than what a
@@ -152,10 +153,12 @@ def radices_of(plan: Fp32Plan) -> tuple[tuple[int, ...], int]:
         powers = (plan.radix - 1).bit_length()
         return (plan.radix, plan.radix, plan.last_radix), 2 * (powers - 1)
     if isinstance(plan, ThreeKernelPlan):
-        return (*plan.columns, *plan.radices), 1
+        return (*plan.columns, *plan.radices), 1 + plan.line.multiplied_twiddles
     if isinstance(plan, TwoPassPlan):
         return (*plan.columns, *plan.lines), 1
-    return plan.radices, int(isinstance(plan, ClusterPlan))
+    if isinstance(plan, ClusterPlan):
+        return plan.radices, 1
+    return plan.radices, plan.multiplied_twiddles
 
 
 def _prime_bound(prime: int, u: float) -> float:

@@ -20,6 +20,8 @@ STAGES = 4
 LARGEST_RADIX = 64
 LARGEST_FIRST_BUTTERFLIES = 3
 """Largest number of first-stage butterflies of a thread; Bluestein's wait for the scale."""
+LARGEST_OF_LOADED_TWIDDLES = 2048
+"""Largest convolution that loads all twiddles; of longer ones most are products of others."""
 LARGEST_SIZE = 1 << 16
 """Offsets have 16 bits."""
 
@@ -58,6 +60,11 @@ class ButterflyPlan:
     def threads(self) -> int:
         """Threads of a block."""
         return self.groups * self.warps * 32
+
+    @property
+    def multiplied_twiddles(self) -> int:
+        """Twiddles that may be products of others, of those that a number meets on one way."""
+        return (len(self.radices) - 1) * (self.size > LARGEST_OF_LOADED_TWIDDLES)
 
     def place(self, n: Number) -> Number:
         """Return indices in shared memory; after a line of even length one element is left free."""

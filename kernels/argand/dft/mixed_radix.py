@@ -65,6 +65,11 @@ class MixedRadixPlan:
         return _pitches(self.radices, min(self.transforms, _SEEN))
 
     @property
+    def multiplied_twiddles(self) -> int:
+        """Twiddles that may be products of others, of those that a number meets."""
+        return len(self.radices) - 1 if len(self.radices) > 2 else 0
+
+    @property
     def _tile_bytes(self) -> int:
         """Bytes of a tile in shared memory."""
         return 8 * self.transforms * self.radices[0] * self.pitches[0]

@@ -230,12 +230,17 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         blocks, cluster = plan.blocks_per_sm, plan.cluster_size
     else:
         members = {"precision": _precision(precision), **members}
+    checks = ""
+    if isinstance(plan, ButterflyPlan | MixedRadixPlan):
+        few = _literal(plan.multiplied_twiddles > 0)
+        checks = f'static_assert(kPlan.loads_few_twiddles() == {few}, "as the plan counts it");\n'
     return (
         f'{before}#include "dft/{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
         f"constexpr {type(plan).__name__} kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
+        + checks
         + kernel_entry(
             kernel_name(plan, precision),
             "DftArguments",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table
 from argand.runtime.plan import PlanError
+
+from workflow.accuracy.transform_bounds import butterfly_bound
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]
@@ -218,6 +221,17 @@ def test_a_convolution_of_a_block_is_little_longer_than_it_must_be(length: int) 
     assert isinstance(plan, ButterflyPlan)
     assert not plan.rader
     assert plan.size <= 1.11 * (2 * length - 1)
+
+
+def test_products_of_twiddles_are_in_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stage but the last has one there and one back beyond 2048 numbers."""
+    plan = ButterflyPlan(1000, False, (16, 16, 9), 4, 1)
+    assert plan.multiplied_twiddles == 2
+    assert replace(plan, radices=(16, 16, 8)).multiplied_twiddles == 0
+    with_products = butterfly_bound(plan)
+    module = import_module("argand.dft.butterfly")  # argand.dft is the function
+    monkeypatch.setattr(module, "LARGEST_OF_LOADED_TWIDDLES", plan.size)
+    assert with_products > butterfly_bound(plan) + 4 * PRECISIONS["fp32"].u
 
 
 @pytest.mark.parametrize(
