@@ -72,7 +72,7 @@ struct SpecializedKernel {
             for (int copy = 0; copy < kCopies; copy += kWarp) {
                 const uint32 at = to + slot * kBytes + copy * 16;
                 if constexpr (kCopies >= kWarp) {  // zeros beyond the last frame
-                    cp_async_16(at, from + place(copy), left > 0 ? 16 : 0);
+                    cp_async<16>(at, from + place(copy), left > 0 ? 16 : 0);
                 } else {
                     cp_async_16_if(left, at, from + place(copy));
                 }

@@ -18,6 +18,9 @@ using Complex = typename ComplexOf<T>::Type;
 __device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
 }
+__device__ __forceinline__ double2 complex_product(double2 x, double2 y) {
+    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
+}
 
 // Whether C is added. `args` is any structure with alpha and beta.
 template <typename Arguments>

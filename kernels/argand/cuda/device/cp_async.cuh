@@ -38,13 +38,6 @@ __device__ __forceinline__ void cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-// Copies `valid` bytes to 16 at a shared-memory address, and fills the rest with zeros.
-__device__ __forceinline__ void cp_async_16(uint32 target, const void* source, int valid) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
-                 "r"(valid)
-                 : "memory");
-}
-
 // Copies 16 bytes to a shared-memory address where `there` is positive; without a branch.
 __device__ __forceinline__ void cp_async_16_if(int there, uint32 target, const void* source) {
     asm volatile("{\n.reg .pred p;\n"

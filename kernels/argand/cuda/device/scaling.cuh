@@ -43,7 +43,6 @@ __device__ __forceinline__ uint32 component_absmax_bits(float2 x) {
 }
 
 // The same without a check of what is not finite, whose bits are `kInfinityBits` or more.
-constexpr uint32 kInfinityBits = 0x7f800000u;
 __device__ __forceinline__ uint32 component_abs_bits(float2 x) {
     return max(__float_as_uint(x.x) & 0x7fffffffu, __float_as_uint(x.y) & 0x7fffffffu);
 }

@@ -1,5 +1,7 @@
 // Loads and stores of 8 and 16 bytes by their 32-bit shared-memory address. They are volatile and
-// clobber memory, so the compiler keeps their order around barriers.
+// clobber memory, so the compiler keeps their order around barriers. Those of `_unordered` do not
+// clobber memory: the compiler may move other accesses across them, which fragments gain by, and
+// the asm of barriers and mbarrier waits keeps their order.
 #pragma once
 #include "types.cuh"
 
@@ -24,6 +26,24 @@ __device__ __forceinline__ float2 load_shared_8(uint32 address) {
                  : "r"(address)
                  : "memory");
     return x;
+}
+
+__device__ __forceinline__ float4 load_shared_16_unordered(uint32 address) {
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address));
+    return x;
+}
+
+__device__ __forceinline__ float2 load_shared_8_unordered(uint32 address) {
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address));
+    return x;
+}
+
+__device__ __forceinline__ void store_shared_8(uint32 address, float2 x) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x.x), "f"(x.y) : "memory");
 }
 
 __device__ __forceinline__ void store_shared_16(uint32 address, float4 x) {

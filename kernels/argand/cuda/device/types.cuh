@@ -9,6 +9,8 @@ using uint64 = unsigned long long;
 
 constexpr int kWarp = 32;
 
+constexpr int log2_of(int power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
+
 // Hides a value from the optimiser, which then neither derives it again nor computes all addresses
 // that depend on it before a loop, but keeps the value in a register.
 __device__ __forceinline__ uint32 opaque(uint32 x) {
@@ -16,13 +18,23 @@ __device__ __forceinline__ uint32 opaque(uint32 x) {
     return x;
 }
 
+// The thread's index, hidden likewise: addresses that follow from it are computed again where they
+// are used, because no registers are left to keep them in.
+__device__ __forceinline__ int opaque_thread() {
+    int thread = threadIdx.x;
+    asm volatile("" : "+r"(thread));
+    return thread;
+}
+
 __device__ __forceinline__ float not_a_number() { return __uint_as_float(0x7fc00000u); }
 
 __device__ __forceinline__ bool is_nan(float x) { return x != x; }
 
+// The bits of infinity, which are also those of the exponent. __isinff and friends need a header.
+constexpr uint32 kInfinityBits = 0x7f800000u;
+
 __device__ __forceinline__ bool is_finite(float x) {
-    return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u;
+    return (__float_as_uint(x) & kInfinityBits) != kInfinityBits;
 }
 
-// __isinff and friends need a header; an infinity is written by its bits.
-__device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }
+__device__ __forceinline__ float infinity() { return __uint_as_float(kInfinityBits); }

@@ -83,14 +83,6 @@ __device__ __forceinline__ void exchange_through_shared(float2 (&values)[Count],
     for (int i = 0; i < Count; ++i) values[i].y = load(i);
 }
 
-// The thread index, opaque to the optimiser: addresses derived from it are recomputed where they
-// are used instead of kept in registers.
-__device__ __forceinline__ int opaque_thread() {
-    int thread = threadIdx.x;
-    asm volatile("" : "+r"(thread));
-    return thread;
-}
-
 // Issues the copies of a block's columns of a transform, 16 bytes per thread: a bulk copy of a run
 // of a few hundred bytes would take as long as that of a long one.
 template <ClusterPlan plan>

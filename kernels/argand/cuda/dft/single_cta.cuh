@@ -48,8 +48,6 @@ __device__ __forceinline__ void exchange_through_shared(float2 (&z)[Count], floa
     __syncthreads();
 }
 
-constexpr int log2_of(int n) { return n > 1 ? 1 + log2_of(n / 2) : 0; }
-
 // z_k w^k. The table has the powers 1, 2, 4, ... of w, `stride` elements apart.
 template <int Count>
 __device__ __forceinline__ void apply_twiddle_powers(float2 (&z)[Count], const float2* table,
@@ -78,13 +76,6 @@ __device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
     volatile int* const next_row_slot =
         reinterpret_cast<int*>(exchange_buffer + plan.exchange_floats()) + 2;
     const int rows = static_cast<int>(args.rows), static_rows = 2 * gridDim.x;
-    // Opaque to the optimiser: addresses are recomputed where they are used, because there are no
-    // registers to keep them.
-    auto opaque_thread = [] {
-        int thread = threadIdx.x;
-        asm volatile("" : "+r"(thread));
-        return thread;
-    };
     auto load_row = [&](int row) {
         if (threadIdx.x != 0 || row >= rows) return;
         mbarrier_arrive_expect_tx(barrier, plan.length() * 8);

@@ -12,12 +12,10 @@ struct TileGroup {
     int warp;
     int lane;
 
-    // The group of this thread. The thread index is opaque to the optimiser, so that addresses
-    // derived from it are recomputed for each stage; the compiler would keep those of all stages,
+    // The group of this thread. The compiler would keep the addresses of all stages in registers,
     // and spill.
     static __device__ __forceinline__ TileGroup current() {
-        int thread = threadIdx.x;
-        asm volatile("" : "+r"(thread));
+        const int thread = opaque_thread();
         return {thread / kThreads, thread % kThreads, thread % kThreads / kWarp, thread % kWarp};
     }
 

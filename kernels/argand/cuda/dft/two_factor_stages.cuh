@@ -109,7 +109,7 @@ __device__ __forceinline__ void first_stage(float2* tile, const StageTables& tab
                             w = {mirror_twiddle.x * w.x + mirror_twiddle.y * w.y,
                                  mirror_twiddle.y * w.x - mirror_twiddle.x * w.y};
                         }
-                        value = {value.x * w.x - value.y * w.y, value.x * w.y + value.y * w.x};
+                        value = complex_product(value, w);
                     }
                     if (valid) line[index.k] = value;
                 });

@@ -2,6 +2,7 @@
 // tile. Tiles of the state come from TilePipeline or WalkingPipeline (tile.cuh), are updated in
 // shared memory and stored back.
 #pragma once
+#include "device/complex.cuh"
 #include "tile.cuh"
 
 template <typename Real>
@@ -146,14 +147,6 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
     }
 }
 
-__device__ __forceinline__ float2 complex_multiply(float2 u, float2 x) {
-    return {u.x * x.x - u.y * x.y, u.x * x.y + u.y * x.x};
-}
-
-__device__ __forceinline__ double2 complex_multiply(double2 u, double2 x) {
-    return {u.x * x.x - u.y * x.y, u.x * x.y + u.y * x.x};
-}
-
 // A monomial matrix, with one entry per row and column: given as the entries of the rows, then
 // their columns. Each thread loads the sources of its own chunks, and nothing is accumulated.
 template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
@@ -187,20 +180,20 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
             const uint32 address = pipeline.mask ^ args.chunk_mask[i];
             float4 chunk;
             if constexpr (sizeof(Real) == 8) {
-                const double2 x = complex_multiply(
+                const double2 x = complex_product(
                     factors[row], load_shared_pair(stage + (address ^ source_masks[row])));
                 chunk = {__int_as_float(__double2loint(x.x)), __int_as_float(__double2hiint(x.x)),
                          __int_as_float(__double2loint(x.y)), __int_as_float(__double2hiint(x.y))};
             } else if constexpr (TargetsQubit0) {
-                const float2 low = complex_multiply(
+                const float2 low = complex_product(
                     factors[row], load_shared_8(stage + (address ^ source_masks[row])));
-                const float2 high = complex_multiply(
+                const float2 high = complex_product(
                     factors[row + 1], load_shared_8(stage + (address ^ 8 ^ source_masks[row + 1])));
                 chunk = {low.x, low.y, high.x, high.y};
             } else {
                 const float4 x = load_shared_16(stage + (address ^ source_masks[row]));
-                const float2 low = complex_multiply(factors[row], {x.x, x.y});
-                const float2 high = complex_multiply(factors[row], {x.z, x.w});
+                const float2 low = complex_product(factors[row], {x.x, x.y});
+                const float2 high = complex_product(factors[row], {x.z, x.w});
                 chunk = {low.x, low.y, high.x, high.y};
             }
             store_chunk(args, target + args.chunk_offset[i], chunk);

@@ -61,7 +61,7 @@ __device__ __forceinline__ void find_losses(const MatrixArguments& args, const S
     uint32 entries = 0;
     for (uint32 tile = 0; tile < 1u << args.tile_bits; ++tile) {
         uint32 parts[2] = {0, 0};
-        for (uint32 first = 0; first < order; first += 32) {
+        for (uint32 first = 0; first < order; first += kWarp) {
             const uint32 column = first + lane;
             const bool mine = column < order && tile_of(args, column) == tile;
             bool real = false, imaginary = false;
@@ -114,7 +114,7 @@ template <typename Gate>
 struct FragmentTerms {
     // Replaces a matrix by 2^exponent times its terms. Called by all threads of the only block.
     __device__ __forceinline__ static void replace(float2* matrix, uint32, int exponent) {
-        constexpr uint32 kThreads = 32 * kMatrixWarps;
+        constexpr uint32 kThreads = kWarp * kMatrixWarps;
         constexpr int kEach = (Gate::kSlots + kThreads - 1) / kThreads;
         const float scale = Gate::kScaled ? power_of_two(exponent) : 1.0f;
         float2 numbers[kEach][Gate::kNumbers];
@@ -139,7 +139,7 @@ template <typename Source, typename Result, typename Exponent, typename Terms>
 __device__ __forceinline__ void prepare_matrix(const MatrixArguments& args) {
     __shared__ double losses[kMatrixWarps][kMaxMatrixTiles];
     __shared__ uint32 warp_maxima[kMatrixWarps];
-    const uint32 order = 1u << args.width, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint32 order = 1u << args.width, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const bool compensates = args.own != 0.0 || args.later != 0.0;
     auto* operand = static_cast<Result*>(args.operand);
     uint32 absmax = 0;
@@ -147,7 +147,7 @@ __device__ __forceinline__ void prepare_matrix(const MatrixArguments& args) {
         const Source* source =
             static_cast<const Source*>(args.source) + source_number(args, row) * args.row_stride;
         if (compensates) find_losses(args, source, lane, losses[warp]);
-        for (uint32 column = lane; column < order; column += 32) {
+        for (uint32 column = lane; column < order; column += kWarp) {
             const Source x = source[source_number(args, column) * args.column_stride];
             const double factor =
                 compensates ? 1.0 + losses[warp][tile_of(args, column)] : 1.0;

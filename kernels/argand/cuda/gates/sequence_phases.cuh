@@ -19,7 +19,7 @@ __device__ __forceinline__ void make_phases(const PhaseTable& table, uint32 tile
         for (int mask = kWarp / 2; mask > 0; mask /= 2) {
             const double2 other = {__shfl_xor_sync(0xffffffffu, own.x, mask),
                                    __shfl_xor_sync(0xffffffffu, own.y, mask)};
-            own = phase_product(own, other);
+            own = complex_product(own, other);
         }
         if (lane == 0) linear[bit] = own;
     }
@@ -29,7 +29,7 @@ __device__ __forceinline__ void make_phases(const PhaseTable& table, uint32 tile
         double2 factor = table.inside[row];
 #pragma unroll
         for (int bit = 0; bit < kPhaseBits; ++bit)
-            if (row >> bit & 1) factor = phase_product(factor, linear[bit]);
+            if (row >> bit & 1) factor = complex_product(factor, linear[bit]);
         factors[row] = {static_cast<float>(factor.x), static_cast<float>(factor.y)};
     }
     synchronize();

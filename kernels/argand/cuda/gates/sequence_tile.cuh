@@ -73,10 +73,6 @@ __device__ __forceinline__ void store_shared(uint32 to, unsigned short value) {
     asm volatile("st.volatile.shared.b16 [%0], %1;" ::"r"(to), "h"(value) : "memory");
 }
 
-__device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
-    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
-}
-
 // Entries of unitary matrices are not scaled: those that fp16 rounds to a multiple of 2^-24 are
 // small beside the others of their row.
 struct SequenceMatrix {

@@ -98,8 +98,6 @@ __device__ __forceinline__ uint32 xor_masks(const uint32* masks, uint32 number) 
     return mask;
 }
 
-constexpr int log2_of(int power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
-
 template <typename Arguments>
 __device__ __forceinline__ int matrix_exponent_of(const Arguments& args) {
     return args.matrix_exponent;

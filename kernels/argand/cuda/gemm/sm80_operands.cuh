@@ -5,6 +5,7 @@
 #include "device/cp_async.cuh"
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
+#include "device/shared.cuh"
 #include "sm80_plan.cuh"
 
 // The k of a stage that warps read, where `k_left` of the slice are left: all of it, or that of the
@@ -159,14 +160,6 @@ __device__ __forceinline__ uint32 element_bytes(int row, int k) {
     return sizeof(float2) * (KMajor ? row * Pitch + k : k * Pitch + row);
 }
 
-// Unlike the loads of device/shared.cuh it does not clobber memory, so that the compiler moves it
-// across others; barriers keep its order.
-__device__ __forceinline__ float2 load_element(uint32 address) {
-    float2 x;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address));
-    return x;
-}
-
 // Loads the numbers of a lane, `row` and `k` behind its first, at k, k + 4, ... and converts them
 // to a fragment. `sign` of -1 conjugates.
 template <MmaPlan plan, bool moderate, bool KMajor, int Pitch>
@@ -176,7 +169,7 @@ __device__ __forceinline__ Fragment<plan> load_fragment(uint32 lane, int row, in
     float re[kCount], im[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
-        const float2 x = load_element(lane + element_bytes<KMajor, Pitch>(row, k + 4 * j));
+        const float2 x = load_shared_8_unordered(lane + element_bytes<KMajor, Pitch>(row, k + 4 * j));
         re[j] = plan.scaled ? x.x * scale : x.x;
         im[j] = x.y * (plan.scaled ? scale * sign : sign);
     }

@@ -3,16 +3,14 @@
 // the second half of the columns waits in registers and is stored during the next tile's mainloop
 // (sm90_mainloop.cuh).
 #pragma once
+#include "device/shared.cuh"
 #include "sm90_epilogue.cuh"
 
 // Stores a result where columns of a box are lines: eight lanes with neighbouring rows write half
 // of a line of 128 bytes.
 __device__ __forceinline__ void store_transposed(uint32 box, int row, int column, float2 x) {
     const int chunk = row / 2 ^ (column & 7);
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(box + column * kSwizzleBytes +
-                                                           chunk * 16 + row % 2 * 8),
-                 "f"(x.x), "f"(x.y)
-                 : "memory");
+    store_shared_8(box + column * kSwizzleBytes + chunk * 16 + row % 2 * 8, x);
 }
 
 // Makes a box on the diagonal Hermitian: what is above it comes from the mirror image of the box,
@@ -25,11 +23,8 @@ __device__ __forceinline__ void mirror_within(uint32 box, uint32 image, int lane
         const int row = i / kStoreBoxSide, column = i % kStoreBoxSide;
         const uint32 at = row * kSwizzleBytes + ((column / 2 ^ (row & 7)) << 4) + column % 2 * 8;
         if (column < row) continue;
-        float2 x;
-        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(image + at));
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(box + at), "f"(x.x),
-                     "f"(column == row ? 0.0f : x.y)
-                     : "memory");
+        const float2 x = load_shared_8_unordered(image + at);
+        store_shared_8(box + at, {x.x, column == row ? 0.0f : x.y});
     }
 }
 
@@ -121,10 +116,8 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                 const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
                 const float2 first = z[plan.out_m_major ? 0 : i][plan.out_m_major ? i : 0];
                 const float2 second = z[plan.out_m_major ? 1 : i][plan.out_m_major ? i : 1];
-                asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
-                                 target + row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4)),
-                             "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
-                             : "memory");
+                store_shared_16(target + row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4),
+                                float4{first.x, first.y, second.x, second.y});
             }
         }
         if (plan.mirror && column0 == row0) mirror_within(target, boxes + kStoreBoxBytes, lane);

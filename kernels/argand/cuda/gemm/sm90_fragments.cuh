@@ -13,6 +13,7 @@
 // the same order. The 16-bit formats keep the order of the instruction: k = 2 t, 2 t + 1, 2 t + 8
 // and 2 t + 9 for slots 0 to 3 of thread t.
 #pragma once
+#include "device/ldmatrix.cuh"
 #include "sm90_odd_pitch.cuh"
 
 // A fragment of one MMA: by term, complex part, and the four registers that the instruction reads.
@@ -108,12 +109,12 @@ struct XElements {
 #pragma unroll
                 for (int j = 0; j < kCount / 2; ++j) {
                     if constexpr (kHalf) {
-                        const uint2 v = load_x_8(tile + swizzle_block +
-                                                 (reader.at[half] ^ (chunk + 2 * j) << 4));
-                        halves[half][2 * j] = v.x;
-                        halves[half][2 * j + 1] = v.y;
+                        const float2 v = load_shared_8_unordered(
+                            tile + swizzle_block + (reader.at[half] ^ (chunk + 2 * j) << 4));
+                        halves[half][2 * j] = __float_as_uint(v.x);
+                        halves[half][2 * j + 1] = __float_as_uint(v.y);
                     } else {
-                        const float4 v = load_x_16(tile + swizzle_block +
+                        const float4 v = load_shared_16_unordered(tile + swizzle_block +
                                                    (reader.at[half] ^ (chunk + 4 * j) << 4));
                         x[half][2 * j] = {v.x, v.y};
                         x[half][2 * j + 1] = {v.z, v.w};
@@ -124,11 +125,11 @@ struct XElements {
             for (int j = 0; j < kCount; ++j) {
                 const uint32 from = tile + reader.at[j % 2] + (k + 8 * (j / 2)) * kSwizzleBytes;
                 if constexpr (kHalf) {
-                    const uint2 v = load_x_8(from);
-                    halves[0][j] = v.x;
-                    halves[1][j] = v.y;
+                    const float2 v = load_shared_8_unordered(from);
+                    halves[0][j] = __float_as_uint(v.x);
+                    halves[1][j] = __float_as_uint(v.y);
                 } else {
-                    const float4 v = load_x_16(from);
+                    const float4 v = load_shared_16_unordered(from);
                     x[0][j] = {v.x, v.y};
                     x[1][j] = {v.z, v.w};
                 }
@@ -202,8 +203,8 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
                 mma % plan.mmas_per_box() * plan.mma_k_bytes() + term * plan.term_bytes();
             const uint32 at =
                 tile + box * plan.planes() * plan.x_plane_bytes() + (reader.at[0] ^ inside);
-            ldmatrix_x4(fragment.re[term], at);
-            ldmatrix_x4(fragment.im[term], at + plan.x_plane_bytes());
+            load_matrices(fragment.re[term], at);
+            load_matrices(fragment.im[term], at + plan.x_plane_bytes());
         }
     } else {
         convert_fragment<plan, moderate>(load_elements<plan>(reader, tile, k), fragment);

@@ -3,6 +3,7 @@
 // warp of the other one. At the end of a work item the first adds the accumulators of the second to
 // its own and goes on to the epilogue, while the second begins the next item.
 #pragma once
+#include "device/shared.cuh"
 #include "sm90_ring.cuh"
 
 // The k-tiles of a work item that are warpgroup `group`'s, where `before` k-tiles came before the
@@ -24,9 +25,8 @@ __device__ __forceinline__ void add_k_warpgroups(const Ring<plan>& ring, uint32 
         mbarrier_wait(ring.exchange_empty(), parity ^ 1);
 #pragma unroll
         for (int q = 0; q < kVectors; ++q) {
-            asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at + q * kBytes),
-                         "f"(re[2 * q]), "f"(im[2 * q]), "f"(re[2 * q + 1]), "f"(im[2 * q + 1])
-                         : "memory");
+            store_shared_16(at + q * kBytes,
+                            float4{re[2 * q], im[2 * q], re[2 * q + 1], im[2 * q + 1]});
         }
         mbarrier_arrive(ring.exchange_full());
         return;
@@ -34,11 +34,7 @@ __device__ __forceinline__ void add_k_warpgroups(const Ring<plan>& ring, uint32 
     mbarrier_wait(ring.exchange_full(), parity);
 #pragma unroll
     for (int q = 0; q < kVectors; ++q) {
-        float4 x;
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                     : "r"(at + q * kBytes)
-                     : "memory");
+        const float4 x = load_shared_16(at + q * kBytes);
         re[2 * q] += x.x;
         im[2 * q] += x.y;
         re[2 * q + 1] += x.z;

@@ -5,7 +5,8 @@
 // tile is columns of 128 bytes of each line, swizzled; a column holds the odd lines, then the even
 // ones. Elements are read 8 bytes at a time where their line may be odd.
 #pragma once
-#include "sm90_fragment_loads.cuh"
+#include "device/shared.cuh"
+#include "sm90_plan.cuh"
 
 // The address of element `at` of a line, relative to the tile: `line` counts in a column, `column`
 // is the bytes of one.
@@ -48,18 +49,18 @@ __device__ __forceinline__ void load_by_parity(const uint32 (&at)[3], bool excha
             const uint32 odd = column + (at[0] ^ second_half << 6), even = odd - 8 + kColumn / 2;
             const uint32 odd_second = column + (second_half ? at[2] : at[1]);
             const bool exchanges = plan.odd_batches && exchanges_rows;
-            x[0][2 * j] = load_x_element(exchanges ? odd : even);
-            x[0][2 * j + 1] = load_x_element(exchanges ? odd_second : even + 8);
-            x[1][2 * j] = load_x_element(exchanges ? even : odd);
-            x[1][2 * j + 1] = load_x_element(exchanges ? even + 8 : odd_second);
+            x[0][2 * j] = load_shared_8_unordered(exchanges ? odd : even);
+            x[0][2 * j + 1] = load_shared_8_unordered(exchanges ? odd_second : even + 8);
+            x[1][2 * j] = load_shared_8_unordered(exchanges ? even : odd);
+            x[1][2 * j + 1] = load_shared_8_unordered(exchanges ? even + 8 : odd_second);
         } else {
             // As above, four lines of one parity further.
             const uint32 flipped = from / 8 % 2 << 6, lines = tile + from / 2 * kSwizzleBytes;
-            const float4 both = load_x_16(lines + (at[0] ^ flipped));
+            const float4 both = load_shared_16_unordered(lines + (at[0] ^ flipped));
             x[0][2 * j] = {both.x, both.y};
             x[1][2 * j] = {both.z, both.w};
-            x[0][2 * j + 1] = load_x_element(lines + (at[1] ^ flipped));
-            x[1][2 * j + 1] = load_x_element(lines + (at[2] ^ flipped));
+            x[0][2 * j + 1] = load_shared_8_unordered(lines + (at[1] ^ flipped));
+            x[1][2 * j + 1] = load_shared_8_unordered(lines + (at[2] ^ flipped));
         }
     }
 }

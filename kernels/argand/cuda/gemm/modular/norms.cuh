@@ -39,7 +39,7 @@ __device__ __forceinline__ uint64 warp_sum(uint64 x) {
     return (uint64(__reduce_add_sync(~0u, uint32(x >> 27))) << 27) + low;
 }
 
-__device__ __forceinline__ bool is_finite_magnitude(uint32 bits) { return bits < 0x7f800000u; }
+__device__ __forceinline__ bool is_finite_magnitude(uint32 bits) { return bits < kInfinityBits; }
 __device__ __forceinline__ bool is_finite_magnitude(uint64 bits) {
     return bits < 0x7ff0000000000000ull;
 }

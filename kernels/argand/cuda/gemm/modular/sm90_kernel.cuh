@@ -4,6 +4,7 @@
 //
 // `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
 #pragma once
+#include "device/shared.cuh"
 #include "device/tma.cuh"
 #include "device/warpgroup.cuh"
 #include "product_plan.cuh"
@@ -43,9 +44,7 @@ struct StageRing {
 };
 
 __device__ __forceinline__ void store_slot(uint32 address, const TileSlot& x) {
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(x.tile.batch),
-                 "r"(x.tile.plane), "r"(x.tile.slice), "r"(x.tile.m0)
-                 : "memory");
+    store_shared_16(address, x.tile.batch, x.tile.plane, x.tile.slice, x.tile.m0);
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address + 16), "r"(x.tile.n0),
                  "r"(x.k_tiles)
                  : "memory");
