@@ -14,7 +14,8 @@
 #include "device/dependent_launch.cuh"
 #include "pack_tile.cuh"
 
-constexpr long long kAbsmaxTimeout = 1000000;  // nanoseconds
+// Nanoseconds: long beside the microseconds that blocks wait where all of a panel's run.
+constexpr long long kAbsmaxTimeout = 1000000;
 
 // The tile that this block packs, of a source whose blocks begin at number `first` of the launch.
 template <PackPlan plan>

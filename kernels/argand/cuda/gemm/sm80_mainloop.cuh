@@ -30,23 +30,25 @@ class Mainloop {
     using ACopies = TileCopies<plan, plan.block_m, plan.a_k_major>;
     using BCopies = TileCopies<plan, plan.block_n, plan.b_k_major>;
 
-    Size all_k, first_k, mma_k;  // mma_k: where MMAs end
+    Size all_k, first_k;  // of the matrix; before the block's slice
+    Size mma_k;           // k at which MMAs end, a whole number of them where `whole_k` says so
     int num_k_tiles, first_k_tile;
     ACopies a_copies;
     BCopies b_copies;
 
-    // Bytes of the stages before one.
+    // The offset of a stage in the ring, in bytes.
     __device__ __forceinline__ static uint32 stage_offset(int stage) {
         return stage * plan.stage_elements() * sizeof(float2);
     }
 
-    // The k of a k-tile that lies inside the matrix.
+    // How much k of a k-tile lies inside the matrix.
     __device__ __forceinline__ int k_left(int k_tile) const {
         const Size k = first_k + Size(k_tile) * plan.block_k;
         return static_cast<int>(min(all_k - k, Size(plan.block_k)));
     }
 
-    // Begins to load a k-tile. One behind the last is nothing, but counts for `cp_async_wait`.
+    // Begins to load a k-tile. Behind the last one nothing is loaded, but an empty group is
+    // committed, because `cp_async_wait` counts groups.
     __device__ __forceinline__ void load(int k_tile, int stage) {
         if (k_tile < num_k_tiles) {
             const int left = k_left(k_tile);
@@ -58,7 +60,7 @@ class Mainloop {
     }
 
    public:
-    // `stages` is the ring.
+    // `stages` is where the ring begins in shared memory.
     __device__ __forceinline__ Mainloop(const GemmArguments& args, const Tile<plan>& tile,
                                         const Sizes<plan>& sizes, const KTiles<plan>& k_tiles,
                                         const float2* stages)
@@ -73,10 +75,11 @@ class Mainloop {
                    args.b_stride_k, tile.n0, k_tiles.first_k(), sizes.n,
                    stages + plan.b_place()) {}
 
-    // Begins to load the first k-tiles. A tile is seldom computed `again`.
+    // Begins to load the first k-tiles. `again`: for the second computation of a tile whose sums
+    // were not finite, which is rare, so it takes the least code.
     template <bool again = false>
     __device__ __forceinline__ void load_first() {
-        // In small products one copy of the code is read faster than several.
+        // Small products wait for instructions too, of which one copy is fetched faster.
         constexpr int kUnroll = again || plan.skips_outside() ? 1 : plan.stages;
 #pragma unroll kUnroll
         for (int stage = 0; stage < plan.stages_at_once(); ++stage) load(stage, stage);
@@ -111,7 +114,8 @@ class Mainloop {
             }
         };
         if constexpr (plan.copies_between) {
-            // Between the MMAs of a k-tile a warp copies the one that takes the stage before.
+            // Between the MMAs of a k-tile a warp issues copies of a later one, into the stage that
+            // was read last.
             constexpr int kParts = plan.block_k / kMmaK<plan.operand>;
             for (; k_tile + plan.stages - 1 < num_k_tiles; ++k_tile) {
                 cp_async_wait<plan.stages - 2>();
@@ -128,7 +132,7 @@ class Mainloop {
                 read = read + 1 == plan.stages ? 0 : read + 1;
             }
         }
-        // A tile is seldom computed again.
+        // The second computation of a tile is rare and takes the least code.
         constexpr bool kAgain = plan.splits_by_products() && !moderate;
         constexpr int kUnrolled = plan.whole_k > 0 && !kAgain ? plan.stages_at_once() : 1;
 #pragma unroll kUnrolled
@@ -137,7 +141,7 @@ class Mainloop {
             // The stage is visible to all warps, and all have left the one that is filled next.
             __syncthreads();
             if constexpr (plan.whole_k > 0 || plan.copies_between) {
-                cp_async_commit();  // of nothing
+                cp_async_commit();  // an empty group, as in `load`
             } else {
                 load(k_tile + plan.stages - 1, filled);
             }

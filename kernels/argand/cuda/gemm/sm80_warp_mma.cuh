@@ -162,8 +162,8 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
                                                 float b_sign, Between between) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     if (plan.warps_k > 1 && k0 >= k_left) return;
-    // A longer unroll hoists more loads than there are registers for, but in small warps.
-    // A tile is seldom computed again.
+    // A longer unroll would hoist more loads than there are registers for. The second computation
+    // of a tile is rare and takes the least code.
     constexpr bool kAgain = plan.splits_by_products() && !moderate;
     constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain ? 1 : 4;
 #pragma unroll kUnroll

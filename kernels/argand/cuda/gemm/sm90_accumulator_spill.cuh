@@ -84,8 +84,12 @@ struct AccumulatorSpill {
     static constexpr int kGroups = UpperBits<plan>::kGroups;
     static_assert(plan.block_n % plan.spill_columns == 0, "every column spills");
     static_assert(plan.spill_interval >= kGroups, "at most one group spills after a k-tile");
+    // The bits of `packed`: columns of the memory lowest, then its rows, its flags, and the number
+    // of spills.
+    static constexpr int kRowsBit = 8, kVectorizedBit = 10, kPartialBit = 11, kSpillsBit = 12;
+    static_assert(plan.block_n < 1 << kRowsBit, "columns must fit the bits below the rows");
     float2* base;
-    uint32 packed;  // columns, rows and flags of the memory; from bit 12 on the number of spills
+    uint32 packed;  // 0: none spill
 
     __device__ __forceinline__ AccumulatorSpill(const WgmmaArguments& args, uint32 work_slot,
                                                 int num_k_tiles) {
@@ -93,10 +97,10 @@ struct AccumulatorSpill {
         if (!accumulators_spill<plan>(num_k_tiles)) return;
         const AccumulatorMemory<plan> memory = accumulator_memory<plan>(args, read_work(work_slot));
         base = memory.base;
-        packed = max(0, min(memory.columns, plan.block_n)) | memory.rows << 8 |
-                 memory.vectorized << 10 | memory.partial << 11 |
+        packed = max(0, min(memory.columns, plan.block_n)) | memory.rows << kRowsBit |
+                 memory.vectorized << kVectorizedBit | memory.partial << kPartialBit |
                  max(kGroups, (num_k_tiles - 1 - plan.spill_interval) / plan.spill_group_interval())
-                     << 12;
+                     << kSpillsBit;
     }
 
     // Call after each k-tile, with the number of k-tiles that are left.
@@ -107,10 +111,14 @@ struct AccumulatorSpill {
                   spills_left = from_end / plan.spill_group_interval();
         if (packed == 0 || from_end <= 0 || from_end % plan.spill_group_interval() != 0) return;
         const uint32 now = opaque(packed);
-        const int num_spills = now >> 12;
+        const int num_spills = now >> kSpillsBit;
         if (spills_left > num_spills) return;
-        const AccumulatorMemory<plan> memory{base, int(now & 255), int(now >> 8 & 3),
-                                             (now >> 10 & 1) != 0, (now >> 11 & 1) != 0};
+        const AccumulatorMemory<plan> memory{
+            .base = base,
+            .columns = int(now & ((1 << kRowsBit) - 1)),
+            .rows = int(now >> kRowsBit & 3),
+            .vectorized = (now >> kVectorizedBit & 1) != 0,
+            .partial = (now >> kPartialBit & 1) != 0};
         // The first spill of each group stores, the others add.
         const bool reduce = spills_left <= num_spills - kGroups;
         UpperBits<plan> upper;

@@ -14,11 +14,20 @@
 constexpr int kPackBlockK = 256;              // k of a k-block
 constexpr int kPackWarps = 3;                 // of a block
 constexpr uint32 kProducerDone = 0x7fffffff;  // a position after all k-blocks
+// Between two reads of the producer's position, which would otherwise occupy shared memory that
+// the consumers read.
+constexpr uint32 kPollNanoseconds = 400;
 
 // Fused packing neither scales nor reads 16-bit sources.
 template <WgmmaPlan plan>
-constexpr PackPlan kFusedPackPlan{
-    plan.operand, plan.terms, {plan.roundings[0], plan.roundings[1]}, false, false, true, 2, 64};
+constexpr PackPlan kFusedPackPlan{.operand = plan.operand,
+                                  .terms = plan.terms,
+                                  .roundings = {plan.roundings[0], plan.roundings[1]},
+                                  .scaled = false,
+                                  .half_source = false,
+                                  .k_major = true,
+                                  .vector = 2,
+                                  .rows = 64};
 
 // Publishes the position of the producer, in k-blocks of its work items, to the packing warps of
 // its block.
@@ -38,7 +47,7 @@ __device__ __forceinline__ void wait_for_producer(uint32 address, uint32 k_block
                          : "r"(address)
                          : "memory");
             if (position >= k_blocks) break;
-            __nanosleep(400);
+            __nanosleep(kPollNanoseconds);
         }
     }
     __syncwarp();

@@ -17,7 +17,9 @@ constexpr int kSwizzleBytes = 128;  // a row of an interleaved X tile in shared 
 constexpr int kStoreBoxSide = 16;   // rows and columns of a TMA store box of complex64
 constexpr int kStoreBoxBytes = kStoreBoxSide * kSwizzleBytes;
 // Rasterization: tiles run column by column in groups of these tile rows, because the tiles of a
-// wave then share X rows and Y rows in L2. A result of few tile columns runs row by row.
+// wave then share X rows and Y rows in L2. Groups of 8 to 32 rows take as long as each other
+// (docs/experiments/2026-11-22-kernels-gemm-mainloop.md). A result of few tile columns runs row by
+// row.
 constexpr int kRasterGroupM = 16, kFewTileColumns = 4;
 
 // Tile rows of a raster group, for a result of `columns` tile columns.

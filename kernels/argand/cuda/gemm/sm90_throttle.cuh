@@ -9,7 +9,8 @@
 #include "device/clock.cuh"
 #include "sm90_plan.cuh"
 
-constexpr long long kThrottleTimeout = 200000;  // nanoseconds
+// Nanoseconds: long beside the time of `throttle_interval` k-tiles, a few microseconds.
+constexpr long long kThrottleTimeout = 200000;
 
 // Called before k-tile `k_tile` of all data-parallel tiles of this block, with the value that the
 // last call returned: whether the producer still waits. Producer thread.
