@@ -169,7 +169,8 @@ __device__ __forceinline__ Fragment<plan> load_fragment(uint32 lane, int row, in
     float re[kCount], im[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
-        const float2 x = load_shared_8_unordered(lane + element_bytes<KMajor, Pitch>(row, k + 4 * j));
+        const float2 x =
+            load_shared_8_unordered(lane + element_bytes<KMajor, Pitch>(row, k + 4 * j));
         re[j] = plan.scaled ? x.x * scale : x.x;
         im[j] = x.y * (plan.scaled ? scale * sign : sign);
     }
