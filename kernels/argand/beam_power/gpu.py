@@ -10,13 +10,8 @@ import cupy
 import numpy as np
 
 from argand.beam_power.blocks import in_blocks, in_exact_blocks
-from argand.beam_power.launch import (
-    AnyPlan,
-    BeamPowerLaunch,
-    KernelForm,
-    takes_exact,
-    takes_few_beams,
-)
+from argand.beam_power.heuristics import AnyPlan, KernelForm, takes_exact, takes_few_beams
+from argand.beam_power.launch import BeamPowerLaunch
 from argand.beam_power.plan import Samples
 from argand.beam_power.problem import EXACT, BeamPowerProblem
 from argand.device import Device, gpu

@@ -22,19 +22,19 @@ from argand.dft.cluster import LARGEST_CLUSTER, ClusterPlan
 from argand.dft.legality import LARGEST_BLOCK
 from argand.dft.method import is_prime, prime_factors
 from argand.dft.single_cta import SingleCtaPlan
-from argand.dft.three_kernel import ThreeKernelPlan
 
-_RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
+CHIRP_RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
 """Radices of Bluestein's convolutions, whose length is free."""
-_BLOCK_RADICES = tuple(sorted((*_RADICES, 14, 15)))
+_BLOCK_RADICES = tuple(sorted((*CHIRP_RADICES, 14, 15)))
 """Those of convolutions that a block computes for many rows: 14 x 16 x 16 takes 0.82 of the time of
 20 x 12 x 16 for 1619 numbers on an H200."""
 _LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
 _RADER_RADICES = tuple(range(4, 17))
-_SPARE = 1.2
+SPARE = 1.2
 """Largest length of a Bluestein convolution, as a multiple of the least."""
-_WARPS = (1, 2, 4, 8, 12, 16)
+WARPS = (1, 2, 4, 8, 12, 16)
+"""Warps of a transform."""
 _MARGIN = 1.1
 """By this factor cycles of blocks of other warps are enlarged, as estimates are 7% off."""
 _GROUPS = 8
@@ -54,17 +54,8 @@ _CLUSTERS = {
     1 << 16: ((16, 16, 16, 16),),
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),
 }
-
-_LEAST_THREE_KERNEL = 4096
-"""From this length on three-kernel plans are candidates; below, one block is faster."""
-_COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
-_WIDTHS = (16, 32)
-"""Columns of a tile: 128 and 256 bytes of a line."""
-_LEAST_LINE, _LARGEST_LINE = 128, 8192
-_BLOCK_WARPS = 8
 _SHORT = 1 << 10
-_LARGE_TILE = 48 * 1024
-"""Bytes of a tile of columns."""
+"""Length of a convolution up to which a third stage takes longer than its instructions."""
 
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
@@ -94,13 +85,13 @@ def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
 def _block_warps(radices: tuple[int, ...]) -> tuple[int, ...]:
     """Return the numbers of warps of a convolution that a block computes for many rows.
 
-    Beside those of `_WARPS` those whose threads have as many butterflies of the first stage each:
+    Beside those of `WARPS` those whose threads have as many butterflies of the first stage each:
     20 x 20 x 16 takes 5 or 10, of which no thread idles (`butterfly_order`).
     """
     first = prod(radices[1:])
     return tuple(
-        warps for warps in range(1, _WARPS[-1] + 1)
-        if warps in _WARPS or first % (32 * warps) == 0
+        warps for warps in range(1, WARPS[-1] + 1)
+        if warps in WARPS or first % (32 * warps) == 0
     )  # fmt: skip
 
 
@@ -115,7 +106,7 @@ def short_plan(length: int, rows: int, sm_count: int) -> ButterflyPlan | None:
         return None
     plans = (
         ButterflyPlan(length, False, radices, _warps_of(radices), groups)
-        for radices in _chirp_splits(length, _RADICES)
+        for radices in _chirp_splits(length, CHIRP_RADICES)
     )
     fitting = (plan for plan in plans if plan.threads <= _MOST_THREADS)
     return min(fitting, key=lambda plan: _latency(plan.radices), default=None)
@@ -124,7 +115,7 @@ def short_plan(length: int, rows: int, sm_count: int) -> ButterflyPlan | None:
 def _warps_of(radices: tuple[int, ...]) -> int:
     """Return the warps whose threads have at most one butterfly of a stage each."""
     least = -(-prod(radices) // (32 * min(radices)))
-    return next((warps for warps in _WARPS if warps >= least), least)
+    return next((warps for warps in WARPS if warps >= least), least)
 
 
 def _latency(radices: tuple[int, ...]) -> float:
@@ -144,44 +135,17 @@ def large_plans(length: int) -> Iterator[SingleCtaPlan | ClusterPlan]:
             yield ClusterPlan(radices, cluster, warps, blocks)
 
 
-def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
-    """Yield three-kernel plans of the shortest convolutions that columns and lines give.
-
-    A thread has one butterfly of a line in each stage, or two where there are many.
-    """
-    if length < _LEAST_THREE_KERNEL:
-        return
-    for columns, width in product(_COLUMNS, _WIDTHS):
-        lines = prod(columns)
-        least = -(-(2 * length - 1) // lines)
-        least = max(_LEAST_LINE, -(-least // width) * width)
-        splits: list[tuple[int, ...]] = []
-        most = min(_LARGEST_LINE, int((2 * length - 1) * _SPARE) // lines)
-        for size in range(least, most + 1, width):
-            found = _chirp_sizes(_RADICES).get(size, [])
-            splits += found
-            if found and size > 1.05 * least:
-                break
-        for radices in splits:
-            smallest = prod(radices) // max(radices)
-            most = max(warps for warps in _WARPS if warps <= max(1, smallest // 32))
-            tile = width * min(columns) // 32
-            for warps in sorted({max(1, most // 2), most}):
-                groups = max(1, _BLOCK_WARPS // warps)
-                yield ThreeKernelPlan(length, columns, radices, width, tile, warps, groups)
-
-
 @lru_cache(maxsize=256)
 def _chirp_splits(length: int, radices: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Return two or three radices of every length up to `_SPARE` times the least."""
+    """Return two or three radices of every length up to `SPARE` times the least."""
     least = 2 * length - 1
-    most = int(least * _SPARE)
-    sizes = _chirp_sizes(radices).items()
+    most = int(least * SPARE)
+    sizes = chirp_sizes(radices).items()
     return tuple(split for size, splits in sizes if least <= size <= most for split in splits)
 
 
 @cache
-def _chirp_sizes(radices: tuple[int, ...]) -> dict[int, list[tuple[int, ...]]]:
+def chirp_sizes(radices: tuple[int, ...]) -> dict[int, list[tuple[int, ...]]]:
     """Return the lengths that two or three radices make, in order, and the radices of each."""
     found: dict[int, list[tuple[int, ...]]] = {}
     for split in chain(product(radices, repeat=2), product(radices, repeat=3)):
@@ -232,11 +196,11 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
 def butterfly_order(plan: ButterflyPlan) -> float:
     """Return the sort key of butterfly plans, the best first: cycles, and a margin of some.
 
-    Warps that are not in `_WARPS` are taken where they are estimated to gain a tenth: on an H200
+    Warps that are not in `WARPS` are taken where they are estimated to gain a tenth: on an H200
     they took 0.85 to 0.93 of the time at 1153, 3129 and 3199, but 1.03 at 4619, where they were
     estimated to gain 6%.
     """
-    return butterfly_cycles(plan) * (1.0 if plan.warps in _WARPS else _MARGIN)
+    return butterfly_cycles(plan) * (1.0 if plan.warps in WARPS else _MARGIN)
 
 
 @lru_cache(maxsize=4096)
@@ -264,33 +228,6 @@ def butterfly_time(plan: ButterflyPlan) -> float:
     alone = 0.9 if plan.groups == 1 else 1
     a_number = 0.63 + 0.78 * butterfly_cycles(plan) / plan.length
     return a_number * alone * (1 + plan.size / 50_000)
-
-
-def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
-    """Return a multiprocessor's estimated cycles for a three-kernel transform: traffic and stalls.
-
-    Fitted to measurements on an H200 (to 6%); it only has to rank.
-    """
-    line, largest, two = plan.line, max(plan.radices), len(plan.radices) == 2
-    butterflies = -(-line.size // min(plan.radices) // (32 * plan.warps))
-    a_number = (
-        1.77 + 0.89 * plan.length / plan.size  # traffic: columns and lines
-        + 0.39 * butterfly_cycles(line) / line.size
-        # Butterflies of many numbers and large tiles leave room for few threads.
-        + 0.31 * (min(plan.columns) > 16) + 0.28 * (8 * plan.width * plan.lines >= _LARGE_TILE)
-        + (0.17 if two else 0.28) * (largest >= 20)
-        + 0.28 * (two and plan.radices[-1] == 16) + 0.025 * max(0, butterflies - 2)
-    )  # fmt: skip
-    return plan.size * a_number
-
-
-def three_kernel_time(plan: ThreeKernelPlan, memory: float = 1.0) -> float:
-    """Return the estimated time of many transforms over that of an H200's copy of their numbers.
-
-    ``memory`` is the card's `Device.relative_memory`, which bounds half of it: an H100 takes 1.23
-    times as long. 5% off at 69 lengths of an H200 (one standard deviation).
-    """
-    return 1.1 * three_kernel_cycles(plan) / plan.length * (0.5 + 0.5 / memory)
 
 
 @lru_cache(maxsize=64)

@@ -19,8 +19,6 @@ from argand.dft.butterfly_heuristics import (
     butterfly_time,
     large_plans,
     short_plan,
-    three_kernel_cycles,
-    three_kernel_plans,
 )
 from argand.dft.cluster import ClusterPlan
 from argand.dft.dense_heuristics import dense_order, dense_plans
@@ -41,6 +39,7 @@ from argand.dft.mixed_radix_heuristics import mixed_radix_plans
 from argand.dft.plan import DensePlan, Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.three_kernel_heuristics import three_kernel_cycles, three_kernel_plans
 from argand.dft.two_factor_heuristics import two_factor_order, two_factor_plans, two_factor_time
 from argand.dft.two_pass import TwoPassPlan
 from argand.dft.two_pass_heuristics import two_pass_plans

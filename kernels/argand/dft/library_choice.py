@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.butterfly_heuristics import butterfly_time, three_kernel_time
+from argand.dft.butterfly_heuristics import butterfly_time
 from argand.dft.cluster import ClusterPlan
 from argand.dft.method import prime_factors
 from argand.dft.mixed_radix import MixedRadixPlan
@@ -19,6 +19,7 @@ from argand.dft.mixed_radix_heuristics import mixed_radix_time
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.three_kernel_heuristics import three_kernel_time
 from argand.dft.two_factor_heuristics import two_factor_time
 from argand.dft.two_pass import TwoPassPlan
 from argand.dft.two_pass_heuristics import two_pass_time

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft.butterfly_heuristics import three_kernel_cycles, three_kernel_plans
 from argand.dft.legality import check_dft_plan
 from argand.dft.plan import kernel_names
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_tables
+from argand.dft.three_kernel_heuristics import three_kernel_cycles, three_kernel_plans
 from argand.runtime.plan import PlanError
 
 from tests.kernels.dft.test_dft_butterfly import back, there

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Device
-from argand.dft.butterfly_heuristics import three_kernel_time
 from argand.dft.heuristics import choose, own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.library_choice import FAST_PRIME, LibraryKernels, library_time, several_time
 from argand.dft.method import method_for, prime_factors
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.three_kernel_heuristics import three_kernel_time
 from argand.dft.two_pass import TwoPassPlan
 from argand.dft.two_pass_heuristics import two_pass_time
 

@@ -1,0 +1,80 @@
+"""Candidate three-kernel plans in fp32, and their estimated time. Needs no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+
+from argand.dft.butterfly_heuristics import (
+    CHIRP_RADICES,
+    SPARE,
+    WARPS,
+    butterfly_cycles,
+    chirp_sizes,
+)
+from argand.dft.three_kernel import ThreeKernelPlan
+
+_LEAST_THREE_KERNEL = 4096
+"""From this length on three-kernel plans are candidates; below, one block is faster."""
+_COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
+_WIDTHS = (16, 32)
+"""Columns of a tile: 128 and 256 bytes of a line."""
+_LEAST_LINE, _LARGEST_LINE = 128, 8192
+_BLOCK_WARPS = 8
+_LARGE_TILE = 48 * 1024
+"""Bytes of a tile of columns."""
+
+
+def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
+    """Yield three-kernel plans of the shortest convolutions that columns and lines give.
+
+    A thread has one butterfly of a line in each stage, or two where there are many.
+    """
+    if length < _LEAST_THREE_KERNEL:
+        return
+    for columns, width in product(_COLUMNS, _WIDTHS):
+        lines = prod(columns)
+        least = -(-(2 * length - 1) // lines)
+        least = max(_LEAST_LINE, -(-least // width) * width)
+        splits: list[tuple[int, ...]] = []
+        most = min(_LARGEST_LINE, int((2 * length - 1) * SPARE) // lines)
+        for size in range(least, most + 1, width):
+            found = chirp_sizes(CHIRP_RADICES).get(size, [])
+            splits += found
+            if found and size > 1.05 * least:
+                break
+        for radices in splits:
+            smallest = prod(radices) // max(radices)
+            most = max(warps for warps in WARPS if warps <= max(1, smallest // 32))
+            tile = width * min(columns) // 32
+            for warps in sorted({max(1, most // 2), most}):
+                groups = max(1, _BLOCK_WARPS // warps)
+                yield ThreeKernelPlan(length, columns, radices, width, tile, warps, groups)
+
+
+def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
+    """Return a multiprocessor's estimated cycles for a three-kernel transform: traffic and stalls.
+
+    Fitted to measurements on an H200 (to 6%); it only has to rank.
+    """
+    line, largest, two = plan.line, max(plan.radices), len(plan.radices) == 2
+    butterflies = -(-line.size // min(plan.radices) // (32 * plan.warps))
+    a_number = (
+        1.77 + 0.89 * plan.length / plan.size  # traffic: columns and lines
+        + 0.39 * butterfly_cycles(line) / line.size
+        # Butterflies of many numbers and large tiles leave room for few threads.
+        + 0.31 * (min(plan.columns) > 16) + 0.28 * (8 * plan.width * plan.lines >= _LARGE_TILE)
+        + (0.17 if two else 0.28) * (largest >= 20)
+        + 0.28 * (two and plan.radices[-1] == 16) + 0.025 * max(0, butterflies - 2)
+    )  # fmt: skip
+    return plan.size * a_number
+
+
+def three_kernel_time(plan: ThreeKernelPlan, memory: float = 1.0) -> float:
+    """Return the estimated time of many transforms over that of an H200's copy of their numbers.
+
+    ``memory`` is the card's `Device.relative_memory`, which bounds half of it: an H100 takes 1.23
+    times as long. 5% off at 69 lengths of an H200 (one standard deviation).
+    """
+    return 1.1 * three_kernel_cycles(plan) / plan.length * (0.5 + 0.5 / memory)
