@@ -14,6 +14,8 @@ TITLES = {
     "hermitian": "Hermitian systems of 1 to 128 rows",
 }  # fmt: skip
 """The title of each sweep, in the order in which they are shown."""
+BOUND_BY_PRODUCTS = ("gemm", "image")
+"""Operations whose times a copy of the same bytes tells nothing about."""
 
 
 def sweep_files(data: Path) -> Iterator[tuple[str, str, Path]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from benchmarks.sweep.case import Row
 from benchmarks.sweep.classes import Timed, compared
 from benchmarks.sweep.quantiles import SLOWER, Quantiles, quantiles_of
+from benchmarks.sweep.recorded import BOUND_BY_PRODUCTS
 
 _WORST = 10
 
@@ -45,7 +46,7 @@ def _ratios(ours: Sequence[Row]) -> Iterator[str]:
 
 
 def _fractions(ours: Sequence[Row]) -> Iterator[str]:
-    bound = [row for row in ours if row.operation != "gemm"]
+    bound = [row for row in ours if row.operation not in BOUND_BY_PRODUCTS]
     for name, found in _by_precision(bound, lambda row: row.of_copy):
         yield (
             f"{name:15} {found.count:4} cases, of a copy's rate: worst {found.least:.2f}, p10 "

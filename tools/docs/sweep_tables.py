@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.harness.recorded import plain_rows
 from benchmarks.sweep.classes import Timed, compared
 from benchmarks.sweep.quantiles import Quantiles, quantiles_of
-from benchmarks.sweep.recorded import sweep_files
+from benchmarks.sweep.recorded import BOUND_BY_PRODUCTS, sweep_files
 from workflow.tables.readable import Column, markdown_table
 
 _COLUMNS = (
@@ -55,7 +55,7 @@ def _lines(card: str, sweep: str, path: Path) -> Iterator[dict[str, str]]:
         )
         line = {"card": card, "sweep": sweep, "what": " ".join(what), "cases": str(len(rows))}
         line |= _ratios(ratios)
-        moved = copies if what[0] != "gemm" else None
+        moved = copies if what[0] not in BOUND_BY_PRODUCTS else None
         line["copy"] = _copy(moved)
         line["regret"] = f"{regrets.p90:.2f} / {regrets.most:.2f}" if regrets else _NOTHING
         yield line
@@ -132,7 +132,7 @@ def _pooled(
 ) -> Iterator[tuple[str, Quantiles | None, Quantiles | None]]:
     """Yield the ratios and parts of a copy of a sweep, of products for each class."""
     if sweep != "gemm":
-        moved = (row for row in ours if row["operation"] != "gemm")
+        moved = (row for row in ours if row["operation"] not in BOUND_BY_PRODUCTS)
         yield sweep, _quantiles(ours, "ratio"), _quantiles(moved, "of_copy")
         return
     tf32 = _quantiles((row for row in ours if row["precision"] == "tf32"), "ratio")
