@@ -30,6 +30,7 @@ from tools.docs.study_tables import STUDY_TABLES
 from tools.docs.summaries import SUMMARIES
 from tools.docs.sweep_tables import SWEEP_TABLES
 from tools.docs.transform_tables import TRANSFORM_TABLES
+from tools.docs.workspace_table import workspace_limits_table
 
 _REGION = re.compile(r"(<!-- table: ([\w.-]+)((?: [\w.-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 _RECORDED = "recorded"
@@ -61,6 +62,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-first-calls": first_calls_table,
     "h200-products-growth": growth_table,
     "h200-products-spill": spill_intervals_table,
+    "h200-workspace": workspace_limits_table,
     "h200-study-leases": leases_table,
     "h200-study-steps": steps_table,
     **PRODUCT_TABLES,

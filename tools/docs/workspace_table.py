@@ -1,0 +1,46 @@
+"""What a limit of workspace costs, from what `benchmarks.workspace` wrote under docs/data/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.harness.recorded import plain_rows
+from tools.docs.shown import text_table
+from workflow.tables.readable import number
+
+WORKSPACE = "h200-workspace.csv"
+
+
+def workspace_limits_table(data: Path) -> str:
+    """Return a line for each problem: peak and time without a limit, and within each of them."""
+    problems: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for row in plain_rows(data / WORKSPACE):
+        if row["within"] == "True":
+            name = row["operation"], row["shape"], row["precision"]
+            problems.setdefault(name, []).append(row)
+    lines = []
+    for (operation, shape, precision), (free, *limited) in problems.items():
+        lines.append(
+            {
+                "operation": operation, "sizes": shape, "precision": precision,
+                "peak (MiB)": _mebibytes(free), "time (ms)": number(_milliseconds(free)),
+            }
+            | {f"in {int(row['limit_bytes']) >> 20} MiB": _cost(row, free) for row in limited}
+        )  # fmt: skip
+    return text_table(lines, "operation", "sizes", "precision")
+
+
+def _cost(row: Mapping[str, str], free: Mapping[str, str]) -> str:
+    """Return times the time without a limit, and the peak; or what a refused call needs."""
+    if int(row["needed_bytes"]):
+        return f"needs {int(row['needed_bytes']) / 2**20:.0f}"
+    return f"{_milliseconds(row) / _milliseconds(free):.2f} ({_mebibytes(row)})"
+
+
+def _mebibytes(row: Mapping[str, str]) -> str:
+    return f"{int(row['peak_bytes']) / 2**20:.0f}"
+
+
+def _milliseconds(row: Mapping[str, str]) -> float:
+    return float(row["time_us"]) / 1e3
