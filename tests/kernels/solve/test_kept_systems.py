@@ -9,7 +9,7 @@ import pytest
 from argand import solve
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.runtime.numpy_calls import NumpyCalls
-from argand.solve import api, refine
+from argand.solve import api, kept_systems, refine
 
 
 @pytest.fixture(autouse=True)
@@ -99,3 +99,47 @@ def test_a_complex64_system_whose_error_is_not_asked_for_is_refined_as_others_ar
         for bad, name in (((a + np.nan, b), "a"), ((a, b + np.inf), "b")):
             with pytest.raises(ValueError, match=f"{name} must be finite"):
                 solve(*bad)
+
+
+@pytest.mark.parametrize("n", [24, 60])  # below and above `kept_systems.LANGE_ROWS`
+def test_one_column_whose_error_is_not_asked_for_is_refined_as_others_are(n: int) -> None:
+    """Wilkinson's matrix in complex128."""
+    rng = np.random.default_rng(n)
+    a = np.eye(n) - np.tril(np.ones((n, n)), -1) + 0j
+    a[:, -1] = 1
+    b = normal(rng, "complex128", n)
+    found = solve(a, b, details=True)
+    assert found.steps > 0
+    for matrix in (a, np.asfortranarray(a)):
+        np.testing.assert_array_equal(solve(matrix, b), solve(matrix, b, details=True).x)
+        np.testing.assert_array_equal(solve(matrix, 0 * b), 0 * b)
+        np.testing.assert_array_equal(
+            solve(1e200 * matrix, b, details=True).x, solve(1e200 * matrix, b)
+        )
+        for bad, name in (((matrix + np.nan, b), "a"), ((matrix, b + np.inf), "b")):
+            with pytest.raises(ValueError, match=f"{name} must be finite"):
+                solve(*bad)
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            solve(0 * matrix + 1, b)
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(9, "complex64"), (9, "complex128"), (40, "complex128")])
+def test_one_column_is_solved_once(n: int, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rows and by columns, without the steps that details need."""
+    rng = np.random.default_rng(n)
+    a, b = normal(rng, dtype, n, n), normal(rng, dtype, n)
+    expected = solve(a, b, details=True).x
+    monkeypatch.setattr(kept_systems, "WholeFactors", None)
+    for matrix in (a, np.asfortranarray(a)):
+        np.testing.assert_array_equal(solve(matrix, b), expected)
+        with pytest.raises(TypeError):
+            solve(matrix, b, details=True)
+
+
+@pytest.mark.parametrize("n", [4, 40])
+def test_a_solution_that_overflows_is_refused(n: int) -> None:
+    a, b = np.eye(n, dtype=complex), np.full(n, 1e70 + 0j)
+    a[1, 1] = 1e-300
+    for details in (True, False):
+        with pytest.raises(np.linalg.LinAlgError, match="backward error"):
+            solve(a, b, details=details)
