@@ -21,7 +21,9 @@ def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
         "for _ in range(600): time.sleep(0.05)  # a signal just before one sleep does not end it"
     )
     parent = (
-        "import sys; from argand.command.children import finished\n"
+        "import signal, sys; from argand.command.children import finished\n"
+        # A shell's background jobs ignore interrupts, and what they start does.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"print(finished([sys.executable, '-c', {child!r}]))"
     )
     with subprocess.Popen(
