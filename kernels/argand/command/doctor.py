@@ -16,6 +16,7 @@ from argand.precision import EXACT_PRECISIONS, PRECISIONS
 from argand.runtime.compiler import cache_folder
 from argand.runtime.cubin_cache import shipped_folder
 from argand.runtime.nvrtc import OLDEST, CompileError, nvrtc_version
+from argand.runtime.workspace_limit import VARIABLE, allowed_workspace
 
 PACKAGES = (
     "numpy", "scipy", "cupy-cuda12x", "cupy-cuda13x", "torch", "jax", "h5py", "snakemake", "qiskit",
@@ -33,6 +34,7 @@ def report() -> list[tuple[str, str]]:
         ("cpu", f"{cpu()}, {cpu().memory_bytes / 2**30:.0f} GiB of memory"),
         *_gpus(),
         *_uses(),
+        ("workspace", _workspace()),
         ("cache", _cache(cache_folder())),
         ("shipped kernels", _shipped()),
         ("studies", _studies()),
@@ -127,6 +129,12 @@ def _shipped() -> str:
     if folder is None:
         return f"argand-cubins is {_ABSENT}: first calls compile their kernels"
     return f"{len(list(folder.glob('*.cubin')))} in {folder}"
+
+
+def _workspace() -> str:
+    """Return the memory that a call on a GPU may take beside operands and result."""
+    allowed = allowed_workspace()
+    return f"no limit ({VARIABLE})" if allowed is None else f"at most {allowed} bytes a call"
 
 
 def _cache(folder: Path) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from argand.command.doctor import compiler_named
+from argand import workspace_limit
+from argand.command.doctor import compiler_named, report
 
 
 @pytest.mark.parametrize("version", ["12.9", "12.10", "13.0"])
@@ -16,3 +17,10 @@ def test_a_toolkit_that_is_too_old_is_said(version: str) -> None:
     said = compiler_named(version)
     assert said.startswith(f"NVRTC {version}, under which some are slower")
     assert "12.9 or newer" in said
+
+
+def test_a_limit_of_workspace_is_said() -> None:
+    with workspace_limit(1 << 20):
+        assert ("workspace", "at most 1048576 bytes a call") in report()
+    with workspace_limit(None):
+        assert dict(report())["workspace"].startswith("no limit")
