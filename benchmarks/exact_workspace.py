@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from argand.gemm.modular.pieces import workspace_limit
+from argand.gemm.modular.pieces import most_workspace
 
 from benchmarks.exact import call_seconds
 from benchmarks.gemm.shapes import Shape
@@ -95,7 +95,7 @@ def measured(product: Product, calls: int, seconds: float) -> Iterator[Workspace
     from argand.gemm.modular.launch import ModularLaunch
 
     problem = product.problem
-    once = workspace_limit(problem)
+    once = most_workspace(problem)
     limits = {"twice": max(once, min(2 * problem.nbytes, _MOST_BYTES)), "once": once}
     expected: Any = None
     for name, limit in limits.items():

@@ -19,7 +19,7 @@ from argand.runtime.plan import TARGET, PlanError, require_precision
 from argand.runtime.workspace_limit import workspace_error
 
 ADVICE = "give complex64 operands, which mma.sync reads in place"
-"""What takes no workspace."""
+"""How to have a product that needs no workspace."""
 
 
 def choose(

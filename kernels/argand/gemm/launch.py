@@ -52,11 +52,9 @@ def prepare(
     device = cupy.cuda.Device().id
     choice = PLAN_OVERRIDE.value
     if choice is None:
-        allowed = allowed_workspace()
-        generation = tuning.TABLE.generation
-        if allowed is None:
-            return _prepared(problem, a, b, c, out, device, generation)
-        return _prepared_within(allowed, problem, a, b, c, out, device, generation)
+        return _prepared(
+            problem, a, b, c, out, device, allowed_workspace(), tuning.TABLE.generation
+        )
     return GemmLaunch(
         problem, a, b, c, out,
         adapted(choice, choice.computed_at(problem.precision), a.traits, b.traits), gpu(device),
@@ -71,25 +69,15 @@ def _prepared(
     c: Layout | None,
     out: Layout,
     device: int,
-    _generation: int,
-) -> GemmLaunch:
-    choice = choice_for(question_of(problem, a, b), device, problem.kernels)
-    return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
-
-
-@lru_cache(maxsize=1024)
-def _prepared_within(
-    allowed: int,
-    problem: GemmProblem,
-    a: OperandForm,
-    b: OperandForm,
-    c: Layout | None,
-    out: Layout,
-    device: int,
+    allowed: int | None,
     _generation: int,
 ) -> GemmLaunch | PanelLaunch:
     """Return the launches whose workspace is within a limit, in panels where these are faster."""
     found, question = gpu(device), question_of(problem, a, b, allowed)
+    if allowed is None:
+        return GemmLaunch(
+            problem, a, b, c, out, choice_for(question, device, problem.kernels), found
+        )
     measured = _measured(question, device, problem.kernels)
     panels = Panels.whole(question.sizes)
     if measured is None:

@@ -37,7 +37,7 @@ def modular_launch(cp: Any) -> Iterator[Any]:
 @pytest.fixture
 def smallest_pieces(modular_launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products in the smallest pieces, as with no workspace."""
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 0)
+    monkeypatch.setattr(modular_launch, "most_workspace", lambda *_: 0)
 
 
 def numbers(rng: np.random.Generator, *shape: int, dtype: Any, spread: float = 0.5) -> Any:

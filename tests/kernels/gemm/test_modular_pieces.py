@@ -14,7 +14,7 @@ from argand.gemm.modular.heuristics import (
     choose_plan,
     choose_slices,
 )
-from argand.gemm.modular.pieces import cuts_of, workspace_limit
+from argand.gemm.modular.pieces import cuts_of, most_workspace
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import (
     ITEM,
@@ -128,7 +128,7 @@ def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> 
     for sizes in ((9, 9, 9), (2048, 2048, 2048), (3000, 700, 90_000), (8192, 8192, 8192),
                   (9000, 20_000, 16_384), (20_000, 9000, 16_384), (130, 70, 1 << 20)):  # fmt: skip
         one = problem(*sizes, count=count)
-        limit = workspace_limit(one)
+        limit = most_workspace(one)
         assert limit == max(one.nbytes, 1 << 28)
         assert all(taken(one, pieces) <= limit for pieces in cuts_of(one, limit))
         assert choose_pieces(one, H200, limit) in cuts_of(one, limit)
@@ -138,7 +138,7 @@ def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> 
 def test_panels_are_whole_groups_of_rows_that_are_rasterized(n: int) -> None:
     """Others read columns anew for a few rows; panels of columns read all rows of A anew."""
     one = problem(n, n, n)
-    first = choose_pieces(one, H200, workspace_limit(one))[0]
+    first = choose_pieces(one, H200, most_workspace(one))[0]
     groups = -(-first.rows // RASTER_ROWS)
     assert first.columns == n
     assert first.rows > 0.8 * groups * RASTER_ROWS

@@ -28,7 +28,6 @@ def forget_calls() -> None:
 
     cuda_calls.CALLS.clear()
     cuda_launch._prepared.cache_clear()
-    cuda_launch._prepared_within.cache_clear()
     modular_launch.prepared.cache_clear()
     gc.collect()
 

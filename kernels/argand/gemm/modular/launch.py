@@ -21,7 +21,7 @@ from argand.gemm.modular.kernel_sources import (
 )
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
 from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
-from argand.gemm.modular.pieces import workspace_limit
+from argand.gemm.modular.pieces import most_workspace
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_launch import RESIDUES, Planes, add_slices, product_launch
 from argand.gemm.modular.product_plan import (
@@ -45,7 +45,7 @@ _DECODING_WARPS = 16
 class ModularLaunch:
     """The launches of one problem. ``nbytes`` is the workspace of a call.
 
-    It is at most ``limit`` bytes, by default those of `workspace_limit`, unless pieces of 128 lines
+    It is at most ``limit`` bytes, by default those of `most_workspace`, unless pieces of 128 lines
     take more.
 
     Raises ValueError where k is too long for the moduli, PlanError where the device has no kernels.
@@ -57,7 +57,7 @@ class ModularLaunch:
         self._stored = -(-problem.b.rows // COLUMN_BLOCK) * COLUMN_BLOCK
         self.nbytes = 0
         self._a, self._b = self._operands(in_parts=False)
-        limit = workspace_limit(problem) if limit is None else limit
+        limit = most_workspace(problem) if limit is None else limit
         #: Bytes of it that planes and residues may take.
         self._limit = limit - self.nbytes - problem.proof_bytes
         #: The parts that are computed one after another.
@@ -263,7 +263,7 @@ def prepared(problem: ModularProblem, device: Device, allowed: int | None = None
 
     Raises WorkspaceError where panels of 128 lines take more.
     """
-    limit = workspace_limit(problem)
+    limit = most_workspace(problem)
     found = ModularLaunch(problem, device, limit if allowed is None else min(limit, allowed))
     if allowed is not None and found.nbytes > allowed:
         what = f"an exact product of {problem.count} moduli, of at least 128 lines at a time,"

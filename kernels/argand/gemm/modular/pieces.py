@@ -23,7 +23,7 @@ _ANY_BYTES = 1 << 28
 """Workspace that any call may take."""
 
 
-def workspace_limit(problem: ModularProblem) -> int:
+def most_workspace(problem: ModularProblem) -> int:
     """Return the most workspace of a call: the bytes of operands and result, or 256 MiB."""
     return max(_ANY_BYTES, problem.nbytes)
 
