@@ -97,7 +97,8 @@ def _of_one_column(problem: SolveProblem) -> Callable[[Array, Array], Array | No
 
 
 def _row_norm(a: Array) -> Any:
-    return _maximum(_add(np.abs(a), 1), None)
+    """Return the largest sum of a row's absolute values, added in fp64."""
+    return _maximum(_add(np.abs(a), 1, np.float64), None)
 
 
 def _without_error(problem: SolveProblem) -> Callable[[Array, Array], Array | None]:
@@ -144,7 +145,7 @@ def _with_details(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Whole:
 
     def attempt(a: Array, b: Array) -> Solution | None:
         """Return the solution of a system that needs no scaling."""
-        norm = _maximum(_add(np.abs(a), 1, np.float64), None)
+        norm = _row_norm(a)
         sizes = np.abs(b)
         size = _maximum(_add(sizes, 1, np.float64), None)
         if not (least <= norm <= most and least <= size <= most):
