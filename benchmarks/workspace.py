@@ -1,4 +1,4 @@
-"""What a limit of workspace costs: peak memory and time of products and transforms within it.
+"""Peak memory and time of products and transforms within limits of workspace.
 
     python -m benchmarks.workspace --csv docs/data/h200-workspace.csv
 

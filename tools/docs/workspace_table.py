@@ -1,4 +1,4 @@
-"""What a limit of workspace costs, from what `benchmarks.workspace` wrote under docs/data/."""
+"""The table of calls within limits of workspace, from the record of `benchmarks.workspace`."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ class WorkspaceError(PlanError):
 
 
 class Follower(Protocol):
-    """What is told of a change of the limit."""
+    """An object that plans calls, and is told of a change of the limit."""
 
     def changed_limit(self) -> None:
         """Have calls that were planned under another limit planned anew."""
 
 
 class _Limit:
-    """The limit in bytes, None without one, and what is told of a change."""
+    """The limit in bytes, None without one, and its followers."""
 
     def __init__(self, given: str | None) -> None:
         if given and not given.isdecimal():

@@ -39,7 +39,6 @@ GIVEN: dict[str, Callable[[], dict[str, Any]]] = {
     "Counts and expectation values": lambda: {"state": np.eye(1, 2**20, dtype="complex64")[0]},
     "Plans": lambda: {"a": drawn(4, 8), "b": drawn(8, 3),
                       "batches": [(drawn(4, 8), drawn(8, 3), np.empty((4, 3), "complex64"))]},
-    "Memory": lambda: {"a": drawn(4, 8), "b": drawn(8, 3)},
     "Gradients, compiled code, graphs": lambda: {"a": tensor()},
 }  # fmt: skip
 """Names that the text around a section's examples introduces, by section."""
