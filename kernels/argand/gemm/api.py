@@ -105,23 +105,21 @@ def gemm(
         dtype('complex64')
     """
     host: Key | None = None
-    if (
-        type(a) is type(b) is np.ndarray
-        and (c is None or type(c) is np.ndarray)
-        and (out is None or type(out) is np.ndarray)
-    ):
+    if type(a) is np.ndarray and type(b) is np.ndarray:
         # Written out: around a product of few numbers a function that makes keys takes long.
         host = (
-            a.dtype, a.shape, b.dtype, b.shape, None if c is None else (c.dtype, c.shape),
-            None if out is None else (out.dtype, out.shape, out.strides), alpha, beta, op_a, op_b,
-            precision, tolerance, check, type(check), rounding, output, kernels,
+            a.dtype, a.shape, b.dtype, b.shape, alpha, beta, op_a, op_b, precision, tolerance,
+            check, type(check), rounding, output, kernels,
         )  # fmt: skip
+        alone = c is None and out is None
+        if not alone:
+            host = _with_c_and_out(host, c, out)
         try:
-            run = _ON_HOST.found[host]
+            run = _ON_HOST.found[host]  # type: ignore[index]
         except (KeyError, TypeError):  # a new form, or an option that is given as a list
             pass
         else:
-            return run(a, b, c, out)
+            return run(a, b) if alone else run(a, b, c, out)
     if type(precision) is not str and precision is not None:
         precision = _named(precision)
     options = (
@@ -182,6 +180,16 @@ def gemm(
     return _solved(problem, given, (a, b, c), out, backend, key, host)
 
 
+def _with_c_and_out(host: Key, c: Any, out: Any) -> Key | None:
+    """Return what identifies a call with c or out; None where one is no array of NumPy's."""
+    if not (c is None or type(c) is np.ndarray) or not (out is None or type(out) is np.ndarray):
+        return None
+    return (
+        *host, None if c is None else (c.dtype, c.shape),
+        None if out is None else (out.dtype, out.shape, out.strides),
+    )  # fmt: skip
+
+
 def _solved(
     problem: GemmProblem, given: tuple[Any, ...], taken: tuple[Any, ...], out: Any,
     backend: Backend, key: Key | None, host: Key | None,
@@ -204,10 +212,11 @@ def _solved(
         same = all(p or not moved for p, moved in zip(packed, changed, strict=True))
         return cuda_gemm.gemm(problem, a, b, c, out, key if same else None)
     if problem.output != "complex-half":
-        run = prepared(problem, a, b, c)
+        alone = given[2] is None and out is None
+        run = prepared(problem, a, b, c, alone=alone)
         if all(x is y for x, y in zip(given, (a, b, c), strict=True)):
             _ON_HOST.keep(host, run)
-        return run(a, b, c, out)
+        return run(a, b) if alone else run(a, b, c, out)
     half = to_pairs(numpy_backend.gemm(problem, a, b, c, None), row.operand.name)
     if out is None:
         return half

@@ -83,8 +83,9 @@ def pack(x: Array, op: str, precision: Precision, side: Side) -> Terms:
 
 
 def gemm(
-    problem: GemmProblem, a: Array | Terms, b: Array | Terms, c: Array | None, out: Array | None
-) -> Array:
+    problem: GemmProblem, a: Array | Terms, b: Array | Terms, c: Array | None = None,
+    out: Array | None = None,
+) -> Array:  # fmt: skip
     """Solve a GemmProblem; shapes and ``out`` are already checked. Terms are of `pack`."""
     precision = problem.precision
     # Where out is a or b, NumPy's matmul copies the operand that it would overwrite.

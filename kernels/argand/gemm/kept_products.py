@@ -18,34 +18,58 @@ from argand.rounding import Array
 if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem
 
-Run = Callable[[Any, Any, "Array | None", "Array | None"], Array]
-"""Computes a product of a, b, c or None, and the memory of the result or None."""
+Run = Callable[..., Array]
+"""Computes a product of a, b, c or None, and the memory of the result or None; the last two may be
+left out where the call had neither."""
 
 
-def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None) -> Run:
-    """Return what computes a problem of operands of this form; shapes and ``out`` are checked."""
+def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bool) -> Run:
+    """Return what computes a problem of operands of this form; shapes and ``out`` are checked.
+
+    ``alone`` is whether the call had neither c nor out.
+    """
     output = np.dtype(problem.precision.output)
     plain = all(type(x) is np.ndarray and x.dtype == output for x in (a, b))
     if not plain or not problem.precision.exact_operands or problem.alpha == 0 or problem.k == 0:
         return partial(gemm, problem)
-    product = _product(problem, a.ndim == b.ndim == 2 and min(a.shape + b.shape) > 1)
+    matrices = a.ndim == b.ndim == 2 and min(a.shape + b.shape) > 1
     addend = c if problem.beta != 0 else None
+    if alone and problem.alpha == 1 and problem.op_a == problem.op_b == "N":
+        return _product_alone(problem, matrices)
+    product = _product(problem, matrices)
     if problem.alpha == 1 and addend is None:
         return product
     return _with_scalars(problem, product, None if addend is None else addend.dtype)
 
 
+def _product_alone(problem: GemmProblem, matrices: bool) -> Run:
+    """Return what computes A B, in the fewest steps; of matrices a function of NumPy's itself.
+
+    ``dot`` calls the same function of BLAS as matmul, with the same arguments, and copies operands
+    with gaps, as `gemm` does.
+    """
+    matmul = np.matmul
+
+    def run(a: Array, b: Array) -> Array:
+        if a.flags.c_contiguous and b.flags.c_contiguous:
+            found: Array = matmul(a, b)
+            return found
+        return gemm(problem, a, b)
+
+    dot: Run = np.ndarray.dot
+    return dot if matrices else run
+
+
 def _product(problem: GemmProblem, matrices: bool) -> Run:
     """Return what computes op(A) op(B); of matrices, not vectors, by the faster of NumPy's calls.
 
-    ``dot`` calls the same function of BLAS as matmul, with the same arguments. Operands with
-    gaps are looked at, and C is not read.
+    Operands with gaps are looked at, and C is not read.
     """
     alone = problem if problem.alpha == 1 and problem.beta == 0 else _without_scalars(problem)
     matmul, left, right = np.matmul, _oriented(problem.op_a), _oriented(problem.op_b)
     as_given = left is None and right is None
 
-    def run(a: Array, b: Array, c: Array | None, out: Array | None) -> Array:
+    def run(a: Array, b: Array, c: Array | None = None, out: Array | None = None) -> Array:
         if matrices:
             if not (a.flags.forc and b.flags.forc):
                 return gemm(alone, a, b, None, out)
@@ -72,7 +96,7 @@ def _with_scalars(problem: GemmProblem, product: Run, addend: np.dtype[Any] | No
     alpha, beta = (np.array(x, output) for x in (problem.alpha, problem.beta))
     multiply, scaled, times = np.multiply, problem.alpha != 1, problem.beta != 1
 
-    def run(a: Array, b: Array, c: Array | None, out: Array | None) -> Array:
+    def run(a: Array, b: Array, c: Array | None = None, out: Array | None = None) -> Array:
         added = None  # C is read before the product is written, because out may be c
         if addend is not None and c is not None:
             if times:

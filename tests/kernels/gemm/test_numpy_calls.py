@@ -120,3 +120,22 @@ def test_a_form_that_came_before_has_any_strides(op, c):
     if c is not None:
         out = c.copy()
         np.testing.assert_array_equal(gemm(x, x, out, out=out, **options), expected)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(7, 11), (2, 7, 11), (60, 90)])
+def test_gaps_between_numbers_leave_the_bits_of_a_product(shape, dtype):
+    rng = np.random.default_rng(sum(shape))
+
+    def with_gaps(*shape):
+        wide = rng.standard_normal((*shape[:-2], 2 * shape[-2], 3 * shape[-1], 2)).view(complex)
+        wide = wide[..., 0].astype(dtype)
+        return wide[..., ::2, ::3], wide[..., : shape[-2], : shape[-1]], wide[..., ::-2, -1::-3]
+
+    first = with_gaps(*shape)
+    second = with_gaps(*shape[:-2], shape[-1], 13)
+    for a in first:
+        for b in second:
+            expected = gemm(a.copy(), b.copy())
+            np.testing.assert_array_equal(gemm(a, b), expected)
+            np.testing.assert_array_equal(gemm(a, b, out=np.empty_like(expected)), expected)
