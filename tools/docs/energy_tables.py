@@ -1,4 +1,4 @@
-"""The tables of what an exact product's joules go to, from what `benchmarks.exact_energy` wrote."""
+"""The table of what an exact product's joules go to, from what `benchmarks.exact_energy` wrote."""
 
 from __future__ import annotations
 
@@ -9,26 +9,7 @@ from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 ENERGY = "h200-exact-energy.csv"
-_COLUMNS = (
-    Column("what", "in a row"),
-    Column("operands", "of"),
-    Column("products", "products", numeric=True),
-    *(
-        Column(name, head, lambda text: number(float(text)), numeric=True)
-        for name, head in (
-            ("time_us", "µs"),
-            ("energy_mj", "mJ"),
-            ("power_w", "W"),
-            ("clock_mhz", "MHz"),
-        )
-    ),
-)
 _SHARES = (Column("what", "of a call"), Column("mj", "mJ", numeric=True))
-
-
-def energy_table(data: Path) -> str:
-    """Return every row of the file."""
-    return markdown_table(_COLUMNS, plain_rows(data / ENERGY))
 
 
 def shares_table(data: Path) -> str:
@@ -76,8 +57,5 @@ def _giga(nbytes: float | str) -> str:
     return number(1e-9 * float(nbytes))
 
 
-ENERGY_TABLES: dict[str, Callable[[Path], str]] = {
-    "h200-exact-energy": energy_table,
-    "h200-exact-energy-shares": shares_table,
-}
+ENERGY_TABLES: dict[str, Callable[[Path], str]] = {"h200-exact-energy-shares": shares_table}
 """Tables by the names that pages call them."""
