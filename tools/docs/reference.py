@@ -1,4 +1,4 @@
-"""The reference of argand's public names, a page for each package, from their docstrings."""
+"""The reference of argand's public names, a page for each subject, from their docstrings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import argand
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Note|Yields):$", re.MULTILINE)
 _ANNOTATION = re.compile(r": (?:ForwardRef\()?'([^']*)'\)?")
-_OPERAND_MODULES = ("argand.gemm.packed", "argand.gemm.pairs")
-"""Modules of forms that operands of several operations may have, which are a page of their own."""
+_SUBJECTS = {
+    "argand.gemm.packed": "operands", "argand.gemm.pairs": "operands",
+    "argand.gates.circuit_search": "circuits", "argand.gates.circuits": "circuits",
+    "argand.gates.prepared_circuit": "circuits", "argand.gates.trajectories": "circuits",
+}  # fmt: skip
+"""Modules whose names are on the page of another subject than their package's."""
 INDEX = """# Reference
 
-Every public name of `argand`, as its docstring says it, on a page for each package and one for
-forms of operands (`python -m tools.docs` writes them). The examples run in the tests, after
-`import argand` and `import numpy as np`. [python.md](python.md) shows how the calls belong
-together; they take arrays of torch and JAX too ([frameworks.md](frameworks.md)).
+Every public name of `argand`, as its docstring says it, on a page for each package, one for forms
+of operands and one for circuits (`python -m tools.docs` writes them). The examples run in the
+tests, after `import argand` and `import numpy as np`. [python.md](python.md) shows how the calls
+belong together; they take arrays of torch and JAX too ([frameworks.md](frameworks.md)).
 
 | name | what |
 |---|---|
@@ -65,7 +69,7 @@ def _package(name: str) -> str:
 
 def _page_of(name: str) -> str:
     """Return the name of the page that has a public name."""
-    return "operands" if documented(name).__module__ in _OPERAND_MODULES else _package(name)
+    return _SUBJECTS.get(documented(name).__module__) or _package(name)
 
 
 def _row(name: str) -> str:
