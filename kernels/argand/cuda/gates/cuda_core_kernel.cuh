@@ -5,23 +5,14 @@
 #include "device/complex.cuh"
 #include "tile.cuh"
 
+// Rows of the result that a thread accumulates at a time.
 template <typename Real>
-struct ComplexTraits;
-template <>
-struct ComplexTraits<float> {
-    using Complex = float2;
-    static constexpr int kRows = 8;  // of the result that a thread accumulates at a time
-};
-template <>
-struct ComplexTraits<double> {
-    using Complex = double2;
-    static constexpr int kRows = 4;
-};
+constexpr int kMostRows = sizeof(Real) == 4 ? 8 : 4;
 
 constexpr int kMaxSharedMatrixBytes = 16 * 1024;
 
-template <typename Complex>
-__device__ __forceinline__ void multiply_add(Complex& accumulator, Complex u, Complex x) {
+template <typename Number>
+__device__ __forceinline__ void multiply_add(Number& accumulator, Number u, Number x) {
     accumulator.x += u.x * x.x;
     accumulator.y += u.x * x.y;
     accumulator.x -= u.y * x.y;
@@ -75,10 +66,10 @@ __device__ __forceinline__ void store_2x2(const double2 (&x)[2][2], uint32 stage
 // thread reads its columns, and results overwrite them without a barrier.
 template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
 __device__ __forceinline__ void fma_gate(const GateArguments& args) {
-    using Complex = typename ComplexTraits<Real>::Complex;
+    using Number = Complex<Real>;
     constexpr int kOrder = 1 << Width;
-    constexpr int kRows = kOrder < ComplexTraits<Real>::kRows ? kOrder : ComplexTraits<Real>::kRows;
-    constexpr int kColumnBits = log2_of(TileBytes / static_cast<int>(sizeof(Complex)) / kOrder) - 1;
+    constexpr int kRows = kOrder < kMostRows<Real> ? kOrder : kMostRows<Real>;
+    constexpr int kColumnBits = log2_of(TileBytes / static_cast<int>(sizeof(Number)) / kOrder) - 1;
     constexpr int kThreadBits = log2_of(Threads);
     constexpr int kReadBits = kColumnBits < kThreadBits ? kColumnBits : kThreadBits;
     constexpr int kColumnSteps = 1 << (kColumnBits - kReadBits);
@@ -90,19 +81,19 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
     extern __shared__ __align__(1024) unsigned char memory[];
     // The matrix is transposed, so that a thread's rows are contiguous. A large one is read through
     // L1.
-    constexpr bool kMatrixInShared = kOrder * kOrder * sizeof(Complex) <= kMaxSharedMatrixBytes;
-    __shared__ __align__(16) Complex shared_matrix[kMatrixInShared ? kOrder * kOrder : 1];
+    constexpr bool kMatrixInShared = kOrder * kOrder * sizeof(Number) <= kMaxSharedMatrixBytes;
+    __shared__ __align__(16) Number shared_matrix[kMatrixInShared ? kOrder * kOrder : 1];
     __shared__ uint32 row_masks[kOrder];
     const uint32 ring = shared_address(memory);
     WalkingPipeline<TileBytes, Threads, Stages> pipeline(args);
     pipeline.load_prologue(ring);
 
-    const auto* global_matrix = static_cast<const Complex*>(args.matrix);
+    const auto* global_matrix = static_cast<const Number*>(args.matrix);
     if constexpr (kMatrixInShared) {
         for (int i = threadIdx.x; i < kOrder * kOrder; i += Threads)
             shared_matrix[i] = global_matrix[i];
     }
-    const Complex* matrix = kMatrixInShared ? shared_matrix : global_matrix;
+    const Number* matrix = kMatrixInShared ? shared_matrix : global_matrix;
     if (threadIdx.x < kOrder) row_masks[threadIdx.x] = xor_masks<Width>(args.row_mask, threadIdx.x);
     const uint32 column_address = xor_masks<kReadBits>(args.read_mask, threadIdx.x);
     const int first_row = static_cast<int>(threadIdx.x >> kReadBits) * kRows;
@@ -116,17 +107,17 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
         for (int column_step = 0; column_step < kColumnSteps; ++column_step) {
             const uint32 at =
                 column_address ^ xor_masks<log2_of(kColumnSteps)>(args.column_mask, column_step);
-            Complex accumulators[kRows][2] = {};
+            Number accumulators[kRows][2] = {};
 #pragma unroll 4
             for (int s = 0; s < kOrder; s += 2) {
-                Complex x[2][2];
+                Number x[2][2];
                 load_2x2<TargetsQubit0>(x, stage, at, row_masks[s], row_masks[s + 1],
                                         args.pair_mask);
 #pragma unroll
                 for (int term = 0; term < 2; ++term) {
 #pragma unroll
                     for (int r = 0; r < kRows; ++r) {
-                        const Complex u = matrix[(s + term) * kOrder + first_row + r];
+                        const Number u = matrix[(s + term) * kOrder + first_row + r];
                         multiply_add(accumulators[r][0], u, x[term][0]);
                         multiply_add(accumulators[r][1], u, x[term][1]);
                     }
@@ -135,7 +126,7 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
             if constexpr (kRows < kOrder) __syncthreads();
 #pragma unroll
             for (int r = 0; r < kRows; r += 2) {
-                const Complex results[2][2] = {{accumulators[r][0], accumulators[r][1]},
+                const Number results[2][2] = {{accumulators[r][0], accumulators[r][1]},
                                                {accumulators[r + 1][0], accumulators[r + 1][1]}};
                 store_2x2<TargetsQubit0>(results, stage, at, row_masks[first_row + r],
                                          row_masks[first_row + r + 1], args.pair_mask);
@@ -151,17 +142,17 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
 // their columns. Each thread loads the sources of its own chunks, and nothing is accumulated.
 template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
 __device__ __forceinline__ void permute_gate(const GateArguments& args) {
-    using Complex = typename ComplexTraits<Real>::Complex;
+    using Number = Complex<Real>;
     using Pipeline = TilePipeline<TileBytes, Threads, Stages>;
     constexpr int kOrder = 1 << Width;
     extern __shared__ __align__(1024) unsigned char memory[];
-    __shared__ Complex factors[kOrder];
+    __shared__ Number factors[kOrder];
     __shared__ uint32 source_masks[kOrder];  // from a row's address to that of its source
     const uint32 ring = shared_address(memory);
     const Pipeline pipeline(args);
     pipeline.load_prologue(ring);
     if (threadIdx.x < kOrder) {
-        const auto* factors_and_columns = static_cast<const Complex*>(args.matrix);
+        const auto* factors_and_columns = static_cast<const Number*>(args.matrix);
         const uint32 column =
             reinterpret_cast<const uint32*>(factors_and_columns + kOrder)[threadIdx.x];
         factors[threadIdx.x] = factors_and_columns[threadIdx.x];
@@ -208,12 +199,12 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
 // that the gate may change, and `args.row_mask` has the target bits of their indices.
 template <typename Real, int Width, int Threads>
 __device__ __forceinline__ void small_gate(const GateArguments& args) {
-    using Complex = typename ComplexTraits<Real>::Complex;
+    using Number = Complex<Real>;
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto* amplitudes = reinterpret_cast<Complex*>(memory);
-    const auto* matrix = static_cast<const Complex*>(args.matrix);
+    auto* amplitudes = reinterpret_cast<Number*>(memory);
+    const auto* matrix = static_cast<const Number*>(args.matrix);
     for (uint32 i = threadIdx.x; i < args.tiles; i += Threads) {
-        amplitudes[i] = *reinterpret_cast<const Complex*>(args.state + tile_offset(args, i));
+        amplitudes[i] = *reinterpret_cast<const Number*>(args.state + tile_offset(args, i));
     }
     __syncthreads();
     uint32 target_mask = 0;
@@ -223,11 +214,11 @@ __device__ __forceinline__ void small_gate(const GateArguments& args) {
         uint32 row = 0;
 #pragma unroll
         for (int bit = 0; bit < Width; ++bit) row |= (i & args.row_mask[bit] ? 1u : 0u) << bit;
-        Complex accumulator = {};
+        Number accumulator = {};
         for (uint32 s = 0; s < 1u << Width; ++s) {
             const uint32 from = (i & ~target_mask) | xor_masks<Width>(args.row_mask, s);
             multiply_add(accumulator, matrix[(s << Width) + row], amplitudes[from]);
         }
-        *reinterpret_cast<Complex*>(args.state + tile_offset(args, i)) = accumulator;
+        *reinterpret_cast<Number*>(args.state + tile_offset(args, i)) = accumulator;
     }
 }
