@@ -14,6 +14,8 @@ UNIT_ROUNDOFF: Mapping[str, float] = MappingProxyType(
 """Complex types by a result's type."""
 PREFIX: Mapping[str, str] = MappingProxyType({"complex64": "c", "complex128": "z"})
 """The first letter of LAPACK's and BLAS's routines for a type."""
+PREFIX_OF_REAL: Mapping[str, str] = MappingProxyType({"complex64": "sc", "complex128": "dz"})
+"""The first letters of BLAS's routines that make a real number of a type's, such as a norm."""
 
 
 @lru_cache(maxsize=64)

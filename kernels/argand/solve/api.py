@@ -88,12 +88,18 @@ def solve(
                [0.-1.j]])
     """
     host: Key | None = None
-    if type(a) is type(b) is np.ndarray:
-        kinds = type(block), type(panel)
-        host = (a.dtype, a.shape, b.dtype, b.shape, precision, block, panel, kinds)
-        run = _ON_HOST.known(host)
-        if run is not None:
-            return run(a, b, as_flag(details, "details"))
+    if type(a) is np.ndarray and type(b) is np.ndarray:
+        # Written out: around a system of few rows a function that makes keys takes long.
+        host = (
+            a.dtype, a.shape, b.dtype, b.shape, precision, block, panel, details, type(block),
+            type(panel), type(details),
+        )  # fmt: skip
+        try:
+            run = _ON_HOST.found[host]
+        except (KeyError, TypeError):  # a new form, or an option that is given as a list
+            pass
+        else:
+            return run(a, b, details)
     if has_foreign(a, b):
         return call_on_foreign(
             solve, {"a": a, "b": b}, adapted=adapted_system("a"), precision=precision, block=block,
@@ -108,10 +114,11 @@ def solve(
         precision=precision, block=block, panel=panel,
     )  # fmt: skip
     library, on_device = _library(left, right)
-    if host is not None and left is a and right is b:
-        run = prepared(problem, a, b, partial(_solved, problem, library))
-        _ON_HOST.keep(host, run)
-        return run(a, b, details)
+    if isinstance(library, CpuLibrary):
+        run = prepared(problem, right, partial(_solved, problem, library))
+        if left is a and right is b:
+            _ON_HOST.keep(host, run)
+        return run(left, right, details)
     with on_device:
         found = _solved(problem, library, left, right)
     return found if details else found.x
@@ -156,8 +163,8 @@ def _factored_and_refined(
 ) -> Solution:
     def at(precision: str, *, converged: bool = False) -> Solution:
         factors: Factors
-        if isinstance(library, CpuLibrary) and problem.panel >= problem.n:
-            factors = WholeFactors(a, problem.working, precision)
+        if isinstance(library, CpuLibrary) and problem.is_whole:
+            factors = WholeFactors.of(a, problem.working, precision)
         else:
             lu = library.arrays.array(a, problem.working, order="C")
             factors = Factorization(

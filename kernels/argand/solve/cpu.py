@@ -67,17 +67,23 @@ def order_of(pivots: npt.NDArray[np.integer[Any]], rows: int) -> npt.NDArray[np.
 
 
 class WholeFactors:
-    """The factors of a matrix that LAPACK factors whole (getrf), as `argand.solve.lu` has them.
+    """The factors of a matrix that LAPACK factors whole (getrf), as `argand.solve.lu` has them."""
 
-    Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.
-    """
+    def __init__(self, lu: Any, pivots: Any, precision: str) -> None:
+        self._lu, self._pivots, self.precision = lu, pivots, precision
+        self._getrs = lapack_lu(str(lu.dtype))[1]
+        self.as_zgesv = lu.dtype == np.complex128
 
-    def __init__(self, a: Any, working: str, precision: str) -> None:
-        getrf, self._getrs = lapack_lu(working)
-        self._lu, self._pivots, info = getrf(a)
+    @classmethod
+    def of(cls, a: Any, working: str, precision: str) -> WholeFactors:
+        """Factor a matrix.
+
+        Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.
+        """
+        lu, pivots, info = lapack_lu(working)[0](a)
         if info > 0:
             raise singular(info - 1)
-        self.precision = precision
+        return cls(lu, pivots, precision)
 
     def solve(self, b: Any) -> Any:
         """Return x (n, r) of A x = b, column-major, in the type of the factors."""

@@ -1,22 +1,25 @@
-"""Systems on the CPU that LAPACK solves, with steps that are chosen once for a form of operands.
+"""Systems on the CPU that LAPACK's zgesv solves, with steps chosen once for a form of operands.
 
-Around a system of few rows NumPy's steps take longer than LAPACK. These are the ones that the norms
-and the backward error need; a system that is to be scaled goes on to `argand.solve.api`.
+Around a system of few rows NumPy's steps take longer than LAPACK. So a few of BLAS's norms bound
+the backward error where nobody asks for it; where they do not suffice, or somebody asks, NumPy's
+steps find it. A system that is to be scaled goes on to `argand.solve.api`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from operator import le
 from typing import Any
 
 import numpy as np
 
 from argand.rounding import Array
+from argand.runtime.complex_types import PREFIX, PREFIX_OF_REAL
 from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE_DOT
 from argand.solve import refine
-from argand.solve.cpu import CpuLibrary, WholeFactors, lapack_lu
+from argand.solve.cpu import CpuLibrary, WholeFactors
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
 from argand.solve.scaling import safe_norms
@@ -26,146 +29,163 @@ Whole = Callable[[Array, Array], Solution]
 Run = Callable[[Array, Array, bool], Any]
 """Solves a x = b of operands of one form; returns the `Solution` where the last argument is true,
 and x elsewhere."""
-LANGE_ROWS = 24
-"""Most rows of a matrix whose norm LAPACK's zlange takes, which needs one call, but a square root
-for each number; NumPy's three steps take less of more rows."""
+_NORMS_ONE_BY_ONE = 6
+"""Most columns whose norms take less time by a call of BLAS each than by NumPy's dot products."""
+_SQUARE_ROOTS = 100
+"""Most numbers of a residual whose largest one LAPACK finds, by a square root for each."""
+_ROWS_BY_NORMS = 128
+"""Most rows of which 2-norms bound the error closely enough; of more, maximum norms do, which take
+longer by themselves, and less time than the rest of such a system by far."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
 
 
-def prepared(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Run:
+def prepared(problem: SolveProblem, b: Array, whole: Whole) -> Run:
     """Return a solver of systems of this form, which passes those to be scaled to ``whole``."""
-    solution = _with_details(problem, a, b, whole)
-    quick = None if solution is whole or problem.working != "complex128" else _quick(problem)
-    shape, dtype = b.shape, np.dtype(problem.dtype)
+    if not problem.n or not problem.columns or not problem.is_zgesv:
+        return lambda a, b, details: whole(a, b) if details else whole(a, b).x
+    from scipy.linalg import blas, lapack
+
+    prefix = PREFIX[problem.dtype]
+    gesv: Any = lapack.zgesv
+    gemm: Any = getattr(blas, f"{prefix}gemm")
+    gemv: Any = getattr(blas, f"{prefix}gemv")
+    is_accepted, measured = _bound(problem), _measured(problem)
+    wide, dtype, shape = np.dtype(np.complex128), np.dtype(problem.dtype), b.shape
+    columns, alone, flat = (problem.n, problem.columns), problem.columns == 1, b.ndim == 1
 
     def run(a: Array, b: Array, details: bool) -> Any:
-        if quick is not None and not details:
-            x = quick(a, b)
-            if x is not None:
-                return np.ascontiguousarray(x, dtype).reshape(shape)
-        found = solution(a, b)
-        return found if details else found.x
+        own = a if a.dtype is dtype else a.astype(dtype)
+        right = b.reshape(columns) if flat else b
+        if right.dtype is not dtype:
+            right = right.astype(dtype)
+        lu, pivots, found, info = gesv(own, right)
+        if info:
+            return _chosen(whole(a, b), details)
+        if not details:
+            rounded = found if dtype is wide else found.astype(dtype)
+            # The transpose of a matrix by rows is column-major, so SciPy does not copy it.
+            matrix, trans = (own, 0) if own.flags.f_contiguous else (own.T, 1)
+            if alone:
+                residual = gemv(-1, matrix, rounded, 1, right, 0, 1, 0, 1, trans)
+            else:
+                residual = gemm(-1, matrix, rounded, 1, right, trans)
+            if is_accepted(own, rounded, residual):
+                x = rounded.copy()  # by rows, as numpy.linalg.solve has it
+                return x.reshape(shape) if flat else x
+        solution: Solution | None = quietly(measured, own, right, found, lu, pivots)
+        if solution is None:
+            return _chosen(whole(a, b), details)
+        x = solution.x.astype(dtype, "C").reshape(shape)
+        return _chosen(solution._replace(x=x), details)
 
     return run
 
 
-def _quick(problem: SolveProblem) -> Callable[[Array, Array], Array | None] | None:
-    """Return the solver without details that takes less time than the one with them, if any."""
-    narrow = problem.dtype == "complex64"
-    if problem.columns == 1 and (problem.n <= LANGE_ROWS or not narrow):
-        return _of_one_column(problem)
-    few = problem.n * max(problem.n, problem.columns) <= ONE_CORE_DOT
-    return _without_error(problem) if narrow and few else None
+def _chosen(found: Solution, details: bool) -> Any:
+    return found if details else found.x
 
 
-def _of_one_column(problem: SolveProblem) -> Callable[[Array, Array], Array | None]:
-    """Return a solver in fp64 for one right-hand side, whose norms LAPACK takes.
+def _bound(problem: SolveProblem) -> Callable[[Array, Array, Array], bool]:
+    """Return what says whether the backward error of x is surely accepted, of A in any order.
 
-    The solver returns None where a norm may require scaling, where a column has no pivot, and where
-    the error is above `refine.TARGET`, so that x is to be refined.
+    LAPACK's norm of A takes a square root for each number. The largest sum of a row is at least the
+    mean one, and a magnitude at least (|Re| + |Im|) / sqrt(2), which BLAS adds up. False also where
+    a number is not finite, and where norms are so far from 1 that the system may have to be scaled.
+    """
+    from scipy.linalg import blas
+
+    sums: Any = getattr(blas, f"{PREFIX_OF_REAL[problem.dtype]}asum")
+    least, most = (math.sqrt(2) * problem.n * x for x in safe_norms(problem.dtype))
+    accepted = refine.accepted(problem.n, problem.unit_roundoff) / (math.sqrt(2) * problem.n)
+    are_small = _columns_bound(problem)
+
+    def is_accepted(a: Array, x: Array, residual: Array) -> bool:
+        total = sums(a.ravel("K"))
+        return least <= total <= most and are_small(accepted * total, x, residual)
+
+    return is_accepted
+
+
+def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], bool]:
+    """Return what says whether no column of a residual is larger than so much of that of x.
+
+    A column's 2-norm is at least its maximum norm, and at most sqrt(n) times that. An x that was
+    rounded to complex64 errs by so little that one number for all columns of either suffices.
     """
     from scipy.linalg import blas, lapack
 
+    norm: Any = getattr(blas, f"{PREFIX_OF_REAL[problem.dtype]}nrm2")
     lange: Any = lapack.zlange
-    gemv: Any = blas.zgemv
-    getrf, getrs = lapack_lu(problem.working)
-    columns = problem.n, 1
-    least, most = safe_norms(problem.working)
-    target = refine.TARGET * problem.unit_roundoff
-    few, wide = problem.n <= LANGE_ROWS, np.dtype(np.complex128)
-
-    def solve(a: Array, b: Array) -> Array | None:
-        a, b = a.astype(wide, "K", copy=False), b.reshape(columns).astype(wide, copy=False)
-        # The transpose of a matrix by rows is column-major, so SciPy does not copy it.
-        matrix, trans, rows = (a, 0, "I") if a.flags.f_contiguous else (a.T, 1, "1")
-        norm = lange(rows, matrix) if few else float(quietly(_row_norm, a))
-        size = lange("M", b)
-        if not (least <= norm <= most and least <= size <= most):
-            return None
-        lu, pivots, info = getrf(a)
-        if info > 0:
-            return None
-        x: Array = getrs(lu, pivots, b)[0]
-        residual = gemv(-1, matrix, x, 1, b, trans=trans)
-        # A quotient, as with details: of infinities it is NaN, which is refused.
-        error = lange("M", residual[:, None]) / (norm * lange("M", x) + size)
-        return x if error <= target else None
-
-    return solve
-
-
-def _row_norm(a: Array) -> Any:
-    """Return the largest sum of a row's absolute values, added in fp64."""
-    return _maximum(_add(np.abs(a), 1, np.float64), None)
-
-
-def _without_error(problem: SolveProblem) -> Callable[[Array, Array], Array | None]:
-    """Return a solver of complex64 systems in fp64 that leaves out the backward error.
-
-    The solver returns None where a norm may require scaling, or the error may exceed
-    `refine.TARGET`. A few dot products bound the error, which itself takes many steps: the 2-norm
-    of a residual's columns is at least their maximum norm, and the Frobenius norm of A and the
-    2-norm of a column of x are at most sqrt(n) times their maximum norms. Residuals of fp64 are far
-    below the target.
-    """
-    library, n = CpuLibrary(), problem.n
-    columns, working, precision = (n, problem.columns), problem.working, problem.precision
-    least, most = safe_norms(working)
-    most, root = most / max(columns), math.sqrt(max(columns))  # a row's sum is at most root norms
-    target = refine.TARGET * problem.unit_roundoff / n
-    wide = np.dtype(np.complex128)
-
-    def solve(a: Array, b: Array) -> Array | None:
-        a, b = a.astype(wide), b.reshape(columns).astype(wide)
-        norm, size = math.sqrt(np.vdot(a, a).real), math.sqrt(np.vdot(b, b).real)
-        if not (least * root <= norm <= most and least * root <= size <= most):
-            return None
-        x = WholeFactors(a, working, precision).solve(b)
-        residual = library.residual(a, x, b)
-        smallest = np.vdot(x, x).real if columns[1] == 1 else np.vecdot(x.T, x.T).real.min()
-        error = np.vdot(residual, residual).real
-        return x if error <= (target * norm) ** 2 * smallest else None
-
-    return solve
-
-
-def _with_details(problem: SolveProblem, a: Any, b: Any, whole: Whole) -> Whole:
-    """Return a solver of systems of this form to a whole `Solution`."""
-    types = {str(x.dtype) if type(x) is np.ndarray else "" for x in (a, b)}
-    empty = problem.n == 0 or problem.columns == 0
-    if types != {problem.dtype} or problem.panel < problem.n or empty:
-        return whole
-    library, shape, dtype = CpuLibrary(), b.shape, np.dtype(problem.dtype)
-    columns, precision = (problem.n, problem.columns), problem.precision
-    least, most = safe_norms(problem.working)
-    roundoff = problem.unit_roundoff
     narrow = problem.dtype == "complex64"
+    n, columns, vecdot = problem.n, problem.columns, np.vecdot
+    least, most = safe_norms(problem.dtype)
+    share, starts = 1 / math.sqrt(n), range(0, n * columns, n)
 
-    def attempt(a: Array, b: Array) -> Solution | None:
-        """Return the solution of a system that needs no scaling."""
-        norm = _row_norm(a)
-        sizes = np.abs(b)
-        size = _maximum(_add(sizes, 1, np.float64), None)
-        if not (least <= norm <= most and least <= size <= most):
+    def largest(residual: Array) -> Any:
+        return norm(residual.ravel("K")) if narrow else lange("M", residual.T)
+
+    def alone(allowed: float, x: Array, residual: Array) -> bool:
+        size = norm(x.ravel())
+        return bool(least <= size <= most and norm(residual) <= allowed * share * size)
+
+    def together(allowed: float, x: Array, residual: Array) -> bool:
+        if columns <= _NORMS_ONE_BY_ONE:
+            numbers = x.ravel("K")
+            size = min([norm(numbers, n, start) for start in starts])
+        else:
+            size = math.sqrt(min(quietly(vecdot, x.T, x.T).real.tolist()))
+        if least <= size <= most and largest(residual) <= allowed * share * size:
+            return True
+        return bool(quietly(dots, allowed, x, residual))
+
+    def dots(allowed: float, x: Array, residual: Array) -> bool:
+        squared = allowed * allowed / n
+        limits = (vecdot(x.T, x.T).real * squared).tolist()
+        errors = vecdot(residual.T, residual.T).real.tolist()
+        if not (least * least * squared <= min(limits) and max(limits) <= most * most * squared):
+            return False
+        return all(map(le, errors, limits))
+
+    def maxima(allowed: float, x: Array, residual: Array) -> bool:
+        sizes = _maximum(np.abs(x), 0)
+        if not (least <= sizes.min() and sizes.max() <= most):
+            return False
+        return bool((_maximum(np.abs(residual.reshape(x.shape)), 0) <= allowed * sizes).all())
+
+    if n > _ROWS_BY_NORMS:
+        return partial(quietly, maxima)
+    if columns == 1:
+        return alone
+    few = n * columns <= _SQUARE_ROOTS
+    return together if narrow or few else partial(quietly, dots)
+
+
+def _measured(problem: SolveProblem) -> Callable[..., Solution | None]:
+    """Return what finds the backward error of x by its residual, and refines what is not accepted.
+
+    It returns None where the system is to be scaled.
+    """
+    library, precision, roundoff = CpuLibrary(), problem.precision, problem.unit_roundoff
+    least, most = safe_norms(problem.working)
+    narrow = problem.dtype == "complex64"
+    accepted = refine.accepted(problem.n, roundoff)
+
+    def measured(a: Array, b: Array, x: Array, lu: Array, pivots: Array) -> Solution | None:
+        if narrow:
+            a, b = a.astype(np.complex128), b.astype(np.complex128)
+        norm, sizes = _maximum(_add(np.abs(a), 1), None), np.abs(b)
+        if not (least <= norm <= most and least <= _maximum(_add(sizes, 1), None) <= most):
             return None
-        wide, right = (a.astype(np.complex128), b.astype(np.complex128)) if narrow else (a, b)
-        factors = WholeFactors(wide, problem.working, precision)
-        x = factors.solve(right).astype(np.complex128, copy=False)
         scale = norm * _maximum(np.abs(x), 0) + _maximum(sizes, 0)
-        residual = np.abs(library.residual(wide, x, right))
+        residual = np.abs(library.residual(a, x, b))
         error = float(_maximum(_maximum(residual, 0) / scale, None))
-        if error <= refine.TARGET * roundoff:
+        if error <= accepted:
             return Solution(x, error, 0, precision)
         return refine.refined(
-            a, b, factors, norm=float(norm), unit_roundoff=roundoff, library=library
-        )
+            a, b, WholeFactors(lu, pivots, precision), norm=float(norm), unit_roundoff=roundoff,
+            library=library,
+        )  # fmt: skip
 
-    def run(a: Array, b: Array) -> Solution:
-        found: Solution | None = quietly(attempt, a, b.reshape(columns))
-        if found is None:
-            return whole(a, b)
-        return found._replace(x=np.ascontiguousarray(found.x, dtype).reshape(shape))
-
-    return run
+    return measured

@@ -53,6 +53,8 @@ class Factorization:
     Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.
     """
 
+    as_zgesv = False
+
     def __init__(
         self, lu: Any, library: Library, *, precision: str, block: int, panel: int
     ) -> None:

@@ -58,6 +58,16 @@ class SolveProblem:
         """Return the unit roundoff of the result's type."""
         return UNIT_ROUNDOFF[self.dtype]
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the library of a CPU factors the whole matrix."""
+        return self.panel >= self.n
+
+    @property
+    def is_zgesv(self) -> bool:
+        """Return whether LAPACK's zgesv solves it on a CPU."""
+        return self.is_whole and self.working == "complex128"
+
 
 def solve_problem(
     a: tuple[tuple[int, ...], np.dtype[np.generic]],

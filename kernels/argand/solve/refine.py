@@ -33,6 +33,15 @@ class Solution(NamedTuple):
     precision: str
 
 
+def accepted(n: int, unit_roundoff: float) -> float:
+    """Return the largest backward error of n rows that is accepted.
+
+    A residual's n products add up to an error of sqrt(n) u where rounding errors are independent;
+    LAPACK's zcgesv accepts 2 sqrt(n) u of its norms.
+    """
+    return TARGET * math.sqrt(n) * unit_roundoff
+
+
 def refined(
     a: Any,
     b: Any,
@@ -46,9 +55,8 @@ def refined(
     """Solve by the factors of A and correct x by the solution of A d = b - A x, in fp64.
 
     Ends at a backward error of `TARGET` unit roundoffs u, after `MOST_STEPS` steps, or when a step
-    does not halve the error, which then is that of the residual itself. Its n products add up to an
-    error of sqrt(n) u where rounding errors are independent, so at most `TARGET` sqrt(n) u is
-    accepted; LAPACK's zcgesv accepts 2 sqrt(n) u of its norms.
+    does not halve the error, which then is that of the residual itself, so that what is `accepted`
+    is larger. zgesv's solution (`Factors.as_zgesv`) is refined only where it is not accepted.
 
     Args:
         a, b: (n, n) and (n, r), n and r at least 1.
@@ -63,24 +71,27 @@ def refined(
 
     Raises numpy.linalg.LinAlgError where the backward error stays larger.
     """
-    accepted = TARGET * (1 if converged else math.sqrt(len(a))) * unit_roundoff
+    target = TARGET * unit_roundoff
+    most = target if converged else accepted(len(a), unit_roundoff)
     b_norms = library.arrays.abs(b).max(axis=0)
     # Numbers that overflow, and NaN, fail the comparisons below.
     with np.errstate(over="ignore", invalid="ignore"):
         x = factors.solve(b).astype(np.complex128)
         residual, error = _residual(a, x, b, norm, b_norms, library)
         steps, halved = 0, True
-        while not error <= TARGET * unit_roundoff and halved and steps < MOST_STEPS:
+        if factors.as_zgesv and error <= most:
+            return Solution(x, error, 0, factors.precision)
+        while not error <= target and halved and steps < MOST_STEPS:
             other = x + factors.solve(residual)
             found, error_of_other = _residual(a, other, b, norm, b_norms, library)
             steps += 1
             halved = error_of_other <= error / 2
             if error_of_other < error:
                 x, residual, error = other, found, error_of_other
-    if not error <= accepted:
+    if not error <= most:
         raise np.linalg.LinAlgError(
             f"the backward error is {error:.2g} after {steps} steps of refinement, above "
-            f"{accepted:.2g}: the matrix is too close to singular, or its factors grow too large, "
+            f"{most:.2g}: the matrix is too close to singular, or its factors grow too large, "
             "for products of this precision"
         )
     return Solution(x, error, steps, factors.precision)
