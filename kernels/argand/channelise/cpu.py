@@ -17,6 +17,8 @@ import numpy as np
 from argand.channelise.problem import ChanneliseProblem
 from argand.channelise.signal import rows_of, written_array
 from argand.dft.api import dft
+from argand.dft.scipy_transform import legacy
+from argand.runtime.quiet import quietly
 from argand.runtime.threads import on_all_cores
 
 Array = np.ndarray[Any, Any]
@@ -104,9 +106,8 @@ def _filtered_and_transformed(
     spectra = target[block.rows, first : last + 1 : problem.phases]
     in_place = problem.phases == 1 and not problem.real and problem.precision.exact_operands
     filtered = spectra if in_place else None
-    with np.errstate(all="ignore"):
-        filtered = _filtered(problem, rows, h, block, filtered)
-        found = _transformed(problem, _rotated(filtered, block.phase * problem.hop, problem))
+    filtered = quietly(_filtered, problem, rows, h, block, filtered)
+    found = _transformed(problem, _rotated(filtered, block.phase * problem.hop, problem))
     if not (in_place and np.may_share_memory(found, spectra)):
         spectra[...] = found
 
@@ -163,10 +164,12 @@ def _rotated(filtered: Array, start: int, problem: ChanneliseProblem) -> Array:
 def _transformed(problem: ChanneliseProblem, filtered: Array) -> Array:
     precision = problem.precision
     if not precision.exact_operands:
-        return np.asarray(dft(filtered, precision=precision)[..., : problem.bins])
+        with np.errstate(all="ignore"):
+            return np.asarray(dft(filtered, precision=precision)[..., : problem.bins])
+    if not problem.real:
+        return np.asarray(legacy()[0](filtered, overwrite_x=True))
     from scipy import fft
 
     # The caller may have set another backend, even ours.
     with fft.set_backend("scipy", only=True):
-        found = fft.rfft(filtered) if problem.real else fft.fft(filtered, overwrite_x=True)
-    return np.asarray(found)
+        return np.asarray(fft.rfft(filtered))

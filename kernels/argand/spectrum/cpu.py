@@ -13,6 +13,7 @@ import numpy as np
 from argand.channelise.signal import rows_of, written_array
 from argand.device import available_cores
 from argand.dft.api import dft
+from argand.dft.scipy_transform import legacy
 from argand.precision import PRECISIONS
 from argand.runtime.threads import on_all_cores
 from argand.spectrum.problem import SpectrumProblem
@@ -147,17 +148,16 @@ def _transformed(problem: SpectrumProblem, windowed: Array) -> Array:
     if not precision.exact_operands:
         found = dft(windowed, inverse=problem.conjugate, norm=problem.norm, precision=precision)
         return np.asarray(found[..., : problem.half])
+    if not problem.real and not problem.conjugate:
+        return np.asarray(legacy()[0](windowed, overwrite_x=True))
     from scipy import fft
 
     # The caller may have set another backend, even ours.
     with fft.set_backend("scipy", only=True):
         if problem.real:
-            found = fft.rfft(windowed)
-        else:
-            # Conjugates have the squares of the other sign's transform.
-            transform = fft.ifft if problem.conjugate else fft.fft
-            found = transform(windowed, norm=problem.norm, overwrite_x=True)
-    return np.asarray(found)
+            return np.asarray(fft.rfft(windowed))
+        # Conjugates have the squares of the other sign's transform.
+        return np.asarray(fft.ifft(windowed, norm=problem.norm, overwrite_x=True))
 
 
 def _collect(
