@@ -224,7 +224,7 @@ def _dot_of(terms: int, sums: int) -> Callable[[Any, Any], Any]:
 
 
 def _add_terms(x: Any, y: Any) -> Any:
-    products = x * y
+    products = np.square(x) if x is y else x * y  # squares read one operand
     total = products[..., 0]
     for term in range(1, x.shape[-1]):
         total = total + products[..., term]
