@@ -111,8 +111,9 @@ def _bound(problem: SolveProblem) -> Callable[[Array, Array, Array], bool]:
 def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], bool]:
     """Return what says whether no column of a residual is larger than so much of that of x.
 
-    A column's 2-norm is at least its maximum norm, and at most sqrt(n) times that. An x that was
-    rounded to complex64 errs by so little that one number for all columns of either suffices.
+    A column's 2-norm is at least its maximum norm, and at most sqrt(n) times that. One number of
+    all residuals mostly suffices for few columns: their maximum norm. Where x was rounded to
+    complex64 and errs by little else, their 2-norm does for many.
     """
     from scipy.linalg import blas, lapack
 
@@ -131,22 +132,21 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
         return bool(least <= size <= most and norm(residual) <= allowed * share * size)
 
     def together(allowed: float, x: Array, residual: Array) -> bool:
-        if columns <= _NORMS_ONE_BY_ONE:
-            numbers = x.ravel("K")
-            size = min([norm(numbers, n, start) for start in starts])
-        else:
-            size = math.sqrt(min(quietly(vecdot, x.T, x.T).real.tolist()))
+        numbers = x.ravel("K")
+        size = min([norm(numbers, n, start) for start in starts])
         if least <= size <= most and largest(residual) <= allowed * share * size:
             return True
         return bool(quietly(dots, allowed, x, residual))
 
     def dots(allowed: float, x: Array, residual: Array) -> bool:
-        squared = allowed * allowed / n
-        limits = (vecdot(x.T, x.T).real * squared).tolist()
-        errors = vecdot(residual.T, residual.T).real.tolist()
-        if not (least * least * squared <= min(limits) and max(limits) <= most * most * squared):
+        sizes = vecdot(x.T, x.T).real.tolist()
+        smallest, squared = min(sizes), allowed * allowed / n
+        if not (least * least <= smallest and max(sizes) <= most * most):
             return False
-        return all(map(le, errors, limits))
+        if narrow and norm(residual.ravel("K")) ** 2 <= squared * smallest:
+            return True
+        errors = vecdot(residual.T, residual.T).real.tolist()
+        return all(map(le, errors, [squared * size for size in sizes]))
 
     def maxima(allowed: float, x: Array, residual: Array) -> bool:
         sizes = _maximum(np.abs(x), 0)
@@ -158,8 +158,8 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
         return partial(quietly, maxima)
     if columns == 1:
         return alone
-    few = n * columns <= _SQUARE_ROOTS
-    return together if narrow or few else partial(quietly, dots)
+    few = columns <= _NORMS_ONE_BY_ONE and (narrow or n * columns <= _SQUARE_ROOTS)
+    return together if few else partial(quietly, dots)
 
 
 def _measured(problem: SolveProblem) -> Callable[..., Solution | None]:
