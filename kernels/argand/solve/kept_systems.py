@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from argand.device import available_cores
 from argand.rounding import Array
 from argand.runtime.complex_types import PREFIX, PREFIX_OF_REAL
 from argand.runtime.quiet import quietly
+from argand.runtime.scipy_blas import on_one_core
+from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_VECTOR
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
 from argand.solve.problem import SolveProblem
@@ -36,6 +39,8 @@ _SQUARE_ROOTS = 100
 _ROWS_BY_NORMS = 128
 """Most rows of which 2-norms bound the error closely enough; of more, maximum norms do, which take
 longer by themselves, and less time than the rest of such a system by far."""
+_THREADED_NUMBERS = 40_000
+"""Numbers of a matrix from which OpenBLAS's gesv takes threads."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
@@ -80,7 +85,18 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole) -> Run:
         x = solution.x.astype(dtype, "C").reshape(shape)
         return _chosen(solution._replace(x=x), details)
 
-    return run
+    return partial(on_one_core, run) if _is_on_one_core(problem) else run
+
+
+def _is_on_one_core(problem: SolveProblem) -> bool:
+    """Return whether zgesv takes one core by itself, and what finds its residual would not.
+
+    Threads take less time for a residual than they do to start, and beside other work they wait for
+    milliseconds.
+    """
+    matrix = problem.n * problem.n
+    alone = matrix * problem.columns <= ONE_CORE_COMPLEX and matrix <= ONE_CORE_VECTOR
+    return available_cores() > 1 and not alone and matrix < _THREADED_NUMBERS
 
 
 def _chosen(found: Solution, details: bool) -> Any:

@@ -192,3 +192,21 @@ def test_a_solution_that_overflows_is_refused(n: int) -> None:
     for details in (True, False):
         with pytest.raises(np.linalg.LinAlgError, match="backward error"):
             solve(a, b, details=details)
+
+
+def test_blas_takes_one_core_for_a_residual_where_zgesv_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one_core = []
+
+    def counted(function: Any, *arguments: Any) -> Any:
+        one_core.append(len(arguments[0]))
+        return function(*arguments)
+
+    monkeypatch.setattr(kept_systems, "available_cores", lambda: 2)
+    monkeypatch.setattr(kept_systems, "on_one_core", counted)
+    rng = np.random.default_rng(6)
+    for n, columns in ((60, 3), (97, 1), (64, 17), (199, 1), (200, 1)):
+        a, b = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)
+        np.testing.assert_allclose(a @ solve(a, b), b, rtol=0, atol=1e-9)
+    assert one_core == [97, 64, 199]
