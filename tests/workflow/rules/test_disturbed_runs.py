@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -95,18 +94,6 @@ def test_an_ended_job_fails_alone_and_the_same_command_completes(
     assert first.result().returncode == 0, first.result().stderr
     assert results_of(measured) == results_of(finished)
     assert not list((measured.folder / "results").rglob("*.part"))
-
-
-def test_a_damaged_staged_file_is_an_error_that_names_it(measured: Project) -> None:
-    staged = measured.folder / "results" / "staged" / "product.h5"
-    assert measured.run("results/staged/product.h5").returncode == 0
-    stat = staged.stat()
-    staged.write_bytes(staged.read_bytes()[:-200])
-    os.utime(staged, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    done = measured.run("results/products/product.h5", "--rerun-triggers", "mtime")
-    assert done.returncode != 0
-    assert "staged/product.h5: missing, truncated or damaged" in done.stderr
-    assert not (measured.folder / "results" / "products" / "product.h5").exists()
 
 
 @pytest.mark.exhaustive

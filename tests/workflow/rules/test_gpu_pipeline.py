@@ -152,6 +152,7 @@ def test_on_one_gpu_they_run_one_after_another(
         assert {span[1] for span in spans} == {"GPU-2000"}
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
     killed = killed_run(
         machine.folder, lambda: machine.run(*TWO_JOBS), lambda: len(machine.leases()) == 2

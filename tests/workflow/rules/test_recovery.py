@@ -109,8 +109,8 @@ FAULTS: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], str]] = 
 }
 
 
-SHORT = ("truncated", "input")
-"""Those of a staged file and of an input; other tests of the short run see the further ones."""
+SHORT = ("truncated",)
+"""That of a staged file; other tests of the short run see the further ones."""
 
 
 @pytest.fixture

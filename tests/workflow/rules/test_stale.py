@@ -74,9 +74,6 @@ def test_an_edited_module_of_the_workflow(finished: Project) -> None:
     of_timing = after("workflow/timing.py")
     assert {"run product", "verify product"} <= of_timing
     assert "stage product" not in of_timing
-    of_storage = after("workflow/storage/drawn.py")
-    assert {"stage product", "run product", "verify product", "deliver product"} <= of_storage
-    assert after("workflow/steps/joblog.py") == set()
     of_kernel = after("kernels/argand/cuda/gemm/sm80_kernel.cuh", "// edited")
     assert "run product" in of_kernel
     assert not any(step.startswith("stage") for step in of_kernel)

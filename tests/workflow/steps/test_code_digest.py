@@ -109,6 +109,7 @@ EDITS = {
     "workflow/storage/inputs.py": {
         "stage", "run", "verify", "combine", "deliver", "gather", "draw",
     },
+    "workflow/storage/drawn.py": {"stage", "run", "verify", "deliver"},
     "workflow/storage/products.py": {"deliver", "gather", "draw"},
     "workflow/workloads/gemm.py": {
         "stage", "run", "verify", "combine", "deliver", "gather", "draw",
