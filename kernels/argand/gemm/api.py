@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_flag, as_real, check_out
+from argand.checks import as_flag, check_out
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -15,7 +15,7 @@ from argand.frameworks.repeats import Repeats
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, require_family
 from argand.gemm.kept_products import Run, prepared
-from argand.gemm.modular.api import modular_gemm
+from argand.gemm.modular.api import check_modular, modular_gemm
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
@@ -149,7 +149,7 @@ def gemm(
             )  # fmt: skip
             return squared(found, out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:
-        _check_modular(precision, tolerance, rounding, output)
+        check_modular(precision, tolerance, rounding, output)
         check = as_flag(check, "check")
         return modular_gemm(
             a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
@@ -230,17 +230,6 @@ def _named(precision: Any) -> str | Precision:
         return precision.name
     named: str | Precision = precision_name(precision)
     return named
-
-
-def _check_modular(precision: object, tolerance: float | None, *others: object) -> None:
-    """Raise ValueError for arguments that do not go with exact integers."""
-    if tolerance is not None and precision is not None:
-        raise ValueError(f"give a precision or a tolerance, got {precision!r} and {tolerance}")
-    if tolerance is not None and not as_real(tolerance, "tolerance") > 0:
-        raise ValueError(f"tolerance must be above 0, got {tolerance}")
-    if any(x is not None for x in others):
-        what = f"precision {precision}" if tolerance is None else "a tolerance"
-        raise ValueError(f"{what} takes no rounding and no output, got {list(others)}")
 
 
 def _default(a: Any, b: Any, c: Any, out: Any) -> str | Precision:

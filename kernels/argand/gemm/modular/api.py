@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.checks import check_out
+from argand.checks import as_real, check_out
 from argand.device import cpu
 from argand.gemm.cpu import oriented
 from argand.gemm.families import Family, check_family, require_family
@@ -30,6 +30,17 @@ if TYPE_CHECKING:  # its module needs CuPy
 
 Array = npt.NDArray[Any]
 _ROUNDOFF = {np.dtype(np.complex64): 2.0**-24, np.dtype(np.complex128): 2.0**-53}
+
+
+def check_modular(precision: object, tolerance: float | None, *others: object) -> None:
+    """Raise ValueError for arguments that do not go with exact integers."""
+    if tolerance is not None and precision is not None:
+        raise ValueError(f"give a precision or a tolerance, got {precision!r} and {tolerance}")
+    if tolerance is not None and not as_real(tolerance, "tolerance") > 0:
+        raise ValueError(f"tolerance must be above 0, got {tolerance}")
+    if any(x is not None for x in others):
+        what = f"precision {precision}" if tolerance is None else "a tolerance"
+        raise ValueError(f"{what} takes no rounding and no output, got {list(others)}")
 
 
 def modular_gemm(
