@@ -22,26 +22,27 @@ _SINGLE = (
 # Widths between those, for sides that would leave a third of a tile empty: at tf32, and of a row
 # operand that bf16 reads in place.
 _BETWEEN = (
-    WgmmaPlan(2, 160, 32, 3), WgmmaPlan(2, 80, 32, 3), WgmmaPlan(2, 48, 32, 4),
-    WgmmaPlan(1, 80, 32, 4), WgmmaPlan(1, 48, 32, 5),
+    WgmmaPlan(2, 160, 32, 3), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 80, 32, 3),
+    WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 80, 32, 4), WgmmaPlan(1, 48, 32, 5),
 )  # fmt: skip
 # Of two terms a warp's loads, splitting and promotion take longer than its MMAs, so two warpgroups
 # share the k of a tile of 64 rows.
 _SPLIT = (
-    WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
-    WgmmaPlan(1, 64, 16, 6, k_warpgroups=2),
+    WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 112, 16, 4), WgmmaPlan(2, 96, 16, 3),
+    WgmmaPlan(2, 64, 16, 4), WgmmaPlan(1, 64, 16, 6, k_warpgroups=2),
 )  # fmt: skip
 # In 16 bits, of a row operand that is scaled in each stage.
 _SPLIT_SCALED = (
-    WgmmaPlan(2, 128, 16, 5), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 80, 32, 3),
-    WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 128, 16, 6, k_warpgroups=2),
-    WgmmaPlan(1, 64, 32, 4, k_warpgroups=2), WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
+    WgmmaPlan(2, 128, 16, 5), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 96, 32, 3),
+    WgmmaPlan(2, 80, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4),
+    WgmmaPlan(1, 128, 16, 6, k_warpgroups=2), WgmmaPlan(1, 64, 32, 4, k_warpgroups=2),
+    WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
 )  # fmt: skip
 # With both operands in planes. Accumulators are promoted after each stage and additions take power,
 # so stages of large tiles are as deep as shared memory allows with two of them.
 _SPLIT_IN_PLANES = (
-    WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), WgmmaPlan(2, 64, 16, 4),
-    WgmmaPlan(1, 64, 16, 4, k_warpgroups=2),
+    WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 112, 24, 2), WgmmaPlan(2, 96, 24, 2),
+    WgmmaPlan(2, 64, 16, 4), WgmmaPlan(1, 64, 16, 4, k_warpgroups=2),
 )  # fmt: skip
 
 
@@ -113,8 +114,8 @@ def with_ping_pong(
     ring that holds all ``k`` of one. A promoted mainloop leaves no registers for an overlapped
     epilogue. At one term stores take no longer than MMAs and loads, so the ring also needs a third
     of its stages for the next tile: with less a warpgroup waits for loads. At two terms the k
-    of a stage is the tile's or one that leaves more of the ring free. Scaled stages of 128 columns
-    are loaded under no MMAs, and lose where they fill the ring.
+    of a stage is the tile's or one that leaves more of the ring free. Scaled stages of more than 96
+    columns are loaded under no MMAs, and lose where they fill the ring.
     """
     if plan.fused_pack or plan.consumer_warpgroups == 1 or plan.triangle or tiles <= sm_count:
         return plan
@@ -123,7 +124,7 @@ def with_ping_pong(
         fits = 3 * -(-k // plan.block_k) <= 2 * plan.stages
         fits = fits and not (overlaps and tiles > _MOST_OVERLAPPED * sm_count)
         return one if fits and is_legal(one, precision, arch_for(HOPPER)) else plan
-    unhidden = precision.scaled and plan.storage == "fp32" and plan.block_n == 128
+    unhidden = precision.scaled and plan.storage == "fp32" and plan.block_n > 96
     if unhidden and k > plan.block_k * (plan.stages - 1):
         return plan
     found = []

@@ -83,7 +83,7 @@ struct PromotedMainloop {
                                                float (&mma_accumulator)[plan.block_n / 2],
                                                Ring<plan>& ring, const XTileReader<plan>& reader,
                                                int num_k_tiles, int lane, int warpgroup) {
-        constexpr bool kAhead = plan.block_n < 128;
+        constexpr bool kAhead = plan.block_n <= 96;
         ScaledStage<plan> stage;
         auto load = [&](const Ring<plan>& from) {
             mbarrier_wait(from.full(), from.parity);
