@@ -35,18 +35,20 @@ def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bo
     matrices = a.ndim == b.ndim == 2 and min(a.shape + b.shape) > 1
     addend = c if problem.beta != 0 else None
     if alone and problem.alpha == 1 and problem.op_a == problem.op_b == "N":
-        return _product_alone(problem, matrices)
+        vectors = 1 in a.shape[-2:] + b.shape[-2:]
+        return _of_vectors(problem) if vectors else np.ndarray.dot if matrices else np.matmul
     product = _product(problem, matrices)
     if problem.alpha == 1 and addend is None:
         return product
     return _with_scalars(problem, product, None if addend is None else addend.dtype)
 
 
-def _product_alone(problem: GemmProblem, matrices: bool) -> Run:
-    """Return what computes A B, in the fewest steps; of matrices a function of NumPy's itself.
+def _of_vectors(problem: GemmProblem) -> Run:
+    """Return what computes A B where one is of vectors, whose gaps change the order of BLAS's sums.
 
-    ``dot`` calls the same function of BLAS as matmul, with the same arguments, and copies operands
-    with gaps, as `gemm` does.
+    All other products without options are a function of NumPy's itself, which multiplies operands
+    with gaps as copies of them, as `gemm` does: ``dot`` of two matrices, as it calls BLAS as matmul
+    does in less time.
     """
     matmul = np.matmul
 
@@ -56,8 +58,7 @@ def _product_alone(problem: GemmProblem, matrices: bool) -> Run:
             return found
         return gemm(problem, a, b)
 
-    dot: Run = np.ndarray.dot
-    return dot if matrices else run
+    return run
 
 
 def _product(problem: GemmProblem, matrices: bool) -> Run:
