@@ -1,4 +1,4 @@
-"""The tables of config/README.md: every key with its type, unit, default and range."""
+"""The tables of config/README.md: keys with type, unit, default and range; formats of files."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from workflow.config.annotations import alternatives, limits, models_within
 from workflow.config.file_input import FileInput
+from workflow.config.formats import FORMATS
 from workflow.config.sweeps import is_input, is_list, sweep_of
 from workflow.study import Settings
 from workflow.workloads import KINDS, Case
@@ -37,10 +38,16 @@ def fill_tables(text: str) -> str:
     """Return the README with what stands between its marks made anew.
 
     ``<!-- keys: study -->`` takes the keys of the study, ``common`` those that every workload has,
-    ``input`` those of every input from a file, ``kinds`` a section for each kind. Raises KeyError
-    for another mark, ValueError for no mark.
+    ``input`` those of every input from a file, ``formats`` what files of each format hold,
+    ``kinds`` a section for each kind. Raises KeyError for another mark, ValueError for no mark.
     """
-    makers = {"study": _study, "common": _common, "input": _input, "kinds": _kinds}
+    makers = {
+        "study": _study,
+        "common": _common,
+        "input": _input,
+        "formats": _formats,
+        "kinds": _kinds,
+    }
     if not _BLOCK.search(text):
         raise ValueError("no mark for the tables of keys")
     return _BLOCK.sub(lambda found: f"{found[1]}\n{makers[found[2]]()}\n\n{found[3]}", text)
@@ -62,6 +69,11 @@ def _input() -> str:
         for model in models_within(field.annotation):
             parts += [f"`{name}`: {_text(model)}", _table(model.model_fields, sweeps=False)]
     return "\n\n".join(parts)
+
+
+def _formats() -> str:
+    rows = [f"| `{name}` | {one.arrays} | {one.needs} |" for name, one in FORMATS.items()]
+    return "\n".join(["| format | arrays | needs |", "|---|---|---|", *rows])
 
 
 def _kinds() -> str:
