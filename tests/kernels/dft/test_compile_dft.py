@@ -9,12 +9,13 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Arch
 from argand.dft.cluster import ClusterPlan
+from argand.dft.hankel import HankelPlan
 from argand.dft.heuristics import candidates as dft_candidates
 from argand.dft.heuristics import ordered, own_plan
 from argand.dft.legality import check_dft_plan, other_registers, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
-from argand.dft.plan import Plan, TwoFactorPlan, dft_source, kernel_names
+from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, dft_source, kernel_names
 from argand.dft.registers import registers
 from argand.dft.scale import SCALE_KERNEL, scale_source
 from argand.precision import Precision
@@ -31,6 +32,8 @@ from tests.kernels.compiled import (
 )
 from tests.kernels.precisions import TENSOR
 
+PRODUCT_PLANS = (DensePlan, TwoFactorPlan, HankelPlan)
+"""Plans of products; the kernels of all others are the same at every precision."""
 DENSE = (2, 64, 97, 127, 163, 251, 331, 383, 457, 509, 719)
 PRODUCTS = ((16, 16), (40, 25), (32, 32))
 CONVOLVED = (
@@ -58,7 +61,9 @@ def kernels() -> Iterator[Candidate]:
     for precision, arch in offered(TENSOR):
         for method in EVERY if EXHAUSTIVE and precision == "3xfp16" else OF_EACH_KIND:
             for wide in {False, wide_fits(method.kind, method.length, method.length)}:
-                yield from kernels_of(precision, arch, method, wide=wide)
+                for one in kernels_of(precision, arch, method, wide=wide):
+                    if precision == "3xfp16" or isinstance(one.plan, PRODUCT_PLANS):
+                        yield one
 
 
 def kernels_of(precision: str, arch: Arch, method: Method, *, wide: bool) -> Iterator[Candidate]:
@@ -96,6 +101,22 @@ def test_every_transform(arch: Arch, precision: str) -> None:
         check_dft_plan(plan, row, arch)
         for name in kernel_names(plan, row):
             assert_clean(dft_source(plan, row), arch.target, name)
+
+
+def test_which_kernels_differ_by_precision(arch: Arch) -> None:
+    """Only those of products: without the names of kernels the sources of others are the same."""
+
+    def without_names(plan: Plan, row: Precision) -> str:
+        source = dft_source(plan, row)
+        for name in kernel_names(plan, row):
+            source = source.replace(name, "kernel")
+        return source
+
+    rows = [PRECISIONS[name] for name in TENSOR if not refused(name, arch)]
+    for candidate in KERNELS.of("3xfp16", arch):
+        plan = candidate.plan
+        count = len({without_names(plan, row) for row in rows})
+        assert count == (len(rows) if isinstance(plan, PRODUCT_PLANS) else 1), plan
 
 
 @pytest.mark.exhaustive
