@@ -14,8 +14,8 @@ from workflow.config.loading import load_study
 from workflow.steps.staging import stage
 
 WORKLOADS = {
-    "product": {"kind": "gemm", "m": 4, "n": 5, "k": 6},
-    "logits": {"kind": "softmax", "rows": 4, "columns": 8},
+    "product": {"kind": "gemm", "m": 4, "n": 5, "k": 6, "baselines": ["numpy"]},
+    "logits": {"kind": "softmax", "rows": 4, "columns": 8, "baselines": ["scipy"]},
     "lone": {"kind": "softmax", "rows": 4, "columns": 8, "baselines": "none"},
     "model": {"kind": "gemm", "m": 4, "n": 5, "k": 6, "precisions": ["tf32"]},
 }
