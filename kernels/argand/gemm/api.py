@@ -107,10 +107,12 @@ def gemm(
     host: Key | None = None
     if type(a) is np.ndarray and type(b) is np.ndarray:
         # Written out: around a product of few numbers a function that makes keys takes long.
-        host = (
-            a.dtype, a.shape, b.dtype, b.shape, alpha, beta, op_a, op_b, precision, tolerance,
-            check, type(check), rounding, output, kernels,
-        )  # fmt: skip
+        host = (a.dtype, a.shape, b.dtype, b.shape, alpha, beta, op_a, op_b, precision)
+        if not (
+            tolerance is None and check is False and rounding is None and output is None
+            and kernels is None
+        ):  # fmt: skip
+            host = (*host, tolerance, check, type(check), rounding, output, kernels)
         alone = c is None and out is None
         if not alone:
             host = _with_c_and_out(host, c, out)

@@ -90,10 +90,10 @@ def solve(
     host: Key | None = None
     if type(a) is np.ndarray and type(b) is np.ndarray:
         # Written out: around a system of few rows a function that makes keys takes long.
-        host = (
-            a.dtype, a.shape, b.dtype, b.shape, precision, block, panel, details, type(block),
-            type(panel), type(details),
-        )  # fmt: skip
+        host = (a.dtype, a.shape, b.dtype, b.shape)
+        if not (precision is None and block is None and panel is None and details is False):
+            kinds = type(block), type(panel), type(details)
+            host = (*host, precision, block, panel, details, kinds)
         try:
             run = _ON_HOST.found[host]
         except (KeyError, TypeError):  # a new form, or an option that is given as a list
