@@ -48,7 +48,8 @@ def solve(
     """Solve A x = b to the backward error of LAPACK's zgesv.
 
     A is factored as L U with partial pivoting; the updates of the matrix, most of the work, are
-    products at ``precision``, and x is refined in fp64 (docs/kernels/solve.md).
+    products at ``precision``, and x is refined in fp64; on the CPU at fp64 it is zgesv's, which is
+    refined only where its backward error is not accepted (docs/kernels/solve.md).
 
     Args:
         a: (n, n), finite; NumPy arrays are solved on the CPU, CuPy arrays on their GPU. Real and
