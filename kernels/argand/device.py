@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from argand.multiprocessor import RESERVED_BYTES
+
 Backend = Literal["cpu", "cuda"]
 
 
@@ -23,8 +25,6 @@ class DeviceError(RuntimeError):
 _H200_MEMORY_RATE = 4.8143e12
 """Peak bytes a second of an H200's memory, on which estimates were fitted: as its driver gives it,
 6016 bits at twice 3201 MHz."""
-_RESERVED_BYTES = 1024
-"""Shared memory that CUDA reserves of each block."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Arch:
 
         CUDA reserves memory of each, which the largest of one block leaves out.
         """
-        return (self.shared_bytes + _RESERVED_BYTES) // (shared_bytes + _RESERVED_BYTES)
+        return (self.shared_bytes + RESERVED_BYTES) // (shared_bytes + RESERVED_BYTES)
 
 
 HOPPER = 90

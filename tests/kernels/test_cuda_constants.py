@@ -13,8 +13,8 @@ from argand.runtime.nvrtc import CompileError
 
 CONSTANTS: dict[str, dict[str, str]] = {
     "gemm/sm90_plan.cuh": {
-        "kWarp": "gemm.sm90_plan.WARP",
-        "kWarpgroupThreads": "gemm.sm90_plan.WARPGROUP",
+        "kWarp": "multiprocessor.WARP",
+        "kWarpgroupThreads": "multiprocessor.WARPGROUP",
         "kWgmmaM": "gemm.sm90_plan._WARPGROUP_ROWS",
         "kSwizzleBytes": "gemm.sm90_plan.SWIZZLE_BYTES",
         "kStoreBoxSide": "gemm.sm90_plan.STORE_SIDE",

@@ -13,6 +13,7 @@ from argand.beam_power.plan import (
 )
 from argand.beam_power.sm90_plan import WEIGHT_ROW_BYTES, WGMMA_TIMES
 from argand.device import Arch
+from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import FP16
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -21,9 +22,6 @@ from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
 
 INT8_MOST_ANTENNAS = 65535
 """Antennas whose sums stay below 2^31."""
-_WARPGROUP = 128
-_BLOCK_BYTES = 1024
-"""Bytes of a multiprocessor's shared memory that CUDA reserves for each block."""
 _SHAPES = ((128, 2, 1), (64, 1, 3), (64, 1, 2), (64, 2, 1))
 """Beams and warpgroups of a block, and blocks of a multiprocessor, the best first."""
 
@@ -56,7 +54,7 @@ class Int8BeamPowerPlan:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return _WARPGROUP * self.warpgroups
+        return WARPGROUP * self.warpgroups
 
     def shared_bytes(self, antennas: int) -> int:
         """Return dynamic shared memory of a block: alignment, weights, rings, sums of groups."""
@@ -81,9 +79,9 @@ def check_int8_plan(plan: Int8BeamPowerPlan, antennas: int, arch: Arch) -> None:
         raise PlanError(f"beams must be 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}")
     if plan.group not in (1, 2, 4, 8, 16):
         raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
-    taken = plan.blocks * (plan.shared_bytes(antennas) + _BLOCK_BYTES)
+    taken = plan.blocks * (plan.shared_bytes(antennas) + RESERVED_BYTES)
     most = 384 if plan.beams == 64 else 256  # threads with registers for three accumulators
-    if taken > arch.shared_bytes + _BLOCK_BYTES or plan.blocks * plan.threads > most:
+    if taken > arch.shared_bytes + RESERVED_BYTES or plan.blocks * plan.threads > most:
         raise PlanError(f"{plan} takes {taken} bytes of shared memory, or too many registers")
 
 

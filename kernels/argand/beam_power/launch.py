@@ -16,13 +16,13 @@ from argand.beam_power.plan import (
     WEIGHT_ARGUMENTS,
 )
 from argand.device import Device
+from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
 
-_LARGEST_GRID = 2**31 - 1
 _MOST_BLOCK_TILES = 256
 
 
@@ -47,7 +47,7 @@ class BeamPowerLaunch:
             count, problem.batch * beam_blocks, device.sm_count * kernels.blocks, kernels.start
         )
         blocks = problem.batch * beam_blocks * -(-count // block_tiles)
-        if max(blocks, matrices * row_tiles) > _LARGEST_GRID:
+        if max(blocks, matrices * row_tiles) > LARGEST_GRID:
             raise ValueError(f"leading axes, beams and bins take {blocks} blocks, too many")
         power = BoundKernel(
             PendingKernel(

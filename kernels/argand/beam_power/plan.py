@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from argand.device import Arch
+from argand.multiprocessor import RESERVED_BYTES, WARP
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -21,7 +22,6 @@ LARGEST_GROUP = {"complex64": 16, "half": 32, "int8": 32}
 """Samples that the lanes of a warp can sum in registers (8 `kTimes` there)."""
 ROW_TILE = 16
 PACK_THREADS = 256
-_WARP = 32
 _VECTOR = 16
 PADDING = 32
 """Bytes between the rows of a stage."""
@@ -75,12 +75,12 @@ class BeamPowerPlan:
     @property
     def times(self) -> int:
         """Samples of a tile."""
-        return self.warps // self.warp_rows * _WARP
+        return self.warps // self.warp_rows * WARP
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.warps * _WARP
+        return self.warps * WARP
 
     @property
     def shared_bytes(self) -> int:
@@ -137,7 +137,7 @@ def choose_plan(
         plan = BeamPowerPlan(
             samples, polarizations, group, 4, warp_rows, row_tiles, blocks, stages, aligned
         )
-        if blocks * (plan.shared_bytes + 1024) <= arch.shared_bytes:
+        if blocks * (plan.shared_bytes + RESERVED_BYTES) <= arch.shared_bytes:
             return plan
     return plan
 

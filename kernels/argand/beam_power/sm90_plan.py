@@ -15,6 +15,7 @@ from argand.beam_power.plan import (
     check_operands,
 )
 from argand.device import Arch
+from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -27,13 +28,10 @@ WGMMA_TIMES = 64
 """Samples of a tile."""
 NARROWEST = 32
 """Fewest beams of a block: eight lanes that share a sum over 16 samples each keep those of one."""
-_WARPGROUP = 128
 PROMOTED_ANTENNAS = 64
 """Antennas of a partial sum of two terms (`kPromotedStages` of both kernels)."""
 WEIGHT_ROW_BYTES = 128
 """Bytes of a row of a beam's weights in shared memory (`kWeightRowBytes`)."""
-_BLOCK_BYTES = 1024
-"""Bytes of a multiprocessor's shared memory that CUDA reserves for each block."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class WgmmaBeamPowerPlan:
     @property
     def threads(self) -> int:
         """Threads of a block; where weights come in turn, a warpgroup more copies them."""
-        return _WARPGROUP * (self.warpgroups + (self.weight_stages > 0))
+        return WARPGROUP * (self.warpgroups + (self.weight_stages > 0))
 
     @property
     def pipelined(self) -> bool:
@@ -124,8 +122,8 @@ def check_wgmma_plan(
     if plan.group not in (1, 2, 4, 8, 16):
         raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
     barriers = 16 * plan.weight_stages
-    needed = plan.blocks * (plan.shared_bytes(antennas, precision) + barriers + _BLOCK_BYTES)
-    if needed > arch.shared_bytes + _BLOCK_BYTES or plan.blocks * plan.threads > 512:
+    needed = plan.blocks * (plan.shared_bytes(antennas, precision) + barriers + RESERVED_BYTES)
+    if needed > arch.shared_bytes + RESERVED_BYTES or plan.blocks * plan.threads > 512:
         raise PlanError(f"{plan} takes {needed} bytes of shared memory, or too many registers")
 
 

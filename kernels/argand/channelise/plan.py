@@ -13,6 +13,7 @@ from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
+from argand.multiprocessor import LARGEST_BLOCK, WARP
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.loading import compiled
@@ -24,7 +25,6 @@ LARGEST_RADIX = 32
 LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
 _THREADS = 256
-_WARP = 32
 _ROOM = ((8192, 2), (8192, 1), (12288, 2), (12288, 1), (16384, 1), (LARGEST_POINTS, 1))
 """Numbers of a batch's transforms in shared memory, and blocks of a multiprocessor."""
 _MOST_LOADED = 12
@@ -114,9 +114,9 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
         raise PlanError(f"{plan.taps} taps of {plan.radices[0]} residues take too many registers")
     if not 1 <= plan.batch <= LARGEST_BATCH:
         raise PlanError(f"batch must be from 1 to {LARGEST_BATCH}, got {plan.batch}")
-    if plan.block_threads > 1024 or plan.block_threads % _WARP:
+    if plan.block_threads > LARGEST_BLOCK or plan.block_threads % WARP:
         raise PlanError(f"a block must have whole warps, at most 32, got {plan.block_threads}")
-    if plan.blocks * plan.block_threads > 1024 or plan.blocks < 1:
+    if plan.blocks * plan.block_threads > LARGEST_BLOCK or plan.blocks < 1:
         raise PlanError(f"blocks of {plan.block_threads} threads leave too few registers")
     if plan.blocks > arch.resident_blocks(plan.shared_bytes):
         raise PlanError(
@@ -164,7 +164,7 @@ def _plans(
             columns = points // first
             threads = min(_THREADS, columns)
             groups = max(1, _THREADS // 2 // columns)
-            while threads * groups % _WARP:
+            while threads * groups % WARP:
                 groups += 1
             share = max(1, _THREADS // (threads * groups))
             for numbers, blocks in _ROOM:

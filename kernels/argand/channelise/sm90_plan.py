@@ -20,13 +20,11 @@ from argand.channelise.plan import (
 )
 from argand.device import Arch
 from argand.dft.tables import Array, roots
+from argand.multiprocessor import REGISTERS, WARPGROUP
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import TARGET, PlanError
 
-_WARPGROUP = 128
-_REGISTERS = 65536
-"""Registers of a multiprocessor, of 32 bits."""
 _SPARE_SLOTS = 1
 """Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
 _FEW_TAPS = 4
@@ -119,8 +117,8 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
         raise PlanError(f"specialised warps need {TARGET}, got {arch.target}")
     if plan.real or plan.phases != 1 or plan.groups != 1:
         raise PlanError(f"specialised warps take critically sampled complex samples, got {plan!r}")
-    if plan.block_columns % _WARPGROUP or plan.threads % _WARPGROUP:
-        raise PlanError(f"roles must be whole warpgroups of {_WARPGROUP} threads, got {plan!r}")
+    if plan.block_columns % WARPGROUP or plan.threads % WARPGROUP:
+        raise PlanError(f"roles must be whole warpgroups of {WARPGROUP} threads, got {plan!r}")
     if plan.turn > _LONGEST_TURN or plan.slots < plan.transform_groups + (plan.cluster == 1):
         raise PlanError(
             f"taps, batch and depth must divide a number up to {_LONGEST_TURN}, and slots exceed "
@@ -138,7 +136,7 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
         raise PlanError(
             f"rings and barriers of {plan.blocks} blocks take {taken} bytes of shared memory each"
         )
-    held = _REGISTERS // plan.blocks // plan.block_threads // 8 * 8 * plan.block_threads
+    held = REGISTERS // plan.blocks // plan.block_threads // 8 * 8 * plan.block_threads
     needed = (
         plan.block_columns * plan.filter_registers
         + plan.transform_groups * plan.threads * plan.transform_registers
@@ -168,7 +166,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
         # Kept twiddles are as many as half of the last radix. Without them the last stage, which
         # twiddles nothing, has the larger radix.
         second, last = sorted((second, last))
-        if keeps_twiddles((first, last, second), _WARPGROUP):
+        if keeps_twiddles((first, last, second), WARPGROUP):
             second, last = last, second
     largest = max(second, last)
     roles = (_ROLES if largest <= _SHORT_RADIX else _LONG_ROLES)[columns]
@@ -183,7 +181,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     batch, depth = next(sizes, (0, 0))
     found = SpecializedPlan(
         plan.points, plan.taps, plan.phases, plan.frames, plan.real, (first, second, last), batch,
-        _WARPGROUP, 1, 2 * _WARPGROUP // columns, unit, depth,
+        WARPGROUP, 1, 2 * WARPGROUP // columns, unit, depth,
         max(3, roles[0] + _SPARE_SLOTS) if cluster == 1 else 2 * roles[0], *roles,
         cluster=cluster,
     )  # fmt: skip

@@ -19,9 +19,9 @@ from argand.dft.butterfly import (
     ButterflyPlan,
 )
 from argand.dft.cluster import LARGEST_CLUSTER, ClusterPlan
-from argand.dft.legality import LARGEST_BLOCK
 from argand.dft.method import is_prime, prime_factors
 from argand.dft.single_cta import SingleCtaPlan
+from argand.multiprocessor import LARGEST_BLOCK
 
 CHIRP_RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
 """Radices of Bluestein's convolutions, whose length is free."""

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from argand.dft.cpu import table_exponent
 from argand.dft.plan import folded_tiles
-from argand.dft.registers import WARP
 from argand.dft.tables import folded_matrices, roots
 from argand.dft.truncation import truncation_bias
+from argand.multiprocessor import WARP
 from argand.precision import Precision
 from argand.rounding import Array, encode, split
 

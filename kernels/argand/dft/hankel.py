@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from argand.dft.cpu import table_exponent
 from argand.dft.method import generator
-from argand.dft.registers import registers
 from argand.dft.tables import roots
 from argand.dft.truncation import truncation_bias
+from argand.multiprocessor import registers
 from argand.precision import Precision
 from argand.rounding import encode, split
 

@@ -19,7 +19,6 @@ from argand.dft.hankel import LARGEST_COLUMNS, ROW_COPIES, HankelPlan
 from argand.dft.method import LARGEST_FUSED, is_prime
 from argand.dft.mixed_radix import LARGEST_MIXED_RADIX, MIXED_STAGES, MixedRadixPlan
 from argand.dft.plan import DensePlan, Fp32Plan, Plan, TwoFactorPlan
-from argand.dft.registers import LARGEST_REGISTERS, registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import LARGEST_LINE, ThreeKernelPlan
 from argand.dft.two_pass import (
@@ -29,6 +28,7 @@ from argand.dft.two_pass import (
     TwoPassPlan,
     pairs_of,
 )
+from argand.multiprocessor import LARGEST_BLOCK, LARGEST_REGISTERS, registers
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError, require_precision
 
@@ -36,7 +36,6 @@ TMA_SM = 90
 """From this architecture on TMA copies tiles without gaps."""
 WIDE_BYTES = 16
 """Bytes of a wide copy, and alignment of its addresses."""
-LARGEST_BLOCK = 1024
 _NAMED_BARRIERS = 15
 
 

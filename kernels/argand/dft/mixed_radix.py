@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from argand.dft.registers import registers
 from argand.dft.tables import Array, roots
+from argand.multiprocessor import RESERVED_BYTES, RESIDENT_THREADS, SHARED_BYTES, WARP, registers
 from argand.precision import Precision
 
 MIXED_STAGES = 4
@@ -18,9 +18,7 @@ MIXED_STAGES = 4
 LARGEST_MIXED_RADIX = 40
 _NEEDED = ((13, 40), (15, 48), (20, 56), (23, 64), (27, 80), (31, 96), (34, 104))
 """Largest radices, and the registers without which a thread spills (the tests compile some)."""
-_SHARED = 228 * 1024
 _MOST_BLOCKS = 16
-_MOST_THREADS = 2048
 _BANKS = 16
 """Numbers of 8 bytes that the banks hold side by side."""
 _SEEN, _SEEN_LANES = 4, 512
@@ -96,10 +94,12 @@ class MixedRadixPlan:
 
 def mixed_radix_blocks(radices: tuple[int, ...], shared: int, warps: int) -> int:
     """Return the blocks of a multiprocessor, of some bytes of shared memory each."""
-    most = min(_MOST_BLOCKS, _SHARED // (shared + 1024), _MOST_THREADS // (32 * warps))
+    most = min(
+        _MOST_BLOCKS, SHARED_BYTES // (shared + RESERVED_BYTES), RESIDENT_THREADS // (WARP * warps)
+    )
     needed = needed_registers(radices)
     every = range(most, 1, -1)
-    return next((blocks for blocks in every if registers(32 * warps * blocks) >= needed), 1)
+    return next((blocks for blocks in every if registers(WARP * warps * blocks) >= needed), 1)
 
 
 def needed_registers(radices: tuple[int, ...]) -> int:

@@ -15,8 +15,8 @@ from argand.dft.mixed_radix import (
     mixed_radix_blocks,
     needed_registers,
 )
-from argand.dft.registers import registers
 from argand.dft.two_pass_heuristics import SPLIT_SECTORS
+from argand.multiprocessor import registers
 
 _LARGEST_LENGTH = 27_000
 """Largest length that a block has room for."""

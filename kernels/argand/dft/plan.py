@@ -10,10 +10,10 @@ from argand.dft.butterfly import STAGES, ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
 from argand.dft.mixed_radix import MIXED_STAGES, MixedRadixPlan
-from argand.dft.registers import WARP, registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name, three_kernel_source
 from argand.dft.two_pass import PASSES, TwoPassPlan, two_pass_name, two_pass_source
+from argand.multiprocessor import WARP, registers
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry

@@ -11,6 +11,7 @@ import numpy as np
 from argand.dft.butterfly import STAGES, ButterflyPlan, frequencies, stage_twiddles
 from argand.dft.method import Method, bluestein, dense
 from argand.dft.tables import Array, convolutions, roots
+from argand.multiprocessor import REGISTERS, RESERVED_BYTES, SHARED_BYTES
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -25,7 +26,6 @@ ARGUMENTS: Fields = (
 """Members of ``ThreeKernelArguments`` in ``cuda/dft/three_kernel.cuh``."""
 LARGEST_LINE = 1 << 14
 """Largest length of a line, which a block holds."""
-_SHARED = 228 * 1024
 _MOST_BLOCKS = 8
 
 
@@ -171,8 +171,8 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
 def _blocks(plan: ThreeKernelPlan, role: str, precision: Precision) -> int:
     """Return the blocks a multiprocessor that registers and shared memory allow."""
     threads = plan.kernel_threads(role)
-    by_memory = _SHARED // (plan.kernel_shared_bytes(role, precision) + 1024)
-    by_registers = 65_536 // (threads * plan.kernel_registers(role))
+    by_memory = SHARED_BYTES // (plan.kernel_shared_bytes(role, precision) + RESERVED_BYTES)
+    by_registers = REGISTERS // (threads * plan.kernel_registers(role))
     return max(1, min(_MOST_BLOCKS, by_memory, by_registers))
 
 

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from argand.dft.method import is_prime
-from argand.dft.registers import registers
 from argand.dft.tables import Array, roots
+from argand.multiprocessor import RESERVED_BYTES, SHARED_BYTES, registers
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -31,7 +31,6 @@ LARGEST_BUTTERFLY = 40
 LEAST_SHARED_PRIME = 17
 """From this prime on a last stage sums shares of its results from shared memory."""
 LARGEST_SHARED_PRIME = 127
-_SHARED = 228 * 1024
 _MOST_BLOCKS = 8
 _MOST_PAIRS = 8
 """Most X_n and X_(P-n) of a share: more take registers of threads that hide latencies (on an H200
@@ -138,7 +137,10 @@ def pass_bytes(radices: tuple[int, int], width: int, *, in_lines: bool) -> int:
 
 def pass_blocks(radices: tuple[int, int], width: int, warps: int, *, in_lines: bool) -> int:
     """Return the blocks of a multiprocessor that registers and shared memory allow."""
-    most = min(_MOST_BLOCKS, _SHARED // (pass_bytes(radices, width, in_lines=in_lines) + 1024))
+    most = min(
+        _MOST_BLOCKS,
+        SHARED_BYTES // (pass_bytes(radices, width, in_lines=in_lines) + RESERVED_BYTES),
+    )
     needed = pass_registers(radices, in_lines=in_lines)
     every = range(most, 1, -1)
     return next((blocks for blocks in every if registers(32 * warps * blocks) >= needed), 1)

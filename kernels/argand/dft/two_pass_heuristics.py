@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from argand.dft.butterfly_heuristics import butterfly_instructions
 from argand.dft.method import is_prime, prime_factors
-from argand.dft.registers import registers
 from argand.dft.two_pass import (
     LARGEST_BUTTERFLY,
     LARGEST_SHARED_PRIME,
@@ -24,6 +23,7 @@ from argand.dft.two_pass import (
     pass_bytes,
     pass_registers,
 )
+from argand.multiprocessor import registers
 
 LEAST_TWO_PASS = 12_288
 """From this length on two-pass plans are candidates: blocks hold most shorter transforms."""

@@ -20,10 +20,9 @@ from argand.gates.plan import (
     terms_of,
     widest_mma,
 )
+from argand.multiprocessor import RESERVED_BYTES
 from argand.precision import Precision
 
-_BLOCK_BYTES = 1024
-"""Shared memory that the system reserves for each block."""
 _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
     (28, (4, 3)), (40, (5, 2)), (76, (6, 2)), (1 << 30, (8, 1)),
 )  # fmt: skip
@@ -155,9 +154,9 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
         # From 5 qubits on fused multiply-adds in fp32 take longer than copies: a fourth block gains
         # more than a third stage where there is room for it (H200).
         busy = plan.kind == "fma" and plan.width >= 5 and plan.item < CHUNK
-        four = 4 * (2 * plan.tile_bytes + _static_bytes(plan) + _BLOCK_BYTES) <= arch.shared_bytes
+        four = 4 * (2 * plan.tile_bytes + _static_bytes(plan) + RESERVED_BYTES) <= arch.shared_bytes
         stages, blocks = (2, 4) if busy and four else (3, 4 if plan.width <= CUDA_CORE_WIDTH else 3)
-    room = arch.shared_bytes // blocks - _BLOCK_BYTES
+    room = arch.shared_bytes // blocks - RESERVED_BYTES
     fixed = replace(plan, stages=0).shared_bytes
     stages = max(2, min(stages, (room - fixed - _static_bytes(plan)) // plan.tile_bytes))
     return replace(plan, stages=stages, blocks=blocks)

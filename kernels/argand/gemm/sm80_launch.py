@@ -20,6 +20,7 @@ from argand.gemm.sm80_plan import (
     gemm_source,
     kernel_name,
 )
+from argand.multiprocessor import LARGEST_GRID
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
@@ -34,7 +35,6 @@ _MEMBERS = {name: Address(i) for i, name in enumerate(
 """The addresses of a call, in order, by argument."""
 _GRID_MEMBERS = _MEMBERS | {"partials": Address(6), "arrived": Address(7)}
 """The same where clusters share tiles."""
-_LARGEST_GRID = 2**31 - 1
 _LARGEST_STRIDE = 2**31 - 1
 _LARGEST_SIZE = 2**28
 """Rows and k, whose 8 bytes an element are counted in 32 bits."""
@@ -127,7 +127,7 @@ def in_grids(
 
     Their addresses are those of a, b, c, out and two of row absmax, as ``members`` says.
     """
-    batches = max(1, _LARGEST_GRID // blocks)
+    batches = max(1, LARGEST_GRID // blocks)
     kernels = [
         BoundKernel(
             kernel, blocks * min(batches, batch - first), threads,

@@ -14,11 +14,12 @@ from argand.gemm.sm90_form import (
     with_tma_epilogue,
 )
 from argand.gemm.sm90_maps import WgmmaMaps
-from argand.gemm.sm90_plan import WARP, WARPGROUP, WgmmaPlan
+from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, Tiles, TileSchedule, Workspace
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
 from argand.gemm.sm90_tiles import with_ping_pong
+from argand.multiprocessor import WARP, WARPGROUP
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.kernel import BoundKernel

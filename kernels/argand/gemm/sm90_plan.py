@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from argand.gemm.sm90_epilogue import Epilogue
+from argand.multiprocessor import WARPGROUP
 from argand.precision import Precision
 
 Storage = Literal["fp32", "half", "planar"]
 """Storage of the row operand: interleaved pairs of fp32 or of 16 bits, or planes."""
 
-WARP = 32
-WARPGROUP = 4 * WARP
 _WARPGROUP_ROWS = 64
 SWIZZLE_BYTES = 128
 ALIGNMENT = 1024

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from argand.device import HOPPER, Arch
+from argand.multiprocessor import REGISTERS, RESIDENT_THREADS, WARP, WARPGROUP
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError
@@ -16,9 +17,6 @@ LARGEST_N = 128
 ITEM: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 16})
 """Bytes of an element."""
 _REAL = {"complex64": "float", "complex128": "double"}
-_WARP = 32
-_REGISTERS = 1 << 14
-"""Registers of a quarter of a multiprocessor, whose warps share them."""
 _NEWER_REGISTERS = 8
 """Registers that compilers for newer architectures take beside those for Hopper."""
 _MOST_WARPS = 16
@@ -90,9 +88,9 @@ def check_plan(plan: HermitianPlan, dtype: str, arch: Arch) -> None:
     if plan.side not in (2, 4, 8, 16):
         raise PlanError(f"side must be 2, 4, 8 or 16, got {plan.side}")
     group = plan.side**2
-    if plan.groups < 1 or plan.threads % _WARP or (group > _WARP and plan.groups > 1):
+    if plan.groups < 1 or plan.threads % WARP or (group > WARP and plan.groups > 1):
         raise PlanError(f"groups of {group} threads do not make whole warps: {plan.groups}")
-    if plan.sides < 1 or plan.blocks < 1 or plan.blocks * plan.threads > 2048:
+    if plan.sides < 1 or plan.blocks < 1 or plan.blocks * plan.threads > RESIDENT_THREADS:
         raise PlanError(f"sides and blocks of {plan.threads} threads do not fit: {plan}")
     if plan.shared_bytes(dtype) > arch.shared_bytes:
         raise PlanError(f"{plan} takes more shared memory than the {arch.shared_bytes} bytes")
@@ -104,14 +102,14 @@ def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
     while -(-n // side) > _MOST_PARTS and side < _LARGEST_SIDE:
         side *= 2
     parts = -(-n // side)
-    groups = _THREADS // side**2 if side**2 < _WARP else 1
+    groups = _THREADS // side**2 if side**2 < WARP else 1
     sides = min(2, -(-columns // side)) if side == 2 else 1
     fused = parts <= _FUSED_PARTS[dtype]
     threads = groups * side**2
     registers = _registers(side, parts, sides, dtype, fused=fused)
     registers += _NEWER_REGISTERS if arch.sm > HOPPER else 0
-    warps = 4 * min(_MOST_WARPS, _REGISTERS // (_WARP * registers))
-    blocks = max(1, warps * _WARP // threads)
+    warps = 4 * min(_MOST_WARPS, REGISTERS // (WARPGROUP * registers))
+    blocks = max(1, warps * WARP // threads)
     plan = HermitianPlan(n, side, sides, groups, fused, False, blocks)
     if plan.shared_bytes(dtype) > arch.shared_bytes:
         plan = HermitianPlan(n, side, sides, groups, fused, True, blocks)

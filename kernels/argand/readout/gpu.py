@@ -10,6 +10,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device, gpu
+from argand.multiprocessor import WARP
 from argand.readout import marginals, passes
 from argand.readout.problem import Pauli
 from argand.readout.source import (
@@ -29,7 +30,6 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
 from argand.runtime.loading import PendingKernel
 
-_WARP = 32
 _SMALL_QUBITS = 13
 """States up to here lie in the caches of a multiprocessor: strings are computed one by one."""
 _BLOCKS = 8
@@ -50,7 +50,7 @@ def sample(state: Any, shots: int, seed: int) -> Any:
     """Return the basis state of each shot, int64, ascending. Waits for the GPU."""
     with device_of(state):
         made = _State(state)
-        cells = -(-state.nbytes // (CHUNK * _WARP))
+        cells = -(-state.nbytes // (CHUNK * WARP))
         blocks = -(-cells // BLOCK_CELLS)
         cell_ends = cupy.empty(blocks * BLOCK_CELLS, np.uint64)
         block_ends = cupy.empty(blocks, np.uint64)
@@ -109,7 +109,7 @@ def _marginal_launches(
     item = np.dtype(dtype).itemsize
     plan = marginals.plan_marginals(qubits, item, chosen, _BLOCKS * device.sm_count)
     most = _BLOCKS * device.sm_count
-    finished = min(most, _blocks_for("finish_marginals", _WARP << len(chosen)))
+    finished = min(most, _blocks_for("finish_marginals", WARP << len(chosen)))
     return plan, (
         _launch("sum_marginals", dtype, aligned, min(most, plan.items), plan.sums(), device),
         _launch("finish_marginals", dtype, aligned, finished, plan.finish(), device),
@@ -174,7 +174,7 @@ class _Strings:
         order = [number for one in self._passes for number in one.strings]
         factors = [passes.factor_of(paulis[number], pairs_once=True) for number in order]
         self._tables = device_table(np.array(order, np.int64)), device_table(np.array(factors))
-        warps = KERNELS["sum_strings"][1] // _WARP
+        warps = KERNELS["sum_strings"][1] // WARP
         resident = KERNELS["sum_strings"][2] * device.sm_count
         self._blocks = min(resident, -(-self._passes[0].tiles // warps))
         self._launches = [

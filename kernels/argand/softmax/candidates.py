@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from argand.device import Arch
+from argand.multiprocessor import WARP
 from argand.softmax.legality import is_legal, limited, value_registers
 from argand.softmax.plan import (
     MOST_LOAD_STAGES,
     SMALL_BLOCK,
-    WARP,
     RowPlan,
     SoftmaxForm,
     ring_block,

@@ -10,6 +10,7 @@ from typing import Any
 import cupy
 
 from argand.device import Device, gpu
+from argand.multiprocessor import LARGEST_GRID
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.graph import LaunchSequence
@@ -29,7 +30,6 @@ from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softm
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_stream = cupy.cuda.get_current_stream
-_LARGEST_GRID = 2**31 - 1
 _X, _OUT, _EXCHANGE = range(3)
 """Addresses of a call: x, the result, and the workspace of `cuda/softmax/exchange.cuh`."""
 _NON_PORTABLE_CLUSTERS = 14
@@ -98,11 +98,11 @@ class SoftmaxLaunch:
         kernel = load(softmax_source(self.form, self.plan), target, name, shared)
         if self.plan.cluster > PORTABLE_CLUSTER and not self.plan.ring:
             cupy.cuda.driver.funcSetAttribute(kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
-        most = _LARGEST_GRID
+        most = LARGEST_GRID
         if self.plan.persistent:
             most = _resident_blocks(kernel.ptr, self.plan, shared, device)
         # Rows beyond the largest grid take further launches.
-        step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
+        step = LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
         self._kernels: list[BoundKernel] = []
         self._members: list[dict[str, Address]] = []
         for start in range(0, problem.rows, step):

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argand.device import Arch
+from argand.multiprocessor import LARGEST_BLOCK, RESIDENT_THREADS, WARP
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
 from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS, Operation
 from argand.softmax.ladders import LADDERS, NARROW_FP32, NARROW_FP32_SUMS
 from argand.softmax.plan import (
     CLUSTER_SM,
-    LARGEST_BLOCK,
     LARGEST_CLUSTER,
     SMALL_BLOCK,
-    WARP,
     RowPlan,
     SoftmaxForm,
     slab_bytes,
@@ -57,8 +56,6 @@ lanes had 0.86 to 0.98 of a copy's rate on an H200 at 60 to 80 columns, four 0.9
 _STAGED_EDGES = 512
 """From this many threads on a cluster's rows with edges are staged: a block waits for their cut
 accesses."""
-_FULL_THREADS = 2048
-"""Threads of a multiprocessor."""
 _FULL = 0.8
 """From here on a row fills its registers well enough."""
 _STREAMED_THREADS = 256
@@ -173,11 +170,11 @@ def _narrow_candidates(
     if form.input in HALF_KINDS:
         least = _longest_slab(form, columns) if cut else columns
         sums = form.operation == "logsumexp" and form.vector >= _VALUES_OF_4 and not form.wide
-        if sums and columns in _SUM_COLUMNS and rows * _SUM_LANES >= sm_count * _FULL_THREADS:
+        if sums and columns in _SUM_COLUMNS and rows * _SUM_LANES >= sm_count * RESIDENT_THREADS:
             yield SoftmaxCandidate(_SUM_LANES, 1)
         lanes = _WIDENED_LANES if form.widened and not cut else 0
         if _SLAB_APPROXIMATE_COLUMNS < columns <= lanes * _WIDENED_LANE_VALUES and (
-            rows * lanes >= sm_count * _FULL_THREADS
+            rows * lanes >= sm_count * RESIDENT_THREADS
         ):
             yield SoftmaxCandidate(lanes, 1)
     if form.element_bytes != ELEMENT_BYTES["fp32"] or form.wide or columns <= least:
@@ -187,7 +184,7 @@ def _narrow_candidates(
         if columns <= limit:
             if not (cut or form.approximate) and columns <= 4 * _LANE_ACCESSES * form.vector:
                 threads = 4
-            if threads and rows * threads >= sm_count * _FULL_THREADS:
+            if threads and rows * threads >= sm_count * RESIDENT_THREADS:
                 yield SoftmaxCandidate(threads, 1)
             return
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
+from argand.multiprocessor import (
+    LARGEST_BLOCK,
+    REGISTERS,
+    RESIDENT_THREADS,
+    SHARED_BYTES,
+    WARP,
+    WARPGROUP,
+)
 from argand.runtime.plan import PlanError, require_precision
 from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS
 from argand.softmax.plan import (
     CLUSTER_SM,
-    LARGEST_BLOCK,
     LARGEST_CLUSTER,
     MOST_EPILOGUE_STAGES,
     MOST_LOAD_STAGES,
     STATIC_BYTES,
-    WARP,
     RowPlan,
     SoftmaxForm,
     ring_block,
@@ -25,17 +31,11 @@ from argand.softmax.plan import (
     vector_for,
 )
 
-_SHARED_BYTES = 228 * 1024
-"""Shared memory of a multiprocessor of sm_90."""
 MOST_SLAB_STAGES = 4
 _MOST_RING_WORDS = 64
 _MOST_SPLIT_RING_WORDS = {False: 24, True: 20}
 """Words of values that are rounded to two terms: ptxas keeps them beside those that are not yet,
 and for approximate exponentials (True) their maximum in both forms."""
-_LARGEST_RESIDENT = 2048
-"""Threads of a multiprocessor."""
-_REGISTERS = 64 * 1024
-"""Registers of a multiprocessor, allocated to threads in multiples of eight."""
 
 
 def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -70,10 +70,10 @@ def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     if plan.staged:
         _check_staged(plan, form, arch)
     registers = value_registers(form, plan) + _other_registers(form, plan)
-    if registers * plan.block_threads * plan.blocks > _REGISTERS:
+    if registers * plan.block_threads * plan.blocks > REGISTERS:
         raise PlanError(
             f"{plan.blocks} blocks of {plan.block_threads} threads with {plan.values} values take "
-            f"more than {_REGISTERS} registers"
+            f"more than {REGISTERS} registers"
         )
 
 
@@ -213,13 +213,13 @@ def limited(form: SoftmaxForm, plan: RowPlan) -> RowPlan:
     words = value_registers(form, plan)
     registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)
     # Each of the four schedulers has a quarter of the warps and of the registers.
-    warps = 4 * (_REGISTERS // (4 * WARP * registers))
+    warps = 4 * (REGISTERS // (WARPGROUP * registers))
     blocks = max(
         1,
         min(
-            _LARGEST_RESIDENT // plan.block_threads,
+            RESIDENT_THREADS // plan.block_threads,
             warps // (plan.block_threads // WARP),
-            _SHARED_BYTES // (plan.shared_bytes(form) + STATIC_BYTES),
+            SHARED_BYTES // (plan.shared_bytes(form) + STATIC_BYTES),
         ),
     )
     return plan if blocks == plan.blocks else replace(plan, blocks=blocks)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from argand.device import Arch
+from argand.multiprocessor import RESERVED_BYTES, WARP
 from argand.precision import Precision
 from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS, Operation
 
-WARP = 32
-LARGEST_BLOCK = 1024
 LARGEST_CLUSTER = 16
 PORTABLE_CLUSTER = 8
 """Larger clusters need a function attribute of the kernel."""
@@ -237,7 +236,7 @@ def row_line(form: SoftmaxForm, threads: int) -> int:
 
 def ring_bytes(arch: Arch, blocks: int) -> int:
     """Return the shared memory of a block for a ring's stages, with ``blocks`` a multiprocessor."""
-    return (arch.shared_bytes + 1024) // blocks - STATIC_BYTES
+    return (arch.shared_bytes + RESERVED_BYTES) // blocks - STATIC_BYTES
 
 
 def vector_for(input_kind: str, output_kind: str) -> int:

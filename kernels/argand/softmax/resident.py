@@ -11,10 +11,11 @@ from functools import lru_cache
 from itertools import product
 
 from argand.device import Arch
+from argand.multiprocessor import WARP
 from argand.softmax.candidates import SoftmaxCandidate
 from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.legality import value_registers
-from argand.softmax.plan import WARP, RowPlan, SoftmaxForm, vector_for
+from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 
 _ROW_THREADS = (8, 16, *range(WARP, 256, WARP), *range(256, 512 + 1, 2 * WARP))
 _CLUSTERS = (1, 2, 4)

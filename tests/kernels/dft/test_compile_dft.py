@@ -16,8 +16,8 @@ from argand.dft.legality import check_dft_plan, other_registers, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, dft_source, kernel_names
-from argand.dft.registers import registers
 from argand.dft.scale import SCALE_KERNEL, scale_source
+from argand.multiprocessor import registers
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 

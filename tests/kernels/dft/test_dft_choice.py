@@ -16,13 +16,13 @@ from argand.dft.library_choice import FAST_PRIME
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import DensePlan, TwoFactorPlan, folded_bytes, padded
 from argand.dft.plan_words import plan_in, plan_words
-from argand.dft.registers import registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.tables import folded_matrices, twiddles
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
 from argand.dft.two_factor_heuristics import two_factor_time
 from argand.dft.two_pass import TwoPassPlan
+from argand.multiprocessor import registers
 
 from tests.covers import EXHAUSTIVE, examples
 from tests.kernels.compiled import ARCHS

@@ -1,0 +1,36 @@
+"""Limits of a multiprocessor, a block and a grid, for plans. Needs no GPU.
+
+They are those of the CUDA C++ Programming Guide (technical specifications per compute capability)
+from 8.0 on; where cards differ they are Hopper's, whose kernels are the measured ones.
+`argand.device.Arch` has the shared memory of a block for each architecture.
+"""
+
+from __future__ import annotations
+
+WARP = 32
+"""Threads of a warp."""
+WARPGROUP = 4 * WARP
+"""Threads that issue a wgmma together."""
+LARGEST_BLOCK = 1024
+"""Threads of a block."""
+LARGEST_GRID = 2**31 - 1
+"""Blocks of a grid along x."""
+RESIDENT_THREADS = 2048
+"""Threads that a multiprocessor of Hopper holds."""
+REGISTERS = 64 * 1024
+"""Registers of a multiprocessor, of 32 bits."""
+LARGEST_REGISTERS = 255
+"""Registers of a thread."""
+SHARED_BYTES = 228 * 1024
+"""Shared memory of a multiprocessor of Hopper."""
+RESERVED_BYTES = 1024
+"""Shared memory of a multiprocessor that CUDA reserves for each block."""
+
+
+def registers(threads: int) -> int:
+    """Return the largest number of registers a thread in blocks of ``threads``.
+
+    Each of the four schedulers has a quarter of the warps and of the multiprocessor's registers.
+    """
+    warps = -(-threads // WARPGROUP)
+    return min(LARGEST_REGISTERS, REGISTERS // (WARPGROUP * warps) // 8 * 8)
