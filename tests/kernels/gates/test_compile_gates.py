@@ -203,6 +203,7 @@ def test_arguments_are_filled_up() -> None:
     assert values["state"] == 0
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["3xfp16", "bf16", "tf32", "fp64"])
 def test_matrices_on_the_gpu_are_prepared(arch: Arch, precision: str) -> None:
     every = {(plan.packs_terms, plan.reads_fragments): plan for plan in plans(precision, arch)}

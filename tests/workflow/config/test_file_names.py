@@ -165,7 +165,7 @@ def test_snakemake_takes_every_input_that_the_check_accepts(
     study = input_study(*files)
     assert error_of(study) == []
     project = Project(root, tmp_path, dict(os.environ), json.dumps(study))
-    project.run("--dry-run")
+    project.run("--dry-run", *(f"results/staged/w{i}.h5" for i in range(len(files))))
 
 
 @pytest.mark.parametrize(

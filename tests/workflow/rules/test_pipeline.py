@@ -90,20 +90,6 @@ def test_one_line_for_each_step(finished: Project) -> None:
     assert "results verified" in lines[0]
 
 
-def test_nothing_is_done_twice(finished: Project) -> None:
-    done = finished.run()
-    assert "Nothing to be done" in done.stderr + done.stdout
-
-
-def test_only_what_a_changed_study_concerns_runs_again(finished: Project) -> None:
-    changed = Project(finished.root, finished.folder, TINY.replace("length: 12", "length: 15"))
-    done = changed.run("--dry-run")
-    finished.study.write_text(TINY)
-    planned = done.stdout + done.stderr
-    assert "would do  run      spectrum\n" in planned
-    assert "would do  run      product\n" not in planned
-
-
 def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
     (project.folder / "results").mkdir()
     os.mkfifo(project.folder / "results" / ".lock")

@@ -193,7 +193,13 @@ def files(*modules: str) -> set[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[pytest.mark.exhaustive] * (kind in ("beamforming", "softmax")))
+        for kind in CASES
+    ],
+)
 def test_steps_call_nothing_that_their_digests_leave_out(kind: str, tmp_path: Path) -> None:
     """Every function that a step of a kind calls, in any thread, is in a file of its digest."""
     for path in sources():  # what importing calls would count otherwise
