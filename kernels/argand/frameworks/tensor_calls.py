@@ -39,7 +39,7 @@ from argand.runtime.call_cache import (
     key_of_array,
 )
 from argand.runtime.current_stream import OnStream
-from argand.runtime.kept_call import KeptCall, Run, overlaps, takes_stream
+from argand.runtime.kept_call import KeptCall, Run, overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
 KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
@@ -212,7 +212,7 @@ class TensorCalls:
         present = [number for number, x in enumerate(every) if x is not None]
         take = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))
         found = self._calls[tuple(key)] = _TensorCall(
-            kept.run, model, kept, takes_stream(kept.run), device, take, TensorChecks()
+            kept.run, model, kept, kept.stream_run is not None, device, take, TensorChecks()
         )
         return found
 

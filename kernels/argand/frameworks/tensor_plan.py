@@ -26,7 +26,7 @@ from argand.frameworks.torch_functions import (
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.current_stream import OnStream
 from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
-from argand.runtime.kept_call import Addresses, Start, overlaps, starts_of, takes_stream
+from argand.runtime.kept_call import Addresses, Start, overlaps
 from argand.runtime.staged_plan import StagedPlan
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
@@ -67,12 +67,13 @@ class TensorPlan:
         self._call, self._run, self._memory = plan.call, plan.call.run, plan.memory
         self._device = plan.device.index
         self._forms = [_tensor_form(form, self._device) for form in plan.forms]
-        self._has_memory, self._takes_stream = plan.nbytes > 0, takes_stream(self._run)
-        #: The launch at given addresses, and the function that returns those of a call's places;
-        #: `_no_start` and None for a run that has neither.
-        self._start: Start
-        self._addresses_of: Addresses | None
-        self._start, self._addresses_of = starts_of(self._run) or (_no_start, None)
+        stream_run = plan.call.stream_run
+        self._has_memory, self._takes_stream = plan.nbytes > 0, stream_run is not None
+        #: The launch at given addresses, and the function that returns those of a call's places.
+        self._start: Start = _no_start
+        self._addresses_of: Addresses | None = None
+        if stream_run is not None:
+            _, self._start, self._addresses_of = stream_run
         last = len(self._forms) - 1
         present = [at for at, form in enumerate(self._forms[:-1]) if form is not None]
         self._absent = [at for at, form in enumerate(self._forms[:-1]) if form is None]
@@ -182,7 +183,7 @@ class TensorPlan:
 
 
 def _no_start(addresses: tuple[int, ...], stream: int) -> None:
-    raise AssertionError("a run without a start")
+    raise AssertionError("a run that takes no stream")
 
 
 def _tensor_form(form: Form | None, device: int) -> tuple[Any, ...] | None:

@@ -16,7 +16,7 @@ from argand.frameworks.xla_buffers import cupy_array
 from argand.frameworks.xla_ffi import Buffer
 from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache, current_device
 from argand.runtime.current_stream import OnStream
-from argand.runtime.kept_call import Run, takes_stream
+from argand.runtime.kept_call import Run
 
 if TYPE_CHECKING:
     from argand.frameworks.xla_calls import Body
@@ -101,7 +101,7 @@ def _remember(
         absent = tuple(at for at, x in enumerate(forms) if x is None)
         whole = call.shape == arrays[-1].shape
         if whole and [x for x in forms if x is not None] == looked:
-            found = _Repeated(call.run, absent, takes_stream(call.run))
+            found = _Repeated(call.run, absent, call.stream_run is not None)
     if len(cache.on_tensors) >= MOST_CALLS:
         cache.on_tensors.clear()
     cache.on_tensors[form] = found

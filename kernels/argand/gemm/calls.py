@@ -12,7 +12,7 @@ from argand.gemm.packed import Packed
 from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS, Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError
-from argand.runtime.kept_call import Run, of_stream
+from argand.runtime.kept_call import Run, StreamRun
 
 _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream
@@ -43,7 +43,7 @@ def form_of(x: Any) -> Form:
     raise NoFormError(type(x).__name__)
 
 
-def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
+def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run | StreamRun:
     """Return a function that queues a launch for operands of these types.
 
     The launch takes addresses, or planes. Without C it is given the result's address, which it
@@ -68,7 +68,7 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
                     kernel_trace.note(launch.name)
                 start(addresses, stream)
 
-            return of_stream(
+            return StreamRun(
                 of_sequence, at_addresses,
                 lambda a, b, c, out: (a, b, out if c is None else c, out, 0, 0),
             )  # fmt: skip

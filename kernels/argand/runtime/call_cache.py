@@ -16,7 +16,16 @@ from typing import Any
 import cupy
 import numpy as np
 
-from argand.runtime.kept_call import UNKNOWN, Chosen, KeptCall, Run, bytes_of, extent, overlaps
+from argand.runtime.kept_call import (
+    UNKNOWN,
+    Chosen,
+    KeptCall,
+    Run,
+    StreamRun,
+    bytes_of,
+    extent,
+    overlaps,
+)
 from argand.runtime.numpy_calls import may_change
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.tuned_plans import TunedPlans
@@ -196,7 +205,7 @@ class CallCache:
     def keep(
         self,
         key: Key | None,
-        run: Run,
+        run: Run | StreamRun,
         operands: tuple[Any, ...],
         out: Any,
         shape: tuple[int, ...],
@@ -222,7 +231,11 @@ class CallCache:
         if any(form is not None and form[-1] != device for form in (*forms, result)):
             return
         forbidden = self.forbidden(operands, forms, out, result)
-        call = KeptCall(run, shape, output, forbidden, chosen, bytes_of(shape, output))
+        stream_run = None
+        if isinstance(run, StreamRun):
+            stream_run, run = run, run.run
+        result_bytes = bytes_of(shape, output)
+        call = KeptCall(run, shape, output, forbidden, chosen, result_bytes, stream_run)
         if self._planning and get_ident() in self._planning:
             self._planning[get_ident()].append(([*forms, result], call))
         if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:

@@ -14,6 +14,10 @@ Run = Callable[..., Any]
 
 It returns NotImplemented, and does nothing, where it does not serve these operands.
 """
+Start = Callable[[tuple[int, ...], int], None]
+"""Queues a launch at its addresses on a stream."""
+Addresses = Callable[..., tuple[int, ...]]
+"""Returns the addresses of a launch from the places of a call."""
 Extent = tuple[int, int]
 """The first byte that an array touches and one past the last, from its address."""
 _ndarray = cupy.ndarray
@@ -30,13 +34,25 @@ class Chosen(NamedTuple):
 UNKNOWN = Chosen()
 
 
+class StreamRun(NamedTuple):
+    """A run that takes a stream after the places, in place of CuPy's current one.
+
+    Calls on tensors know their stream, and to ask CuPy for its own takes longer. A plan keeps the
+    ``addresses`` of places that come again, and launches at them by ``start``.
+    """
+
+    run: Run
+    start: Start
+    addresses: Addresses
+
+
 class KeptCall(NamedTuple):
     """A kept call: how to run it again, and the checks that each repetition makes.
 
     ``forbidden`` has the operands that the result must not overlap: the operand's index, between
     which two distances from the result it overlaps, and whether it may be the result. There are
     none where callers give no result. ``result_bytes`` are those of a result that is an array; 0 of
-    one that is none, or empty.
+    one that is none, or empty. ``stream_run`` has ``run`` where that takes a stream.
     """
 
     run: Run
@@ -45,34 +61,7 @@ class KeptCall(NamedTuple):
     forbidden: tuple[tuple[int, int, int, bool], ...]
     chosen: Chosen
     result_bytes: int
-
-
-Start = Callable[[tuple[int, ...], int], None]
-"""Queues a launch at its addresses on a stream."""
-Addresses = Callable[..., tuple[int, ...]]
-"""Returns the addresses of a launch from the places of a call."""
-
-
-def of_stream(run: Run, start: Start | None = None, addresses: Addresses | None = None) -> Run:
-    """Mark a run that takes a stream after the places, in place of CuPy's current one.
-
-    Calls on tensors know their stream, and to ask CuPy for its own takes longer. With a
-    ``start``, a plan may keep the ``addresses`` of places that come again, and launch at them.
-    """
-    run.takes_stream = True  # type: ignore[attr-defined]
-    if start is not None:
-        run.starts = start, addresses  # type: ignore[attr-defined]
-    return run
-
-
-def takes_stream(run: Run) -> bool:
-    """Return whether a run is marked by `of_stream`."""
-    return getattr(run, "takes_stream", False)
-
-
-def starts_of(run: Run) -> tuple[Start, Addresses] | None:
-    """Return a run's ``start`` and ``addresses`` (`of_stream`); None where it has none."""
-    return getattr(run, "starts", None)
+    stream_run: StreamRun | None = None
 
 
 def bytes_of(shape: tuple[int, ...], output: str) -> int:

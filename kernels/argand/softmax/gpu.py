@@ -14,7 +14,7 @@ from argand.multiprocessor import LARGEST_GRID
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.kept_call import Chosen, Run, of_stream
+from argand.runtime.kept_call import Chosen, Run, StreamRun
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
 from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.loading import load
@@ -150,7 +150,7 @@ class SoftmaxLaunch:
         exchange = zeroed_workspace(nbytes, stream, self._device) if nbytes else 0
         self.launches((x, out, exchange), stream)
 
-    def run(self) -> Run:
+    def run(self) -> Run | StreamRun:
         """Return a function that queues it as a call does, with less between."""
         if self._exchange_bytes:
             return self
@@ -159,7 +159,7 @@ class SoftmaxLaunch:
         def run(x: int, out: int, stream: int | None = None) -> None:
             launches((x, out, 0), _current_stream(device).ptr if stream is None else stream)
 
-        return of_stream(run, launches.__call__, lambda x, out: (x, out, 0))
+        return StreamRun(run, launches.__call__, lambda x, out: (x, out, 0))
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
         return [
