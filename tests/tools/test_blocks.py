@@ -134,15 +134,6 @@ def test_errors_stand_by_k_with_their_slopes(tmp_path: Path) -> None:
     assert lines[-1] == "| slope | +0.000 | +0.500 |"
 
 
-def test_spill_intervals_stand_with_their_costs(tmp_path: Path) -> None:
-    lines = ["shape,precision,interval,kernels,time_us,ratio,error,verified"]
-    lines += ["8x8x8,3xtf32,64,a,33760.1,1.0,2.222e-07,True", "8x8x8,3xtf32,32,a,1,1.2,1,False"]
-    (tmp_path / "h200-gemm-spill-intervals.csv").write_text("\n".join(lines) + "\n")
-    table = fill_tables(PAGE.format("h200-products-spill"), tmp_path)
-    rows = [line for line in table.splitlines() if "3xtf32" in line]
-    assert rows == ["| 8x8x8 | 3xtf32 | 64 | 33800 | 1.000 | 2.22e-07 |"]
-
-
 def test_the_profile_is_shown_as_it_was_printed(tmp_path: Path) -> None:
     (tmp_path / "h200-ncu.txt").write_text("case | kernel\ntf32 8x8x8 | gemm_tf32\n")
     assert "| tf32 8x8x8 | gemm_tf32 |" in fill_tables(

@@ -19,7 +19,7 @@ from tools.docs.cpu_tables import calls_table, ratios_table
 from tools.docs.energy_tables import ENERGY_TABLES
 from tools.docs.exact_tables import EXACT_TABLES
 from tools.docs.gate_tables import GATE_TABLES
-from tools.docs.growth_table import growth_table, spill_intervals_table
+from tools.docs.growth_table import growth_table
 from tools.docs.host_tables import first_calls_table, host_times_table
 from tools.docs.product_tables import PRODUCT_TABLES
 from tools.docs.provenance import recorded_table, versions_list
@@ -61,7 +61,6 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-host-times": host_times_table,
     "h200-first-calls": first_calls_table,
     "h200-products-growth": growth_table,
-    "h200-products-spill": spill_intervals_table,
     "h200-workspace": workspace_limits_table,
     "h200-study-leases": leases_table,
     "h200-study-steps": steps_table,

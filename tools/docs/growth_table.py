@@ -1,4 +1,4 @@
-"""How errors of products grow with k, and what the spill of accumulators costs, as measured."""
+"""How errors of products grow with k, as measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import linear_regression
 
-from benchmarks.harness.recorded import Row, is_verified, plain_rows, read_rows
+from benchmarks.harness.recorded import Row, is_verified, read_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 
@@ -15,25 +15,6 @@ def growth_table(data: Path) -> str:
     """Return errors by k of each implementation and precision, and slopes of their logarithms."""
     lines = growth(read_rows(data / "h200-gemm-growth.csv"))
     return markdown_table([Column(name, name) for name in lines[0]], lines)
-
-
-def spill_intervals_table(data: Path) -> str:
-    """Return the errors and times by spill interval: `benchmarks.gemm.spill_intervals`."""
-    rows = [
-        r for r in plain_rows(data / "h200-gemm-spill-intervals.csv") if r["verified"] == "True"
-    ]
-    columns = [Column("shape", "shape"), Column("precision", "precision")]
-    columns += [
-        Column("interval", "spill interval (stages)", numeric=True),
-        Column("time_us", "time (µs)", _rounded, numeric=True),
-        Column("ratio", "times ours", lambda text: f"{float(text):.3f}", numeric=True),
-        Column("error", "error", _rounded, numeric=True),
-    ]
-    return markdown_table(columns, rows)
-
-
-def _rounded(text: str) -> str:
-    return number(float(text))
 
 
 def growth(rows: Sequence[Row]) -> list[dict[str, str]]:

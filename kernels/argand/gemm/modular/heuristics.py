@@ -42,7 +42,7 @@ _PIECE, _AGAIN_BYTE = 2e5, 0.0025
 read again under their mainloops (docs/data/h200-exact-workspace.csv)."""
 _COLUMN_PANELS = 2
 """Factor of the time for planes of A that panels of columns read again: panels of B are encoded
-less fast than its whole (docs/experiments/2026-11-27-panels-of-exact-products.md)."""
+less fast than its whole (docs/experiments/2026-11-26-exact-products.md)."""
 _KEPT_BYTES = 1 << 24
 """Bytes of a panel of B in one plane that stay in L2 while all rows are multiplied."""
 
