@@ -25,14 +25,13 @@ from workflow.readers.guppi_header import (
     span_of,
 )
 from workflow.storage.failures import cause_of
-from workflow.storage.files import is_file
+from workflow.storage.files import FileState, file_state, is_file
 from workflow.storage.input_operand import InputError
 
 _FIRST_READ = 16_384
 """Bytes that are read for a header first; most are shorter."""
 MOST_BLOCKS = 1 << 18
 """Blocks of a recording; of the usual 128 MiB they are 32 TiB."""
-State = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Recording:
     """
 
     files: tuple[Path, ...]
-    states: tuple[State, ...]
+    states: tuple[FileState, ...]
     header: dict[str, str]
     layout: Layout
     blocks: tuple[Block, ...]
@@ -83,20 +82,14 @@ def recording_of(files: Sequence[Path], *, zeros: bool) -> Recording:
         if not is_file(path):
             raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
     try:
-        states = tuple(state_of(path) for path in files)
+        states = tuple(file_state(path) for path in files)
         return _recording(tuple(files), states, zeros)
     except OSError as error:
         raise InputError(f"input.file: {files[0]} cannot be read ({cause_of(error)})") from error
 
 
-def state_of(path: Path) -> State:
-    """Return the numbers of a file that change when it is written or replaced."""
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
 @lru_cache(maxsize=8)
-def _recording(files: tuple[Path, ...], states: tuple[State, ...], zeros: bool) -> Recording:
+def _recording(files: tuple[Path, ...], states: tuple[FileState, ...], zeros: bool) -> Recording:
     """Return `recording_of`; ``states`` are those of the files, of which changed ones are read."""
     header: dict[str, str] = {}
     layout: Layout | None = None
@@ -204,7 +197,7 @@ def opened(recording: Recording, number: int) -> Iterator[BinaryIO]:
     path = recording.files[number]
     try:
         with path.open("rb") as raw:
-            if state_of(path) != recording.states[number]:
+            if file_state(path) != recording.states[number]:
                 raise InputError(
                     f"input.file: {path} was changed by another program while it was read"
                 )

@@ -21,6 +21,16 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+FileState = tuple[int, int, int]
+"""The inode, size and time of modification of a file."""
+
+
+def file_state(path: Path) -> FileState:
+    """Return the numbers of a file that change when it is written or replaced; raises OSError."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def is_file(path: Path) -> bool:
     """Return whether a path from a config is a regular file; False where nobody can look.
 

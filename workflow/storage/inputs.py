@@ -25,7 +25,7 @@ from workflow.data import Coordinate
 from workflow.storage.axes import Operand
 from workflow.storage.coordinates import coordinates_of
 from workflow.storage.failures import WriteError, cause_of, is_of_system, writing
-from workflow.storage.files import is_file, sha256_of
+from workflow.storage.files import file_state, is_file, sha256_of
 from workflow.storage.input_operand import InputError as InputError
 from workflow.storage.input_operand import InputOperand, dataset_paths
 from workflow.storage.input_operand import Mistakes as Mistakes
@@ -179,10 +179,10 @@ def opened(path: Path) -> Iterator[h5py.File]:
     if not is_file(path):
         raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
     try:
-        before = _state(path)
+        before = file_state(path)
         with h5py.File(path, "r") as file:
             yield file
-        if _state(path) != before:
+        if file_state(path) != before:
             raise InputError(f"input.file: {path} was changed by another program while it was read")
     except (InputError, WriteError):
         raise
@@ -193,12 +193,6 @@ def opened(path: Path) -> Iterator[h5py.File]:
             raise InputError(f"input.file: {path} cannot be read ({cause_of(error)})") from error
         why = found_instead(path) or str(error)
         raise InputError(f"input.file: {path} is not a readable HDF5 file ({why})") from error
-
-
-def _state(path: Path) -> tuple[int, int, int]:
-    """Return the numbers of a file that change when it is written or replaced."""
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def files_beside(source: FileInput) -> list[Path]:
