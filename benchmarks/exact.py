@@ -33,6 +33,7 @@ import numpy as np
 from argand import gemm, launched
 from argand.device import gpu
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS
+from argand.runtime.complex_types import PRECISION
 from argand.runtime.timing import queued, queued_seconds
 
 from benchmarks.gemm.shapes import SUITES, Shape
@@ -51,7 +52,6 @@ _SAMPLED_ROWS, _SAMPLED_COLUMNS = 16, 256
 """Results whose errors stand for all: 8 x 96 are off by up to 6% of the error of the whole."""
 WAITED, CHECKED = "argand, waited for", "argand, checked"
 OURS = ("argand", WAITED, CHECKED)
-_CLASSES = {"complex64": "fp32", "complex128": "fp64"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     rows: list[Row] = []
     for shape in (*arguments.shape, *drawn(arguments.cases, arguments.seed)):
-        for dtype in _CLASSES:
+        for dtype in PRECISION:
             mine = [x for x in arguments.precisions if operand_type(x) == dtype]
             if not mine:
                 continue
@@ -120,7 +120,7 @@ def measured(
     references = {kind: Reference(*pair) for kind, pair in operands.items()}
     out = cupy.empty((*shape.leading, shape.m, shape.n), dtype)
     base: float | None = None
-    for precision, name in _implementations(_CLASSES[dtype], precisions, arguments.checked):
+    for precision, name in _implementations(PRECISION[dtype], precisions, arguments.checked):
         errors, within = {}, True
         for kind, (a, b) in operands.items():
             out.fill(np.nan)

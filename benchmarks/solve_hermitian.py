@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from argand import Device, solve_hermitian
 from argand.hermitian.bounds import residual_bound
-from argand.runtime.complex_types import UNIT_ROUNDOFF
+from argand.runtime.complex_types import PRECISION, UNIT_ROUNDOFF
 
 from benchmarks.harness.conditions import Monitor, monitor
 from benchmarks.harness.measuring import array_module, chosen_device, release
@@ -33,7 +33,6 @@ from benchmarks.peers import study_peers
 
 SAMPLED = 512
 """Systems whose residuals are computed."""
-_PRECISION = {"complex64": "fp32", "complex128": "fp64"}
 _MOST_SETS = 8
 _Call = Callable[[Any, Any], Any]
 
@@ -100,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
 def _ways(arguments: argparse.Namespace, device: Device) -> Iterator[tuple[str, _Call]]:
     if not arguments.no_peer:
         for peer in study_peers("hermitian", device.backend):
-            yield peer.name, peer.computation(_PRECISION[arguments.input])
+            yield peer.name, peer.computation(PRECISION[arguments.input])
     yield "argand", solve_hermitian
 
 
@@ -159,7 +158,7 @@ def _measured(
     release(device)
     return HermitianRow(
         n=n, systems=systems, columns=sides, implementation=name,
-        precision=_PRECISION[arguments.input], input=arguments.input, gbytes_per_s=rate / 1e9,
+        precision=PRECISION[arguments.input], input=arguments.input, gbytes_per_s=rate / 1e9,
         of_copy=rate / copy if copy else None,
         gflops=systems * (4 / 3 * n**3 + 8.0 * n**2 * sides) / time_us / 1e3,
         speedup=peer / time_us if peer else None, error=error, verified=error <= 1, **columns,

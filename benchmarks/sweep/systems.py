@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, launched, solve_hermitian
 from argand.hermitian.bounds import residual_bound
+from argand.runtime.complex_types import PRECISION
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host, sampled_rows
@@ -15,7 +16,6 @@ from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy import Accuracy
 
-_PRECISION = {"complex64": "fp32", "complex128": "fp64"}
 _MOST_BYTES = {"cuda": 1 << 28, "cpu": 1 << 20}
 """Bytes of matrices, right-hand sides and solutions together."""
 _CHECKED_SYSTEMS = 128
@@ -58,7 +58,7 @@ class SystemCase(Case):
 
         return [
             Candidate(
-                "argand", PRECISIONS[_PRECISION[self.kind]], "L D L^H", lambda r, b: (r, b),
+                "argand", PRECISIONS[PRECISION[self.kind]], "L D L^H", lambda r, b: (r, b),
                 solve_hermitian, input=self.kind, output=self.kind, chosen=said,
             )
         ]  # fmt: skip
@@ -66,7 +66,7 @@ class SystemCase(Case):
     def peers(self, device: Device) -> list[Candidate]:
         """Return the libraries' solutions in the type of the operands."""
         found = candidates("hermitian", device.backend)
-        return [one for one in found if one.precision.name == _PRECISION[self.kind]]
+        return [one for one in found if one.precision.name == PRECISION[self.kind]]
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return what computes residuals of sampled systems in fp64."""
@@ -98,5 +98,5 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
         systems, n, columns = (
             int(sizes(rng, low, high, (1,))[0]) for low, high in ((16, 1 << 18), (1, 128), (1, 256))
         )
-        found.append(SystemCase(systems, n, columns, list(_PRECISION)[number % 2]))
+        found.append(SystemCase(systems, n, columns, list(PRECISION)[number % 2]))
     return found

@@ -17,6 +17,7 @@ from argand.hermitian.plan import (
     kernel_name,
     kernel_source,
 )
+from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
@@ -30,7 +31,6 @@ PLAN_OVERRIDE: PlanOverride[HermitianPlan] = PlanOverride()
 CALLS = CallCache(PLAN_OVERRIDE, in_place=(1,))
 _MOST_ELEMENTS = 1 << 31
 """The kernel counts the elements of one system's right-hand sides in 32 bits."""
-_MOST_BLOCKS = (1 << 31) - 1
 
 
 def solve_hermitian(
@@ -82,7 +82,7 @@ class _Run:
     ) -> None:
         plan = _plan(n, columns, dtype, device)
         systems = prod(matrices.shape[:-2])
-        blocks = min(-(-systems // plan.groups), _MOST_BLOCKS)
+        blocks = min(-(-systems // plan.groups), LARGEST_GRID)
         if plan.in_global:
             blocks = min(blocks, device.sm_count * plan.blocks)
         self._factors = blocks * plan.groups * plan.packed * plan.in_global, dtype

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from argand.device import HOPPER, Arch
 from argand.multiprocessor import REGISTERS, RESIDENT_THREADS, WARP, WARPGROUP
 from argand.runtime.arguments import size_check
+from argand.runtime.complex_types import ITEM, REAL
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError
 
 LARGEST_N = 128
 """Rows of a matrix at most."""
-ITEM: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 16})
-"""Bytes of an element."""
-_REAL = {"complex64": "float", "complex128": "double"}
 _NEWER_REGISTERS = 8
 """Registers that compilers for newer architectures take beside those for Hopper."""
 _MOST_WARPS = 16
@@ -132,7 +128,7 @@ def kernel_name(plan: HermitianPlan, dtype: str) -> str:
 
 def kernel_source(plan: HermitianPlan, dtype: str) -> str:
     """Return the CUDA C++ of the kernel."""
-    real = _REAL[dtype]
+    real = REAL[dtype]
     fused, in_global = (str(x).lower() for x in (plan.fused, plan.in_global))
     return (
         '#include "hermitian/kernel.cuh"\n'

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.complex_types import REAL
 from argand.runtime.kernel_entry import kernel_entry
 
 THREADS = 256
@@ -19,7 +20,6 @@ PAIRS = 2 + REGISTER_BITS + LANE_FLIPS
 MOST_STRINGS = 16
 """Pauli strings of one pass over a state."""
 MOST_SEGMENTS, MOST_CHOSEN, MOST_RUNS = 34, 34, 17
-_REALS = MappingProxyType({"complex64": "float", "complex128": "double"})
 
 SAMPLE_ARGUMENTS: Fields = (
     ("const void*", "state"), ("uint64*", "cell_ends"), ("uint64*", "block_ends"),
@@ -77,7 +77,7 @@ _BY_TYPE = (*_BY_ALIGNMENT, "small_strings")
 
 def kernel_forms(name: str) -> list[tuple[str, bool]]:
     """Return the state types and alignments for which a kernel is compiled."""
-    types = list(_REALS) if name in _BY_TYPE else ["complex64"]
+    types = list(REAL) if name in _BY_TYPE else ["complex64"]
     both = name in _BY_ALIGNMENT
     return [
         (dtype, aligned)
@@ -108,7 +108,7 @@ def kernel_source(name: str, dtype: str, aligned: bool) -> str:
     """Return the CUDA C++ of a kernel in one of its forms."""
     structure, threads, blocks = KERNELS[name]
     header, fields = _HEADERS[structure]
-    given = [_REALS[dtype]] if name in _BY_TYPE else []
+    given = [REAL[dtype]] if name in _BY_TYPE else []
     if name in _BY_ALIGNMENT:
         given.append("true" if aligned else "false")
     template = f"<{', '.join(given)}>" if given else ""

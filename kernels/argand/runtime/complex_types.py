@@ -1,4 +1,4 @@
-"""The two complex types of results, their unit roundoffs and LAPACK's letters for them."""
+"""The two complex types of results: what follows from a type, and LAPACK's letters for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ import numpy as np
 UNIT_ROUNDOFF: Mapping[str, float] = MappingProxyType(
     {"complex64": 2.0**-24, "complex128": 2.0**-53}
 )
-"""Complex types by a result's type."""
+"""Unit roundoff of a type."""
+ITEM: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 16})
+"""Bytes of an element."""
+REAL: Mapping[str, str] = MappingProxyType({"complex64": "float", "complex128": "double"})
+"""Type of a part in CUDA C++."""
+PRECISION: Mapping[str, str] = MappingProxyType({"complex64": "fp32", "complex128": "fp64"})
+"""Name of the precision that takes operands of a type as they are."""
 PREFIX: Mapping[str, str] = MappingProxyType({"complex64": "c", "complex128": "z"})
 """The first letter of LAPACK's and BLAS's routines for a type."""
 PREFIX_OF_REAL: Mapping[str, str] = MappingProxyType({"complex64": "sc", "complex128": "dz"})

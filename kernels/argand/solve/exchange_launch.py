@@ -6,10 +6,10 @@ from functools import lru_cache
 
 from argand.device import Device
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.complex_types import ITEM
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
 from argand.solve.exchange_plan import (
-    ITEM,
     MOVE_ARGUMENTS,
     MOVE_KERNEL,
     MOVE_THREADS,

@@ -5,19 +5,15 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from argand.device import Arch
 from argand.runtime.arguments import size_check
+from argand.runtime.complex_types import ITEM
 from argand.runtime.kernel_entry import kernel_entry
 
 ORDER_KERNEL = "order_of_exchanges_kernel"
 MOVE_KERNEL = "move_rows_kernel"
 ORDER_THREADS, MOVE_THREADS = 1024, 512
 _ELEMENTS = {"complex64": "ulonglong1", "complex128": "ulonglong2"}
-ITEM: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 16})
-"""Bytes of an element."""
 _MOVED_BYTES = 72 << 10
 """Bytes of a block that moves rows: three of them share a multiprocessor of Hopper, so one reads
 while another writes."""

@@ -31,9 +31,8 @@ from typing import Any
 import numpy as np
 
 from argand.gemm.api import gemm
+from argand.runtime.complex_types import PRECISION
 from argand.solve.library import Library, singular
-
-_PRECISIONS = {"complex64": "fp32", "complex128": "fp64"}
 
 
 class Factorization:
@@ -127,5 +126,5 @@ class Factorization:
     def _subtract(self, a: Any, b: Any, c: Any) -> None:
         """Compute c -= a b, blocks of the matrix."""
         shallow = a.shape[1] < self._block
-        precision = _PRECISIONS[str(c.dtype)] if shallow else self.precision
+        precision = PRECISION[str(c.dtype)] if shallow else self.precision
         gemm(a, b, c, alpha=-1, beta=1, precision=precision, out=c)

@@ -17,7 +17,6 @@ from argand.gemm.modular.heuristics import (
 from argand.gemm.modular.pieces import cuts_of, most_workspace
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import (
-    ITEM,
     MOST_CLUSTER,
     RASTER_ROWS,
     TILE_K,
@@ -25,6 +24,7 @@ from argand.gemm.modular.product_plan import (
     clustered_bytes,
     plans_of,
 )
+from argand.runtime.complex_types import ITEM
 
 H200 = Device("cuda", "H200", 0, next(x for x in ARCHITECTURES if x.sm == 90), 132)
 A100 = Device("cuda", "A100", 0, next(x for x in ARCHITECTURES if x.sm == 80), 108)

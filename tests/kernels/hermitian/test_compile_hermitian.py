@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from argand.device import ARCHITECTURES, Arch
 from argand.hermitian.plan import (
-    ITEM,
     LARGEST_N,
     check_plan,
     choose_plan,
     kernel_name,
     kernel_source,
 )
+from argand.runtime.complex_types import ITEM
 from argand.runtime.plan import PlanError
 
 from tests.covers import EXHAUSTIVE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from argand.device import Arch
+from argand.runtime.complex_types import ITEM
 from argand.solve.exchange_plan import (
-    ITEM,
     MOVE_KERNEL,
     ORDER_KERNEL,
     move_source,

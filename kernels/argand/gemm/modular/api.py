@@ -24,12 +24,12 @@ from argand.gemm.pairs import Pairs
 from argand.gemm.problem import GemmProblem, gemm_problem
 from argand.precision import EXACT_PRECISIONS
 from argand.runtime.array_context import context_of
+from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.call_cache import Key
 
 Array = npt.NDArray[Any]
-_ROUNDOFF = {np.dtype(np.complex64): 2.0**-24, np.dtype(np.complex128): 2.0**-53}
 
 
 def check_modular(precision: object, tolerance: float | None, *others: object) -> None:
@@ -87,7 +87,7 @@ def modular_gemm(
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision="fp64",
     )  # fmt: skip
     dtype = np.result_type(_dtype(left), _dtype(right), np.complex64)
-    if dtype not in _ROUNDOFF:
+    if str(dtype) not in UNIT_ROUNDOFF:
         raise TypeError(f"exact products take operands up to complex128, got {dtype}")
     if precision == EXACT:
         count = exact_moduli(a, b, problem.k)
@@ -95,7 +95,7 @@ def modular_gemm(
     elif precision is not None:
         count = MODULAR_PRECISIONS[precision]
     else:
-        count = fewest_moduli(problem.k, tolerance or 0.0, _ROUNDOFF[dtype])
+        count = fewest_moduli(problem.k, tolerance or 0.0, UNIT_ROUNDOFF[str(dtype)])
     row = EXACT_PRECISIONS[f"{max(count, FEWEST)}xint8"]
     check_family(kernels, row)
     for name, x, op in (("a", a, op_a), ("b", b, op_b)):

@@ -19,7 +19,6 @@ from argand.gemm.modular.product_plan import (
     DECODE_WARPS,
     EXPONENT_WARPS,
     FEW_THREADS,
-    ITEM,
     NORM_THREADS,
     RASTER_ROWS,
     TILE_K,
@@ -32,6 +31,7 @@ from argand.gemm.modular.product_plan import (
 )
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.complex_types import ITEM
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 

@@ -124,10 +124,6 @@ def plans_of(arch: Arch, family: Family | None = None) -> tuple[ResiduePlan, ...
     return tuple(found)
 
 
-ITEM = {"complex64": 8, "complex128": 16}
-"""Bytes of a number."""
-
-
 def decode_bytes(count: int, *, proved: bool = False) -> int:
     """Return the shared memory of a CTA that decodes: two rows a warp, padded for a proof."""
     return DECODE_WARPS * 2 * 2 * count * (COLUMN_BLOCK + 16 * proved)
