@@ -68,7 +68,7 @@ class Sums(NamedTuple):
 
 
 def concentration(components: float, tests: float = 1) -> float:
-    """Factor from the deviation of an error vector to its length, exceeded with `FAILURE`.
+    """Return how many deviations an error vector's length is at most, but for `FAILURE`.
 
     ``components`` are independent real numbers of like size, ``tests`` the vectors to check.
     """
@@ -92,7 +92,7 @@ def length_within(mean: float, deviation: float, components: float) -> float:
 
 
 def deviations(tests: float) -> float:
-    """Factor from one component's deviation to what the largest of so many stays within."""
+    """Return how many deviations the largest of so many components is, but for `FAILURE`."""
     return math.sqrt(2 * math.log(2 * max(tests, 1) / FAILURE))
 
 
