@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Precision
 from argand.device import gpu
+from argand.precision import HALF_FORMATS
 from argand.softmax.api import FUNCTIONS
 from argand.softmax.candidates import candidate_plans
 from argand.softmax.formats import (
     COMPLEX_KINDS,
-    HALF_KINDS,
     REAL_KINDS,
     Operation,
     bf16_values,
@@ -194,7 +194,7 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
     found: list[Case] = []
     for columns, kind, operation in drawn:
         written = _HALVES_WRITTEN[int(rng.integers(len(_HALVES_WRITTEN)))]
-        if kind not in HALF_KINDS or operation == "logsumexp":
+        if kind not in HALF_FORMATS or operation == "logsumexp":
             written = ""
         rows = max(1, (1 << 27) // columns)
         found.append(SoftmaxCase(rows, columns, kind, operation, written))

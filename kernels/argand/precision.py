@@ -28,6 +28,8 @@ TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4, (0, 0, 77), "tf32"
 FP16 = Format("fp16", 11, -14, 65504.0, 2, (2, 0, 68), "f16")
 INT8 = Format("int8", 8, 0, 127.0, 1, (3, 10, 72), "s8")
 BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2, (14, 0, 68), "bf16")
+HALF_FORMATS: Mapping[str, Format] = MappingProxyType({row.name: row for row in (FP16, BF16)})
+"""Formats of 16 bits by name, which data may have and results be in."""
 
 
 @dataclass(frozen=True)

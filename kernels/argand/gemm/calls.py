@@ -9,7 +9,8 @@ import cupy
 from argand.gemm import tuned as tuning
 from argand.gemm.launch import PLAN_OVERRIDE
 from argand.gemm.packed import Packed
-from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS, Pairs
+from argand.gemm.pairs import PAIR_FORMATS, Pairs
+from argand.precision import HALF_FORMATS
 from argand.runtime import kernel_trace
 from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError
 from argand.runtime.kept_call import Run, StreamRun

@@ -17,7 +17,7 @@ import numpy as np
 from argand.checks import as_array, refuse_masked, refuse_misaligned
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
-from argand.precision import BF16, FP16, FP32
+from argand.precision import BF16, FP16, FP32, HALF_FORMATS
 from argand.runtime.array_context import context_of
 
 PAIR_FORMATS: Mapping[str, str] = MappingProxyType(
@@ -25,8 +25,6 @@ PAIR_FORMATS: Mapping[str, str] = MappingProxyType(
      FP32.name: "float32"}
 )  # fmt: skip
 """The array type that holds the parts of each format; bf16 are the bits, for want of a type."""
-HALF_FORMATS = (FP16.name, BF16.name)
-"""The formats of a complex-half result."""
 _FORMATS_BY_TYPE = {dtype: name for name, dtype in PAIR_FORMATS.items() if name != BF16.name}
 _FIELDS = {"r", "i"}
 

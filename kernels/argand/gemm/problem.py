@@ -15,8 +15,7 @@ import numpy as np
 from argand.checks import as_number
 from argand.gemm.families import Family, check_family
 from argand.gemm.operands import Op, oriented_shape
-from argand.gemm.pairs import HALF_FORMATS
-from argand.precision import Precision, get_precision
+from argand.precision import HALF_FORMATS, Precision, get_precision
 
 Output = Literal["complex64", "complex128", "complex-half", "power"]
 """The type of a result; complex-half is `Pairs` of the format in which the operands multiply, power

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from argand.device import Arch
 from argand.multiprocessor import LARGEST_BLOCK, RESIDENT_THREADS, WARP
+from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
-from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS, Operation
+from argand.softmax.formats import ELEMENT_BYTES, Operation
 from argand.softmax.ladders import LADDERS, NARROW_FP32, NARROW_FP32_SUMS
 from argand.softmax.plan import (
     CLUSTER_SM,
@@ -167,7 +168,7 @@ def _narrow_candidates(
     """Yield the lanes of values of 4 bytes in rows that fill the card."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
-    if form.input in HALF_KINDS:
+    if form.input in HALF_FORMATS:
         least = _longest_slab(form, columns) if cut else columns
         sums = form.operation == "logsumexp" and form.vector >= _VALUES_OF_4 and not form.wide
         if sums and columns in _SUM_COLUMNS and rows * _SUM_LANES >= sm_count * RESIDENT_THREADS:
@@ -231,8 +232,8 @@ def _longest_slab(form: SoftmaxForm, columns: int) -> int:
     """Return the longest rows that are slabs, ``columns`` where memory alone bounds them."""
     if form.wide:
         return columns
-    if form.input in HALF_KINDS:
-        approximate = form.approximate and form.written not in HALF_KINDS
+    if form.input in HALF_FORMATS:
+        approximate = form.approximate and form.written not in HALF_FORMATS
         return _SLAB_APPROXIMATE_COLUMNS if approximate else _SHORT_COLUMNS
     return {"fp32": _SLAB_FP32_COLUMNS, "complex64": _SLAB_COMPLEX_COLUMNS}.get(form.input, columns)
 

@@ -13,8 +13,9 @@ from argand.multiprocessor import (
     WARP,
     WARPGROUP,
 )
+from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError, require_precision
-from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS
+from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import (
     CLUSTER_SM,
     LARGEST_CLUSTER,
@@ -190,7 +191,7 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
     """Return a thread's registers beside its values. Tests compile all kernels: none spills."""
     if plan.ring:
         if form.packed:
-            return 44 if form.output in HALF_KINDS else 58
+            return 44 if form.output in HALF_FORMATS else 58
         return 42 if _has_one_term(form) else 54
     exact = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARP
-from argand.precision import Precision
-from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS, Operation
+from argand.precision import HALF_FORMATS, Precision
+from argand.softmax.formats import ELEMENT_BYTES, Operation
 
 LARGEST_CLUSTER = 16
 PORTABLE_CLUSTER = 8
@@ -59,7 +59,7 @@ class SoftmaxForm:
     @cached_property
     def half(self) -> bool:
         """Whether values have 16 bits, as in memory, because they are not rounded."""
-        return self.input in HALF_KINDS and self.precision.exact_operands and not self.wide
+        return self.input in HALF_FORMATS and self.precision.exact_operands and not self.wide
 
     @cached_property
     def packed(self) -> bool:
@@ -80,7 +80,7 @@ class SoftmaxForm:
         """
         rounded = not self.precision.exact_operands and self.precision.terms == 1
         return not self.wide and (
-            rounded or self.operation != "softmax" or self.output in HALF_KINDS
+            rounded or self.operation != "softmax" or self.output in HALF_FORMATS
         )
 
     @cached_property

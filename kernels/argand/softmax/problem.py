@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass, replace
 
 from argand.operand_format import Format
-from argand.precision import BF16, FP16, PRECISIONS, Precision
+from argand.precision import HALF_FORMATS, PRECISIONS, Precision
 from argand.softmax.formats import REAL_KINDS, Operation
 
 SOFTMAX_PRECISIONS = tuple(
     name for name, row in PRECISIONS.items() if row.counterpart or not row.scaled
 )
 """Names of the precisions of a softmax, whose rounding needs no scales (`rounded_operand`)."""
-_HALF_FORMATS = {row.name: row for row in (FP16, BF16)}
 
 
 def rounded_operand(precision: Precision) -> Format:
@@ -80,7 +79,7 @@ class SoftmaxProblem:
         """
         precision = self.precision
         operand = rounded_operand(precision)
-        held = _HALF_FORMATS.get(self.input)
+        held = HALF_FORMATS.get(self.input)
         if precision.real_output == "float32" and held and held.significand <= operand.significand:
             return PRECISIONS["fp32"]
         return replace(precision, operand=operand, scaled=False)

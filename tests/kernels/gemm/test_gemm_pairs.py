@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, pack, pairs, to_pairs
-from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
+from argand.gemm.pairs import PAIR_FORMATS
 from argand.gemm.problem import allowed_outputs, gemm_problem
+from argand.precision import HALF_FORMATS
 from test_pairs import random_pairs
 
 from workflow.accuracy.product_accuracy import assess_product

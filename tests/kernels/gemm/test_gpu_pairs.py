@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, Pairs, gemm, pairs, to_pairs
-from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
+from argand.gemm.pairs import PAIR_FORMATS
+from argand.precision import HALF_FORMATS
 from test_pairs import every_pattern, random_pairs
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation

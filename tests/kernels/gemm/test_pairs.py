@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, Pairs, pairs, to_pairs
-from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
+from argand.gemm.pairs import PAIR_FORMATS
+from argand.precision import HALF_FORMATS
 from argand.rounding import round_operand
 from hypothesis import given, settings
 from hypothesis import strategies as st

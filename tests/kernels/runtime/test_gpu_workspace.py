@@ -10,9 +10,10 @@ import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.pack_plan import pitch_of
-from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
+from argand.gemm.pairs import PAIR_FORMATS
 from argand.gemm.problem import gemm_problem
 from argand.gemm.sm90_plan import WgmmaPlan
+from argand.precision import HALF_FORMATS
 
 from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.harness.device_memory import most_allocated

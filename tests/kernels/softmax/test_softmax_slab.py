@@ -9,9 +9,10 @@ from itertools import product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
+from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import candidates, slab
-from argand.softmax.formats import HALF_KINDS, OPERATIONS, Operation
+from argand.softmax.formats import OPERATIONS, Operation
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import SoftmaxForm, vector_for
@@ -48,7 +49,7 @@ def longest_slab(form: SoftmaxForm) -> int:
         return 1 if form.approximate else 55
     if form.input == "complex64":
         return 55
-    return 127 if form.input in HALF_KINDS else 1001
+    return 127 if form.input in HALF_FORMATS else 1001
 
 
 def slabs() -> Iterator[Candidate]:
@@ -136,7 +137,7 @@ def test_rows_fill_the_registers_that_they_take(kind: str, output: str) -> None:
 
 
 @pytest.mark.parametrize(("columns", "lanes"), [(33, 1), (36, 1), (71, 2), (84, 2), (235, 4)])
-@pytest.mark.parametrize("kind", HALF_KINDS)
+@pytest.mark.parametrize("kind", HALF_FORMATS)
 def test_lanes_of_exact_halves_hold_up_to_64_values(kind: str, columns: int, lanes: int) -> None:
     """Half as many where rows are too few for the slabs of so few lanes."""
     form = form_of("softmax", kind, "fp32", columns)
