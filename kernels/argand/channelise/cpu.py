@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from argand.channelise.problem import ChanneliseProblem
 from argand.channelise.signal import rows_of, written_array
@@ -125,16 +126,14 @@ def _filtered(
         kind = problem.precision.real_output if problem.real else problem.dtype
         out = np.empty((len(given), count, problem.channels), kind)
     sums = out.view(problem.precision.real_output)
-    width = sums.shape[2]
+    width, (row, item) = sums.shape[2], numbers.strides
     # As rows of all spectra, where there are coefficients of all.
-    sums = sums.reshape(len(given), -1, min(h.shape[1], count * width))
-    product = np.empty(sums.shape, sums.dtype)
-    for tap, coefficients in enumerate(h[:, : sums.shape[2]]):
-        some = numbers[:, tap * width : (tap + frames * (count - 1) + 1) * width]
-        frame = some.reshape(len(given), -1, sums.shape[2])[:, ::frames]
-        np.multiply(frame, coefficients, out=product if tap else sums)
-        if tap:
-            sums += product
+    h = h[:, : count * width]
+    sums = sums.reshape(len(given), -1, h.shape[1])
+    steps = row, frames * width * item, width * item, item
+    windows = as_strided(numbers, (*sums.shape[:2], *h.shape), steps)
+    # NumPy adds a tap's products to a row of sums while it is in the nearest cache.
+    np.einsum("rstc,tc->rsc", windows, h, out=sums)
     return out
 
 
