@@ -11,6 +11,7 @@ import pytest
 from compared_tables import ROW, times, write_table
 
 from workflow.compare import __main__ as command
+from workflow.tables.readable import number
 
 PEER = ROW | {"implementation": "numpy"}
 
@@ -39,6 +40,8 @@ def test_a_regression_is_reported_and_written(
     text = (tmp_path / "out" / "comparison.md").read_text()
     lines = [line for line in text.splitlines() if line.startswith("| w |")]
     assert "| slower |" in lines[0]
+    low, high = (number(float(rows["fp32"][f"time_ratio_{end}"])) for end in ("low", "high"))
+    assert f"| {low} to {high} |" in lines[0]
     assert len(lines) == 4
     ElementTree.parse(tmp_path / "out" / "comparison.svg")
 
