@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from argand.device import Arch, Device
 from argand.gemm.sm90_epilogue import Epilogue
 from argand.gemm.sm90_legality import is_legal
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_plan import WIDEST_IN_PLACE, WgmmaPlan
 from argand.gemm.sm90_scheduler import (
     TileDivision,
     Tiles,
@@ -89,7 +89,9 @@ def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue
         return "descale_rows" if whole else "descale_shifted_rows"
     if out.row_stride == 1 and plan.adjacent_rows:
         return "descale_columns"
-    return "combine" if plan.power else "descale"
+    # To descale alone at any strides spills there (`sm90_legality`).
+    wide = plan.storage == "fp32" and plan.block_n == WIDEST_IN_PLACE
+    return "combine" if plan.power or wide else "descale"
 
 
 @dataclass(frozen=True)

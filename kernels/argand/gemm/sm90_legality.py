@@ -14,6 +14,7 @@ from argand.gemm.sm90_plan import (
     SPILL_COLUMNS,
     STORE_SIDE,
     SWIZZLE_BYTES,
+    WIDEST_IN_PLACE,
     WgmmaPlan,
 )
 from argand.precision import Precision
@@ -142,6 +143,9 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
          "blocks of a cluster store a part of one tile from registers"),
         (not plan.half_output or precision.operand.bytes == 2,
          "16-bit results need a 16-bit operand format"),
+        (plan.epilogue != "descale" or not scaled_here or plan.block_n < WIDEST_IN_PLACE,
+         f"{WIDEST_IN_PLACE} columns that are scaled in each stage are combined at any strides: to "
+         "descale alone would spill"),
         (not plan.power or not (plan.half_output or plan.triangle),
          "squared magnitudes are fp32, of all of a product"),
         (not plan.power or plan.epilogue != "descale",

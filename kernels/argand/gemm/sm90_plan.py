@@ -35,6 +35,8 @@ MOST_CLUSTER = 8
 """Blocks of a cluster that every card allows."""
 MOST_FUSED_COLUMNS = 128
 """Columns of a tile up to which the warps that pack beside it have registers enough."""
+WIDEST_IN_PLACE = 128
+"""Columns of a tile beside a row operand scaled in each stage, which leave no register free."""
 SPILL_COLUMNS = 16
 """Columns of accumulators that spill together."""
 

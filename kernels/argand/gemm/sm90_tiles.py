@@ -33,7 +33,7 @@ _SPLIT = (
 )  # fmt: skip
 # In 16 bits, of a row operand that is scaled in each stage.
 _SPLIT_SCALED = (
-    WgmmaPlan(2, 128, 16, 5), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 96, 32, 3),
+    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 96, 32, 3),
     WgmmaPlan(2, 80, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4),
     WgmmaPlan(1, 128, 16, 6, k_warpgroups=2), WgmmaPlan(1, 64, 32, 4, k_warpgroups=2),
     WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
