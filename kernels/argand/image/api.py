@@ -8,14 +8,14 @@ import numpy as np
 
 from argand.checks import as_array, check_out, refuse_misaligned
 from argand.defaults import default_precision
-from argand.device import array_module, is_cuda_array
+from argand.device import array_module, is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.image.host import Run, on_host
-from argand.image.places import centred, read_places
+from argand.image.places import read_directions, read_places, unit_vectors
 from argand.image.problem import ImageProblem
 from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.numpy_calls import NumpyCalls
 
 _ON_HOST: NumpyCalls[Run] = NumpyCalls()
 
@@ -52,12 +52,14 @@ def image(
             where ``out``, or without one they, have it, else fp32 on the CPU and 3xtf32 on a GPU. R
             (after scaling each matrix by a power of two where
             the precision scales) and the weights are rounded to its operand; phases are reduced in
-            fp64. On a GPU fp64 and fp32 are cuBLAS's, the others our kernel's.
+            fp64. On a GPU up to 24 antennas are imaged by fp32 but at fp64; more by cuBLAS at
+            fp64 and fp32.
         sign: 1 or -1, of the exponent of the weights.
         out: where the result goes, C-contiguous, of its shape and type.
 
     Positions, frequencies and directions are read as float64; NumPy arrays will do beside CuPy's
-    covariances. A call on a GPU waits for it: directions and covariances are checked there.
+    covariances. A call on a GPU waits for it once: directions and covariances are checked there,
+    beside the power, so what ``out`` holds after an error is not said.
 
     Returns:
         ``(..., direction)``, float64 at fp64, else float32: in the unit of the covariances, with
@@ -79,26 +81,25 @@ def image(
         >>> argand.image(covariances, positions, [37.5e6], directions).round(1)
         array([4., 2.], dtype=float32)
     """
-    x, f, s = positions, frequencies, directions
-    form: Key | None
-    if type(covariances) is type(x) is type(f) is type(s) is np.ndarray and out is None:
-        # `NumpyCalls.key` takes long beside a call of few numbers; most calls have this form.
-        form = (
-            covariances.dtype, covariances.shape, x.dtype, x.shape, f.dtype, f.shape, s.dtype,
-            s.shape, precision, sign,
-        )  # fmt: skip
-    else:
-        form = _ON_HOST.key((covariances, x, f, s, out), (precision, sign))
+    given = covariances, positions, frequencies, directions
+    form, key = _ON_HOST.key((*given, out), (precision, sign)), None
     repeated = _ON_HOST.known(form)
     if repeated is not None:
-        x, f, s = read_places(x, f, s, len(x), len(f), np)
+        x, f = read_places(positions, frequencies, len(positions), len(frequencies))
+        s = unit_vectors(read_directions(directions, np), np)
         return repeated(covariances, x, f, s, out)
+    if is_cupy_array(covariances):
+        from argand.image.gpu import CALLS
+
+        key, found = CALLS.repeat(given, out, (precision, sign))
+        if found is not None:
+            return found
     if has_foreign(covariances, positions, frequencies, directions, out):
-        given = {
+        named = {
             "covariances": covariances, "positions": positions, "frequencies": frequencies,
             "directions": directions, "out": out,
         }  # fmt: skip
-        return call_on_foreign(image, given, adapted=adapted, precision=precision, sign=sign)
+        return call_on_foreign(image, named, adapted=adapted, precision=precision, sign=sign)
     gpu = is_cuda_array(covariances)
     refuse_misaligned("covariances", covariances)
     r = covariances if gpu else as_array(covariances, "covariances")
@@ -115,7 +116,8 @@ def image(
         raise ValueError(f"sign must be 1 or -1, got {sign!r}")
     channels, antennas = r.shape[-3], r.shape[-1]
     arrays = array_module(directions) if gpu else np
-    x, f, s = read_places(positions, frequencies, directions, antennas, channels, arrays)
+    x, f = read_places(positions, frequencies, antennas, channels)
+    s = read_directions(directions, arrays)
     problem = ImageProblem(r.shape[:-3], channels, antennas, len(s), row, sign)
     check_out(out, problem.shape, problem.dtype)
     if out is not None and is_cuda_array(out) != gpu:
@@ -125,7 +127,7 @@ def image(
     if gpu:
         from argand.image.gpu import image as on_gpu
 
-        return on_gpu(problem, r, centred(x), f, s, out)
+        return on_gpu(problem, given, x, f, s, out, key)
     run = on_host(problem)
     _ON_HOST.keep(form, run)
-    return run(r, x, f, s, out)
+    return run(r, x, f, unit_vectors(s, np), out)

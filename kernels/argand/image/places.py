@@ -13,17 +13,14 @@ from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
 from argand.runtime.threads import ONE_CORE_DOT
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-_BEYOND = 1e-12
-"""By which |direction|^2 may be beyond 1: what rounding of unit vectors leaves."""
+LONGEST_SQUARE = 1 + 1e-12
+"""Largest |direction|^2: 1, and what rounding of unit vectors leaves."""
 
 
 def read_places(
-    positions: Any, frequencies: Any, directions: Any, antennas: int, channels: int, arrays: Any
-) -> tuple[Array, Array, Any]:
-    """Return positions (antennas, 3), frequencies (channels,) and directions (direction, 3).
-
-    The directions are on the device of ``arrays``, the others on the host.
-    """
+    positions: Any, frequencies: Any, antennas: int, channels: int
+) -> tuple[Array, Array]:
+    """Return positions (antennas, 3) and frequencies (channels,), on the host."""
     x: Array = _numbers(positions, "positions", antennas, np)
     if x.shape[1] == 2:
         x = np.column_stack([x, np.zeros(len(x))])
@@ -33,7 +30,7 @@ def read_places(
     distance = math.sqrt(np.vdot(x, x)) if x.size <= ONE_CORE_DOT else math.inf
     if not 3 * distance * highest <= MOST_TURNS * SPEED_OF_LIGHT:
         _require_near(x, highest)
-    return x, f, _directions(directions, arrays)
+    return x, f
 
 
 def _frequencies(given: Any, channels: int) -> Array:
@@ -46,14 +43,18 @@ def _frequencies(given: Any, channels: int) -> Array:
     return values
 
 
-def _directions(given: Any, arrays: Any) -> Any:
-    """Return unit vectors (direction, 3), or shorter ones, on the device of ``arrays``."""
-    s = _numbers(given, "directions", None, arrays)
+def read_directions(given: Any, arrays: Any) -> Any:
+    """Return directions as given, (direction, 2 or 3), on the device of ``arrays``."""
+    return _numbers(given, "directions", None, arrays)
+
+
+def unit_vectors(s: Any, arrays: Any) -> Any:
+    """Return unit vectors (direction, 3), or shorter ones, of read directions that it checks."""
     squares = s.T * s.T  # numbers of a row are added in a loop for each
     length = squares[0] + squares[1]
     if len(squares) == 3:
         length += squares[2]
-    if len(s) and not length.max() <= 1 + _BEYOND:
+    if len(s) and not length.max() <= LONGEST_SQUARE:
         _refuse_directions(s, length, arrays)
     if len(squares) == 2:
         s = arrays.column_stack([s, arrays.sqrt(arrays.maximum(0.0, 1 - length))])

@@ -19,11 +19,11 @@ PACK_THREADS = 256
 _WARP = 32
 _STATIC_BYTES = 4 << 10
 """Shared memory beside the panels, rounded up."""
-SCAN_KERNEL = "image_scan_kernel"
 # PackArguments and ImageArguments of cuda/image/plan.cuh.
 PACK_ARGUMENTS = (
-    ("const float2*", "covariances"), ("MatrixScan*", "scans"), ("uint4*", "fragments"),
-    ("float*", "descales"), ("int64", "matrices"), ("int", "antennas"), ("int", "row_tiles"),
+    ("const float2*", "covariances"), ("const uint32*", "largest"), ("uint4*", "fragments"),
+    ("float*", "descales"), ("int64", "matrices"), ("int", "parts"),
+    ("int", "antennas"), ("int", "row_tiles"),
 )  # fmt: skip
 IMAGE_ARGUMENTS = (
     ("const uint4*", "fragments"), ("const float*", "descales"), ("const double*", "positions"),
@@ -126,15 +126,6 @@ def kernel_name(plan: ImagePlan, precision: Precision) -> str:
 def pack_name(precision: Precision) -> str:
     """Return the name of the kernel that packs covariances."""
     return f"image_pack_{precision.symbol}"
-
-
-def scan_source() -> str:
-    """Return the CUDA C++ of the kernel that finds the absmax of covariances."""
-    return (
-        '#include "image/pack_kernel.cuh"\n'
-        f"{size_check('PackArguments', PACK_ARGUMENTS)}"
-        + kernel_entry(SCAN_KERNEL, "PackArguments", "scan_covariance(args);", PACK_THREADS)
-    )
 
 
 def pack_source(precision: Precision) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES, Arch
+from argand.device import ARCHITECTURES, Arch, Device
 from argand.image.few_antennas_plan import (
     MOST_ANTENNAS,
     FewAntennasPlan,
@@ -12,8 +12,8 @@ from argand.image.few_antennas_plan import (
     few_antennas_kernel_name,
     few_antennas_source,
 )
+from argand.image.heuristics import PLAN_OVERRIDE, plan_of
 from argand.image.plan import (
-    SCAN_KERNEL,
     ImagePlan,
     check_plan,
     choose_plan,
@@ -21,8 +21,9 @@ from argand.image.plan import (
     kernel_name,
     pack_name,
     pack_source,
-    scan_source,
 )
+from argand.image.problem import ImageProblem
+from argand.image.side_kernels import CHECK_KERNEL, SUM_KERNEL, check_source, sum_source
 from argand.precision import any_precision
 from argand.runtime.plan import PlanError
 
@@ -33,8 +34,9 @@ from tests.kernels.precisions import TENSOR
 ON_TENSOR_CORES = [name for name in TENSOR if PRECISIONS[name].operand.bytes > 1]
 
 
-def test_the_scan_compiles(arch: Arch) -> None:
-    assert_clean(scan_source(), arch.target, SCAN_KERNEL)
+def test_checks_and_sums_compile(arch: Arch) -> None:
+    assert_clean(check_source(), arch.target, CHECK_KERNEL)
+    assert_clean(sum_source(), arch.target, SUM_KERNEL)
 
 
 @pytest.mark.each_value
@@ -81,3 +83,24 @@ def test_few_antennas_share_weights_among_images() -> None:
     assert choose_few_antennas_plan(4, 3) == FewAntennasPlan(4, 4)
     assert choose_few_antennas_plan(24, 3) == FewAntennasPlan(24, 2)
     assert choose_few_antennas_plan(MOST_ANTENNAS + 1, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("antennas", "precision", "kind"),
+    [
+        (24, "fp32", FewAntennasPlan), (24, "fp16", FewAntennasPlan), (25, "fp16", ImagePlan),
+        (25, "fp32", type(None)), (4, "fp64", type(None)),
+    ],
+)  # fmt: skip
+def test_antennas_and_precision_choose_the_kernel(
+    antennas: int, precision: str, kind: type[object]
+) -> None:
+    device = Device("cuda", "a card", 0, ARCHITECTURES[0], 100)
+    problem = ImageProblem((2,), 3, antennas, 500, PRECISIONS[precision], 1)
+    assert type(plan_of(problem, device)) is kind
+    with PLAN_OVERRIDE.use(FewAntennasPlan(23, 1)):
+        if kind is type(None) or precision == "fp32":
+            assert type(plan_of(problem, device)) is kind
+            return
+        with pytest.raises(PlanError, match="has other antennas than an image of"):
+            plan_of(problem, device)

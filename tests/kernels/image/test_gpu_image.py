@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import PRECISIONS, image, launched
+from argand.image.heuristics import PLAN_OVERRIDE
 from argand.image.plan import ImagePlan
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
 
@@ -50,13 +52,18 @@ def test_power_is_the_direct_sum_within_the_bound(cp: Any, name: str, precision:
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16", "fp16", "bf16"])
 @pytest.mark.parametrize("directions", [32, 64, 128])
 def test_every_plan_computes_the_same(cp: Any, precision: str, directions: int) -> None:
-    from argand.image.gpu import PLAN_OVERRIDE
-
     one = SKIES["an odd array"]
     with PLAN_OVERRIDE.use(ImagePlan(directions, 1)), launched() as names:
         found = imaged(cp, one, precision)
     assert any(f"_{directions}x1" in name for name in names)
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda"))
+
+
+@pytest.mark.parametrize("name", ["few antennas", "most of few antennas"])
+def test_few_antennas_at_fp32_take_their_kernel(cp: Any, name: str) -> None:
+    with launched() as names:
+        imaged(cp, SKIES[name], "fp32")
+    assert any("image_fp32" in kernel for kernel in names), names
 
 
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16", "fp16", "bf16"])
@@ -68,8 +75,6 @@ def test_few_antennas_are_those_of_fp32(cp: Any, name: str, precision: str) -> N
         found = imaged(cp, one, precision)
     assert any("image_fp32" in kernel for kernel in names), names
     assert np.all(np.abs(found - one.power()) <= one.allowed("3xtf32", "cuda"))
-    from argand.image.gpu import PLAN_OVERRIDE
-
     with PLAN_OVERRIDE.use(ImagePlan(32, 1)), launched() as names:
         found = imaged(cp, one, precision)
     assert any("sm80_image" in kernel for kernel in names), names
@@ -117,6 +122,124 @@ def test_layouts_and_small_numbers(cp: Any, precision: str) -> None:
     turned = cp.asarray(small.covariances.transpose(2, 1, 0).copy()).transpose(2, 1, 0)
     found = image(turned, *small.arguments[1:], precision=precision).get()
     assert np.all(np.abs(found - small.power()) <= small.allowed(precision, "cuda"))
+
+
+@pytest.mark.parametrize("name", ["few antennas", "two panels", "many channels"])
+def test_directions_of_two_columns_on_either_side(cp: Any, name: str) -> None:
+    """And in each call of a row, of which all but the first repeat its launches."""
+    one = SKIES[name]
+    r, x, f, lm = one.arguments
+    vectors, power = np.column_stack([lm, np.sqrt(1 - (lm**2).sum(axis=1))]), one.power()
+    for directions in (lm, vectors, cp.asarray(lm), cp.asarray(vectors)):
+        for _ in range(3):
+            found = image(cp.asarray(r), x, f, directions, precision="3xtf32").get()
+            assert np.all(np.abs(found - power) <= one.allowed("3xtf32", "cuda"))
+
+
+def test_positions_and_frequencies_on_a_gpu(cp: Any) -> None:
+    """They are read from there at each call, between others of the same sizes."""
+    one = sky(9, 2, 120, seed=19)
+    r, x, f, s = one.arguments
+    for positions, frequencies in ((x, f), (cp.asarray(x), f), (x, cp.asarray(f)), (x, list(f))):
+        for _ in range(3):
+            found = image(cp.asarray(r), positions, frequencies, cp.asarray(s)).get()
+            assert np.all(np.abs(found - one.power()) <= one.allowed("3xtf32", "cuda"))
+
+
+def test_a_repeated_call_takes_other_numbers(cp: Any) -> None:
+    """Of positions, frequencies, covariances and directions, in the same arrays."""
+    r, x, f, s = (np.array(given) for given in sky(13, 2, 300, seed=14).arguments)
+    on_gpu, toward = cp.asarray(r), cp.asarray(s)
+    for step in range(3):
+        r *= 1 + step
+        x += 3.0 * np.arange(39).reshape(13, 3) * step
+        f *= 1 + step / 8
+        s *= 0.9
+        on_gpu.set(r)
+        toward.set(s)
+        one = Sky(r, x, f, s)
+        found = image(on_gpu, x, f, toward, precision="3xtf32").get()
+        assert np.all(np.abs(found - one.power()) <= one.allowed("3xtf32", "cuda"))
+
+
+@pytest.mark.parametrize("antennas", [4, 40, 130])
+def test_a_repeated_call_refuses_what_a_first_one_does(cp: Any, antennas: int) -> None:
+    r, x, f, s = (np.array(given) for given in sky(antennas, 2, 9, seed=15).arguments)
+    good = cp.asarray(r), x, f, cp.asarray(s)
+    expected = image(*good).get()
+
+    def refused(words: str, *given: Any) -> None:
+        for _ in range(2):
+            with pytest.raises(ValueError, match=words):
+                image(*given)
+        np.testing.assert_array_equal(image(*good).get(), expected)
+
+    leaning = r.copy()
+    leaning[1, 2, 1] += np.abs(r).max()
+    refused("must be Hermitian.*one of channel 1", cp.asarray(leaning), x, f, good[3])
+    long, wrong = s.copy(), s.copy()
+    long[7], wrong[3, 1] = (0.8, 0.7), np.nan
+    refused(r"must not be longer than 1.*directions\[7\]", good[0], x, f, cp.asarray(long))
+    refused("must be finite direction cosines", good[0], x, f, cp.asarray(wrong))
+    refused("must not be longer than 1", cp.asarray(leaning), x, f, long)
+    x[2, 1] = np.inf
+    with pytest.raises(ValueError, match="must be finite metres"):
+        image(*good)
+    x[2, 1] = 1.0
+    f[1] = -f[1]
+    with pytest.raises(ValueError, match="frequencies must be finite and positive"):
+        image(*good)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "3xfp16"])
+@pytest.mark.parametrize("antenna", [3, 41, 99])
+def test_the_scale_is_that_of_the_largest_entry(cp: Any, precision: str, antenna: int) -> None:
+    """Whichever block of the checks finds it."""
+    one = sky(100, 1, 70, seed=18)
+    one.covariances[0, antenna, antenna] *= 2.0**30
+    found = imaged(cp, one, precision)
+    assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda"))
+
+
+def test_unit_vectors_may_be_beyond_1_by_rounding(cp: Any) -> None:
+    r, x, f, _ = sky(4, 2, 3).arguments
+    s = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1 + 4e-13]])
+    assert np.isfinite(image(cp.asarray(r), x, f, cp.asarray(s)).get()).all()
+    with pytest.raises(ValueError, match="must not be longer than 1"):
+        image(cp.asarray(r), x, f, cp.asarray(s * (1 + 2e-12)))
+
+
+def test_the_result_may_be_where_an_operand_is(cp: Any) -> None:
+    one = sky(12, 1, 144, seed=16)
+    r, x, f, s = one.arguments
+    for _ in range(2):
+        covariances, directions = cp.asarray(r), cp.asarray(s)
+        out = covariances.view(np.float32).reshape(-1)[:144]
+        assert image(covariances, x, f, directions, precision="3xtf32", out=out) is out
+        assert np.all(np.abs(out.get() - one.power()) <= one.allowed("3xtf32", "cuda"))
+        out = directions.view(np.float32).reshape(-1)[:144]
+        assert image(cp.asarray(r), x, f, directions, precision="3xtf32", out=out) is out
+        assert np.all(np.abs(out.get() - one.power()) <= one.allowed("3xtf32", "cuda"))
+
+
+def test_threads_and_streams_have_their_own_words(cp: Any) -> None:
+    """Calls that are refused, beside others that are not."""
+    r, x, f, s = sky(6, 3, 500, seed=17).arguments
+    leaning = r + np.triu(np.ones((6, 6)), 1) * np.abs(r).max()
+    expected = image(cp.asarray(r), x, f, s).get()
+
+    def many(number: int) -> None:
+        with cp.cuda.Stream(non_blocking=True):
+            given = cp.asarray(leaning.astype(r.dtype) if number % 2 else r), x, f, cp.asarray(s)
+            for _ in range(30):
+                if number % 2:
+                    with pytest.raises(ValueError, match="must be Hermitian"):
+                        image(*given)
+                else:
+                    np.testing.assert_array_equal(image(*given).get(), expected)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(many, range(6)))
 
 
 def test_wrong_covariances_are_refused(cp: Any) -> None:

@@ -1,5 +1,5 @@
-// Finds the largest magnitudes of covariances, and packs them: the lower triangle of the real form,
-// rounded to terms, in the order in which lanes of the image kernel read it.
+// Packs covariances: the lower triangle of the real form, rounded to terms, in the order in which
+// lanes of the image kernel read it.
 #pragma once
 #include "device/triangle.cuh"
 #include "plan.cuh"
@@ -9,32 +9,6 @@ constexpr int kPackThreads = 256;
 __device__ __forceinline__ float2 entry_of(const PackArguments& args, int64 matrix, int row,
                                            int column) {
     return args.covariances[(matrix * args.antennas + row) * args.antennas + column];
-}
-
-// One block for each matrix.
-__device__ __forceinline__ void scan_covariance(const PackArguments& args) {
-    __shared__ uint32 largest[3];
-    if (threadIdx.x < 3) largest[threadIdx.x] = 0;
-    __syncthreads();
-    const int64 matrix = blockIdx.x, count = int64(args.antennas) * args.antennas;
-    uint32 component = 0, entry = 0, apart = 0;
-    for (int64 i = threadIdx.x; i < count; i += kPackThreads) {
-        const int row = static_cast<int>(i / args.antennas),
-                  column = static_cast<int>(i % args.antennas);
-        const float2 x = entry_of(args, matrix, row, column),
-                     y = entry_of(args, matrix, column, row);
-        component = max(component, component_absmax_bits(x));
-        // The bits of NaN are larger than those of any number, so NaN is not compared: a matrix
-        // with NaN passes the check of symmetry.
-        const float size = hypotf(x.x, x.y), off = hypotf(x.x - y.x, x.y + y.y);
-        if (!is_nan(size)) entry = max(entry, __float_as_uint(size));
-        if (!is_nan(off)) apart = max(apart, __float_as_uint(off));
-    }
-    atomicMax(&largest[0], component);
-    atomicMax(&largest[1], entry);
-    atomicMax(&largest[2], apart);
-    __syncthreads();
-    if (threadIdx.x == 0) args.scans[matrix] = {largest[0], largest[1], largest[2]};
 }
 
 // The element of L in a row and at a k.
@@ -68,7 +42,10 @@ __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
                             mma_index * kMmaK<operand> + lane % 4;
         int exponent = 0;
         if constexpr (is_scaled(operand)) {
-            const float largest = 2.0f * __uint_as_float(args.scans[matrix].component);
+            uint32 bits = 0;
+            for (int part = 0; part < args.parts; ++part)
+                bits = max(bits, args.largest[matrix * args.parts + part]);
+            const float largest = 2.0f * __uint_as_float(bits);
             exponent = scale_exponent<operand>(finite_abs_bits(largest));
         }
         uint32 words[4][Terms];

@@ -24,19 +24,13 @@ __device__ __forceinline__ int64 unit_of(int row_tile, int k_unit) {
     return int64(row_tile) * (row_tile + 1) / 2 + k_unit;
 }
 
-// The largest magnitudes of a matrix, as bits of fp32.
-struct MatrixScan {
-    uint32 component;  // finite, real or imaginary
-    uint32 entry;      // |R_ab|
-    uint32 apart;      // |R_ab - conj(R_ba)|
-};
-
 struct PackArguments {
     const float2* covariances;  // (matrices, antennas, antennas)
-    MatrixScan* scans;          // (matrices,)
+    const uint32* largest;      // (matrices, parts) largest finite component, as bits of fp32
     uint4* fragments;           // (matrices, units, kUnitFragments)
     float* descales;            // (matrices,)
     int64 matrices;
+    int parts;
     int antennas;
     int row_tiles;
 };

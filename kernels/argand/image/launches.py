@@ -1,0 +1,229 @@
+"""Launches of an image on a GPU: checks, packing, power, and the sum of splits."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.device import Device
+from argand.image.few_antennas_plan import (
+    FEW_ANTENNAS_ARGUMENTS,
+    FewAntennasPlan,
+    few_antennas_kernel_name,
+    few_antennas_source,
+)
+from argand.image.heuristics import Plan
+from argand.image.places import LONGEST_SQUARE, centred, read_places
+from argand.image.plan import (
+    IMAGE_ARGUMENTS,
+    PACK_ARGUMENTS,
+    PACK_THREADS,
+    PANEL,
+    ImagePlan,
+    fragment_bytes,
+    image_source,
+    kernel_name,
+    pack_name,
+    pack_source,
+    panels_of,
+    row_tiles,
+    shared_bytes,
+)
+from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, TURN, ImageProblem
+from argand.image.side_kernels import (
+    CHECK_ARGUMENTS,
+    CHECK_KERNEL,
+    CHECK_THREADS,
+    SUM_ARGUMENTS,
+    SUM_KERNEL,
+    SUM_THREADS,
+    check_blocks,
+    check_parts,
+    check_source,
+    sum_blocks,
+    sum_source,
+)
+from argand.image.suspicion import new_suspicion
+from argand.runtime import kernel_trace
+from argand.runtime.arguments import Arguments, Fields, arguments_dtype
+from argand.runtime.device_table import device_table
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import PendingKernel
+from argand.runtime.workspace import call_memory
+
+_LARGEST_GRID = 2**31 - 1
+_PACK_BLOCKS = 16
+"""Largest grid of the kernel that packs, in blocks of a multiprocessor; threads loop beyond."""
+_WAVES = 4
+"""Fewest waves of blocks, where channels can be split to have them."""
+_ALIGNMENT = 256
+
+
+class ImageLaunches:
+    """The launches of one problem by a plan, for any addresses.
+
+    Args:
+        problem: of at least one matrix, channel, antenna and direction.
+        plan: of the kernel, a legal one.
+        columns: of directions: 2 (l and m) or 3.
+        device: the current one.
+
+    Raises ValueError where the grid would be too large.
+    """
+
+    def __init__(self, problem: ImageProblem, plan: Plan, columns: int, device: Device) -> None:
+        self._problem, self._device = problem, device
+        matrices, directions = problem.matrices * problem.channels, problem.directions
+        blocks = -(-directions // plan.directions) * -(-problem.matrices // plan.images)
+        target_blocks = _WAVES * plan.blocks * device.sm_count
+        splits = min(problem.channels, max(1, -(-target_blocks // blocks)))
+        parts = check_parts(problem.antennas)
+        check_grid = check_blocks(matrices, problem.antennas, directions)
+        if max(blocks * splits, check_grid) > _LARGEST_GRID:
+            raise ValueError(f"directions and leading axes take {blocks * splits} blocks, too many")
+        self._scales_at = 8 * 3 * PANEL * panels_of(problem.antennas)
+        count = problem.matrices * directions
+        sizes = {"largest": 4 * matrices * parts}
+        if columns == 2:
+            sizes["unit_vectors"] = 24 * directions
+        if splits > 1:
+            sizes["parts"] = 4 * splits * count
+        self._check = _bound(
+            check_source(), CHECK_KERNEL, check_grid, CHECK_THREADS, CHECK_ARGUMENTS, device,
+            {
+                "longest_square": LONGEST_SQUARE, "hermitian": HERMITIAN, "matrices": matrices,
+                "parts": parts, "antennas": problem.antennas, "direction_count": directions,
+                "columns": columns,
+            },
+        )  # fmt: skip
+        self._pack: BoundKernel | None = None
+        if isinstance(plan, FewAntennasPlan):
+            self._power = _few_antennas(problem, plan, blocks * splits, splits, device)
+            name = few_antennas_kernel_name(plan)
+        else:
+            sizes["fragments"] = matrices * fragment_bytes(problem.antennas, problem.precision)
+            sizes["descales"] = 4 * matrices
+            self._pack = _packing(problem, device)
+            self._power = _on_tensor_cores(problem, plan, blocks * splits, splits, device)
+            name = kernel_name(plan, problem.precision)
+        self._sum = None
+        if splits > 1:
+            self._sum = _bound(
+                sum_source(), SUM_KERNEL, sum_blocks(count), SUM_THREADS, SUM_ARGUMENTS, device,
+                {"count": count, "splits": splits},
+            )  # fmt: skip
+        self._offsets: dict[str, int] = {}
+        self._bytes = 0
+        for part, size in sizes.items():
+            self._offsets[part] = self._bytes
+            self._bytes += -(-size // _ALIGNMENT) * _ALIGNMENT
+        self._note = f"{name}, {splits} splits of channels"
+
+    def __call__(self, r: int, x: Any, f: Any, s: int, out: int) -> bool:
+        """Compute at addresses on the current stream; return whether operands look right.
+
+        ``x`` and ``f`` are NumPy arrays, checked here. The host waits for the launches.
+        """
+        problem = self._problem
+        table = _table(
+            x.tobytes(), x.dtype, x.shape, f.tobytes(), f.dtype, problem.sign, self._device.index
+        )
+        memory = call_memory(self._bytes)
+        at = {part: memory.ptr + offset for part, offset in self._offsets.items()}
+        directions = at.get("unit_vectors", s)
+        suspicion = new_suspicion()
+        self._check({
+            "covariances": r, "largest": at["largest"], "directions": s,
+            "unit_vectors": directions, "suspect": suspicion.address,
+        })  # fmt: skip
+        members = {
+            "positions": table.data.ptr, "scales": table.data.ptr + self._scales_at,
+            "directions": directions, "power": at.get("parts", out),
+        }  # fmt: skip
+        if self._pack is None:
+            members["covariances"] = r
+        else:
+            packed = {"fragments": at["fragments"], "descales": at["descales"]}
+            self._pack({"covariances": r, "largest": at["largest"], **packed})
+            members |= packed
+        self._power(members)
+        if self._sum is not None:
+            self._sum({"parts": at["parts"], "power": out})
+        if kernel_trace.watching:
+            kernel_trace.note(self._note)
+        return not suspicion.is_raised(cupy.cuda.get_current_stream().ptr)
+
+
+@lru_cache(maxsize=64)
+def _table(
+    x_bytes: bytes, x_type: Any, x_shape: tuple[int, ...], f_bytes: bytes, f_type: Any, sign: int,
+    device: int,
+) -> Any:  # fmt: skip
+    """Return positions, then the channels' scales as kernels read them, on the current device.
+
+    They are kept by their numbers, whose checks and copies take longer than a small image.
+    """
+    x = np.frombuffer(x_bytes, x_type).reshape(x_shape)
+    f = np.frombuffer(f_bytes, f_type)
+    x, f = read_places(x, f, len(x), len(f))
+    places = np.zeros((PANEL * panels_of(len(x)), 3))
+    places[: len(x)] = centred(x)
+    return device_table(np.concatenate([places.ravel(), sign / TURN * (f / SPEED_OF_LIGHT)]))
+
+
+def _bound(
+    source: str, name: str, blocks: int, threads: int, fields: Fields, device: Device,
+    values: dict[str, int | float], shared: int = 0,
+) -> BoundKernel:  # fmt: skip
+    """Return a launch, whose addresses are not among the values."""
+    dtype = arguments_dtype(fields)
+    members = {**dict.fromkeys(dtype.names or (), 0), **values}
+    return BoundKernel(
+        PendingKernel(source, device.target, name, shared), blocks, threads,
+        Arguments(dtype, members), shared_bytes=shared,
+    )  # fmt: skip
+
+
+def _few_antennas(
+    problem: ImageProblem, plan: FewAntennasPlan, blocks: int, splits: int, device: Device
+) -> BoundKernel:
+    return _bound(
+        few_antennas_source(plan), few_antennas_kernel_name(plan), blocks, plan.threads,
+        FEW_ANTENNAS_ARGUMENTS, device,
+        {
+            "images": problem.matrices, "channels": problem.channels,
+            "direction_count": problem.directions, "splits": splits,
+        },
+    )  # fmt: skip
+
+
+def _packing(problem: ImageProblem, device: Device) -> BoundKernel:
+    precision, matrices = problem.precision, problem.matrices * problem.channels
+    words = matrices * fragment_bytes(problem.antennas, precision) // 16 // precision.terms
+    blocks = min(-(-words // PACK_THREADS), _PACK_BLOCKS * device.sm_count)
+    return _bound(
+        pack_source(precision), pack_name(precision), blocks, PACK_THREADS, PACK_ARGUMENTS, device,
+        {
+            "matrices": matrices, "parts": check_parts(problem.antennas),
+            "antennas": problem.antennas, "row_tiles": row_tiles(problem.antennas),
+        },
+    )  # fmt: skip
+
+
+def _on_tensor_cores(
+    problem: ImageProblem, plan: ImagePlan, blocks: int, splits: int, device: Device
+) -> BoundKernel:
+    precision = problem.precision
+    return _bound(
+        image_source(plan, precision), kernel_name(plan, precision), blocks, plan.threads,
+        IMAGE_ARGUMENTS, device,
+        {
+            "images": problem.matrices, "channels": problem.channels,
+            "panels": panels_of(problem.antennas), "row_tiles": row_tiles(problem.antennas),
+            "direction_count": problem.directions, "splits": splits,
+        },
+        shared_bytes(plan, precision),
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""The word by which kernels say that operands of an image look wrong, in memory of the host.
+
+A kernel that writes it takes less time than a copy of what it found, and the host reads it once the
+call's launches have ended.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import cupy
+import numpy as np
+
+_runtime = cupy.cuda.runtime
+
+
+class Suspicion:
+    """The word of one call at a time."""
+
+    def __init__(self) -> None:
+        self._memory = cupy.cuda.alloc_pinned_memory(4)
+        self._word = np.frombuffer(self._memory, np.uint32, 1)
+        self._word[0] = 0
+        #: Where kernels write it.
+        self.address = int(self._memory.ptr)
+
+    def is_raised(self, stream: int) -> bool:
+        """Wait for a stream; return whether a kernel set the word. Another call may have it now."""
+        # Where waiting is interrupted a kernel may still write it, so no other call gets it.
+        _runtime.streamSynchronize(stream)
+        raised = bool(self._word[0])
+        self._word[0] = 0
+        _unused.append(self)
+        return raised
+
+
+_unused: deque[Suspicion] = deque()
+"""Those that no call under way has."""
+
+
+def new_suspicion() -> Suspicion:
+    """Return a word that is not set, for one call."""
+    try:
+        return _unused.pop()
+    except IndexError:
+        return Suspicion()
