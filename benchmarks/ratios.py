@@ -33,6 +33,8 @@ from workflow.versions import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 MIB = 1 << 20
+_REPEATS = 7
+"""Timed pairs of calls."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,9 @@ class Ratio:
     met: bool
 
 
-def in_turn(
-    ours: Callable[[], object], other: Callable[[], object], repeats: int = 7
-) -> tuple[float, float, float]:
+def in_turn(ours: Callable[[], object], other: Callable[[], object]) -> tuple[float, float, float]:
     """Return median seconds of both, and the median ratio of pairs, after one warm-up."""
-    pairs = [(_seconds(ours), _seconds(other)) for _ in range(repeats + 1)]
+    pairs = [(_seconds(ours), _seconds(other)) for _ in range(_REPEATS + 1)]
     first, second = zip(*pairs[1:], strict=True)
     ratios = [a / b for a, b in pairs[1:]]
     return statistics.median(first), statistics.median(second), statistics.median(ratios)

@@ -49,9 +49,9 @@ class Source:
     files: Mapping[str, Mapping[str, str]]
 
 
-def read_sources(path: Path = SOURCES) -> dict[str, Source]:
+def read_sources() -> dict[str, Source]:
     """Return the sources of every example, by its name."""
-    listed: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    listed: dict[str, dict[str, Any]] = yaml.safe_load(SOURCES.read_text(encoding="utf-8"))
     return {name: Source(**fields) for name, fields in listed.items()}
 
 

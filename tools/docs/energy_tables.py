@@ -17,9 +17,9 @@ def shares_table(data: Path) -> str:
     rows = {(row["what"], row["operands"]): row for row in plain_rows(data / ENERGY)}
     waiting = float(rows["one thread", ""]["power_w"])
 
-    def beyond_waiting(row: dict[str, str], time_us: float | None = None) -> float:
+    def beyond_waiting(row: dict[str, str]) -> float:
         """Return millijoules beyond what a waiting card takes."""
-        return float(row["energy_mj"]) - 1e-3 * waiting * (time_us or float(row["time_us"]))
+        return float(row["energy_mj"]) - 1e-3 * waiting * float(row["time_us"])
 
     call, product = rows["call", "normal"], rows["product", "normal"]
     far, near = (

@@ -193,9 +193,9 @@ def misplaced(known: Array, got: Array) -> Array:
     return np.array([np.count_nonzero(x) for x in (known & ~got, got & ~known, ~known)])
 
 
-def finite_lines(x: Array, axis: int, *, keepdims: bool = False) -> Array:
+def finite_lines(x: Array, axis: int) -> Array:
     """Return where all of x along ``axis`` is finite."""
-    return np.asarray(np.isfinite(x).all(axis=axis, keepdims=keepdims))
+    return np.asarray(np.isfinite(x).all(axis=axis))
 
 
 def ratio(error: float, size: float) -> float:

@@ -39,10 +39,10 @@ def folded_matrices(length: int) -> tuple[Array, Array]:
     return found.real, -found.imag
 
 
-def twiddles(first: int, second: int, *, inverse: bool = False) -> Array:
+def twiddles(first: int, second: int) -> Array:
     """Return W^(k1 n2) of the length N1 N2 as (N1, N2), complex128."""
     numbers = np.outer(np.arange(first, dtype=np.int64), np.arange(second))
-    return roots(numbers, first * second, inverse=inverse)
+    return roots(numbers, first * second)
 
 
 def dimensions(first: int, second: int) -> tuple[Array, Array]:

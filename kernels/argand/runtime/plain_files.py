@@ -21,23 +21,22 @@ class NotPlainError(OSError):
     """A path is not a regular file with one name."""
 
 
-def open_plain(path: Path, flags: int, mode: int = 0o666, *, within: int | None = None) -> int:
+def open_plain(path: Path, flags: int, *, within: int | None = None) -> int:
     """Open a regular file that has no other name, and return its descriptor.
 
-    It never truncates: that is for `os.ftruncate` after the check. Programs that are started from
-    here do not inherit the descriptor.
+    It never truncates: that is for `os.ftruncate` after the check. A file that is made has the mode
+    666 less the umask. Programs that are started from here do not inherit the descriptor.
 
     Args:
         path: the file.
         flags: of `os.open`, such as ``os.O_RDWR | os.O_CREAT``.
-        mode: of a file that is made, less the umask.
         within: descriptor of the folder that ``path.name`` is in, instead of ``path.parent``.
 
     Raises NotPlainError with what was found instead, else OSError as `os.open` does.
     """
     where = path if within is None else path.name
     try:
-        file = os.open(where, flags | _FLAGS, mode, dir_fd=within)
+        file = os.open(where, flags | _FLAGS, 0o666, dir_fd=within)
     except OSError as error:
         _refuse(path, _status(where, within))
         error.filename = str(path)
