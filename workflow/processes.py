@@ -25,6 +25,7 @@ Found = TypeVar("Found")
 _PR_SET_PDEATHSIG = 1
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES, _LARGEST_BYTES = 256 << 20, 32 << 20
+"""Bytes of freed memory that a process keeps, and of the largest block of it."""
 
 
 def shared_out(

@@ -37,7 +37,9 @@ _FLOPS_OF_A_CORE, _FLOPS_OF_A_GPU = 2e11, 2e15
 _CALLS = 3
 """Least calls of an implementation: the first, a timed one, and one for its result."""
 _CORES_ELSEWHERE = 256
+"""Cores that a machine elsewhere is taken to have, at most."""
 _LISTED = 5
+"""Workloads that a message names, the largest."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from workflow.storage.units import in_base
 from workflow.storage.uvh5_needs import start_of
 
 _CHUNK_VALUES = 1 << 17
+"""Visibilities of a chunk."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
 
 _MOST_BLOCK_TILES = 256
+"""Most tiles of a block, one after another."""
 
 
 class BeamPowerLaunch:

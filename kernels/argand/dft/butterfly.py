@@ -18,6 +18,7 @@ Number = TypeVar("Number", int, Array)
 STAGES = 4
 """Largest number of radices of a plan."""
 LARGEST_RADIX = 64
+"""Largest radix of a stage: a thread holds its numbers in registers."""
 LARGEST_FIRST_BUTTERFLIES = 3
 """Largest number of first-stage butterflies of a thread; Bluestein's wait for the scale."""
 LARGEST_OF_LOADED_TWIDDLES = 2048

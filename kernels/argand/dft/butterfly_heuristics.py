@@ -38,6 +38,7 @@ WARPS = (1, 2, 4, 8, 12, 16)
 _MARGIN = 1.1
 """By this factor cycles of blocks of other warps are enlarged, as estimates are 7% off."""
 _GROUPS = 8
+"""Most groups of warps of a block."""
 _ROWS_AT_ONCE = (1, 2, 4)
 """Transforms of a block at a time, where there are few."""
 _MOST_THREADS = 512

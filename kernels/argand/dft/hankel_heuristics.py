@@ -8,6 +8,7 @@ from itertools import product
 from argand.dft.hankel import ROW_COPIES, HankelPlan
 
 _MOST_WARPGROUPS = 6
+"""Most warpgroups of a block."""
 
 
 def hankel_plans(length: int, wide: bool) -> Iterator[HankelPlan]:

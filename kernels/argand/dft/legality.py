@@ -37,6 +37,7 @@ TMA_SM = 90
 WIDE_BYTES = 16
 """Bytes of a wide copy, and alignment of its addresses."""
 _NAMED_BARRIERS = 15
+"""Named barriers for groups of warps: of 16 the first is that of __syncthreads."""
 
 
 def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:

@@ -19,6 +19,7 @@ LARGEST_MIXED_RADIX = 40
 _NEEDED = ((13, 40), (15, 48), (20, 56), (23, 64), (27, 80), (31, 96), (34, 104))
 """Largest radices, and the registers without which a thread spills (the tests compile some)."""
 _MOST_BLOCKS = 16
+"""Most blocks of a multiprocessor that a plan asks registers for."""
 _BANKS = 16
 """Numbers of 8 bytes that the banks hold side by side."""
 _SEEN, _SEEN_LANES = 4, 512

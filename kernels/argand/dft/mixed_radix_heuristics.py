@@ -28,9 +28,12 @@ _SPLITS = 24
 _MOST_NUMBERS = 9_000
 """Most numbers of a tile of several transforms."""
 _TRANSFORMS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 19, 22, 26, 31)
+"""Transforms of a tile among the candidates."""
 _WARPS = range(2, 25)
 _ROUNDS = (1, 2, 3)
+"""Butterflies of a thread in a stage among the candidates."""
 _CANDIDATES = 4
+"""Candidate plans of a length."""
 
 
 def mixed_radix_plans(length: int) -> Iterator[MixedRadixPlan]:

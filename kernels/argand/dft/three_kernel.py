@@ -27,6 +27,7 @@ ARGUMENTS: Fields = (
 LARGEST_LINE = 1 << 14
 """Largest length of a line, which a block holds."""
 _MOST_BLOCKS = 8
+"""Most blocks of a multiprocessor that a plan asks registers for."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from argand.dft.plan import TwoFactorPlan, folded_tiles, padded
 from argand.precision import Precision
 
 _MOST_WARPS = 16
+"""Most warps of a block."""
 
 
 def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:

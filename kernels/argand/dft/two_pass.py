@@ -32,6 +32,7 @@ LEAST_SHARED_PRIME = 17
 """From this prime on a last stage sums shares of its results from shared memory."""
 LARGEST_SHARED_PRIME = 127
 _MOST_BLOCKS = 8
+"""Most blocks of a multiprocessor that a plan asks registers for."""
 _MOST_PAIRS = 8
 """Most X_n and X_(P-n) of a share: more take registers of threads that hide latencies (on an H200
 shares of 16 of 79 take 1.25 to 1.4 times as long)."""

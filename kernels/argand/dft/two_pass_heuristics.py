@@ -33,9 +33,11 @@ _WIDTHS = {False: (16,), True: (16, 32)}
 """Columns of a tile, and lines of one: results of 32 lines have half as many split sectors, which
 take more time in stores than in loads."""
 _LARGEST_TILE = 224 * 1024
+"""Bytes of the largest tile: shared memory of a block of Hopper."""
 _WARPS = range(2, 17)
 _ROUNDS = (1, 2, 3, 4, 6, 8)
 _CANDIDATES = 8
+"""Candidate plans of a length."""
 SPLIT_SECTORS = (0.0, 0.75, 0.5, 0.75)
 """Share of lines in memory that begin within a sector, of four numbers, by how many
 numbers lie from one to the next."""

@@ -129,11 +129,13 @@ _CPU: Widths = tuple(
 )
 """Two transposing copies and a BLAS product, in copies on two cores."""
 _CPU_BYTES_PER_SECOND = 1e10
+"""Rate of a copy on a CPU where nothing was measured."""
 _SECTOR = 32
 """Bytes of the smallest access to memory."""
 _GPU_BYTES_PER_SECOND = 4.28e12
 """The rate of a copy on an H200, 0.89 of its memory's peak."""
 _CALL_SECONDS = 5e-6
+"""Time of a launch where nothing was measured, in seconds."""
 
 
 def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:

@@ -17,6 +17,7 @@ from argand.gates.fusion import fused_gate
 from argand.gates.gate import Gate
 
 MOST_QUBITS = 2
+"""Most qubits of such a gate, controls included."""
 
 
 def is_phase(form: GateForm) -> bool:

@@ -22,6 +22,7 @@ from argand.precision import Precision, get_precision
 _BATCH_QUBITS = 20
 """Qubits of a state that holds a batch of trajectories, where one alone has no more."""
 _MOST_QUBITS = 26
+"""Most qubits of a state of trajectories."""
 
 
 def run_trajectories(

@@ -41,6 +41,7 @@ _IDLE_SECONDS = 1.0
 """Seconds without a launch after which a form's graphs may go. A loop over more forms than there
 are graphs comes round sooner, and keeps those that it has."""
 _NEVER = -(1 << 60)
+"""Calls of a stream in which no graph can be made: it never counts up to one."""
 _alive: weakref.WeakSet[LaunchGraph] = weakref.WeakSet()
 _with_graphs: weakref.WeakSet[LaunchSequence] = weakref.WeakSet()
 _with_graphs_lock = Lock()

@@ -32,6 +32,7 @@ in a lane of a slab, whose next one is copied meanwhile."""
 _RING_THREADS = ((256, 128), (384, 128), (480, 160), (512, 128), (512, 256), (576, 192))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
 _RING_BYTES = (23 << 10, 52 << 10)
+"""Least and most bytes of a bulk copy, of one slice of a row."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _LINE_BYTES = 128
 _BYTES_A_CLOCK = 18.9
 """Bytes that a multiprocessor copies, read and written."""
 _SCHEDULERS = 4
+"""Schedulers of a multiprocessor, each of which issues an instruction a clock."""
 _ROW_CLOCKS, _CLUSTER_CLOCKS = 1360, 3270
 """Clocks of a block's row in which it copies nothing: latency, and what its threads, or those of a
 cluster, wait for each other."""
