@@ -120,20 +120,32 @@ def assert_same(project: Project, other: Project) -> None:
         np.testing.assert_array_equal(project.product(name), other.product(name))
 
 
-def test_products_of_the_whole_and_a_row_for_it(sharded: Project, whole: Project) -> None:
+def by_precision(project: Project) -> dict[tuple[str, str], dict[str, str]]:
+    return {(row["workload"], row["precision"]): row for row in project.table("performance")}
+
+
+@pytest.mark.exhaustive
+def test_products_are_those_of_the_whole(sharded: Project, whole: Project) -> None:
+    """`tests/workflow/test_shards.py` sees it without Snakemake."""
     assert_same(sharded, whole)
-    rows = {(row["workload"], row["precision"]): row for row in sharded.table("performance")}
-    others = {(row["workload"], row["precision"]): row for row in whole.table("performance")}
+    rows, others = by_precision(sharded), by_precision(whole)
     assert rows.keys() == others.keys()
-    assert rows["beams", "fp32"]["shards"] == str(SHARDS)
     assert others["beams", "fp32"]["shards"] == ""
     for key in ("batch", "m", "n", "k", "verified", "kernel_digest", "reference_rows"):
         assert rows["beams", "fp32"][key] == others["beams", "fp32"][key]
+    assert not (whole.results / "tables" / "shards.csv").exists()
+
+
+def test_a_row_for_the_whole(sharded: Project) -> None:
+    rows = by_precision(sharded)
+    assert {name for name, _ in rows} == {"beams", "chance"}
+    assert all(row["verified"] == "true" for row in rows.values())
+    assert rows["beams", "fp32"]["shards"] == str(SHARDS)
+    assert sharded.product("beams").shape == (5, 1, 4, 30)
     each = [row for row in sharded.table("shards") if row["precision"] == "fp32"]
     assert [row["shard"] for row in each] == ["1-of-2", "2-of-2"]
     times = sum(float(row["time_us_p50"]) for row in each)
     assert float(rows["beams", "fp32"]["time_us_p50"]) == pytest.approx(times)
-    assert not (whole.results / "tables" / "shards.csv").exists()
     assert not list((sharded.results / "runs").rglob("*.h5"))
     assert not list(sharded.results.rglob("*.part"))
 
