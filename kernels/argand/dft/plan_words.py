@@ -5,25 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
-from argand.dft.butterfly import ButterflyPlan
-from argand.dft.cluster import ClusterPlan
-from argand.dft.hankel import HankelPlan
-from argand.dft.mixed_radix import MixedRadixPlan
-from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
-from argand.dft.single_cta import SingleCtaPlan
-from argand.dft.three_kernel import ThreeKernelPlan
-from argand.dft.two_pass import TwoPassPlan
+from argand.dft.plan import Plan
 
 LIBRARY = "cufft"
 """The kind of transforms by a library, which have no plan."""
-_KINDS: dict[str, Any] = {
-    kind.kind: kind for kind in (
-        DensePlan, HankelPlan, TwoFactorPlan, ButterflyPlan, ClusterPlan, SingleCtaPlan,
-        ThreeKernelPlan, TwoPassPlan, MixedRadixPlan,
-    )
-}  # fmt: skip
+_KINDS: dict[str, Any] = {kind.kind: kind for kind in get_args(Plan)}
 
 
 def plan_members(plan: Plan | None) -> dict[str, Any]:
