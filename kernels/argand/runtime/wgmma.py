@@ -45,30 +45,32 @@ def wgmma_function(operand: Format, n: int, arrays: int = 1) -> str:
     )
 
 
-def wgmma_pair_function(operand: Format, n: int) -> str:
+def wgmma_pair_function(operand: Format, n: int, *, rows_in_shared: bool = False) -> str:
     """Return ``wgmma_pair<sign>(d, rows, columns, keep, more_rows, more_columns)``.
 
     It computes d = keep d + rows columns^T + sign more_rows more_columns^T, with arguments as
-    `wgmma_function` has them. The instructions are those of two calls of that function; one
-    statement in place of two halves the operands that the compiler carries through its passes.
+    `wgmma_function` has them; with ``rows_in_shared`` descriptors give the rows, too. The
+    instructions are those of two calls of that function; one statement in place of two halves the
+    operands that the compiler carries through its passes.
     """
-    registers = n // 2
+    registers, words = n // 2, 1 if rows_in_shared else 4
     instruction = f"wgmma.mma_async.sync.aligned.m64n{n}k{operand.mma_k}.f32"
     instruction += f".{operand.ptx}.{operand.ptx}"
     d = ", ".join(f"%{i}" for i in range(registers))
     # Only 16-bit formats can be read transposed.
-    transposes = ", 0" if operand.bytes == 2 else ""
+    transposes = "" if operand.bytes != 2 else ", 0, 0" if rows_in_shared else ", 0"
 
     def rows(first: int) -> str:
-        return "{" + ", ".join(f"%{first + i}" for i in range(_ROW_WORDS)) + "}"
+        if rows_in_shared:
+            return f"%{first}"
+        return "{" + ", ".join(f"%{first + i}" for i in range(words)) + "}"
 
-    second = registers + _ROW_WORDS + 1
-    keep = second + _ROW_WORDS + 1
+    second = registers + words + 1
+    keep = second + words + 1
     outputs = ", ".join(f'"+f"(d[{i}])' for i in range(registers))
-    held = ", ".join(f'"r"({{0}}[{i}])' for i in range(_ROW_WORDS))
-    first_rows, more_rows = (
-        f"const uint32 (&{name})[{_ROW_WORDS}]" for name in ("rows", "more_rows")
-    )
+    of = "uint64 {0}" if rows_in_shared else "const uint32 (&{0})[4]"
+    held = '"l"({0})' if rows_in_shared else ", ".join(f'"r"({{0}}[{i}])' for i in range(4))
+    first_rows, more_rows = of.format("rows"), of.format("more_rows")
     return (
         "template <int sign>\n"
         f"__device__ __forceinline__ void wgmma_pair(float (&d)[{registers}], {first_rows},\n"
