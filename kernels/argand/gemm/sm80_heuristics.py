@@ -157,6 +157,9 @@ _TRIANGLE_COSTS = _Costs(
 )  # fmt: skip
 """Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
 rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
+_ODD_ROWS = 1.12
+"""Factor of the traffic of their results where rows begin in the middle of 16 bytes
+(19 x 1279 x 70, 16 x 1401 x 94 on an H200)."""
 _CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.91}
 """Fraction of the multiprocessors that clusters of so many blocks fill: on an H200 30 clusters of 4
 and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
@@ -221,7 +224,8 @@ def estimate(
     work *= _CROWDED if narrow and clustered and blocks > 2 * usable else 1.0
     # Both operands of a triangle are one, which L2 holds from a row to its column.
     read = m * k if plan.triangle else m * k + k * n
-    moved = 8 * batch * (read + m * n) / (memory * costs.bytes)
+    odd = plan.triangle and not plan.one_tile and n % 2 == 1
+    moved = 8 * batch * (read + (_ODD_ROWS if odd else 1) * m * n) / (memory * costs.bytes)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.term * (precision.terms - 1)
     if plan.grid_slices > 1:

@@ -40,6 +40,11 @@ _FEW_IN_FLIGHT = (1.03, 1.35)
 _UNALIGNED_RESULT = 1.5
 """Factor of the traffic of a result whose rows begin in the middle of a sector of L2: 64 bytes at
 once touch three and fill two. Derived, not fitted."""
+_MIRRORED_PIECES, _WIDE_MIRRORED_PIECES = 0.95, 1.2
+"""Factor of the traffic of mirrored tiles of such a result, in place of that above, by one
+warpgroup and by two. Of one, a tile on the diagonal takes twice as long: 19 x 1279 x 70, of few of
+those, took 0.80 of its estimate without it, 750 x 181 x 66, of many, 1.16. Of two, 19 x 1279 x 70,
+16 x 1401 x 94 and 37 x 930 x 32 took 1.19 to 1.28 (an H200)."""
 _PACK_BYTES = 4.31e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
@@ -133,10 +138,16 @@ def estimate(
     result = batch * (4 if sizes.narrow else 8) * m * n / memory_bytes
     whole_rows = choice.swapped or sizes.triangle or choice.split_k_slices > 1 or n % 2 == 0
     plan = plan if whole_rows else plan.with_shared_columns(columns, k)
-    if not sizes.narrow and n % 4 and not plan.shared_columns:
+    pieces = not sizes.narrow and n % 4 > 0 and not plan.shared_columns
+    if pieces:
         result *= _UNALIGNED_RESULT
     moved = batch * items * k / memory_bytes + result
-    moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumers == 1 else 1.0
+    if pieces and sizes.triangle:
+        on_diagonal = 2 / (-(-n // plan.block_m) + 1)
+        one = _MIRRORED_PIECES * (1 + on_diagonal)
+        moved *= one if plan.consumers == 1 else _WIDE_MIRRORED_PIECES
+    elif plan.consumers == 1:
+        moved *= _FEW_IN_FLIGHT[sizes.triangle]
     if plan.fused_pack:  # packing then shares the memory with the product
         copied = (batch if column_traits.batched else 1) * columns * k
         moved += copied * (8 + precision.planar_bytes) / memory_bytes
