@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, cast, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from argand.dft.problem import NORMS
 
 from workflow.accuracy.coherence import sampled
 from workflow.accuracy.lines import Lines, lines_of
@@ -20,8 +21,6 @@ from workflow.threads import for_each, stretches
 
 Array = npt.NDArray[Any]
 
-Norm = Literal["backward", "ortho", "forward"]
-"""SciPy's scalings of a Fourier transform."""
 FLOP_BUDGET = 4e10
 """Flops of a product's full reference: about a second of zgemm on two cores."""
 MOST_ELEMENTS = 1 << 24
@@ -237,8 +236,8 @@ def spectrum_reference(
     """
     from scipy import fft
 
-    if norm not in get_args(Norm):
-        raise ValueError(f"norm must be one of {list(get_args(Norm))}, got {norm!r}")
+    if norm not in NORMS:
+        raise ValueError(f"norm must be one of {list(NORMS)}, got {norm!r}")
     x = np.asarray(x)
     rows = x.reshape(-1, x.shape[-1])
     values, sizes = np.empty(rows.shape, complex), np.zeros(len(rows))
@@ -248,7 +247,7 @@ def spectrum_reference(
 
     def fill(some: slice) -> None:
         wide = rows[some].astype(complex, copy=False)
-        values[some] = transform(wide, norm=cast(Norm, norm))
+        values[some] = transform(wide, norm=norm)
         for piece in stretches(x.shape[-1], _BLOCK_VALUES):
             sizes[some] += scale * np.abs(wide[:, piece]).sum(axis=-1)
 
