@@ -91,7 +91,11 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
 
 
 def checked_study(
-    config: Mapping[str, Any] | Path, *, device_here: bool = True, folder: Path = RESULTS
+    config: Mapping[str, Any] | Path,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    device_here: bool = True,
+    folder: Path = RESULTS,
 ) -> Study:
     """Return a study that `load_study` reads and `check_study` finds nothing wrong with.
 
@@ -99,7 +103,7 @@ def checked_study(
     files of the others are checked all the same.
     """
     try:
-        study = load_study(config, folder=folder)
+        study = load_study(config, overrides, folder=folder)
     except StudyError as error:
         beside = _beside(error.rest, error.wrong, device_here)
         raise StudyError([*error.mistakes, *beside]) from None
