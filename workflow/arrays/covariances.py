@@ -8,8 +8,11 @@ import numpy as np
 
 from workflow.arrays.steering import in_hz_or_m, lacking_places
 from workflow.data import PLACES, Staged
+from workflow.storage.axes import Operand
 from workflow.storage.inputs import InputError
 
+COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
+"""The operand of images and of weights of beams."""
 CROSSED = ("xy", "yx", "rl", "lr")
 """Polarizations whose visibilities are not power."""
 

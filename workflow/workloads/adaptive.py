@@ -22,7 +22,7 @@ from workflow.accuracy.adaptive_accuracy import (
     hermitian,
 )
 from workflow.arrays import antennas, sky
-from workflow.arrays.covariances import check_covariances, check_inputs, placed
+from workflow.arrays.covariances import COVARIANCES, check_covariances, check_inputs, placed
 from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import in_hz_or_m, places, steered
 from workflow.config.adaptive_case import AdaptiveCase
@@ -39,7 +39,6 @@ from workflow.workloads.baselines import implementations
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 AXES = ("frequency", "polarization", "beam", "antenna")
 """Axes of the weights, given and found."""
 OPERANDS = (COVARIANCES, Operand("weights", AXES))

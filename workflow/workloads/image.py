@@ -14,7 +14,7 @@ from argand import Device, Precision, image
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
-from workflow.arrays.covariances import check_covariances, placed
+from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
 from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import in_hz_or_m, places
 from workflow.config.case import Case
@@ -33,14 +33,12 @@ from workflow.data import (
 )
 from workflow.figures import pictures
 from workflow.storage import operands
-from workflow.storage.operands import Operand
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 AXES = ("time", "polarization", "m", "l")
 """Axes of the image."""
 _SUMMED = {"frequency": "channel", "time": "integration", "polarization": "feed"}
