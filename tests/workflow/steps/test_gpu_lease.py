@@ -29,8 +29,10 @@ from pathlib import Path
 # A lease needs an error and a module of argand's, whose own import takes half a second.
 argand = sys.modules["argand"] = types.ModuleType("argand")
 argand.__path__, argand.DeviceError = [str(Path("kernels", "argand").absolute())], RuntimeError
+from workflow.steps import gpu_lease
 from workflow.steps.gpu_devices import Gpu
 from workflow.steps.gpu_lease import lease
+gpu_lease._FIRST_WORD_S = 0.2
 # What a shell starts with & ignores it, and so would its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 folder, devices, count, seconds, job = sys.argv[1:]
@@ -82,15 +84,15 @@ def taken(process: subprocess.Popen[str]) -> tuple[float, list[str]]:
 
 
 def waits(process: subprocess.Popen[str]) -> str:
-    """A process's words when it waits for the first time; it says so after a second."""
+    """A process's words when it waits for the first time; here it says so at once."""
     assert process.stderr is not None
     line = process.stderr.readline()
     assert line.startswith("waiting for"), line + process.stderr.read()
     return line
 
 
-def has_nothing(process: subprocess.Popen[str], seconds: float = 1.0) -> bool:
-    """Whether a process that waits neither got a lease nor ended after this long."""
+def has_nothing(process: subprocess.Popen[str], seconds: float = 0.6) -> bool:
+    """Whether a process that waits neither got a lease nor ended in a few of its looks."""
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], seconds)
     return not ready
