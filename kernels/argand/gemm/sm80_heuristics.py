@@ -30,21 +30,10 @@ from argand.runtime.plan import PlanError
 
 
 def plan_gemm(
-    precision: Precision,
-    arch: Arch,
-    *,
-    batch: int,
-    m: int,
-    n: int,
-    k: int,
-    sm_count: int,
-    a_k_major: bool = True,
-    b_k_major: bool = False,
-    vector: int = 1,
-    tile: MmaPlan | None = None,
-    triangle: bool = False,
-    allowed: int | None = None,
-) -> MmaPlan:
+    precision: Precision, arch: Arch, *, batch: int, m: int, n: int, k: int, sm_count: int,
+    a_k_major: bool = True, b_k_major: bool = False, vector: int = 1, tile: MmaPlan | None = None,
+    triangle: bool = False, allowed: int | None = None,
+) -> MmaPlan:  # fmt: skip
     """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
 
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
