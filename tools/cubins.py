@@ -23,13 +23,12 @@ from typing import Any
 
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Device
+from argand.precision import ROUNDED_PRECISIONS
 from argand.runtime.cubin_cache import SHIPPED_PACKAGE
 from argand.runtime.nvrtc import nvrtc_version
 
 Sizes = tuple[int, int, int]
 """m, n and k of a product."""
-PRODUCTS = ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")
-"""Precisions of our own kernels."""
 SIZES: tuple[Sizes, ...] = (
     *((size, size, size) for size in (64, 128, 256, 512, 1024, 2048, 4096, 8192)),
     *((few, 4096, 4096) for few in (16, 64, 256)),
@@ -136,7 +135,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("out", type=Path, help="the folder for the wheel")
     parser.add_argument("--targets", nargs="+", choices=CARDS, default=list(CARDS))
-    parser.add_argument("--precisions", nargs="+", choices=PRODUCTS, default=list(PRODUCTS))
+    parser.add_argument(
+        "--precisions", nargs="+", choices=ROUNDED_PRECISIONS, default=list(ROUNDED_PRECISIONS)
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="argand-cubins-") as folder:
         os.environ["ARGAND_CACHE"] = folder

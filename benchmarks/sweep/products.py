@@ -13,7 +13,7 @@ from argand.gemm.candidates import GemmChoice
 from argand.gemm.operands import OPS, Op
 from argand.gemm.problem import Output
 from argand.gemm.tuned import trial
-from argand.precision import any_precision
+from argand.precision import HALF_FORMATS, ROUNDED_PRECISIONS, any_precision
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
@@ -25,7 +25,6 @@ from benchmarks.sweep.checking import DeferredCheck
 PEERS = ("cublas", "torch", "numpy")
 """Libraries that multiply interleaved matrices as they are: planes made before the clock starts,
 and kernels that are tuned for each size, are measured by `benchmarks.gemm`."""
-_PRECISIONS = ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")
 _EXACT = "7xint8"
 """Exact integers of fp32's errors. Small products leave them out: each takes several launches."""
 _MOST_BYTES = 2 << 30
@@ -40,7 +39,7 @@ class ProductCase(Case):
         self, shape: Shape, op_a: Op = "N", op_b: Op = "N", half: bool = False, exact: bool = False
     ) -> None:
         self._shape, self._ops, self._half = shape, (op_a, op_b), half
-        self._precisions = [x for x in _PRECISIONS if not half or x in ("fp16", "bf16")]
+        self._precisions = [x for x in ROUNDED_PRECISIONS if not half or x in HALF_FORMATS]
         self._precisions += [_EXACT] if exact and not half else []
         self.operation = "gemm"
         self.shape = str(shape)

@@ -209,6 +209,8 @@ _ROWS = (
 PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.name: row for row in _ROWS})
 """Every precision that all operations have, by name, from the most to the least accurate operand
 type."""
+ROUNDED_PRECISIONS = tuple(name for name, row in PRECISIONS.items() if not row.exact_operands)
+"""Those whose operands are rounded: kernels of ours multiply them on tensor cores."""
 
 
 def _exact(moduli: int) -> Precision:

@@ -11,7 +11,7 @@ from argand.dft.heuristics import best_of_each_kind, candidates, plan_of_few_row
 from argand.dft.legality import wide_fits
 from argand.dft.method import check_length, method_for
 from argand.dft.plan import Plan, dft_source
-from argand.precision import PRECISIONS, Precision, get_precision
+from argand.precision import ROUNDED_PRECISIONS, Precision, get_precision
 from argand.runtime.compiler import compile_all
 from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
 from argand.runtime.timing import queued
@@ -59,8 +59,10 @@ def tune_dft(
     if rows < 1 or most < 1:
         raise ValueError(f"rows and most must be positive, got {rows} and {most}")
     if row.exact_operands:
-        choices = [name for name, other in PRECISIONS.items() if not other.exact_operands]
-        raise ValueError(f"precision must be one of {choices}, got {row.name!r}: cuFFT solves it")
+        raise ValueError(
+            f"precision must be one of {list(ROUNDED_PRECISIONS)}, got {row.name!r}: "
+            "cuFFT solves it"
+        )
     require_gpu()
     import cupy
 
@@ -117,8 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Time the candidate plans of transforms on this GPU, and keep the fastest.",
     )
     parser.add_argument("shapes", nargs="+", metavar="ROWSxLENGTH", type=two_sizes("ROWSxLENGTH"))
-    tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]
-    parser.add_argument("--precision", choices=tensor, default="3xfp16")
+    parser.add_argument("--precision", choices=ROUNDED_PRECISIONS, default="3xfp16")
     parser.add_argument("--most", type=int, default=MOST, help="plans of a kind")
     given = parser.parse_args(arguments)
 

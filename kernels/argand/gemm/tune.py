@@ -17,7 +17,7 @@ from argand.gemm.operands import OPS, Op, Side
 from argand.gemm.packed import pack
 from argand.gemm.pairs import to_pairs
 from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
-from argand.precision import PRECISIONS, Precision, get_precision
+from argand.precision import HALF_FORMATS, ROUNDED_PRECISIONS, Precision, get_precision
 from argand.runtime.loading import NotLaunchedError, compiling_only
 from argand.runtime.measure import ranked, require_gpu
 from argand.runtime.plan import PlanError
@@ -115,8 +115,10 @@ def _tunable(
     """Return the product to time. Raises ValueError where it has no plan to choose."""
     row = get_precision(precision)
     if row.exact_operands:
-        choices = [name for name, other in PRECISIONS.items() if not other.exact_operands]
-        raise ValueError(f"precision must be one of {choices}, got {row.name!r}: cuBLAS solves it")
+        raise ValueError(
+            f"precision must be one of {list(ROUNDED_PRECISIONS)}, got {row.name!r}: "
+            "cuBLAS solves it"
+        )
     allowed = ["complex", "packed"]
     if row.terms == 1 and row.operand.bytes == 2:
         allowed.append(row.operand.name)
@@ -161,15 +163,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m argand tune gemm",
         description="Measure the fastest plan of products on this GPU, and keep it.",
     )
-    tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+    names = ",".join(ROUNDED_PRECISIONS)
     parser.add_argument("products", nargs="+", metavar="[BATCHx]MxNxK", type=_sizes)
-    parser.add_argument(
-        "--precision", default=",".join(tensor), help=f"some of {','.join(tensor)} (all)"
-    )
+    parser.add_argument("--precision", default=names, help=f"some of {names} (all)")
     parser.add_argument("--op-a", choices=OPS, default="N")
     parser.add_argument("--op-b", choices=OPS, default="N")
     parser.add_argument("--output", choices=["complex64", "complex-half"], default="complex64")
-    formats = [name for name in get_args(OperandFormat) if name in ("complex", "packed", *tensor)]
+    formats = [
+        name for name in get_args(OperandFormat) if name in ("complex", "packed", *HALF_FORMATS)
+    ]
     parser.add_argument("--a-format", choices=formats, default="complex")
     parser.add_argument("--b-format", choices=formats, default="complex")
     given = parser.parse_args(arguments)
