@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import namedtuple
+from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from argand.device import cpu
 
 from workflow.config.check import check_study, main
 from workflow.config.loading import load_study
@@ -147,6 +149,16 @@ def test_what_is_split_needs_no_memory_of_its_size(machine: dict[str, int]) -> N
     machine["memory"] = 130 * GIB
     assert "device_memory has it streamed" in error_of(study_of(x=case))[0]
     check_study(study_of(x={**case, "device_memory": "8 GiB"}))
+
+
+def test_a_gpu_streams_what_can_be_split_whatever_it_has(machine: dict[str, int]) -> None:
+    machine.update(disk=1 << 50, memory=130 * GIB)
+    case = {"kind": "softmax", "rows": 1 << 20, "columns": 1 << 13, "precisions": ["fp32"]}
+    gpu = replace(cpu(), backend="cuda")
+    assert budget.beyond(study_of(x=case), gpu) == []
+    state = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 32}}
+    (text,) = budget.beyond(study_of(x=state), gpu)
+    assert text.endswith("make it smaller")
 
 
 def test_a_run_that_cannot_end_in_time(machine: dict[str, int]) -> None:
