@@ -14,6 +14,7 @@ import numpy as np
 from argand.device import Arch
 from argand.gates.plan import cuda_core_width
 from argand.gates.source import ARGUMENTS
+from argand.multiprocessor import REGISTERS
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -32,8 +33,6 @@ LEAST_GATES, MOST_GATES = 5, 8
 """Gates of a sequence: their matrices stay in shared memory."""
 ITEM = 8
 _ALIGNMENT = 1024
-_REGISTERS = 1 << 16
-"""32-bit registers of a multiprocessor."""
 _THREAD_BITS = 9
 """Most bits of the number of a thread in its group."""
 SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((3, 3), (2, 3))}
@@ -149,7 +148,7 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
     wgmma = arch.target == WGMMA_TARGET and precision.operand.bytes == 2
     for groups, stages in SIZES[tile_qubits]:
         plan = SequencePlan(precision, tile_qubits, groups, stages, wgmma)
-        if plan.threads * plan.registers > _REGISTERS:
+        if plan.threads * plan.registers > REGISTERS:
             continue
         room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
         gates = min(MOST_GATES, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))

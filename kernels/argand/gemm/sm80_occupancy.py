@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argand.gemm.sm80_plan import MmaPlan
+from argand.multiprocessor import REGISTERS, RESIDENT_THREADS
 from argand.precision import Precision
 
 _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
@@ -15,8 +16,8 @@ def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
     registers = -(-_registers(plan, precision) // 8) * 8
     return max(1, min(
-        2048 // plan.threads, 227 * 1024 // plan.launched_bytes(k),
-        65536 // (plan.threads * registers),
+        RESIDENT_THREADS // plan.threads, 227 * 1024 // plan.launched_bytes(k),
+        REGISTERS // (plan.threads * registers),
     ))  # fmt: skip
 
 

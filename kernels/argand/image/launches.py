@@ -47,6 +47,7 @@ from argand.image.side_kernels import (
     sum_source,
 )
 from argand.image.suspicion import new_suspicion
+from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, Fields, arguments_dtype
 from argand.runtime.device_table import device_table
@@ -54,7 +55,6 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
 from argand.runtime.workspace import call_memory
 
-_LARGEST_GRID = 2**31 - 1
 _PACK_BLOCKS = 16
 """Largest grid of the kernel that packs, in blocks of a multiprocessor; threads loop beyond."""
 _WAVES = 4
@@ -82,7 +82,7 @@ class ImageLaunches:
         splits = min(problem.channels, max(1, -(-target_blocks // blocks)))
         parts = check_parts(problem.antennas)
         check_grid = check_blocks(matrices, problem.antennas, directions)
-        if max(blocks * splits, check_grid) > _LARGEST_GRID:
+        if max(blocks * splits, check_grid) > LARGEST_GRID:
             raise ValueError(f"directions and leading axes take {blocks * splits} blocks, too many")
         self._scales_at = 8 * 3 * PANEL * panels_of(problem.antennas)
         count = problem.matrices * directions

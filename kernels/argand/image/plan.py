@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argand.device import Arch
+from argand.multiprocessor import WARP
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -16,7 +17,6 @@ PANEL_ROWS = 2 * PANEL
 _TILE = 16
 """Rows and k of a unit of packed covariances."""
 PACK_THREADS = 256
-_WARP = 32
 _STATIC_BYTES = 4 << 10
 """Shared memory beside the panels, rounded up."""
 # PackArguments and ImageArguments of cuda/image/plan.cuh.
@@ -53,7 +53,7 @@ class ImagePlan:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.directions // 8 * _WARP
+        return self.directions // 8 * WARP
 
 
 def stored_bytes(precision: Precision) -> int:
