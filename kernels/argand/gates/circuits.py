@@ -16,6 +16,7 @@ from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates.api import qubits_of, state_precision
 from argand.gates.circuit_search import CircuitPlan, CircuitSearch
 from argand.gates.costs import GateCosts
+from argand.gates.diagonal_runs import diagonal_runs
 from argand.gates.fusion import checked_gates
 from argand.gates.measure import measured_costs
 from argand.gates.norms import fidelity_of, norm_of
@@ -96,7 +97,7 @@ def plan_circuit(
     found = checked_gates(qubits, gates)
     if costs is None:
         costs = measured_costs(row, device, qubits)
-    return CircuitSearch(qubits, found, row, costs).cheapest(width)
+    return CircuitSearch(qubits, diagonal_runs(qubits, found), row, costs).cheapest(width)
 
 
 def run_circuit(

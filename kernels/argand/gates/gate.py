@@ -10,6 +10,9 @@ import numpy as np
 
 from argand.checks import refuse_masked
 
+UNITARY = 1e-3
+"""How far U^H U of a unitary gate may be from the identity: who relies on it leaves more room."""
+
 
 @dataclass(frozen=True, eq=False)
 class Gate:

@@ -15,7 +15,7 @@ import numpy as np
 
 from argand.gates.canonical import gate_form
 from argand.gates.fusion import Growing, Pass, bits_of, fuse, grow
-from argand.gates.gate import Dependencies, Gate
+from argand.gates.gate import UNITARY, Dependencies, Gate
 from argand.gates.phases import is_controlled_phase
 from argand.gates.sequence_plan import (
     LOW_QUBITS,
@@ -32,8 +32,6 @@ _MOST_WORK = 16_000
 """Largest product of the gates of a circuit and the beginnings of its tiles."""
 _PHASE_WEIGHT = 0.1
 """Weight of a phase beside a gate that needs a product."""
-_UNITARY = 1e-3
-"""How far U^H U may be from the identity: a tile's scale leaves room for more."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +46,23 @@ class Group:
 
 
 def sequences_of(
-    qubits: int, gates: Sequence[Gate], size: int, most: int, *, kept: int = KEPT_TILES[0]
+    qubits: int,
+    gates: Sequence[Gate],
+    size: int,
+    most: int,
+    *,
+    kept: int = KEPT_TILES[0],
+    phases: bool = True,
 ) -> tuple[list[Pass], list[Group]]:
     """Return fused gates in order, and which of them in a row share each pass over the state.
 
     Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
     tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. The search
-    keeps ``kept`` beginnings.
+    keeps ``kept`` beginnings. Without ``phases`` controlled phases are gates as others are.
     """
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
-    light = [number for number, form in enumerate(forms) if is_controlled_phase(form)]
+    light = [number for number, form in enumerate(forms) if phases and is_controlled_phase(form)]
     tiles = fuse(
         qubits, gates, size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
         light=light, kept=max(1, min(kept, _MOST_WORK // max(1, len(gates)))),
@@ -149,4 +153,4 @@ def _fits(gate: Gate) -> bool:
     if len(gate.qubits) > WIDTH:
         return False
     apart = np.abs(matrix.conj().T @ matrix - np.eye(len(matrix))).max()
-    return bool(apart <= _UNITARY)
+    return bool(apart <= UNITARY)

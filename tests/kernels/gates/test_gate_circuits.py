@@ -99,9 +99,9 @@ def test_tiles_of_about_the_same_time_are_searched_long(
     """Short searches alone would decide for the tile whose search comes late to a good plan."""
     searched = Counter[int]()
 
-    def counted(qubits: int, gates: Any, size: int, most: int, *, kept: int) -> Any:
+    def counted(qubits: int, gates: Any, size: int, most: int, **options: Any) -> Any:
         searched[size] += 1
-        return sequences_of(qubits, gates, size, most, kept=kept)
+        return sequences_of(qubits, gates, size, most, **options)
 
     monkeypatch.setattr(circuit_search, "sequences_of", counted)
     gates = [Gate(random_unitary(rng, 2), (low, low + 1)) for low in range(10)]

@@ -1,0 +1,148 @@
+"""Gates in a row that together are diagonal: which are found, and that circuits stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import Gate, apply_gate, plan_circuit
+from argand.gates.api import apply_form
+from argand.gates.costs import GateCosts, SequenceCosts
+from argand.gates.diagonal_runs import diagonal_runs, phases_beside_others, split_phases
+from argand.gates.fusion import checked_gates
+from argand.gates.gate import diagonal_qubits
+
+X = np.array([[0, 1], [1, 0]])
+H = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
+COSTS = GateCosts(
+    4e12, ((1.0, 1.0),) * 7, 0.0, measured=True,
+    sequences=(SequenceCosts(12, (1.2, 1.2, 1.4, 1.6, 1.8, 2.1, 2.3, 2.5)),),
+)  # fmt: skip
+
+
+def phase(angle: float, qubit: int) -> Gate:
+    return Gate(np.diag([1, np.exp(1j * angle)]), (qubit,))
+
+
+def cx(control: int, target: int) -> Gate:
+    return Gate(X, (target,), (control,))
+
+
+def rotated(angle: float, a: int, b: int) -> list[Gate]:
+    """Exp(-i angle / 2 ZZ) of CX and a phase."""
+    half = np.exp(-0.5j * angle)
+    return [cx(a, b), Gate(np.diag([half, half.conj()]), (b,)), cx(a, b)]
+
+
+def controlled_phase(angle: float, a: int, b: int) -> list[Gate]:
+    """A controlled phase of CX and phases, as OpenQASM's cu1."""
+    return [phase(angle / 2, a), cx(a, b), phase(-angle / 2, b), cx(a, b), phase(angle / 2, b)]
+
+
+def evolved(state: Any, gates: Sequence[Gate]) -> Any:
+    found = state.copy()
+    for gate in gates:
+        apply_gate(found, gate.matrix, gate.targets, controls=gate.controls)
+    return found
+
+
+def random_state(rng: np.random.Generator, qubits: int) -> Any:
+    state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
+    return state / np.linalg.norm(state)
+
+
+def test_a_phase_of_cx_is_one_gate() -> None:
+    """Gates on other qubits may stand between its own."""
+    own = rotated(0.3, 4, 2)
+    gates = [Gate(H, (0,)), own[0], cx(0, 1), own[1], cx(1, 3), own[2], cx(2, 0)]
+    runs = diagonal_runs(5, gates)
+    assert [run.numbers for run in runs] == [(0,), (2,), (4,), (1, 3, 5), (6,)]
+    assert diagonal_qubits(runs[3].gate) == {2, 4}
+
+
+def test_a_gate_between_on_a_further_qubit_keeps_them_apart() -> None:
+    gates = [cx(0, 1), cx(1, 2), phase(0.3, 1), cx(0, 1)]
+    assert [run.numbers for run in diagonal_runs(3, gates)] == [(0,), (1,), (2,), (3,)]
+
+
+def test_h_around_cx_is_a_controlled_phase() -> None:
+    """To rounding, which leaves no entry beside the diagonal."""
+    (run,) = diagonal_runs(4, [Gate(H, (3,)), cx(1, 3), Gate(H, (3,))])
+    assert ({*run.gate.qubits}, len(run.gate.controls), run.numbers) == ({1, 3}, 1, (0, 1, 2))
+    assert run.gate.matrix[0, 0] == 1
+    np.testing.assert_allclose(run.gate.matrix, np.diag([1, -1]), atol=1e-15)
+
+
+def test_what_is_nearly_diagonal_stays() -> None:
+    turned = np.array([[np.cos(1e-7), -np.sin(1e-7)], [np.sin(1e-7), np.cos(1e-7)]])
+    gates = [cx(0, 1), Gate(turned, (0,)), cx(0, 1)]
+    assert len(diagonal_runs(2, gates)) == 3
+
+
+def test_gates_that_undo_each_other_are_none() -> None:
+    (run,) = diagonal_runs(2, [cx(0, 1), cx(0, 1)])
+    assert run.numbers == (0, 1)
+    assert split_phases([run]) == []
+    assert plan_circuit(2, [cx(0, 1), cx(0, 1)]).predicted_seconds == 0
+
+
+def test_phases_of_one_qubit_join_across_what_they_commute_with() -> None:
+    """A controlled phase of CX and phases is one gate; those of its qubits undo each other."""
+    gates = [*controlled_phase(0.4, 0, 1), *controlled_phase(0.7, 0, 2), *rotated(0.5, 1, 2)]
+    split = split_phases(diagonal_runs(3, gates))
+    mixed = [run.gate for run in split if run.gate.controls]
+    assert [set(gate.qubits) for gate in mixed] == [{0, 1}, {0, 2}, {1, 2}]
+    angles = [np.angle(gate.matrix[1, 1]) for gate in mixed]
+    np.testing.assert_allclose(angles, [0.4, 0.7, -1.0], atol=1e-14)
+    alone = [run.gate.qubits for run in split if not run.gate.controls]
+    assert len(alone) == len(set(alone)) <= 3
+    assert phases_beside_others(diagonal_runs(3, [*gates, Gate(H, (0,))])) == 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_circuit_stays_the_same(seed: int) -> None:
+    """Drawn of few kinds of gates, so that many of them follow each other on the same qubits."""
+    rng, qubits = np.random.default_rng(seed), 4
+    gates: list[Gate] = []
+    for _ in range(40):
+        a, b = (int(qubit) for qubit in rng.permutation(qubits)[:2])
+        kind, angle = rng.integers(6), rng.uniform(-3, 3)
+        drawn = (
+            [cx(a, b)], [Gate(H, (a,))], [phase(angle, a)], rotated(angle, a, b),
+            controlled_phase(angle, a, b), [Gate(H, (b,)), cx(a, b), Gate(H, (b,))],
+        )  # fmt: skip
+        gates += drawn[kind]
+    checked = checked_gates(qubits, gates)
+    runs = diagonal_runs(qubits, checked)
+    assert sorted(number for run in runs for number in run.numbers) == [*range(len(gates))]
+    assert len(runs) < len(gates) - 10
+    state = random_state(rng, qubits)
+    expected = evolved(state, gates)
+    for one in (runs, split_phases(runs)):
+        found = evolved(state, [run.gate for run in one])
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("pairs", ["chain", "all"])
+def test_a_plan_with_phases_is_its_circuit(pairs: str) -> None:
+    """Phases of all pairs take passes of their own, those of neighbours are part of products."""
+    rng, qubits, gates = np.random.default_rng(5), 14, []
+    chosen = [(a, b) for b in range(qubits) for a in range(b) if pairs == "all" or b == a + 1]
+    for angle in (0.3, 0.8):
+        gates += [gate for a, b in chosen for gate in rotated(angle, a, b)]
+        gates += [Gate(H, (qubit,)) for qubit in range(qubits)]
+    plan = plan_circuit(qubits, gates, precision="fp64", costs=COSTS)
+    apart = plan_circuit(qubits, gates, precision="fp64", costs=replace(COSTS, sequences=()))
+    assert plan.predicted_seconds < apart.predicted_seconds
+    assert {number for one in plan.passes for number in one.gates} == {*range(len(gates))}
+    assert f"{len(gates)} gates" in str(plan)
+    phases = [form for form in plan.forms if form.diagonal and form.controls]
+    assert (len(phases) > len(chosen)) == (pairs == "all")
+    state = random_state(rng, qubits)
+    expected = evolved(state, gates)
+    for form in plan.forms:
+        apply_form(state, form, plan.precision)
+    np.testing.assert_allclose(state, expected, atol=1e-13)
