@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _interval(text: str) -> int:
     """Return an interval, no less than the groups of columns: one is spilled a stage."""
-    least = 128 // wgmma_plan.SPILL_COLUMNS
+    least = 2 * 128 // wgmma_plan.SPILL_COLUMNS  # some tiles spill half as many at once
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(f"intervals must be {least} stages or more, got {text!r}")
     return int(text)

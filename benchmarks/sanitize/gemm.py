@@ -54,7 +54,7 @@ LONG = Shape(66, 34, 4500)
 """For split precisions: accumulators of a long k, and of its split-K slices, are spilled."""
 WAVES = Shape(1540, 1500, 308)
 """More tiles than multiprocessors: overlapped epilogues, and stream-K splits of the last wave."""
-SPILL_INTERVAL = 8
+SPILL_INTERVAL = 16
 """Stages between accumulator spills, for `gemm.sm90_plan.SPILL_INTERVAL`: the least that all tiles
 allow, so that accumulators of these shapes are spilled."""
 THROTTLE = (4, 1)

@@ -97,14 +97,17 @@ _PARTIAL_BYTES = 48.8e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
     (2, 128, 1): 0.860, (2, 96, 1): 0.852, (2, 64, 1): 0.812, (2, 32, 1): 0.453,
-    (2, 160, 1): 0.860, (2, 112, 1): 0.858, (2, 80, 1): 0.839, (2, 48, 1): 0.584,
+    (2, 160, 1): 0.860, (2, 120, 1): 0.859, (2, 112, 1): 0.858, (2, 104, 1): 0.855,
+    (2, 88, 1): 0.846, (2, 80, 1): 0.839, (2, 48, 1): 0.584,
     (1, 96, 1): 0.653, (1, 64, 1): 0.614, (1, 32, 1): 0.397, (1, 80, 1): 0.583,
     (1, 48, 1): 0.549,
-    (2, 128, 2): 0.876, (2, 112, 2): 0.873, (2, 96, 2): 0.869, (2, 80, 2): 0.822,
+    (2, 128, 2): 0.876, (2, 120, 2): 0.875, (2, 112, 2): 0.873, (2, 104, 2): 0.871,
+    (2, 96, 2): 0.869, (2, 88, 2): 0.845, (2, 80, 2): 0.822, (2, 72, 2): 0.790,
     (2, 64, 2): 0.765, (2, 48, 2): 0.636,
 }  # fmt: skip
-"""Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms. That of
-112 columns was put between its neighbours: 40 drawn products took 1.00 of such estimates (H200)."""
+"""Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms. Those
+of 72, 88, 104, 112 and 120 columns were put between their neighbours: 84 drawn products took 1.00
+of such estimates (H200)."""
 _SHARED_K_EFFICIENCY = {48: 0.597, 64: 0.685, 128: 0.754}
 """The same of 64 rows whose k two warpgroups share, at two terms, by columns (30 products at
 3xfp16 on an H200, seeds 20261251 on)."""

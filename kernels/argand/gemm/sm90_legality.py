@@ -11,7 +11,6 @@ from argand.gemm.sm90_plan import (
     MOST_CLUSTER,
     MOST_FUSED_COLUMNS,
     SECTOR_COLUMNS,
-    SPILL_COLUMNS,
     STORE_SIDE,
     SWIZZLE_BYTES,
     WIDEST_IN_PLACE,
@@ -78,8 +77,6 @@ def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
         (not plan.ping_pong or (not plan.overlapped_stages and plan.consumer_warpgroups == 2
                                 and not plan.triangle),
          "a ping-pong is of two warpgroups, without an overlapped epilogue or a triangle"),
-        (precision.terms == 1 or plan.block_n % SPILL_COLUMNS == 0,
-         f"accumulators of split operands spill by {SPILL_COLUMNS} columns"),
     ]  # fmt: skip
 
 

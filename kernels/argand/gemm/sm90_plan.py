@@ -38,7 +38,7 @@ MOST_FUSED_COLUMNS = 128
 WIDEST_IN_PLACE = 128
 """Columns of a tile beside a row operand scaled in each stage, which leave no register free."""
 SPILL_COLUMNS = 16
-"""Columns of accumulators that spill together."""
+"""Most columns of accumulators that spill together."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,11 @@ class WgmmaPlan:
     def block_m(self) -> int:
         """Rows of Z that a block computes."""
         return _WARPGROUP_ROWS * self.consumer_warpgroups
+
+    @property
+    def spill_columns(self) -> int:
+        """Columns of accumulators that spill together."""
+        return SPILL_COLUMNS if self.block_n % SPILL_COLUMNS == 0 else SPILL_COLUMNS // 2
 
     @property
     def columns_apart(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90_epilogue import LETTERS
-from argand.gemm.sm90_plan import SPILL_COLUMNS, SPILL_INTERVAL, WgmmaPlan
+from argand.gemm.sm90_plan import SPILL_INTERVAL, WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.dependent_launch import WAIT_FIRST
@@ -81,7 +81,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "block_k": plan.block_k,
         "stages": plan.stages,
         "spill_interval": SPILL_INTERVAL,
-        "spill_columns": SPILL_COLUMNS,
+        "spill_columns": plan.spill_columns,
         "overlapped_stages": plan.overlapped_stages,
         "epilogue": f"Epilogue::{plan.epilogue}",
     }

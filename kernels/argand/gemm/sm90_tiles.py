@@ -25,6 +25,8 @@ _BETWEEN = (
     WgmmaPlan(2, 160, 32, 3), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 80, 32, 3),
     WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 80, 32, 4), WgmmaPlan(1, 48, 32, 5),
 )  # fmt: skip
+# Widths between these, at tf32: rows of 16-bit planes would not begin where a swizzle does.
+_EIGHTS = tuple(WgmmaPlan(2, columns, 32, 3) for columns in (120, 104, 88))
 # Of two terms a warp's loads, splitting and promotion take longer than its MMAs, so two warpgroups
 # share the k of a tile of 64 rows.
 _SPLIT = (
@@ -33,10 +35,9 @@ _SPLIT = (
 )  # fmt: skip
 # In 16 bits, of a row operand that is scaled in each stage.
 _SPLIT_SCALED = (
-    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 96, 32, 3),
-    WgmmaPlan(2, 80, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4),
-    WgmmaPlan(1, 128, 16, 6, k_warpgroups=2), WgmmaPlan(1, 64, 32, 4, k_warpgroups=2),
-    WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
+    *(WgmmaPlan(2, columns, 32, 3) for columns in range(128, 64, -8)),
+    WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 128, 16, 6, k_warpgroups=2),
+    WgmmaPlan(1, 64, 32, 4, k_warpgroups=2), WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
 )  # fmt: skip
 # With both operands in planes. Accumulators are promoted after each stage and additions take power,
 # so stages of large tiles are as deep as shared memory allows with two of them.
@@ -53,6 +54,8 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
     tiles: tuple[WgmmaPlan, ...] = _SINGLE if precision.terms == 1 else _SPLIT
     if precision.terms == 1 and (precision.operand.name == "tf32" or storage == "fp32"):
         tiles = (*tiles, *_BETWEEN)
+    if precision.terms == 1 and precision.operand.name == "tf32":
+        tiles = (*tiles, *_EIGHTS)
     if precision.terms > 1 and storage == "planar":
         tiles = _SPLIT_IN_PLANES
     if precision.terms > 1 and storage == "fp32" and precision.scaled:

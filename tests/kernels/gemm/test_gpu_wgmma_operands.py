@@ -31,7 +31,7 @@ from tests.kernels.gemm.product_cases import (
     stored,
     summation,
 )
-from tests.kernels.gemm.wgmma_cases import first_choices, overridden
+from tests.kernels.gemm.wgmma_cases import choices, first_choices, overridden
 from tests.kernels.precisions import SINGLE_HALF, SPLIT, TENSOR
 from workflow.accuracy import bounds
 from workflow.accuracy.bounds import rounded_once
@@ -117,6 +117,31 @@ def test_accumulators_that_spill(
             addend = (2 - 1j) * c.astype(np.complex128)
             roundings = bounds.ADDEND_ROUNDINGS * 2.0**-23 * np.abs(addend)
             assert_within(out.get(), exact + addend, allowed + roundings)
+
+
+@pytest.mark.parametrize("columns", [72, 88, 104, 120])
+def test_accumulators_spill_by_eight_columns(
+    cp: Any, rng: np.random.Generator, columns: int
+) -> None:
+    """Where more do not divide a tile: to a result in rows, to one in columns, and at its edges."""
+    m, n, k = 200, 250, 3200
+    a, b = normal(rng, m, k), normal(rng, k, n)
+    left, right = cp.asarray(a), cp.asarray(b)
+    exact = a.astype(np.complex128) @ b.astype(np.complex128)
+    allowed = bounds.product_bound(PRECISIONS["3xfp16"], k, "cuda") * magnitude(a, b, None)
+    seen = set()
+    for choice in choices(cp, "3xfp16", GemmSizes(1, m, n, k)):
+        plan = choice.plan
+        assert plan is not None
+        if plan.block_n != columns or choice.split_k_slices > 1:
+            continue
+        assert plan.spills_accumulators(PRECISIONS["3xfp16"], k)
+        seen.add(choice.swapped)
+        with overridden(choice):
+            for out in (None, cp.full((n, m), cp.nan, cp.complex64).T):
+                found = gemm(left, right, precision="3xfp16", out=out)
+                assert_within(found.get(), exact, allowed)
+    assert seen == {False, True}
 
 
 @pytest.mark.parametrize("precision", [x for x in TENSOR if PRECISIONS[x].scaled])

@@ -73,7 +73,6 @@ def test_tiles_that_fit_are_legal() -> None:
         ("tf32", LARGE, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
-        ("3xtf32", SPLIT, {"block_n": 24, "block_k": 16}, "of split operands spill by"),
         ("3xtf32", SPLIT, {"block_k": 32}, "stage deeper than a swizzle of 128 bytes is of split"),
         ("tf32", LARGE, {"block_k": 64}, "a stage deeper than a swizzle of 128 bytes is of split"),
         ("tf32", LARGE, {"overlapped_stages": 2},

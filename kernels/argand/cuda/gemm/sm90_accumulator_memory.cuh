@@ -17,7 +17,7 @@ constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;
 //
 // A vectorized memory has room for all accumulators of a warp: vector number q holds accumulators 2
 // q and 2 q + 1, real and imaginary, 16 bytes a lane, and the lanes of a warp access 512 contiguous
-// bytes or rows of 128 at least. A memory that is not vectorized is that of a tile at an edge of Z,
+// bytes or rows of 64 at least. A memory that is not vectorized is that of a tile at an edge of Z,
 // or of a Z that is not n-major; its elements lie where the results will.
 template <WgmmaPlan plan>
 struct AccumulatorMemory {
@@ -29,7 +29,8 @@ struct AccumulatorMemory {
     // Elements along n and along m that one vector access of a warp covers in `spill`.
     static constexpr int kAccessColumns = plan.block_n % 64 == 0   ? 64
                                           : plan.block_n % 32 == 0 ? 32
-                                                                   : 16;
+                                          : plan.block_n % 16 == 0 ? 16
+                                                                   : 8;
     static constexpr int kAccessRows = 64 / kAccessColumns,
                          kAccessesPerRow = plan.block_n / kAccessColumns;
     float2* base;
