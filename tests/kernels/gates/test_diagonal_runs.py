@@ -14,11 +14,15 @@ from argand.gates.costs import GateCosts, SequenceCosts
 from argand.gates.diagonal_runs import diagonal_runs, phases_beside_others, split_phases
 from argand.gates.fusion import checked_gates
 from argand.gates.gate import diagonal_qubits
+from argand.gates.sequence_tables import tables
+from argand.gates.sequences import in_groups
+
+from tests.kernels.gates.test_gate_sequences import PLAN
 
 X = np.array([[0, 1], [1, 0]])
 H = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
 COSTS = GateCosts(
-    4e12, ((1.0, 1.0),) * 7, 0.0, measured=True,
+    4e12, ((1.0, 1.0),) * 4 + ((2.0, 2.0),) * 3, 0.0, measured=True,
     sequences=(SequenceCosts(12, (1.2, 1.2, 1.4, 1.6, 1.8, 2.1, 2.3, 2.5)),),
 )  # fmt: skip
 
@@ -126,21 +130,32 @@ def test_a_circuit_stays_the_same(seed: int) -> None:
         np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
-@pytest.mark.parametrize("pairs", ["chain", "all"])
-def test_a_plan_with_phases_is_its_circuit(pairs: str) -> None:
-    """Phases of all pairs take passes of their own, those of neighbours are part of products."""
-    rng, qubits, gates = np.random.default_rng(5), 14, []
+def ising_circuit(qubits: int, pairs: str) -> list[Gate]:
+    """Two layers of exp(-i angle / 2 ZZ) of all pairs, or of neighbours, of CX, and of H."""
     chosen = [(a, b) for b in range(qubits) for a in range(b) if pairs == "all" or b == a + 1]
+    gates = []
     for angle in (0.3, 0.8):
         gates += [gate for a, b in chosen for gate in rotated(angle, a, b)]
         gates += [Gate(H, (qubit,)) for qubit in range(qubits)]
+    return gates
+
+
+@pytest.mark.parametrize("pairs", ["chain", "all"])
+def test_a_plan_with_phases_is_its_circuit(pairs: str) -> None:
+    """Phases of all pairs take passes of their own, those of neighbours are part of products."""
+    rng, qubits = np.random.default_rng(5), 14
+    gates = ising_circuit(qubits, pairs)
+    assert PLAN is not None
     plan = plan_circuit(qubits, gates, precision="fp64", costs=COSTS)
     apart = plan_circuit(qubits, gates, precision="fp64", costs=replace(COSTS, sequences=()))
     assert plan.predicted_seconds < apart.predicted_seconds
     assert {number for one in plan.passes for number in one.gates} == {*range(len(gates))}
     assert f"{len(gates)} gates" in str(plan)
     phases = [form for form in plan.forms if form.diagonal and form.controls]
-    assert (len(phases) > len(chosen)) == (pairs == "all")
+    assert (len(phases) > len(gates) / 5) == (pairs == "all")
+    for group, members in zip(plan.groups, in_groups(plan.groups), strict=True):
+        if group.tile:  # the kernel takes so many phases and products
+            tables(qubits, plan.forms[members], group.tile, PLAN)
     state = random_state(rng, qubits)
     expected = evolved(state, gates)
     for form in plan.forms:

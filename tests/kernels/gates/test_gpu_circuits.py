@@ -13,6 +13,7 @@ from argand.gates.costs import _GPUS, gate_costs, kept_costs, table_costs
 from argand.gates.prepared_gates import prepared_gates
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
+from tests.kernels.gates.test_diagonal_runs import COSTS, ising_circuit
 from tests.kernels.gates.test_gate_circuits import FLAT, random_circuit
 
 pytestmark = pytest.mark.gpu
@@ -38,6 +39,28 @@ def test_a_circuit_is_its_gates(
     assert 1 - record.fidelity <= bound**2 + 2.0**-30
     assert 0 < record.seconds < 100  # one of them may compile products of `gemm`
     assert 0 < record.predicted_seconds < 1
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
+@pytest.mark.parametrize("pairs", ["chain", "all"])
+def test_a_circuit_of_cx_and_phases_is_its_gates(
+    cp: Any, rng: np.random.Generator, precision: str, pairs: str
+) -> None:
+    """Its phases are part of dense gates, or are applied in shared passes."""
+    qubits = 16
+    gates = ising_circuit(qubits, pairs)
+    row = PRECISIONS[precision]
+    state = cp.asarray(random_state(rng, qubits).astype(row.output))
+    expected = state
+    for gate in gates:
+        expected = dense_gate(expected, gate.matrix, gate.targets, gate.controls)
+    plan = plan_circuit(qubits, gates, precision=precision, costs=COSTS)
+    assert len(plan.groups) < len(plan.passes)
+    assert any(form.diagonal and form.controls for form in plan.forms) == (pairs == "all")
+    record = run_circuit(state, plan, reference=expected)
+    bound = sum(gate_bound(row, form.width) for form in plan.forms) + 2.0**-22
+    assert 0 < float(cp.linalg.norm(state - expected)) <= bound
+    assert record.norm_drift <= bound
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
