@@ -22,7 +22,7 @@ from workflow.accuracy.beam_power_bounds import allowed, detected
 SIZES: tuple[tuple[int, int, int, int, Detect], ...] = (
     (1, 1, 3, 1, "power"), (65, 37, 211, 7, "power"), (9, 70, 150, 16, "power"),
     (33, 20, 400, 200, "power"), (17, 40, 133, 8, "stokes"), (40, 70, 133, 4, "stokes"),
-    (65, 300, 130, 8, "power"), (34, 400, 66, 3, "stokes"),
+    (65, 300, 130, 8, "power"), (34, 400, 66, 3, "stokes"), (3, 70, 133, 50, "stokes"),
 )  # fmt: skip
 """Beams, antennas, samples, samples of a bin, and what is detected."""
 _SEED = 1

@@ -10,7 +10,8 @@ import cupy
 import numpy as np
 
 from argand.beam_power.blocks import in_blocks, in_exact_blocks
-from argand.beam_power.heuristics import AnyPlan, KernelForm, takes_exact, takes_few_beams
+from argand.beam_power.few_beams_plan import takes_few_beams
+from argand.beam_power.heuristics import AnyPlan, KernelForm, takes_exact
 from argand.beam_power.launch import BeamPowerLaunch
 from argand.beam_power.plan import Samples
 from argand.beam_power.problem import EXACT, BeamPowerProblem
@@ -39,7 +40,8 @@ def beam_power(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
                 return in_exact_blocks(problem, w, x, out, cupy)
         elif problem.precision.exact_operands:
             arch = gpu(cupy.cuda.Device().id).require_arch()
-            if problem.precision.output != "complex64" or not takes_few_beams(problem, arch):
+            few = takes_few_beams(problem, problem.precision, "complex64", arch)
+            if problem.precision.output != "complex64" or not few:
                 return in_blocks(problem, w, x, out, cupy)
         contiguous = out is not None and out.flags.c_contiguous
         target = out if contiguous else cupy.empty(problem.shape, problem.dtype)

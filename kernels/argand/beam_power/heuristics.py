@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.beam_power.few_beams_plan import (
-    FEW_BEAMS_TIMES,
     FewBeamsPlan,
     check_few_beams_plan,
     choose_few_beams_plan,
     few_beams_kernel_name,
     few_beams_source,
+    few_beams_tiles,
+    takes_few_beams,
 )
 from argand.beam_power.int8_plan import (
     Int8BeamPowerPlan,
@@ -111,7 +112,7 @@ def planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     """Return the plan of a form, and how its tiles lie along time."""
     plan = form.plan or _chosen(form, device.require_arch())
     if isinstance(plan, FewBeamsPlan):
-        return plan, time_tiles(FEW_BEAMS_TIMES, form.problem.integrate, form.samples, 1)
+        return plan, few_beams_tiles(plan.times, form.problem.integrate)
     largest = LARGEST_GROUP[form.samples]
     if not isinstance(plan, BeamPowerPlan):
         largest = LARGEST_WGMMA_GROUP
@@ -137,9 +138,8 @@ def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
                 f"exact beams of {problem.antennas} antennas have no plan on {arch.target}"
             )
         return plan
-    few = _few_beams_plan(problem, form.precision, arch) if samples == "complex64" else None
-    if few is not None:
-        return few
+    if takes_few_beams(problem, form.precision, samples, arch):
+        return choose_few_beams_plan(problem, samples, arch)
     found = None
     # mma.sync has smaller blocks for two polarizations and few beams.
     many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS
@@ -159,19 +159,6 @@ def takes_exact(problem: BeamPowerProblem, arch: Arch) -> bool:
     return problem.detect == "power" and _exact_plan(problem, arch) is not None
 
 
-def takes_few_beams(problem: BeamPowerProblem, arch: Arch) -> bool:
-    """Return whether a kernel computes a problem of samples of complex64 at its precision."""
-    return _few_beams_plan(problem, problem.precision, arch) is not None
-
-
-def _few_beams_plan(
-    problem: BeamPowerProblem, precision: Precision, arch: Arch
-) -> FewBeamsPlan | None:
-    if problem.detect != "power":
-        return None
-    return choose_few_beams_plan(precision, problem.beams, problem.antennas, arch)
-
-
 def _exact_plan(problem: BeamPowerProblem, arch: Arch) -> Int8BeamPowerPlan | None:
     tiles = time_tiles(WGMMA_TIMES, problem.integrate, "int8", LARGEST_WGMMA_GROUP)
     return choose_int8_plan(tiles.group, problem.beams, problem.antennas, True, arch)
@@ -183,7 +170,7 @@ def kernels_of(plan: AnyPlan, form: KernelForm, arch: Arch) -> Kernels:
     if isinstance(plan, FewBeamsPlan):
         check_few_beams_plan(plan, antennas, arch)
         return Kernels(
-            None, (few_beams_source(plan), few_beams_kernel_name(plan)),
+            None, (few_beams_source(plan, precision), few_beams_kernel_name(plan, precision)),
             plan.shared_bytes(antennas), plan.blocks, 0, 0, _FILLING + plan.beams / plan.times,
         )  # fmt: skip
     if isinstance(plan, Int8BeamPowerPlan):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from argand import PRECISIONS
 from argand.beam_power.few_beams_plan import (
+    MOST_FEW_BEAMS,
     MOST_PART_ANTENNAS,
     FewBeamsPlan,
     check_few_beams_plan,
     choose_few_beams_plan,
     few_beams_kernel_name,
     few_beams_source,
+    few_beams_tiles,
+    takes_few_beams,
 )
+from argand.beam_power.plan import Samples
+from argand.beam_power.problem import Detect, beam_power_problem
 from argand.device import ARCHITECTURES, Arch
 from argand.runtime.plan import TARGET, PlanError
 
@@ -22,56 +28,110 @@ from tests.kernels.compiled import assert_clean
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 
 
+def chosen(
+    name: str, beams: int, antennas: int, samples: Samples = "complex64", *,
+    detect: Detect = "power", integrate: int = 4, arch: Arch = HOPPER,
+) -> FewBeamsPlan | None:  # fmt: skip
+    leading = (3, 2) if detect == "stokes" else (3,)
+    problem = beam_power_problem(
+        (*leading, beams, antennas), (*leading, antennas, 1000), detect=detect,
+        integrate=integrate, precision=PRECISIONS[name],
+    )  # fmt: skip
+    if not takes_few_beams(problem, PRECISIONS[name], samples, arch):
+        return None
+    return choose_few_beams_plan(problem, samples, arch)
+
+
 @pytest.mark.each_value
+@pytest.mark.parametrize(
+    ("name", "samples"),
+    [("3xtf32", "complex64"), ("fp16", "half"), ("bf16", "half"), ("bf16", "int8")],
+)
+@pytest.mark.parametrize("detect", ["power", "stokes"])
 @pytest.mark.parametrize("antennas", [20, 200])
-@pytest.mark.parametrize("beams", [2, 3, 8])
-def test_kernels_of_few_beams_compile(arch: Arch, beams: int, antennas: int) -> None:
-    plan = choose_few_beams_plan(PRECISIONS["3xtf32"], beams, antennas, arch)
-    assert plan is not None
-    assert plan.beams // 2 < beams <= plan.beams
-    assert_clean(few_beams_source(plan), arch.target, few_beams_kernel_name(plan))
+@pytest.mark.parametrize("beams", [2, 3, 8, MOST_FEW_BEAMS])
+def test_kernels_of_few_beams_compile(
+    arch: Arch, beams: int, antennas: int, detect: Detect, name: str, samples: Samples
+) -> None:
+    integrate = 75 if samples == "half" else 4
+    plan = chosen(name, beams, antennas, samples, detect=detect, integrate=integrate, arch=arch)
+    if plan is None:
+        assert beams == MOST_FEW_BEAMS or (arch != HOPPER and beams == 8)
+        return
+    assert plan.beams - 2 < beams <= plan.beams
+    row = PRECISIONS[name]
+    assert_clean(few_beams_source(plan, row), arch.target, few_beams_kernel_name(plan, row))
 
 
 def test_few_beams_of_many_antennas_have_fewer_blocks_or_no_plan() -> None:
-    row, plans = PRECISIONS["3xtf32"], {}
-    for antennas in range(1, 2 * MOST_PART_ANTENNAS, 61):
-        for arch in ARCHITECTURES:
-            plan = choose_few_beams_plan(row, 8, antennas, arch)
+    most = 4 * MOST_PART_ANTENNAS
+    for arch in ARCHITECTURES:
+        for antennas in range(1, most, 61):
+            plan = chosen("3xtf32", 8, antennas, arch=arch)
             if plan is not None:
                 check_few_beams_plan(plan, antennas, arch)
-                plans[arch.target, antennas] = plan.parts * plan.blocks
-    hopper = [blocks for (target, _), blocks in plans.items() if target == TARGET]
-    assert hopper == sorted(hopper, reverse=True)
-    assert hopper[0] > hopper[-1]
-    assert len(hopper) < len(range(1, 2 * MOST_PART_ANTENNAS, 61))
-    assert choose_few_beams_plan(row, 9, 64, HOPPER) is None
-    assert choose_few_beams_plan(row, 2, 2 * MOST_PART_ANTENNAS + 1, HOPPER) is None
+    assert chosen("3xtf32", 8, 64) is not None
+    assert chosen("3xtf32", MOST_FEW_BEAMS, most - 1) is None
+    assert chosen("3xtf32", MOST_FEW_BEAMS + 1, 64) is None
+    assert chosen("3xtf32", 2, most) is not None
+    assert chosen("3xtf32", 2, most + 1) is None
 
 
 @pytest.mark.parametrize(
-    ("name", "beams", "antennas", "taken"),
+    ("integrate", "times"), [(1, 128), (18, 128), (75, 256), (131, 192), (150, 320), (190, 192)]
+)
+def test_tiles_are_as_long_as_bins_fill_them(integrate: int, times: int) -> None:
+    plan = chosen("fp32", 4, 200, integrate=integrate)
+    assert plan is not None
+    assert plan.times == times
+
+
+@pytest.mark.parametrize("integrate", [1, 7, 64, 65, 128, 129, 1000, 9001])
+@pytest.mark.parametrize("times", [64, 128, 320])
+def test_slices_of_bins_have_all_samples(times: int, integrate: int) -> None:
+    tiles = few_beams_tiles(times, integrate)
+    if tiles.slices == 1:
+        assert 1 <= tiles.bins == times // integrate
+    else:
+        assert tiles.slice <= times
+        assert 0 < integrate - (tiles.slices - 1) * tiles.slice <= tiles.slice
+
+
+@pytest.mark.parametrize(
+    ("name", "samples", "beams", "antennas", "taken"),
     [
-        ("tf32", 4, 200, True), ("tf32", 5, 200, False), ("tf32", 5, 63, True),
-        ("bf16", 5, 200, False), ("3xtf32", 5, 200, True), ("fp32", 8, 200, True),
+        ("tf32", "complex64", 8, 200, True), ("tf32", "complex64", 9, 20, False),
+        ("fp16", "half", 4, 200, True), ("fp16", "half", 5, 200, False),
+        ("fp16", "half", 16, 31, True), ("bf16", "int8", 12, 200, True),
+        ("bf16", "int8", 13, 200, False), ("3xtf32", "complex64", 16, 200, True),
+        ("fp32", "complex64", 16, 20, True),
     ],
 )  # fmt: skip
-def test_tensor_cores_take_five_beams_of_one_term_and_many_antennas(
-    name: str, beams: int, antennas: int, taken: bool
+def test_tensor_cores_take_more_beams_at_one_term(
+    name: str, samples: Samples, beams: int, antennas: int, taken: bool
 ) -> None:
-    plan = choose_few_beams_plan(PRECISIONS[name], beams, antennas, HOPPER)
-    assert (plan is not None) == taken
+    assert (chosen(name, beams, antennas, samples) is not None) == taken
+
+
+def test_halves_take_fp32_where_bins_leave_tiles_of_tensor_cores_empty() -> None:
+    assert chosen("fp16", 8, 200, "half", integrate=75) is not None
+    assert chosen("fp16", 9, 200, "half", integrate=75) is None
+    assert chosen("fp16", 8, 200, "half", detect="stokes") is not None
 
 
 @pytest.mark.parametrize(
     ("changed", "antennas", "said"),
     [
-        ({"beams": 16}, 64, "beams must be 2, 4 or 8"), ({"parts": 3}, 64, "parts 1, 2, 4 or 8"),
-        ({"unroll": 0}, 64, "unroll 1 or more"), ({"beams": 8}, 1000, "bytes of shared memory"),
+        ({"beams": 3}, 64, "beams must be even and at most"),
+        ({"polarizations": 3}, 64, "polarizations 1 or 2"),
+        ({"parts": 3}, 64, "parts must be 1, 2, 4 or 8"),
+        ({"unroll": 0}, 64, "unroll, warps and lane_times 1 or more"),
+        ({"beams": 8}, 1000, "bytes of shared memory"),
         ({}, 2 * MOST_PART_ANTENNAS + 1, "a part must have at most 512 antennas"),
     ],
-)  # fmt: skip
+)
 def test_other_plans_of_few_beams_are_refused(
-    changed: dict[str, int], antennas: int, said: str
+    changed: dict[str, Any], antennas: int, said: str
 ) -> None:
     with pytest.raises(PlanError, match=said):
         check_few_beams_plan(replace(FewBeamsPlan(4), **changed), antennas, HOPPER)

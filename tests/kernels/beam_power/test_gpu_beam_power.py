@@ -32,11 +32,13 @@ CASES = {
     "promoted once": beams(33, 65, 450, 9, seed=21),
     "stokes": beams(20, 33, 1300, 8, detect="stokes", leading=(3,), seed=8),
     "stokes of shared weights": beams(4, 5, 640, 3, detect="stokes", shared=True, seed=9),
+    "few stokes of many antennas": beams(2, 246, 3319, 18, detect="stokes", leading=(2,), seed=26),
     "long stokes": beams(65, 70, 450, 150, detect="stokes", seed=10),
     "stokes of many antennas": beams(40, 300, 450, 6, detect="stokes", leading=(2,), seed=22),
     "int8": beams(64, 64, 4096, 16, leading=(3,), taken="int8", seed=11),
     "odd int8": beams(6, 41, 967, 5, leading=(2,), taken="int8", seed=12),
     "int8 stokes": beams(37, 100, 501, 12, detect="stokes", taken="int8", seed=13),
+    "few int8 stokes": beams(5, 70, 701, 137, detect="stokes", leading=(2,), taken="int8", seed=27),
     "long int8": beams(100, 65, 3000, 1500, taken="int8", seed=14),
     "fp16 pairs": beams(64, 64, 640, 32, leading=(2,), taken="fp16", seed=15),
     "odd fp16 pairs": beams(7, 30, 643, 4, taken="fp16", seed=16),
@@ -76,19 +78,34 @@ def test_our_kernel_computes_it(cp: Any, precision: str) -> None:
         assert any("beam_power" in one and ("int8" in one) == own for one in names), names
 
 
-@pytest.mark.parametrize("precision", ["fp32", "3xtf32", "3xfp16", "bf16"])
-@pytest.mark.parametrize("parts", [1, 2, 4, 8])
-@pytest.mark.parametrize("name", ["one of each", "odd", "few of odd lines", "few of long bins"])
-def test_few_beams_are_those_of_fp32(cp: Any, name: str, parts: int, precision: str) -> None:
-    """At any precision, and by any number of parts of the antennas."""
-    from argand.beam_power.gpu import PLAN_OVERRIDE
+@pytest.mark.parametrize(
+    ("parts", "warps", "lane_times"), [(1, 2, 2), (2, 2, 2), (4, 1, 4), (8, 1, 1), (1, 5, 2)]
+)
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        *((name, precision) for precision in ("fp32", "3xtf32", "3xfp16", "bf16") for name in (
+            "one of each", "odd", "few of odd lines", "few of long bins", "a bin of parts",
+            "stokes of shared weights", "few stokes of many antennas",
+        )),
+        ("odd fp16 pairs", "fp16"), ("bf16 stokes", "bf16"), ("few int8 stokes", "bf16"),
+        ("odd int8", "fp16"),
+    ],
+)  # fmt: skip
+def test_few_beams_are_those_of_fp32(
+    cp: Any, name: str, precision: str, parts: int, warps: int, lane_times: int
+) -> None:
+    """At any precision, and by any number of parts of the antennas and length of tiles."""
+    from argand.beam_power.gpu import PLAN_OVERRIDE, form_of
 
     one = CASES[name]
-    beams_of = {1: 2, 3: 4, 5: 8, 8: 8}[one.problem(precision).beams]
-    plan = FewBeamsPlan(beams_of, parts, blocks=1)
+    problem = one.problem(precision)
+    _, samples = form_of(PRECISIONS[precision], one.samples)
+    width = problem.beams + problem.beams % 2
+    plan = FewBeamsPlan(width, parts, 2, 1, samples, problem.polarizations, warps, lane_times)
     with PLAN_OVERRIDE.use(plan), launched() as names:
         found = detected(cp, one, precision)
-    assert any("beam_power_fp32" in kernel for kernel in names), names
+    assert any("beam_power_fp32" in kernel and samples in kernel for kernel in names), names
     assert np.all(np.abs(found - one.power()) <= one.allowed("fp32", "cuda"))
 
 

@@ -1,35 +1,68 @@
-// Beam power of a few beams of complex64 samples by fp32: a sample is read once, from global memory
-// to registers, and multiplied with all beams, which takes less time than reading it. So numbers
-// are not rounded to a format of tensor cores first: fp32 is off by less, at any address.
+// Beam power of a few beams by fp32: a sample is read once, from global memory to registers, and
+// multiplied with all beams, which takes less time than reading it. So numbers are not rounded to a
+// format of tensor cores first: fp32 is off by less, at any address.
 //
-// Two warps of a part of the antennas have the samples of a tile, two of a lane; where there are
-// several parts their beams are added in shared memory.
+// Threads of a group have the samples of a tile, kLaneTimes each, of one polarization and of one
+// part of the antennas; where there are several groups their beams meet in shared memory.
 #pragma once
 #include "bins.cuh"
+#include "detect.cuh"
+#include "sample_words.cuh"
 
-template <int Beams, int Parts, int Unroll>
+template <Samples samples, Operand operand, int Polarizations, int Beams, int Parts, int Warps,
+          int LaneTimes, int Unroll>
 struct FewBeamsKernel {
-    static constexpr int kLaneTimes = 2;
-    static constexpr int kPartThreads = 64;
-    static constexpr int kThreads = Parts * kPartThreads;
-    static constexpr int kTileTimes = kLaneTimes * kPartThreads;
-    static constexpr int kPartSums = Beams * kTileTimes;
-    // Without the weights: beams of the parts, whose first numbers become powers.
-    static constexpr int kSharedBytes = kPartSums * (Parts == 1 ? 4 : Parts * 8);
+    using Words = SampleWords<samples, operand>;
+    using Word = typename Words::Word;
+    static constexpr int kGroups = Polarizations * Parts;
+    static constexpr int kGroupThreads = Warps * kWarp;
+    static constexpr int kThreads = kGroups * kGroupThreads;
+    static constexpr int kTileTimes = LaneTimes * kGroupThreads;
+    static constexpr int kSums = Beams * kTileTimes;
+    static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
+    // Without the weights: beams of the groups, in whose place powers are stored.
+    static constexpr int kSharedBytes = kSums * (kGroups == 1 ? 4 : kGroups * 8);
     static_assert(Beams % 2 == 0, "weights are read in pairs");
 
+    // Where the samples of a thread lie: `times[i]` after the first one.
+    struct Lane {
+        const Word* from;
+        int64 step;
+        int times[LaneTimes];
+
+        // Lanes beyond the tile read its last sample.
+        __device__ __forceinline__ Lane(const BeamPowerArguments& args, const Word* samples_of,
+                                        int part, const TimeTile& tile, int thread)
+            : step(Parts * args.stride_antenna) {
+            const int first = min(thread, tile.valid - 1);
+            from = samples_of + part * args.stride_antenna + tile.first + first;
+#pragma unroll
+            for (int i = 0; i < LaneTimes; ++i)
+                times[i] = min(thread + i * kGroupThreads, tile.valid - 1) - first;
+        }
+
+        __device__ __forceinline__ void read(Word (&x)[LaneTimes]) {
+#pragma unroll
+            for (int i = 0; i < LaneTimes; ++i) x[i] = __ldcs(from + times[i]);
+            from += step;
+        }
+    };
+
     struct Sums {
-        float2 z[Beams][kLaneTimes];
+        float2 z[Beams][LaneTimes];
 
         // Adds the product of `weights` of one antenna, in shared memory, and its samples.
-        __device__ __forceinline__ void add(const float4* weights, const float2 (&x)[kLaneTimes]) {
+        __device__ __forceinline__ void add(const float2* weights, const Word (&words)[LaneTimes]) {
+            float2 x[LaneTimes];
+#pragma unroll
+            for (int i = 0; i < LaneTimes; ++i) x[i] = Words::number(words[i]);
 #pragma unroll
             for (int pair = 0; pair < Beams / 2; ++pair) {
-                const float4 w = weights[pair];
+                const float4 w = reinterpret_cast<const float4*>(weights)[pair];
 #pragma unroll
-                for (int time = 0; time < kLaneTimes; ++time) {
-                    add_product(z[2 * pair][time], {w.x, w.y}, x[time]);
-                    add_product(z[2 * pair + 1][time], {w.z, w.w}, x[time]);
+                for (int i = 0; i < LaneTimes; ++i) {
+                    add_product(z[2 * pair][i], {w.x, w.y}, x[i]);
+                    add_product(z[2 * pair + 1][i], {w.z, w.w}, x[i]);
                 }
             }
         }
@@ -42,47 +75,51 @@ struct FewBeamsKernel {
         }
     };
 
-    // Copies the weights of a product as (antenna, beam), with zeros for beams that there are not.
+    // Copies the weights of a result as (polarization, antenna, beam), with zeros for beams that
+    // there are not.
     __device__ __forceinline__ static void copy_weights(const BeamPowerArguments& args, int result,
                                                         float2* weights) {
-        const float2* from = reinterpret_cast<const float2*>(args.fragments);
-        if (args.weights_batched) from += int64(result) * args.beams * args.antennas;
-        for (int i = threadIdx.x; i < Beams * args.antennas; i += kThreads) {
-            const int beam = i / args.antennas, antenna = i % args.antennas;
-            weights[antenna * Beams + beam] = beam < args.beams ? __ldg(from + i) : float2{0, 0};
+        const int count = args.beams * args.antennas;
+#pragma unroll
+        for (int p = 0; p < Polarizations; ++p) {
+            const float2* from = reinterpret_cast<const float2*>(args.fragments);
+            if (args.weights_batched) from += (int64(result) * Polarizations + p) * count;
+            for (int i = threadIdx.x; i < Beams * args.antennas; i += kThreads) {
+                const int beam = i / args.antennas, antenna = i % args.antennas;
+                weights[antenna * Beams + beam] = i < count ? __ldg(from + i) : float2{0, 0};
+            }
+            weights += Beams * args.antennas;
         }
     }
 
-    // The beams of a tile from every `Parts`-th antenna from `part` on. Lanes beyond the tile read
-    // its last sample.
-    __device__ __forceinline__ static Sums multiply(const BeamPowerArguments& args,
-                                                    const float2* samples, const float2* weights,
-                                                    int part, const TimeTile& tile, int thread) {
+    // The beams of a tile from every `Parts`-th antenna from `part` on. Samples of the next `Unroll`
+    // antennas are on their way while those that came are multiplied.
+    __device__ __forceinline__ static Sums multiply(int antennas, Lane lane, const float2* weights,
+                                                    int part) {
+        constexpr int kAhead = Unroll * Parts;
         Sums sums = {};
-        const int first = min(thread, tile.valid - 1);
-        const int apart = min(thread + kPartThreads, tile.valid - 1) - first;
-        const float2* from = samples + part * args.stride_antenna + tile.first + first;
-        const int64 step = Parts * args.stride_antenna;
+        Word x[Unroll][LaneTimes];
+#pragma unroll
+        for (int i = 0; i < Unroll; ++i)
+            if (part + i * Parts < antennas) lane.read(x[i]);
         int antenna = part;
 #pragma unroll 1
-        for (; antenna + (Unroll - 1) * Parts < args.antennas; antenna += Unroll * Parts) {
-            float2 x[Unroll][kLaneTimes];
+        for (; antenna + 2 * kAhead - Parts < antennas; antenna += kAhead) {
 #pragma unroll
             for (int i = 0; i < Unroll; ++i) {
-                x[i][0] = __ldcs(from);
-                x[i][1] = __ldcs(from + apart);
-                from += step;
+                sums.add(weights + (antenna + i * Parts) * Beams, x[i]);
+                lane.read(x[i]);
             }
-#pragma unroll
-            for (int i = 0; i < Unroll; ++i)
-                sums.add(reinterpret_cast<const float4*>(weights + (antenna + i * Parts) * Beams),
-                         x[i]);
         }
 #pragma unroll 1
-        for (; antenna < args.antennas; antenna += Parts) {
-            const float2 x[kLaneTimes] = {__ldcs(from), __ldcs(from + apart)};
-            from += step;
-            sums.add(reinterpret_cast<const float4*>(weights + antenna * Beams), x);
+        for (; antenna < antennas; antenna += kAhead) {
+#pragma unroll
+            for (int i = 0; i < Unroll; ++i) {
+                const int at = antenna + i * Parts;
+                if (at >= antennas) continue;
+                sums.add(weights + at * Beams, x[i]);
+                if (at + kAhead < antennas) lane.read(x[i]);
+            }
         }
         return sums;
     }
@@ -93,76 +130,114 @@ struct FewBeamsKernel {
 #pragma unroll
         for (int beam = 0; beam < Beams; ++beam) {
 #pragma unroll
-            for (int time = 0; time < kLaneTimes; ++time) {
-                const int at = thread + time * kPartThreads;
-                powers[beam * kTileTimes + at] = at < tile.valid ? power(sums.z[beam][time]) : 0.0f;
+            for (int i = 0; i < LaneTimes; ++i) {
+                const int at = thread + i * kGroupThreads;
+                const float2 z[1] = {sums.z[beam][i]};
+                powers[beam * kTileTimes + at] = at < tile.valid ? detected<1, 0>(z) : 0.0f;
             }
         }
     }
 
-    __device__ __forceinline__ static float power(float2 z) { return fmaf(z.y, z.y, z.x * z.x); }
-
-    // Adds the beams of all parts, and stores the powers in place of the first ones.
-    __device__ __forceinline__ static void add_parts(const Sums& sums, const TimeTile& tile,
-                                                     int part, int thread, float2* parts,
-                                                     float* powers) {
+    // Adds the beams of all parts, and stores the outputs [output][beam][time] in their place.
+    __device__ __forceinline__ static void add_groups(const Sums& sums, const TimeTile& tile,
+                                                      int group, int thread, float2* groups,
+                                                      float* powers) {
 #pragma unroll
         for (int beam = 0; beam < Beams; ++beam) {
 #pragma unroll
-            for (int time = 0; time < kLaneTimes; ++time)
-                parts[part * kPartSums + beam * kTileTimes + thread + time * kPartThreads] =
-                    sums.z[beam][time];
+            for (int i = 0; i < LaneTimes; ++i)
+                groups[group * kSums + beam * kTileTimes + thread + i * kGroupThreads] =
+                    sums.z[beam][i];
         }
         __syncthreads();
-        constexpr int kOwn = (kPartSums + kThreads - 1) / kThreads;
-        float own[kOwn];
+        constexpr int kOwn = (kSums + kThreads - 1) / kThreads;
+        float own[kOwn][kOutputs] = {};
 #pragma unroll
         for (int i = 0; i < kOwn; ++i) {
             const int at = threadIdx.x + i * kThreads;
-            own[i] = 0.0f;
-            if (at >= kPartSums || at % kTileTimes >= tile.valid) continue;
-            float2 z = parts[at];
+            if (at >= kSums || at % kTileTimes >= tile.valid) continue;
+            float2 z[Polarizations] = {};
 #pragma unroll
-            for (int other = 1; other < Parts; ++other) {
-                const float2 more = parts[other * kPartSums + at];
-                z.x += more.x;
-                z.y += more.y;
+            for (int other = 0; other < kGroups; ++other) {
+                const float2 more = groups[other * kSums + at];
+                z[other % Polarizations].x += more.x;
+                z[other % Polarizations].y += more.y;
             }
-            own[i] = power(z);
+            own[i][0] = detected<Polarizations, 0>(z);
+            if constexpr (Polarizations == 2) {
+                own[i][1] = detected<2, 1>(z);
+                own[i][2] = detected<2, 2>(z);
+                own[i][3] = detected<2, 3>(z);
+            }
         }
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < kOwn; ++i) {
             const int at = threadIdx.x + i * kThreads;
-            if (at < kPartSums) powers[at] = own[i];
+            if (at >= kSums) continue;
+#pragma unroll
+            for (int output = 0; output < kOutputs; ++output)
+                powers[output * kSums + at] = own[i][output];
+        }
+    }
+
+    // Adds the powers of each bin and stores it. Neighbouring lanes share a bin as long as a warp;
+    // the divisions of that take longer than shorter ones.
+    __device__ __forceinline__ static void store_sums(const BeamPowerArguments& args,
+                                                      const float* powers, const TimeTile& tile,
+                                                      int result) {
+        if (args.integrate < kWarp) {
+            store_bins<kOutputs, Beams, kTileTimes, 1, kThreads>(
+                args, powers, tile, result, 0, threadIdx.x, [](float sum, int) { return sum; });
+            return;
+        }
+        const int of_bin = args.slices > 1 ? tile.valid : args.integrate;
+        const int bins = kOutputs * Beams * tile.bins;
+        int lanes = 1;
+        while (lanes < kWarp && 4 * lanes < of_bin && lanes * bins < kThreads) lanes *= 2;
+        for (int i = threadIdx.x; i - threadIdx.x % kWarp < bins * lanes; i += kThreads) {
+            const int lane = i % lanes, bin = i / lanes % tile.bins, row = i / lanes / tile.bins;
+            const int beam = row % Beams;
+            float sum = 0.0f;
+            if (row < kOutputs * Beams && beam < args.beams) {
+                const float* from = powers + row * kTileTimes + bin * of_bin;
+                for (int at = lane; at < of_bin; at += lanes) sum += from[at];
+            }
+            for (int apart = lanes / 2; apart > 0; apart /= 2)
+                sum += __shfl_xor_sync(~0u, sum, apart);
+            if (lane > 0 || row >= kOutputs * Beams || beam >= args.beams) continue;
+            const int64 line = (int64(result) * kOutputs + row / Beams) * args.beams + beam;
+            args.power[line * args.columns + tile.column + bin] = sum;
         }
     }
 
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ float4 memory[];
-        float2* parts = reinterpret_cast<float2*>(memory);  // [part][beam][time]
-        float2* weights = parts + kSharedBytes / 8;
-        float* powers = reinterpret_cast<float*>(memory);  // [beam][time]
-        const BlockPlace place(args, kRowTile);  // one block has all beams
-        const int part = threadIdx.x / kPartThreads, thread = threadIdx.x % kPartThreads;
-        const float2* samples =
-            static_cast<const float2*>(args.samples) + place.result * args.stride_batch;
+        float2* groups = reinterpret_cast<float2*>(memory);  // [group][beam][time]
+        float2* weights = groups + kSharedBytes / 8;
+        float* powers = reinterpret_cast<float*>(memory);  // [output][beam][time]
+        const BlockPlace place(args, kRowTile);            // one block has all beams
+        const int group = threadIdx.x / kGroupThreads, thread = threadIdx.x % kGroupThreads;
+        const int polarization = group % Polarizations, part = group / Polarizations;
+        const Word* samples_of =
+            static_cast<const Word*>(args.samples) +
+            (int64(place.result) * Polarizations + polarization) * args.stride_batch;
         copy_weights(args, place.result, weights);
+        weights += polarization * Beams * args.antennas;
         __syncthreads();
 #pragma unroll 1
         for (int number = place.first; number < place.last; ++number) {
             const TimeTile tile(args, number);
-            const Sums sums = multiply(args, samples, weights, part, tile, thread);
+            const Sums sums = multiply(args.antennas, Lane(args, samples_of, part, tile, thread),
+                                       weights, part);
             __syncthreads();  // the powers of the tile before are read
-            if constexpr (Parts == 1) {
+            if constexpr (kGroups == 1) {
                 store_powers(sums, tile, thread, powers);
             } else {
-                add_parts(sums, tile, part, thread, parts, powers);
+                add_groups(sums, tile, group, thread, groups, powers);
             }
             __syncthreads();
-            store_bins<1, Beams, kTileTimes, 1, kThreads>(args, powers, tile, place.result, 0,
-                                                          threadIdx.x,
-                                                          [](float sum, int) { return sum; });
+            store_sums(args, powers, tile, place.result);
         }
     }
 };
