@@ -88,6 +88,32 @@ def test_parts_of_k(
                       check=True)  # fmt: skip
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_blocks_of_rows_and_columns(
+    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch,
+    dtype: Any, family: str, by_columns: bool,
+) -> None:  # fmt: skip
+    """Whose k is in parts or not."""
+    from argand.gemm.modular.pieces import _pieces
+
+    form = [128, 128, 1]
+
+    def pieces(problem: Any, *_: Any) -> list[Piece]:
+        return _pieces(problem, 1, *form, by_columns=by_columns)
+
+    monkeypatch.setattr(modular_launch, "choose_pieces", pieces)
+    m, n, k = 300, 390, 600
+    for form[:], op_a, op_b in (([128, 256, 1], "N", "C"), ([128, 128, 3], "T", "N")):
+        modular_launch.prepared.cache_clear()
+        a = stored(numbers(rng, m, k, dtype=dtype, spread=2.0), op_a)
+        b = stored(numbers(rng, k, n, dtype=dtype, spread=2.0), op_b)
+        c = numbers(rng, m, n, dtype=dtype)
+        same_bits(cp, a, b, op_a=op_a, op_b=op_b, precision="9xint8", kernels=family)
+        same_bits(cp, a, b, c, op_a=op_a, op_b=op_b, beta=0.5, precision="9xint8", kernels=family)
+
+
 def test_parts_of_a_long_k_are_taken(cp: Any, rng: np.random.Generator) -> None:
     """A call that would take more workspace than its operands, with a graph from the third on."""
     a, b = (numbers(rng, *shape, dtype="complex64") for shape in ((300, 100_000), (100_000, 130)))

@@ -99,7 +99,7 @@ def test_pieces_of_a_batch_are_alike() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20, 1 << 22, 1 << 40])
-def test_pieces_cover_the_batch_and_cut_one_side(limit: int) -> None:
+def test_pieces_cover_the_batch(limit: int) -> None:
     for m, n, batch in product((300, 1000), (1, 130, 3000), (1, 7)):
         for pieces in cuts_of(problem(m, n, 500, batch=batch), limit):
             covered = np.zeros((batch, m, n), np.int8)
@@ -110,7 +110,6 @@ def test_pieces_cover_the_batch_and_cut_one_side(limit: int) -> None:
                     piece.first_column : piece.first_column + piece.columns,
                 ] += 1
                 assert (piece.rows, piece.columns) == (m, n) or piece.products == 1
-                assert m in (piece.rows, n) or n == piece.columns
                 assert piece.first_column % 128 == 0
                 assert piece.rows * piece.columns <= pieces[0].rows * pieces[0].columns
             assert (covered == 1).all()
@@ -132,6 +131,33 @@ def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> 
         assert limit == max(one.nbytes, 1 << 28)
         assert all(taken(one, pieces) <= limit for pieces in cuts_of(one, limit))
         assert choose_pieces(one, H200, limit) in cuts_of(one, limit)
+
+
+@pytest.mark.parametrize("count", [7, 16])
+@pytest.mark.parametrize("n", [2048, 4096, 8192])
+def test_blocks_fit_into_little_workspace(n: int, count: int) -> None:
+    one = problem(n, n, n, count=count)
+    for limit in (128 << 20, 32 << 20):
+        assert all(taken(one, pieces) <= limit for pieces in cuts_of(one, limit))
+
+
+@pytest.mark.parametrize("n", [2048, 4096, 8192, 16_384])
+def test_no_operand_is_encoded_twice_in_both_directions_without_a_limit(n: int) -> None:
+    one = problem(n, n, n)
+    first = choose_pieces(one, H200, most_workspace(one))[0]
+    assert n in (first.rows, first.columns)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_neighbours_share_the_side_that_is_encoded_less(by_columns: bool) -> None:
+    sizes = (8192, 2048) if by_columns else (2048, 8192)
+    found = choose_pieces(problem(*sizes, 256), H200, 1 << 23)
+    first, second = found[:2]
+    assert first.rows < sizes[0]
+    assert first.columns < sizes[1]
+    assert first.k_parts == 1
+    assert (first.columns_of(False) == second.columns_of(False)) == by_columns
+    assert (first.rows_of(False) == second.rows_of(False)) != by_columns
 
 
 @pytest.mark.parametrize("n", [8192, 16_384])

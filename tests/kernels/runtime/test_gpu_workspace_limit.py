@@ -190,9 +190,11 @@ def test_exact_products(cp: Any, rng: np.random.Generator) -> None:
     a, b = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     out = cp.empty((m, n), cp.complex64)
     expected = gemm(a, b, precision="7xint8")
-    takes_at_most(cp, 16 << 20, lambda: gemm(a, b, precision="7xint8", out=out))
-    assert bool((out == expected).all())
-    with workspace_limit(1 << 20), pytest.raises(WorkspaceError, match="128 lines"):
+    for limit in (16 << 20, 4 << 20, 2 << 20):
+        out.fill(cp.nan)
+        takes_at_most(cp, limit, lambda: gemm(a, b, precision="7xint8", out=out))
+        assert bool((out == expected).all())
+    with workspace_limit(1 << 20), pytest.raises(WorkspaceError, match="smallest pieces"):
         gemm(a, b, precision="7xint8", out=out)
 
 

@@ -72,6 +72,7 @@ def _time_of_pieces(
         residues = problem.plane_bytes()[2] * problem.batch * problem.a.rows * pieces[0].padded
         found += _ADD_BYTE * residues * (parts - 1)
         found += _ADD_BYTE * _bytes_read_again(problem, device)
+    found += _ADD_BYTE * _bytes_encoded_again(problem, pieces)
     alike = Counter((x.products, x.rows, x.columns) for x in pieces)
     part = problem.parts(parts)[0][1]
     found += _AGAIN_BYTE * sum(_planes_read_again(problem, x, part.pitch) for x in pieces)
@@ -89,6 +90,22 @@ def _planes_read_again(problem: ModularProblem, piece: Piece, pitch: int) -> int
     groups = -(-piece.rows // RASTER_ROWS) if piece.padded * pitch > _KEPT_BYTES else 1
     of_columns = of_b * piece.padded * (groups - (piece.first_row == 0))
     return of_columns + _COLUMN_PANELS * of_a * piece.rows * (piece.first_column > 0)
+
+
+def _bytes_encoded_again(problem: ModularProblem, pieces: Sequence[Piece]) -> int:
+    """Return the bytes that encoding moves where it encodes lines that it has encoded before."""
+    first, of_a, of_b = pieces[0], bool(problem.a.batch_stride), bool(problem.b.batch_stride)
+    in_blocks = first.rows < problem.a.rows and first.columns < problem.b.rows
+    if not in_blocks and first.k_parts == 1:
+        return 0  # of panels of one side it is in the factors above
+    lines, before = -(problem.batch * (problem.a.rows + problem.b.rows)), None
+    for piece in pieces:
+        if before is None or piece.rows_of(of_a) != before.rows_of(of_a):
+            lines += piece.rows * piece.products
+        if before is None or piece.columns_of(of_b) != before.columns_of(of_b):
+            lines += piece.columns * piece.products
+        before = piece if piece.k_parts == 1 else None
+    return max(0, lines) * problem.a.columns * (problem.a.item + 2 * problem.count)
 
 
 def _bytes_read_again(problem: ModularProblem, device: Device) -> int:

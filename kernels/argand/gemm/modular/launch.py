@@ -45,7 +45,7 @@ _DECODING_WARPS = 16
 class ModularLaunch:
     """The launches of one problem. ``nbytes`` is the workspace of a call.
 
-    It is at most ``limit`` bytes, by default those of `most_workspace`, unless pieces of 128 lines
+    It is at most ``limit`` bytes, by default those of `most_workspace`, unless the smallest pieces
     take more.
 
     Raises ValueError where k is too long for the moduli, PlanError where the device has no kernels.
@@ -156,10 +156,10 @@ class ModularLaunch:
         for x in (a, b):
             if isinstance(x, OperandLaunch):
                 yield from x.norms()
-        for number, (piece, plan, split) in enumerate(zip(pieces, plans, slices, strict=True)):
+        before: Piece | None = None
+        for piece, plan, split in zip(pieces, plans, slices, strict=True):
             for part in parts:
-                first = number == 0 or len(parts) > 1
-                yield from self._encode(piece, part, a_planes, b_planes, first=first)
+                yield from self._encode(piece, part, a_planes, b_planes, before)
                 # A shorter last part may have fewer slices.
                 count = choose_slices(part[1], piece, self._device, plan, split)
                 yield product_launch(
@@ -169,28 +169,29 @@ class ModularLaunch:
             if split > 1:
                 yield add_slices(problem, self._device, piece, split, residues)
             yield self._decode(piece, residues)
+            before = piece if len(parts) == 1 else None
         if proof is not None:
             yield from proof.end(a.exponents, b.exponents)
 
     def _encode(
         self, piece: Piece, part: tuple[int, ModularProblem], a_planes: Address, b_planes: Address,
-        *, first: bool,
+        before: Piece | None,
     ) -> Iterator[KernelLaunch]:  # fmt: skip
         """Yield the launches that encode what a piece has and the piece before it had not."""
         problem, a, b, proof = self._problem, self._a, self._b, self._proof
         product, count = piece.first_product, piece.products
-        new_product = piece.first_row == 0 and piece.first_column == 0
-        new_b = first or piece.columns < problem.b.rows or (problem.b.batch_stride and new_product)
+        of_a, of_b = bool(problem.a.batch_stride), bool(problem.b.batch_stride)
+        new_b = before is None or piece.columns_of(of_b) != before.columns_of(of_b)
         if new_b and isinstance(b, OperandLaunch):
-            # Panels of a B that products share are encoded for each of them.
-            again = not problem.b.batch_stride and product > 0
+            # Columns are encoded for each panel of rows, and each product that shares them.
+            again = piece.first_row > 0 or (not of_b and product > 0)
             yield b.encode(
                 product, count, piece.first_column, piece.columns, piece.padded, b_planes,
                 None if proof is None or again else proof.of_b(product, part[0]), part,
             )  # fmt: skip
             if proof is not None and not again:
                 yield from proof.image(product, count, part[0], b.exponents, b.name("planes"))
-        new_a = first or piece.rows < problem.a.rows or (problem.a.batch_stride and new_product)
+        new_a = before is None or piece.rows_of(of_a) != before.rows_of(of_a)
         if new_a and isinstance(a, OperandLaunch):
             yield a.encode(
                 product, count, piece.first_row, piece.rows, piece.rows, a_planes,
@@ -261,11 +262,11 @@ class ModularLaunch:
 def prepared(problem: ModularProblem, device: Device, allowed: int | None = None) -> ModularLaunch:
     """Return the launches of a problem on a device, made once, of at most ``allowed`` bytes.
 
-    Raises WorkspaceError where panels of 128 lines take more.
+    Raises WorkspaceError where the smallest pieces take more.
     """
     limit = most_workspace(problem)
     found = ModularLaunch(problem, device, limit if allowed is None else min(limit, allowed))
     if allowed is not None and found.nbytes > allowed:
-        what = f"an exact product of {problem.count} moduli, of at least 128 lines at a time,"
+        what = f"an exact product of {problem.count} moduli, in the smallest pieces,"
         raise workspace_error(what, found.nbytes, allowed, "take fewer moduli")
     return found

@@ -46,16 +46,19 @@ def dependencies(launches: Sequence[KernelLaunch]) -> list[list[int]]:
     not for what one of these waits for in any case.
     """
     found: list[list[int]] = []
-    before: list[set[int]] = []
+    before: list[int] = []  # sets of numbers, as bits: calls in small pieces have thousands
     writer: dict[str, int] = {}
     readers: defaultdict[str, set[int]] = defaultdict(set)
     for number, launch in enumerate(launches):
         waits = {writer[part] for part in (*launch.reads, *launch.writes) if part in writer}
         for part in launch.writes:
             waits |= readers.pop(part, set())
-        implied = set().union(*(before[other] for other in waits))
-        found.append(sorted(waits - implied))
-        before.append(waits | implied)
+        implied, direct = 0, 0
+        for other in waits:
+            implied |= before[other]
+            direct |= 1 << other
+        found.append(sorted(other for other in waits if not implied >> other & 1))
+        before.append(direct | implied)
         for part in launch.reads:
             readers[part].add(number)
         for part in launch.writes:

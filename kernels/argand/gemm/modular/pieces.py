@@ -6,6 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.problem import ModularProblem, Piece
@@ -17,6 +18,8 @@ _MORE_PANELS = 3
 """Panels beyond the fewest that fit, so that whole waves of tiles can be found."""
 _MORE_PARTS = 2
 """Parts of k beyond the fewest that fit."""
+_FEW_LINES = 1024
+"""Lines of panels of one side below which panels of both sides are looked at."""
 _NORM_BYTES, _NORM_BLOCKS = 8, 2 << 8
 """Workspace of the norm of a block of a line, and what rounding up adds to both operands' norms."""
 _ANY_BYTES = 1 << 28
@@ -32,9 +35,11 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     """Return ways to cut a problem so that its planes and residues take at most ``limit`` bytes.
 
     A piece has whole products, all about as many, for which there is one way. Where one is too
-    large it is a panel of its rows or of its columns, or the whole in parts of k. Where none fits
-    it is a panel of 128 lines of the longer side. Few products at a time, whose planes stay in the
-    L2 cache, take no less time than many: kernels that are so short take longer to begin and to end
+    large it is a panel of its rows or of its columns, or the whole in parts of k; where panels have
+    few lines, a block of rows and columns, in parts of k or not, but of one product without a proof
+    and without packed operands alone. Where none fits it is the smallest block in the most parts,
+    or a panel of 128 lines of the longer side. Few products at a time, whose planes stay in the L2
+    cache, take no less time than many: kernels that are so short take longer to begin and to end
     than they save.
     """
     of_a, of_b, of_c = problem.plane_bytes()
@@ -54,11 +59,48 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     if problem.proved is None or not found:
         found += [_pieces(problem, 1, rows, step) for step in _steps(columns, most_columns)]
     found += [_pieces(problem, 1, rows, columns, parts) for parts in _k_parts(problem, limit)]
+    blocks = problem.batch == 1 and problem.proved is None and not _is_packed(problem)
+    if blocks and max(most_rows, most_columns) < _FEW_LINES:
+        found += _blocks(problem, limit)
+    if not found and blocks:
+        least = min(rows, COLUMN_BLOCK), min(columns, COLUMN_BLOCK)
+        found = [_pieces(problem, 1, *least, problem.k_blocks)]
     if not found:
         by_rows = rows >= columns
         lines = (COLUMN_BLOCK, columns) if by_rows else (rows, COLUMN_BLOCK)
         found = [_pieces(problem, 1, *lines)]
     return found
+
+
+def _is_packed(problem: ModularProblem) -> bool:
+    return problem.a_packed or problem.b_packed
+
+
+def _blocks(problem: ModularProblem, limit: int) -> Iterator[list[Piece]]:
+    """Yield cuts into blocks of rows and columns, each in the fewest parts of k that fit.
+
+    Blocks that lie beside each other share the rows of A, or one above the other the columns of B,
+    whichever encodes less again.
+    """
+    for rows, columns in product(_halves(problem.a.rows), _halves(problem.b.rows)):
+        block = Piece(0, 1, 0, rows, 0, columns)
+        if sum(problem.piece_bytes(block)) <= limit:
+            parts = 1
+        else:
+            found = _fewest_parts(problem, limit, block)
+            if found is None:
+                continue
+            parts = found
+        by_columns = -(-problem.a.rows // rows) > -(-problem.b.rows // columns)
+        yield _pieces(problem, 1, rows, columns, parts, by_columns=by_columns)
+
+
+def _halves(lines: int) -> Iterator[int]:
+    """Yield lines of ever smaller panels: all, a half, a quarter, to 128."""
+    yield lines
+    while lines > COLUMN_BLOCK:
+        lines = -(-lines // 2 // COLUMN_BLOCK) * COLUMN_BLOCK
+        yield lines
 
 
 def _steps(lines: int, most: int) -> Iterator[int]:
@@ -80,34 +122,47 @@ def _k_parts(problem: ModularProblem, limit: int) -> Iterator[int]:
     Planes of packed operands are there in any case, and those of an operand that products share
     would be made for each.
     """
-    packed, x, y = problem.a_packed or problem.b_packed, problem.a, problem.b
+    x, y = problem.a, problem.b
     shared = problem.batch > 1 and not (x.batch_stride and y.batch_stride)
-    if packed or shared:
+    fewest = _fewest_parts(problem, limit, Piece(0, 1, 0, x.rows, 0, y.rows))
+    if shared or fewest is None:
         return
-    # Norms that lines in one part may not need.
-    limit -= _NORM_BYTES * problem.k_blocks * problem.batch * (x.rows + y.rows) + _NORM_BLOCKS
-    whole = Piece(0, 1, 0, x.rows, 0, y.rows)
-    of_a, of_b, of_c = problem.piece_bytes(whole)
-    blocks = (limit - of_c) // ((of_a + of_b) // problem.pitch * NORM_BLOCK)
-    if blocks <= 0:
-        return
-    fewest = max(2, -(-problem.k_blocks // blocks))
     for count in range(fewest, min(problem.k_blocks, fewest + _MORE_PARTS) + 1):
         # Others have the blocks of fewer parts.
         if -(-problem.k_blocks // -(-problem.k_blocks // count)) == count:
             yield count
 
 
+def _fewest_parts(problem: ModularProblem, limit: int, piece: Piece) -> int | None:
+    """Return in how many parts of k, at least two, a piece fits; None where it does in none."""
+    if _is_packed(problem) or problem.k_blocks == 1:
+        return None
+    # Norms that lines in one part may not need.
+    lines = problem.batch * (problem.a.rows + problem.b.rows)
+    limit -= _NORM_BYTES * problem.k_blocks * lines + _NORM_BLOCKS
+    of_a, of_b, of_c = problem.piece_bytes(piece)
+    blocks = (limit - of_c) // ((of_a + of_b) // problem.pitch * NORM_BLOCK)
+    if blocks <= 0:
+        return None
+    # Parts have as many blocks of k, so some numbers of parts are not to be had.
+    blocks = min(blocks, -(-problem.k_blocks // 2))
+    return max(2, -(-problem.k_blocks // blocks))
+
+
 def _pieces(
-    problem: ModularProblem, products: int, row_step: int, column_step: int, k_parts: int = 1
-) -> list[Piece]:
+    problem: ModularProblem, products: int, row_step: int, column_step: int, k_parts: int = 1,
+    *, by_columns: bool = False,
+) -> list[Piece]:  # fmt: skip
+    """Return the pieces in turn, row after row of them, or column after column."""
     rows, columns = problem.a.rows, problem.b.rows
+    corners = [(i, j) for i in range(0, rows, row_step) for j in range(0, columns, column_step)]
+    if by_columns:
+        corners.sort(key=lambda corner: corner[1])
     return [
         Piece(
             first, min(products, problem.batch - first), row, min(row_step, rows - row),
             column, min(column_step, columns - column), k_parts,
         )
         for first in range(0, problem.batch, products)
-        for row in range(0, rows, row_step)
-        for column in range(0, columns, column_step)
+        for row, column in corners
     ]  # fmt: skip

@@ -120,3 +120,15 @@ class Piece:
     def padded(self) -> int:
         """Columns of the residues."""
         return -(-self.columns // COLUMN_BLOCK) * COLUMN_BLOCK
+
+    def rows_of(self, batched: bool) -> tuple[int, ...]:
+        """Return which rows of A it takes, of which products where they have A's of their own."""
+        return self._lines(batched, self.first_row, self.rows)
+
+    def columns_of(self, batched: bool) -> tuple[int, ...]:
+        """Return which columns of B it takes, of which products where they have their own."""
+        return self._lines(batched, self.first_column, self.columns)
+
+    def _lines(self, batched: bool, first: int, lines: int) -> tuple[int, ...]:
+        products = (self.first_product, self.products) if batched else ()
+        return first, lines, *products
