@@ -149,7 +149,7 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     tiles = mma_tiles(precision, ARCHITECTURES[0])
     if arch.sm >= CLUSTER_SM:
         sliced = (replace(x, split_k_slices=n) for x, n in zip(tiles, cycle(SPLIT_K_SLICES[1:])))
-        tiles = [*tiles, *(x for x in sliced if x.shared_bytes <= arch.shared_bytes)]
+        tiles += tuple(x for x in sliced if x.shared_bytes <= arch.shared_bytes)
     for shape in TILED_SHAPES:
         a, b = random_operands(shape, _SEED)
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)

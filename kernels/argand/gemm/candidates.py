@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
 
 from argand.device import HOPPER, Arch, arch_for
 from argand.gemm.choice_workspace import slices_bytes, slices_capacity
@@ -87,41 +89,70 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
         rows, columns = (b, a) if swapped else (a, b)
         turned = replace(sizes, m=sizes.n, n=sizes.m) if swapped else sizes
         for storage in _storages(precision, rows, columns):
-            for plan in wgmma_tiles(precision, storage):
-                if sizes.triangle and plan.block_m != plan.block_n:
-                    continue
-                plan = replace(
-                    plan, k_major=storage != "planar" and rows.k_major,
-                    half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
-                    triangle=sizes.triangle, power=sizes.power,
-                    # Rows of A are the columns of A^H, conjugated: one set of planes is enough.
-                    conjugate_y=sizes.triangle and storage == "planar",
-                    odd_pitch=storage == "fp32" and rows.odd_pitch,
-                    odd_batches=storage == "fp32" and rows.odd_batches,
-                )  # fmt: skip
-                # A pack kernel that packs rows packs columns as well.
-                fusable = (
-                    not sizes.triangle and columns.fusable and (rows.packed or storage != "planar")
-                )
-                for fused in (False, True)[: 1 + fusable]:
-                    one = replace(plan, fused_pack=fused)
-                    if is_legal(one, precision, arch):
-                        found += [
-                            GemmChoice(one, swapped, n)
-                            for n in _slice_counts(one, sm_count, sizes, precision.terms)
-                            if one.takes(precision, -(-sizes.k // n))
-                        ]
+            # A pack kernel that packs rows packs columns as well.
+            fusable = (
+                not sizes.triangle and columns.fusable and (rows.packed or storage != "planar")
+            )
+            layout = _Layout(
+                storage, fusable, k_major=storage != "planar" and rows.k_major,
+                half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
+                triangle=sizes.triangle, power=sizes.power,
+                odd_pitch=storage == "fp32" and rows.odd_pitch,
+                odd_batches=storage == "fp32" and rows.odd_batches,
+            )  # fmt: skip
+            for plan, legal in _laid_out(precision, layout, arch):
+                if legal:
                     found += [
-                        GemmChoice(x, swapped)
-                        for x in _with_clusters(one, precision, sm_count, turned)
-                        if x.takes(precision, sizes.k)
+                        GemmChoice(plan, swapped, n)
+                        for n in _slice_counts(plan, sm_count, sizes, precision.terms)
+                        if plan.takes(precision, -(-sizes.k // n))
                     ]
+                found += [
+                    GemmChoice(x, swapped)
+                    for x in _with_clusters(plan, precision, sm_count, turned)
+                    if x.takes(precision, sizes.k)
+                ]
     return [
         x for x in found
         if x.split_k_slices == 1
         or (slices_bytes(x, sizes) <= slices_capacity(x, question)
             and not _rounds_beside_wide_slices(x, precision))
     ]  # fmt: skip
+
+
+class _Layout(NamedTuple):
+    """What the operands and the result of a product decide of a plan, whatever its sizes."""
+
+    storage: Storage
+    fusable: bool
+    k_major: bool
+    half_output: bool
+    prescaled: bool
+    triangle: bool
+    power: bool
+    odd_pitch: bool
+    odd_batches: bool
+
+
+@cache
+def _laid_out(
+    precision: Precision, layout: _Layout, arch: Arch
+) -> tuple[tuple[WgmmaPlan, bool], ...]:
+    """Return each tile in a layout, with and without fused packing, and whether it is legal.
+
+    One that is not may be legal in a cluster, with fewer stages.
+    """
+    storage, fusable, *_ = layout
+    # Rows of A are the columns of A^H, conjugated: one set of planes is enough.
+    fields = layout._asdict() | {"conjugate_y": layout.triangle and storage == "planar"}
+    del fields["fusable"]
+    plans = [
+        replace(plan, **fields, fused_pack=fused)
+        for plan in wgmma_tiles(precision, storage)
+        if plan.block_m == plan.block_n or not layout.triangle
+        for fused in (False, True)[: 1 + fusable]
+    ]
+    return tuple((plan, is_legal(plan, precision, arch)) for plan in plans)
 
 
 _MIN_CLUSTER_K, _MIN_ROUNDED_CLUSTER_K = 64, 128

@@ -7,6 +7,7 @@ candidate of the least estimated time is taken. Each family has the model of its
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 from argand.device import HOPPER, Arch, arch_for
 from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
@@ -51,22 +52,26 @@ def choose(
 
     own, in_tf32 = _allowed(question, own, in_tf32)
 
-    def seconds(choice: GemmChoice) -> float:
-        return estimate(choice, question, sm_count, memory)
-
+    timed = [(estimate(x, question, sm_count, memory), x) for x in own]
     if not in_tf32:
-        return min(own, key=seconds)
-    other = min(in_tf32, key=seconds)
-    alike, least = replace(other, in_tf32=False), seconds(other)
+        return min(timed, key=_seconds)[1]
+    least, other = min(
+        ((estimate(x, question, sm_count, memory), x) for x in in_tf32), key=_seconds
+    )
+    alike = replace(other, in_tf32=False)
     k, triangle = question.sizes.k, question.sizes.triangle
 
-    def clearly_faster(choice: GemmChoice) -> bool:
+    def clearly_faster(one: tuple[float, GemmChoice]) -> bool:
+        seconds, choice = one
         packs = choice.plan is not None and choice.plan.storage == "planar"
         same = choice == alike
         margin = tf32_margin(precision, k, packs=packs, same_plan=same, triangle=triangle)
-        return margin * seconds(choice) < least
+        return margin * seconds < least
 
-    return min(filter(clearly_faster, own), key=seconds, default=other)
+    return min(filter(clearly_faster, timed), key=_seconds, default=(least, other))[1]
+
+
+_seconds = itemgetter(0)
 
 
 def _allowed(question: Question, *candidates: list[GemmChoice]) -> tuple[list[GemmChoice], ...]:

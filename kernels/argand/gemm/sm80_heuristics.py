@@ -10,21 +10,9 @@ from dataclasses import dataclass, replace
 from argand.device import Arch
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_occupancy import multiplying_warps, occupancy
-from argand.gemm.sm80_plan import (
-    LARGEST_ONE_TILE,
-    MmaPlan,
-    check_plan,
-    holds_accumulators,
-    whole_passes,
-)
+from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, check_plan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
-from argand.gemm.sm80_tiles import (
-    mma_tiles,
-    one_tile_of,
-    with_absmax,
-    with_copies,
-    within_registers,
-)
+from argand.gemm.sm80_tiles import in_layout, mma_tiles, one_tile_of, with_absmax, with_copies
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 
@@ -46,13 +34,9 @@ def plan_gemm(
     )  # fmt: skip
     fitted = []
     for plan in tiles:
-        if triangle:
-            if plan.block_m != plan.block_n:
-                continue
-            plan = replace(plan, triangle=True)
-        plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
-        plan = within_registers(plan, precision, arch)
-        plan = plan if whole_passes(plan) else replace(plan, vector=1)
+        if triangle and plan.block_m != plan.block_n:
+            continue
+        plan = in_layout(plan, precision, arch, triangle, a_k_major, b_k_major, vector)
         if triangle and m <= plan.block_m <= LARGEST_ONE_TILE and a_k_major == b_k_major:
             alone = replace(plan, one_tile=True)
             plan = alone if holds_accumulators(alone) else plan
@@ -76,7 +60,7 @@ def cut_tiles(
     allowed: int | None = None,
 ) -> list[MmaPlan]:
     """Return every tile with every number of slices of a product (batch, m, n, k)."""
-    alone = one_tile_of(precision, sizes[1]) if triangle else []
+    alone = one_tile_of(precision, sizes[1]) if triangle else ()
     tiles = list(sliced(mma_tiles(precision, arch) + alone, arch, sizes[-1]))
     return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count, allowed)))
 

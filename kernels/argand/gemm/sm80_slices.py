@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from argand.device import HOPPER, Arch
 from argand.gemm.memory import SLICES_WORKSPACE
@@ -24,18 +25,24 @@ def k_tiles_of(plan: MmaPlan, k: int) -> int:
     return -(-max(1, -(-k // plan.block_k)) // plan.slices)
 
 
-def sliced(tiles: list[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
+def sliced(tiles: Sequence[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
     """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
     for tile in tiles:
-        for slices in SPLIT_K_SLICES:
-            plan = replace(tile, split_k_slices=slices)
-            if slices == 1 or (
-                arch.sm >= CLUSTER_SM
-                and k_tiles_of(plan, k) < k_tiles_of(replace(tile, split_k_slices=slices // 2), k)
-                and plan.shared_bytes <= arch.shared_bytes
-                and holds_accumulators(plan)
-            ):
+        yield tile
+        k_tiles = k_tiles_of(tile, k)
+        for plan, held in _in_clusters(tile, arch):
+            fewer, k_tiles = k_tiles, k_tiles_of(plan, k)
+            if held and k_tiles < fewer:
                 yield plan
+
+
+@lru_cache(maxsize=1024)
+def _in_clusters(tile: MmaPlan, arch: Arch) -> tuple[tuple[MmaPlan, bool], ...]:
+    """Return the tile in each number of slices, and whether a block holds what they exchange."""
+    if arch.sm < CLUSTER_SM:
+        return ()
+    plans = [replace(tile, split_k_slices=slices) for slices in SPLIT_K_SLICES[1:]]
+    return tuple((x, x.shared_bytes <= arch.shared_bytes and holds_accumulators(x)) for x in plans)
 
 
 def shared(

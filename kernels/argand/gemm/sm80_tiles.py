@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, lru_cache
 
 from argand.device import HOPPER, Arch
-from argand.gemm.sm80_plan import FULL_WARP, MmaPlan, check_plan, holds_accumulators
+from argand.gemm.sm80_plan import FULL_WARP, MmaPlan, check_plan, holds_accumulators, whole_passes
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
@@ -48,7 +49,8 @@ _TF32_LARGEST = MmaPlan(128, 128, 32, 2, 4, 3)
 _TF32_SHORT = (MmaPlan(64, 32, 32, 2, 2, 2), MmaPlan(32, 64, 32, 2, 2, 3))
 
 
-def mma_tiles(precision: Precision, arch: Arch) -> list[MmaPlan]:
+@cache
+def mma_tiles(precision: Precision, arch: Arch) -> tuple[MmaPlan, ...]:
     """List the tiles, with as many stages as the architecture's shared memory holds."""
     found: dict[MmaPlan, None] = {}
     for plan in _tiles(precision):
@@ -60,13 +62,13 @@ def mma_tiles(precision: Precision, arch: Arch) -> list[MmaPlan]:
             plan = replace(plan, stages=plan.stages - 1)
         if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
             found[plan] = None
-    return [*found]
+    return tuple(found)
 
 
-def one_tile_of(precision: Precision, rows: int) -> list[MmaPlan]:
+def one_tile_of(precision: Precision, rows: int) -> tuple[MmaPlan, ...]:
     """List the tiles that are of a triangle of so many rows alone."""
     promotion = 32 if precision.terms > 1 else 0
-    return [MmaPlan(48, 48, 32, 3, 2, 3, promotion)] if 32 < rows <= 48 else []
+    return (MmaPlan(48, 48, 32, 3, 2, 3, promotion),) if 32 < rows <= 48 else ()
 
 
 def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan:
@@ -92,6 +94,20 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
     if on_hopper and plan.split_k_slices > 1 and plan.b_k_major:
         return replace(plan, block_k=16, stages=4)
     return plan
+
+
+@lru_cache(maxsize=4096)
+def in_layout(
+    plan: MmaPlan, precision: Precision, arch: Arch, triangle: bool, a_k_major: bool,
+    b_k_major: bool, vector: int,
+) -> MmaPlan:  # fmt: skip
+    """Return the plan in the operands' layout, with what its registers and copies then allow."""
+    plan = replace(
+        plan, triangle=triangle or plan.triangle,
+        a_k_major=a_k_major, b_k_major=b_k_major, vector=vector,
+    )  # fmt: skip
+    plan = within_registers(plan, precision, arch)
+    return plan if whole_passes(plan) else replace(plan, vector=1)
 
 
 MAX_BLOCK_ABSMAX_K = 256
@@ -127,7 +143,8 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards have no registers for
     that, nor have large warps of two terms; of a k that is not cut these were not timed.
     """
-    plan = replace(plan, whole_k=0, copies_between=False)  # of another k, in an override
+    if plan.whole_k or plan.copies_between:  # of another k, in an override
+        plan = replace(plan, whole_k=0, copies_between=False)
     if precision.scaled or plan.warps_k > 1:
         return plan
     k_tiles, elements = k_tiles_of(plan, k), plan.block_m * plan.block_n
@@ -136,7 +153,7 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
         return replace(plan, whole_k=-(-k // mma_k) * mma_k)
     small = 32 * elements // plan.threads <= _SMALL_WARP
     fits = arch.sm == HOPPER and (precision.terms == 1 or (plan.slices > 1 and small))
-    return replace(plan, copies_between=k_tiles >= plan.stages and fits)
+    return replace(plan, copies_between=True) if fits and k_tiles >= plan.stages else plan
 
 
 _LARGE_TILE = 4096

@@ -155,7 +155,7 @@ def estimate(
         copied = (batch if column_traits.batched else 1) * columns * k
         moved += copied * (8 + precision.planar_bytes) / memory_bytes
     total = _start(plan, question, (columns, column_traits), (rows, row_traits), pack_bytes)
-    turned = replace(sizes, m=rows, n=columns)
+    turned = replace(sizes, m=rows, n=columns) if choice.swapped else sizes
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
     num_k_tiles = -(-k // (plan.block_k * choice.split_k_slices * plan.cluster))
     each = -(-num_k_tiles // plan.k_warpgroups)  # of a warpgroup

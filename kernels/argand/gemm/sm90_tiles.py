@@ -6,6 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, lru_cache
 
 from argand.device import HOPPER, arch_for
 from argand.gemm.sm90_legality import is_legal
@@ -47,7 +48,8 @@ _SPLIT_IN_PLANES = (
 )  # fmt: skip
 
 
-def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
+@cache
+def wgmma_tiles(precision: Precision, storage: Storage) -> tuple[WgmmaPlan, ...]:
     """List the tiles for a precision, the largest first; k_major follows from the operand."""
     # A stage of narrower operands holds more k in the same bytes; fp32 pairs do not shrink.
     deeper = 1 if storage == "fp32" else 4 // precision.operand.bytes
@@ -60,7 +62,7 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
         tiles = _SPLIT_IN_PLANES
     if precision.terms > 1 and storage == "fp32" and precision.scaled:
         tiles = _SPLIT_SCALED
-    return [replace(plan, block_k=deeper * plan.block_k, storage=storage) for plan in tiles]
+    return tuple(replace(x, block_k=deeper * x.block_k, storage=storage) for x in tiles)
 
 
 def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
@@ -85,6 +87,7 @@ _CLUSTERED_STAGES = 4
 """Fewest stages of a cluster's blocks: two took 1.2 of the time without a cluster."""
 
 
+@lru_cache(maxsize=4096)
 def with_cluster(plan: WgmmaPlan, precision: Precision, blocks: int) -> WgmmaPlan | None:
     """Return the plan with the k of a tile cut among a cluster, None where none is legal.
 
