@@ -38,6 +38,8 @@ _LEAST_REGISTERS, _OTHER_REGISTERS = 64, 20
 """Registers of a thread; those beside beams and samples."""
 _REGISTERS, _SCHEDULERS = 65536, 4
 """Those of a multiprocessor; each scheduler has its part of the registers, for whole warps."""
+_ENOUGH = 0.95
+"""Part of the registers without which threads spill some: the number is an estimate."""
 _BLOCK_BYTES = 1024
 """Bytes of a multiprocessor's shared memory that CUDA reserves for each block."""
 
@@ -163,16 +165,23 @@ def _plans(problem: BeamPowerProblem, samples: Samples, arch: Arch) -> list[FewB
             plan = FewBeamsPlan(
                 width, parts, _UNROLL, 1, samples, problem.polarizations, warps, _LANE_TIMES
             )
-            memory = arch.shared_bytes + _BLOCK_BYTES
-            fitting = memory // (plan.shared_bytes(problem.antennas) + _BLOCK_BYTES)
-            blocks = min(fitting, _REGISTERS // (_registers(plan) * plan.threads))
-            plan = replace(plan, blocks=blocks)
-            held_warps = _SCHEDULERS * (_REGISTERS // (_SCHEDULERS * _WARP * _registers(plan)))
-            if blocks and plan.threads <= held_warps * _WARP and _held(plan) >= 0.5:
+            plan = replace(plan, blocks=_blocks(plan, problem.antennas, arch))
+            if plan.blocks and _held(plan) >= 0.5:
                 with suppress(PlanError):
                     check_few_beams_plan(plan, problem.antennas, arch)
                     found.append(plan)
     return found
+
+
+def _blocks(plan: FewBeamsPlan, antennas: int, arch: Arch) -> int:
+    """Return the blocks of a multiprocessor whose threads have their registers and memory."""
+    memory, registers = arch.shared_bytes + _BLOCK_BYTES, _registers(plan)
+    most = memory // (plan.shared_bytes(antennas) + _BLOCK_BYTES)
+    for blocks in range(min(most, _REGISTERS // (registers * plan.threads)), 0, -1):
+        warps = -(-blocks * plan.threads // (_WARP * _SCHEDULERS))  # of a scheduler
+        if _REGISTERS // (_SCHEDULERS * _WARP * warps) // 8 * 8 >= _ENOUGH * registers:
+            return blocks
+    return 0
 
 
 def _held(plan: FewBeamsPlan) -> float:
