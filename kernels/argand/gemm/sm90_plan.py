@@ -159,6 +159,11 @@ class WgmmaPlan:
         """Return the bytes of one row of a box of planes, all terms."""
         return self.box_k(precision) * precision.planar_bytes // 2
 
+    @property
+    def spill_interval(self) -> int:
+        """Stages from one accumulator spill to the next."""
+        return SPILL_INTERVAL
+
     def spills_accumulators(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators spill: those of split operands, where k is long.
 
@@ -175,7 +180,7 @@ class WgmmaPlan:
     def _exceeds_spill_interval(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators of split operands are too long without a spill."""
         each = -(-k // (self.block_k * self.k_warpgroups * self.cluster))
-        return precision.terms > 1 and each > SPILL_INTERVAL * 3 // 2
+        return precision.terms > 1 and each > self.spill_interval * 3 // 2
 
     def can_overlap_epilogue(self, precision: Precision) -> bool:
         """Return whether registers suffice to overlap the epilogue with the next mainloop."""

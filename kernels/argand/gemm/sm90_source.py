@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90_epilogue import LETTERS
-from argand.gemm.sm90_plan import SPILL_INTERVAL, WgmmaPlan
+from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.dependent_launch import WAIT_FIRST
@@ -80,7 +80,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "block_n": plan.block_n,
         "block_k": plan.block_k,
         "stages": plan.stages,
-        "spill_interval": SPILL_INTERVAL,
+        "spill_interval": plan.spill_interval,
         "spill_columns": plan.spill_columns,
         "overlapped_stages": plan.overlapped_stages,
         "epilogue": f"Epilogue::{plan.epilogue}",

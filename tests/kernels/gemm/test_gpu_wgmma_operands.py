@@ -84,7 +84,7 @@ def test_promoted_error_does_not_grow_with_k(
 
 
 @pytest.mark.parametrize("precision", SPLIT)
-@pytest.mark.parametrize("shape", [(130, 70, 4500), (1540, 1500, 1100), (2000, 2300, 600)], ids=str)
+@pytest.mark.parametrize("shape", [(130, 70, 4500), (1540, 1500, 1700), (990, 4600, 1300)], ids=str)
 def test_accumulators_that_spill(
     cp: Any,
     rng: np.random.Generator,
@@ -96,7 +96,7 @@ def test_accumulators_that_spill(
 
     They spill to a result of any layout, or beside a C that the result replaces.
     """
-    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SPILL_INTERVAL", 8)
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SPILL_INTERVAL", 16)
     m, n, k = shape
     a, b, c = normal(rng, m, k), normal(rng, k, n), normal(rng, m, n)
     left, right = cp.asarray(a), cp.asarray(b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,12 @@ def test_accumulators_of_a_long_k_spill(name: str) -> None:
             assert plan.takes(row, longest + 1) == (plan.k_warpgroups == 1)
             assert f".spill_interval = {SPILL_INTERVAL}," in wgmma_source(row, plan)
     assert not LARGE.spills_accumulators(PRECISIONS["tf32"], 1 << 20)
+
+
+def test_a_kernel_spills_at_the_interval_of_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests and sanitizers shorten it, so that products of a short k spill."""
+    row = PRECISIONS["3xtf32"]
+    plan = wgmma_tiles(row, "planar")[0]
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SPILL_INTERVAL", 8)
+    assert plan.spills_accumulators(row, 12 * plan.block_k + 1)
+    assert ".spill_interval = 8," in wgmma_source(row, plan)
