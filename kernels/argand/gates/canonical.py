@@ -18,9 +18,10 @@ from argand.checks import as_array, is_integer
 
 Array = npt.NDArray[Any]
 
-_KEPT = 1024
-_KEPT_WIDTH = 4
-"""Qubits up to which forms are kept: wider matrices are as fast to analyse again."""
+KEPT = 1024
+"""What was found of so many matrices is kept: circuits are of few gates, each in many places."""
+KEPT_WIDTH = 4
+"""Qubits up to which it is: wider matrices are as fast to analyse again."""
 
 
 class GatePlace(NamedTuple):
@@ -132,10 +133,10 @@ def gate_form(
     check_qubits(qubits, targets, controls)
     found = check_matrix(matrix, targets)
     key = (found.tobytes(), tuple(map(int, targets)), tuple(map(int, controls)))
-    return _known_form(*key) if len(targets) <= _KEPT_WIDTH else _form(*key)
+    return _known_form(*key) if len(targets) <= KEPT_WIDTH else _form(*key)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=KEPT)
 def _known_form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
     return _form(data, targets, controls)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from argand.gates.canonical import GateForm, gate_form
@@ -22,11 +22,18 @@ _FIRST_KEPT = 4
 _AS_FAST = 1.1
 """Largest ratio of two short searches' predicted times of which long ones may change the order:
 they take up to a tenth off."""
+_ALIKE = 1.03
+"""The same of plans with phases apart beside those without: of 47 circuits the slower by a short
+search became the faster by a long one twice, where they were within 3%."""
 _MOST_JOINED = 2.0
 """Most phases on two qubits beside another gate of which some plan has them in dense gates: with
 1.0 on a chain that takes three quarters of the time, with 1.6 on a grid an eighth more."""
 _KEPT_GATES = 16_000
 """Largest product of gates and beams: the search takes up to a millisecond each."""
+
+
+_Sharing = tuple[int, Sequence[Run], bool, SequenceCosts]
+"""How gates share passes: most qubits of one alone, gates, whether phases are apart, a tile."""
 
 
 @dataclass(frozen=True)
@@ -109,32 +116,23 @@ class CircuitSearch:
             passes = fuse(self.qubits, gates, width, self._cost)
         # The search knows only the qubits of a pass. The forms show which passes need no products.
         alone = self._alone(width, passes)
-        shared = [
-            (self._shared(*kind, _FIRST_KEPT), kind) for kind in self._kinds_of_sharing(width)
-        ]
+        shared = self._short_searches(width)
         plans = [alone, *(plan for plan, _ in shared)]
         kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(gates)))
-        # Long searches are of the kinds that a short one found to be about as fast as the fastest.
-        most = _AS_FAST * min(plan.predicted_seconds for plan in plans)
-        if kept > 1 and alone.predicted_seconds <= most:
+        # Long searches are of what a short one found to be about as fast as the fastest.
+        least = min(plan.predicted_seconds for plan in plans)
+        if kept > 1 and alone.predicted_seconds <= _AS_FAST * least:
             longer = fuse(self.qubits, gates, width, self._cost, kept=kept)
             plans.append(self._alone(width, longer))
-        plans += [
-            self._shared(*kind, beginnings)
-            for plan, kind in shared
-            if plan.predicted_seconds <= most
-            for beginnings in KEPT_TILES
-        ]
+        plans += self._long_searches(shared, least)
         return min(plans, key=lambda plan: plan.predicted_seconds)
 
     def _alone(self, width: int, passes: Sequence[Pass]) -> CircuitPlan:
         """Return the plan in which each fused gate is a pass over the state."""
         return self._plan_of(width, self.runs, passes, [Group(1)] * len(passes))
 
-    def _kinds_of_sharing(
-        self, width: int
-    ) -> Iterator[tuple[int, Sequence[Run], bool, SequenceCosts]]:
-        """Yield the gates that share passes, whether phases are apart, and the costs of a tile.
+    def _short_searches(self, width: int) -> list[tuple[CircuitPlan, _Sharing]]:
+        """Return plans in which gates share passes, by few beams, and how each was searched.
 
         Few phases on neighbouring qubits are best part of dense gates, many on all qubits apart.
         """
@@ -142,9 +140,34 @@ class CircuitSearch:
         kinds = [(self.runs, False)] if phases <= _MOST_JOINED else []
         if phases:
             kinds.append((split_phases(self.runs), True))
-        for tile in self.costs.sequences:
-            if width >= WIDTH and self.qubits >= tile.qubits:
-                yield from ((width, *kind, tile) for kind in kinds)
+        ways = [
+            (width, *kind, tile)
+            for tile in self.costs.sequences
+            if width >= WIDTH and self.qubits >= tile.qubits
+            for kind in kinds
+        ]
+        return [(self._shared(*way, _FIRST_KEPT), way) for way in ways]
+
+    def _long_searches(
+        self, shared: Sequence[tuple[CircuitPlan, _Sharing]], least: float
+    ) -> list[CircuitPlan]:
+        """Return plans by many beams, of what short searches found to be near the ``least`` time.
+
+        Of phases apart or not the slower has to be nearer: both take twice the time.
+        """
+        if not shared:
+            return []
+        _, (_, _, better, _) = min(shared, key=lambda one: one[0].predicted_seconds)
+        found = []
+        for plan, way in shared:
+            most = _AS_FAST if way[2] is better else _ALIKE
+            if plan.predicted_seconds <= most * least:
+                found.append((self._shared(*way, KEPT_TILES[0]), way))
+        if not found:
+            return []
+        _, best = min(found, key=lambda one: one[0].predicted_seconds)
+        fewer = [self._shared(*best, kept) for kept in KEPT_TILES[1:]]
+        return [*(plan for plan, _ in found), *fewer]
 
     def _shared(
         self, width: int, runs: Sequence[Run], phases: bool, tile: SequenceCosts, kept: int

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from argand.gates.canonical import gate_form
+from argand.gates.canonical import KEPT, gate_form
 from argand.gates.fusion import fused_gate
 from argand.gates.gate import UNITARY, Gate, diagonal_qubits
 
@@ -135,8 +136,22 @@ def _diagonal(found: Mapping[int, Run], latest: Sequence[list[int]], number: int
 
 def _on(gate: Gate, qubits: Collection[int]) -> Any:
     """Return the matrix of a gate on some qubits, ascending."""
-    ordered = tuple(sorted(qubits))
-    return fused_gate([gate, Gate(np.eye(2 ** len(ordered)), ordered)], ordered).matrix
+    place = {qubit: index for index, qubit in enumerate(sorted(qubits))}
+    data = np.asarray(gate.matrix, np.complex128).tobytes()
+    targets = tuple(place[qubit] for qubit in gate.targets)
+    controls = tuple(place[qubit] for qubit in gate.controls)
+    return _matrix_on(len(place), data, targets, controls)
+
+
+@lru_cache(maxsize=KEPT)
+def _matrix_on(
+    qubits: int, data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]
+) -> Any:
+    order = 2 ** len(targets)
+    gate = Gate(np.frombuffer(data, np.complex128).reshape(order, order), targets, controls)
+    found = fused_gate([gate, Gate(np.eye(2**qubits), tuple(range(qubits)))], range(qubits)).matrix
+    found.flags.writeable = False
+    return found
 
 
 def _joined(qubits: int, runs: Sequence[Run]) -> Run:

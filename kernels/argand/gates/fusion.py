@@ -15,10 +15,10 @@ import numpy as np
 
 from argand.gates.canonical import check_matrix, check_qubits, gate_form
 from argand.gates.gate import Dependencies, Gate, as_gates
+from argand.gates.growing import Growing, grow
 
 _MOST_SEEDS = 6
 """Gates tried as the first of a pass: more find hardly fewer passes."""
-_MOST_GROWTHS = 16
 _MOST_BRANCHES = 4
 """Passes tried after the same ones: with more, those kept beside each other are too much alike."""
 _FEW_ROWS = 8
@@ -37,64 +37,6 @@ class Pass:
 
     gates: tuple[int, ...]
     qubits: tuple[int, ...]
-
-
-@dataclass
-class Growing:
-    """A pass that is being put together, and what it would leave.
-
-    Attributes:
-        mask: its qubits as bits.
-        taken: its gates.
-        waiting: gates of which some but not all that they wait for are taken: for how many more.
-        ready: gates that wait for nothing more and are not taken.
-        weight: of its gates together.
-    """
-
-    mask: int
-    taken: list[int]
-    waiting: dict[int, int]
-    ready: list[int]
-    weight: float
-
-    def with_one(
-        self, number: int, dependencies: Dependencies, weights: Sequence[float]
-    ) -> Growing:
-        """Return the pass with one gate that can be taken, and no other."""
-        alone = Growing(0, [], self.waiting, [number], 0.0)
-        mask = dependencies.masks[number]
-        others = [other for other in self.ready if other != number]
-        found = alone.grown(mask, dependencies, weights, most=1)
-        found.ready += others
-        return found
-
-    def grown(
-        self,
-        mask: int,
-        dependencies: Dependencies,
-        weights: Sequence[float],
-        most: int | None = None,
-    ) -> Growing:
-        """Return it with the gates that can be taken on these further qubits, ``most`` at most."""
-        mask |= self.mask
-        taken, waiting, weight = list(self.taken), dict(self.waiting), self.weight
-        ready: list[int] = []
-        candidates = list(self.ready)
-        while candidates:
-            number = candidates.pop()
-            if dependencies.lacks(number, mask) or len(taken) == most:
-                ready.append(number)
-                continue
-            taken.append(number)
-            weight += weights[number]
-            for follower in dependencies.followers[number]:
-                left = waiting.get(follower, dependencies.counts[follower]) - 1
-                if left == 0:
-                    waiting.pop(follower, None)
-                    candidates.append(follower)
-                else:
-                    waiting[follower] = left
-        return Growing(mask, taken, waiting, ready, weight)
 
 
 @dataclass(frozen=True)
@@ -169,13 +111,14 @@ def _next_passes(
     """Return the passes that may come next, first those with most gates for their time."""
     seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
     passes: dict[int, Growing] = {}
+    known: dict[int, int] = {}
     for seed in seeds:
         mask = dependencies.masks[seed] | fixed
         if mask.bit_count() > width:
             passes[mask] = state.with_one(seed, dependencies, weights)
         elif mask not in passes:
             detours = 1 if kept > 1 else 0
-            for grown in grow(state, mask, width, dependencies, weights, detours):
+            for grown in grow(state, mask, width, dependencies, weights, detours, known):
                 passes.setdefault(grown.mask, grown)
     ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(bits_of(grown.mask)))
     return ranked[: min(kept, _MOST_BRANCHES)]
@@ -192,46 +135,6 @@ def _with_pass(begun: _Begun, grown: Growing, cost: Cost, dependencies: Dependen
         (*begun.passes, Pass(taken, bits_of(used))),
         Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
     )  # fmt: skip
-
-
-def grow(
-    state: Growing,
-    mask: int,
-    width: int,
-    dependencies: Dependencies,
-    weights: Sequence[float],
-    detours: int,
-) -> list[Growing]:
-    """Return a pass that begins on these qubits, grown by the best further ones each time.
-
-    With detours also those that, so many times at most, grow by the second best.
-    """
-    found, growing = [], [(state.grown(mask, dependencies, weights), detours)]
-    while growing:
-        grown, left = growing.pop()
-        ranked = _growths(grown, width, dependencies, weights)
-        if not ranked:
-            found.append(grown)
-            continue
-        growing += [(other, left - 1) for other in ranked[1:2] if left]
-        growing.append((ranked[0], left))
-    return found
-
-
-def _growths(
-    grown: Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
-) -> list[Growing]:
-    """Return a pass and further qubits, of the first gates that wait; best those of most gates."""
-    choices: dict[int, None] = {}
-    for number in sorted(grown.ready):
-        more = dependencies.lacks(number, grown.mask)
-        if (grown.mask | more).bit_count() <= width:
-            choices[more] = None
-        if len(choices) == _MOST_GROWTHS:
-            break
-    tried = [(more, grown.grown(more, dependencies, weights)) for more in choices]
-    tried.sort(key=lambda one: (grown.weight - one[1].weight) / one[0].bit_count())
-    return [one for _, one in tried]
 
 
 def bits_of(mask: int) -> tuple[int, ...]:

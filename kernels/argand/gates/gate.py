@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from argand.checks import refuse_masked
+from argand.gates.canonical import KEPT, KEPT_WIDTH
 
 UNITARY = 1e-3
 """How far U^H U of a unitary gate may be from the identity: who relies on it leaves more room."""
@@ -95,19 +97,28 @@ class Dependencies:
                 self.followers[other].append(number)
             self.counts[number] = len(before)
 
-    def lacks(self, number: int, mask: int) -> int:
-        """Return the bits of the qubits that a gate needs beyond those of a mask."""
-        own = self.masks[number]
-        return 0 if number in self.light and own & mask else own & ~mask
-
 
 def diagonal_qubits(gate: Gate) -> set[int]:
     """Return the qubits whose value a gate never changes: controls, and both qubits of a phase."""
     matrix = np.asarray(gate.matrix)
-    found = set(gate.controls)
+    if len(gate.targets) > KEPT_WIDTH:
+        places = _diagonal_places(matrix)
+    else:  # each search of a plan asks again
+        places = _known_places(np.asarray(matrix, np.complex128).tobytes(), len(matrix))
+    return {*gate.controls, *(gate.targets[place] for place in places)}
+
+
+@lru_cache(maxsize=KEPT)
+def _known_places(data: bytes, order: int) -> list[int]:
+    return _diagonal_places(np.frombuffer(data, np.complex128).reshape(order, order))
+
+
+def _diagonal_places(matrix: Any) -> list[int]:
+    """Return the bits of row and column numbers that no entry of a matrix changes."""
     numbers = np.arange(len(matrix))
-    for bit, target in enumerate(gate.targets):
+    found = []
+    for bit in range(len(matrix).bit_length() - 1):
         value = (numbers >> bit) & 1
         if not matrix[value[:, None] != value].any():
-            found.add(target)
+            found.append(bit)
     return found

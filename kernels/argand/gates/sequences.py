@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
 
-from argand.gates.canonical import gate_form
-from argand.gates.fusion import Growing, Pass, bits_of, fuse, grow
+from argand.gates.canonical import KEPT, gate_form
+from argand.gates.fusion import Pass, bits_of, fuse
 from argand.gates.gate import UNITARY, Dependencies, Gate
+from argand.gates.growing import Growing, grow
 from argand.gates.phases import is_controlled_phase
 from argand.gates.sequence_plan import (
     LOW_QUBITS,
@@ -118,12 +120,13 @@ def _with_phases(qubits: int, gates: Sequence[Gate], lights: Sequence[int]) -> l
     while state.ready:
         seeds = [number for number in state.ready if number not in lights]
         if seeds:
+            known: dict[int, int] = {}
             grown = max(
                 (
                     one
                     for seed in sorted(seeds)
                     for one in grow(
-                        state, dependencies.masks[seed], WIDTH, dependencies, weights, 1
+                        state, dependencies.masks[seed], WIDTH, dependencies, weights, 1, known
                     )
                 ),
                 key=lambda one: one.weight,
@@ -149,8 +152,13 @@ def in_groups(groups: Sequence[Group]) -> list[slice]:
 
 def _fits(gate: Gate) -> bool:
     """Return whether a gate may be part of a sequence."""
-    matrix = np.asarray(gate.matrix)
     if len(gate.qubits) > WIDTH:
         return False
-    apart = np.abs(matrix.conj().T @ matrix - np.eye(len(matrix))).max()
-    return bool(apart <= UNITARY)
+    matrix = np.asarray(gate.matrix, np.complex128)
+    return _is_unitary(matrix.tobytes(), len(matrix))
+
+
+@lru_cache(maxsize=KEPT)
+def _is_unitary(data: bytes, order: int) -> bool:
+    matrix = np.frombuffer(data, np.complex128).reshape(order, order)
+    return bool(np.abs(matrix.conj().T @ matrix - np.eye(order)).max() <= UNITARY)
