@@ -264,7 +264,7 @@ def test_spill_intervals_shorter_than_tiles_allow_are_refused(
 ) -> None:
     with pytest.raises(SystemExit):
         spill_intervals.main(["--intervals", "64", "7"])
-    assert "intervals must be 8 stages or more, got '7'" in capsys.readouterr().err
+    assert "intervals must be 16 stages or more, got '7'" in capsys.readouterr().err
 
 
 def test_a_peer_that_is_not_here() -> None:

@@ -92,8 +92,8 @@ struct FewBeamsKernel {
         }
     }
 
-    // The beams of a tile from every `Parts`-th antenna from `part` on. Samples of the next `Unroll`
-    // antennas are on their way while those that came are multiplied.
+    // The beams of a tile from every `Parts`-th antenna from `part` on. Samples of the next
+    // `Unroll` antennas are on their way while those that came are multiplied.
     __device__ __forceinline__ static Sums multiply(int antennas, Lane lane, const float2* weights,
                                                     int part) {
         constexpr int kAhead = Unroll * Parts;
