@@ -11,6 +11,7 @@ from argand.beam_power.plan import BEAM_POWER_ARGUMENTS, DEPTH, Samples, TimeTil
 from argand.beam_power.problem import BeamPowerProblem
 from argand.beam_power.sm90_plan import WGMMA_TIMES
 from argand.device import Arch
+from argand.multiprocessor import REGISTERS, RESERVED_BYTES, WARP, registers
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -29,19 +30,14 @@ _PARTS, _LEAST_ANTENNAS = (1, 2, 4), 64
 _USUAL_PARTS = 2
 _PARTS_GAIN = 1.1
 """What other parts have to gain: tiles of more end later, of fewer begin later."""
-_WARP = 32
 _LANE_TIMES = 2
 _UNROLL = 4
 _WARPS = (2, 3, 4, 5)
 """Warps of each part: where lanes and registers are filled alike, the first."""
 _LEAST_REGISTERS, _OTHER_REGISTERS = 64, 20
 """Registers of a thread; those beside beams and samples."""
-_REGISTERS, _SCHEDULERS = 65536, 4
-"""Those of a multiprocessor; each scheduler has its part of the registers, for whole warps."""
 _ENOUGH = 0.95
 """Part of the registers without which threads spill some: the number is an estimate."""
-_BLOCK_BYTES = 1024
-"""Bytes of a multiprocessor's shared memory that CUDA reserves for each block."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +67,12 @@ class FewBeamsPlan:
     @property
     def times(self) -> int:
         """Samples of a tile."""
-        return self.warps * _WARP * self.lane_times
+        return self.warps * WARP * self.lane_times
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.polarizations * self.parts * self.warps * _WARP
+        return self.polarizations * self.parts * self.warps * WARP
 
     def shared_bytes(self, antennas: int) -> int:
         """Return dynamic shared memory of a block: beams of each part, and weights."""
@@ -97,8 +93,8 @@ def check_few_beams_plan(plan: FewBeamsPlan, antennas: int, arch: Arch) -> None:
         raise PlanError(
             f"parts must be 1, 2, 4 or 8, unroll, warps and lane_times 1 or more, got {plan}"
         )
-    needed = plan.blocks * (plan.shared_bytes(antennas) + _BLOCK_BYTES)
-    if needed > arch.shared_bytes + _BLOCK_BYTES:
+    needed = plan.blocks * (plan.shared_bytes(antennas) + RESERVED_BYTES)
+    if needed > arch.shared_bytes + RESERVED_BYTES:
         raise PlanError(f"{plan} takes {needed} bytes of shared memory")
 
 
@@ -175,18 +171,17 @@ def _plans(problem: BeamPowerProblem, samples: Samples, arch: Arch) -> list[FewB
 
 def _blocks(plan: FewBeamsPlan, antennas: int, arch: Arch) -> int:
     """Return the blocks of a multiprocessor whose threads have their registers and memory."""
-    memory, registers = arch.shared_bytes + _BLOCK_BYTES, _registers(plan)
-    most = memory // (plan.shared_bytes(antennas) + _BLOCK_BYTES)
-    for blocks in range(min(most, _REGISTERS // (registers * plan.threads)), 0, -1):
-        warps = -(-blocks * plan.threads // (_WARP * _SCHEDULERS))  # of a scheduler
-        if _REGISTERS // (_SCHEDULERS * _WARP * warps) // 8 * 8 >= _ENOUGH * registers:
+    memory, needed = arch.shared_bytes + RESERVED_BYTES, _registers(plan)
+    most = memory // (plan.shared_bytes(antennas) + RESERVED_BYTES)
+    for blocks in range(min(most, REGISTERS // (needed * plan.threads)), 0, -1):
+        if registers(blocks * plan.threads) >= _ENOUGH * needed:
             return blocks
     return 0
 
 
 def _held(plan: FewBeamsPlan) -> float:
     """Return the part of a multiprocessor's registers that its blocks hold."""
-    return plan.blocks * plan.threads * _registers(plan) / _REGISTERS
+    return plan.blocks * plan.threads * _registers(plan) / REGISTERS
 
 
 def _registers(plan: FewBeamsPlan) -> int:
