@@ -34,7 +34,7 @@ turn with all others that read and sum: with fewer it waits less."""
 _AHEAD = 8
 """Chunks that are summed up before the one that is written."""
 _SYNC_EVERY = 16
-"""Chunks after which the disk is told to write."""
+"""Chunks between syncs of the file."""
 
 
 class SlabReader:

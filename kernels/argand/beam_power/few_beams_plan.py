@@ -29,7 +29,7 @@ _PARTS, _LEAST_ANTENNAS = (1, 2, 4), 64
 """Parts, and antennas of each of several: their sums are added at the end of each tile."""
 _USUAL_PARTS = 2
 _PARTS_GAIN = 1.1
-"""What other parts have to gain: tiles of more end later, of fewer begin later."""
+"""Factor of the usual number of parts: tiles of more parts end later, of fewer begin later."""
 _LANE_TIMES = 2
 _UNROLL = 4
 _WARPS = (2, 3, 4, 5)

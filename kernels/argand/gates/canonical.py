@@ -19,9 +19,9 @@ from argand.checks import as_array, is_integer
 Array = npt.NDArray[Any]
 
 KEPT = 1024
-"""What was found of so many matrices is kept: circuits are of few gates, each in many places."""
+"""Matrices whose analysis is kept: a circuit repeats few gates in many places."""
 KEPT_WIDTH = 4
-"""Qubits up to which it is: wider matrices are as fast to analyse again."""
+"""Most qubits of such a matrix: wider ones are as fast to analyse again."""
 
 
 class GatePlace(NamedTuple):

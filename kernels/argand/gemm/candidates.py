@@ -121,7 +121,7 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
 
 
 class _Layout(NamedTuple):
-    """What the operands and the result of a product decide of a plan, whatever its sizes."""
+    """The fields of a plan that follow from layouts of operands and result, not from sizes."""
 
     storage: Storage
     fusable: bool

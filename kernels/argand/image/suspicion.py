@@ -35,7 +35,7 @@ class Suspicion:
 
 
 _unused: deque[Suspicion] = deque()
-"""Those that no call under way has."""
+"""The words that are free: no call that is under way uses them."""
 
 
 def new_suspicion() -> Suspicion:

@@ -192,7 +192,7 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
 
 
 def test_a_pass_over_qubit_0_has_a_cost_of_its_own() -> None:
-    """And one that is wider than the table twice that of its widest for each further qubit."""
+    """A gate wider than the table costs twice its widest entry for each further qubit."""
     costs = GateCosts(1e9, ((1.0, 3.0), (2.0, 5.0)), 1e-6, measured=False)
     copy = 2 * 8 * 2**20 / 1e9
     for targets, copies in (((4,), 1), ((0,), 3), ((4, 7), 2), ((7, 0), 5), ((4, 0, 7, 2), 20)):

@@ -14,7 +14,7 @@ from argand.gates.prepared_gates import prepared_gates
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 from tests.kernels.gates.test_diagonal_runs import COSTS, ising_circuit
-from tests.kernels.gates.test_gate_circuits import FLAT, random_circuit
+from tests.kernels.gates.test_gate_circuits import FLAT, evolved, random_circuit
 
 pytestmark = pytest.mark.gpu
 
@@ -27,9 +27,7 @@ def test_a_circuit_is_its_gates(
     gates = random_circuit(rng, qubits, 60)
     row = PRECISIONS[precision]
     state = cp.asarray(random_state(rng, qubits).astype(row.output))
-    expected = state
-    for gate in gates:
-        expected = dense_gate(expected, gate.matrix, gate.targets, gate.controls)
+    expected = evolved(state, gates)
     plan = plan_circuit(qubits, gates, precision=precision, costs=FLAT)
     record = run_circuit(state, plan, reference=expected)
     bound = sum(gate_bound(row, form.width) for form in record.plan.forms) + 2.0**-22
@@ -51,9 +49,7 @@ def test_a_circuit_of_cx_and_phases_is_its_gates(
     gates = ising_circuit(qubits, pairs)
     row = PRECISIONS[precision]
     state = cp.asarray(random_state(rng, qubits).astype(row.output))
-    expected = state
-    for gate in gates:
-        expected = dense_gate(expected, gate.matrix, gate.targets, gate.controls)
+    expected = evolved(state, gates)
     plan = plan_circuit(qubits, gates, precision=precision, costs=COSTS)
     assert len(plan.groups) < len(plan.passes)
     assert any(form.diagonal and form.controls for form in plan.forms) == (pairs == "all")

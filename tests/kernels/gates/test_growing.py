@@ -50,7 +50,7 @@ def test_what_grew_from_other_gates_is_not_grown_again(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_pass_grows_by_what_brings_most(seed: int) -> None:
-    """Of the qubits that gates which wait lack, one step."""
+    """One step adds those qubits, of the ones that waiting gates lack, which bring most."""
     dependencies, weights, state = drawn(seed)
     for first in sorted(state.ready):
         begun = state.grown(dependencies.masks[first], dependencies, weights)

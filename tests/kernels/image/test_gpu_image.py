@@ -126,7 +126,7 @@ def test_layouts_and_small_numbers(cp: Any, precision: str) -> None:
 
 @pytest.mark.parametrize("name", ["few antennas", "two panels", "many channels"])
 def test_directions_of_two_columns_on_either_side(cp: Any, name: str) -> None:
-    """And in each call of a row, of which all but the first repeat its launches."""
+    """Directions may be on the host or the GPU, in a first call and in those that repeat it."""
     one = SKIES[name]
     r, x, f, lm = one.arguments
     vectors, power = np.column_stack([lm, np.sqrt(1 - (lm**2).sum(axis=1))]), one.power()
@@ -147,7 +147,7 @@ def test_positions_and_frequencies_on_a_gpu(cp: Any) -> None:
 
 
 def test_a_repeated_call_takes_other_numbers(cp: Any) -> None:
-    """Of positions, frequencies, covariances and directions, in the same arrays."""
+    """Positions, frequencies, covariances and directions change within the same arrays."""
     r, x, f, s = (np.array(given) for given in sky(13, 2, 300, seed=14).arguments)
     on_gpu, toward = cp.asarray(r), cp.asarray(s)
     for step in range(3):

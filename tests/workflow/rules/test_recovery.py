@@ -110,7 +110,7 @@ FAULTS: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], str]] = 
 
 
 SHORT = ("truncated",)
-"""That of a staged file; other tests of the short run see the further ones."""
+"""The damage to a staged file that the short run tries; its other tests see the further kinds."""
 
 
 @pytest.fixture
