@@ -19,6 +19,7 @@ from argand import Device
 
 from workflow.data import Array, Implementation
 from workflow.measurements import READINGS
+from workflow.models import is_model
 from workflow.samplers import Timing
 from workflow.steps.resident import free, moves, upload
 from workflow.storage.datasets import Result
@@ -152,19 +153,14 @@ def _measured(group: Sequence[tuple[Ready, Operands]], device: Device) -> list[M
         [partial(one.implementation.compute, inputs) for inputs in resident[_key(operands)]]
         for one, operands in group
     ]
-    coarse = {place for place, (one, _) in enumerate(group) if _is_model(one, device)}
+    coarse = {
+        place
+        for place, (one, _) in enumerate(group)
+        if is_model(one.implementation.precision.name, device.backend)
+    }
     with watching(device) as watch:
         timings = measure_in_turn(tasks, device, held=True, observe=watch.sample, coarse=coarse)
     return [
         (replace(timing, settled=None) if place in coarse else timing, watch.found)
         for place, timing in enumerate(timings)
     ]
-
-
-def _is_model(one: Ready, device: Device) -> bool:
-    """Return whether it computes what a GPU would, whose time no choice or comparison needs.
-
-    No peer is of such a precision on a CPU, and `workflow.steps.result_choice.choose` never takes
-    it.
-    """
-    return device.backend == "cpu" and not one.implementation.precision.exact_operands

@@ -11,6 +11,7 @@ from argand.gemm.modular.moduli import moduli
 from argand.precision import any_precision
 
 from workflow.config.case import Case
+from workflow.models import is_model
 from workflow.records import Record
 from workflow.workloads.base import Workload
 
@@ -108,15 +109,11 @@ def _roundoff(record: Record) -> tuple[float, int]:
     return row.u, list(PRECISIONS).index(row.name)
 
 
-def _emulated(record: Record) -> bool:
-    return record.backend == "cpu" and not any_precision(record.precision).exact_operands
-
-
 def _fits(case: Case, record: Record) -> bool:
     if record.rel_frobenius is None or record.error_limit is None:
         return False
     if case.precision == "auto":
-        if _emulated(record):
+        if is_model(record.precision, record.backend):
             return False
         return record.verified and record.error_limit <= case.accepted_error
     return record.verified or (case.allow_unproven and record.verdict == "unproven")
@@ -131,7 +128,11 @@ def _above(error: float) -> float:
 def _hint(case: Case, ours: list[Record]) -> str:
     """Return advice where the tolerance or a bound is in the way, or all that fits is a model."""
     verified = [record for record in ours if record.verified] if case.precision == "auto" else []
-    errors = [one.error_limit for one in verified if not _emulated(one) and one.error_limit]
+    errors = [
+        one.error_limit
+        for one in verified
+        if not is_model(one.precision, one.backend) and one.error_limit
+    ]
     if errors:
         return (
             f". Give a tolerance of {_above(min(errors)):g} or more, or measure a more accurate "

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from workflow.records import Record
 from workflow.storage.files import atomic_text
 from workflow.tables.answer import ANSWER, ANSWER_TEXT, Answer, answer_rows
+from workflow.tables.precisions import precisions_columns, precisions_rows, precisions_text
 from workflow.tables.ranking import complete, ordered
 from workflow.tables.readable import FAILED, PERFORMANCE, Section, html_page, markdown_table
 from workflow.tables.study import FAILED_TEXT, PERFORMANCE_TEXT
@@ -37,8 +38,8 @@ def write_answer(
 ) -> None:
     """Write the answers as a page with figures and all rows, and as Markdown, each atomically.
 
-    ``first`` stands below the answers, then what ``failed`` (rows of `readable.FAILED`), ``others``
-    below the table of all rows.
+    ``first`` stands below the answers, then what ``failed`` (rows of `readable.FAILED`), then what
+    each precision gives, ``others`` below the table of all rows.
     """
     rows, completed = answer_rows(answers), ordered(complete(records))
     banner, about = unsettled_banner(completed), _about(answers, completed)
@@ -48,10 +49,15 @@ def write_answer(
     if failed:
         failures = [("Failed", FAILED_TEXT, FAILED, failed)]
         text += f"\n## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
+    delivered = {one.workload: one.precision for one in answers if one.precision}
+    each = precisions_rows(completed, delivered)
+    columns, note = precisions_columns(completed), precisions_text(completed)
+    text += f"\n## Every precision\n\n{note}\n\n{markdown_table(columns, each)}"
     atomic_text(markdown, text)
     sections: list[Section] = [
         ("Answers", about, ANSWER, rows, f"<p>{html.escape(ANSWER_TEXT)}</p>{_figure(first)}"),
         *failures,
+        ("Every precision", note, columns, each),
         (
             "All rows", PERFORMANCE_TEXT, PERFORMANCE, [row.row() for row in completed],
             "".join(map(_figure, others)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workflow.steps.run_results import written
+from workflow.steps.run_results import summary_of, written
 from workflow.storage.datasets import Result
 
 RESULT = Result(
@@ -42,3 +42,15 @@ def test_what_was_not_timed_has_no_end_to_end_time() -> None:
     writer = Writer()
     assert written(writer, RESULT) == replace(RESULT, data=None)  # type: ignore[arg-type]
     assert [name for name, _ in writer.calls] == ["add"]
+
+
+def test_models_are_not_the_fastest() -> None:
+    fp32, bf16 = (
+        replace(RESULT, precision=name, time_us_p50=time)
+        for name, time in (("fp32", 2000.0), ("bf16", 1000.0))
+    )
+    peer = replace(fp32, implementation="numpy")
+    assert summary_of([fp32, bf16, peer]) == "2 precisions, 1 baselines; fastest fp32 2 ms"
+    assert summary_of([bf16]) == "1 precisions, 0 baselines; all of ours are models of a GPU's"
+    on_gpu = [replace(one, backend="cuda") for one in (fp32, bf16)]
+    assert summary_of(on_gpu).endswith("fastest bf16 1 ms")

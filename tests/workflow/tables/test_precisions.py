@@ -1,0 +1,71 @@
+"""The table of what each precision gives: rows, cells, and which times count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from test_tables import record
+
+from workflow.tables.precisions import (
+    MODELS_TEXT,
+    precisions_columns,
+    precisions_rows,
+    precisions_text,
+)
+from workflow.tables.readable import markdown_table
+
+
+def rows(*records: Any, **delivered: str) -> dict[str, dict[str, Any]]:
+    return {row["what"]: row for row in precisions_rows(records, delivered)}
+
+
+def test_errors_measures_and_gains_stand_beside_each_other() -> None:
+    fp64 = record(precision="fp64", time=300.0, rel_frobenius=0.0, backend="cuda")
+    tf32 = record(
+        precision="tf32", time=100.0, rel_frobenius=2e-4, backend="cuda",
+        measures={"dynamic_range_db": 77.76},
+    )  # fmt: skip
+    peer = record("numpy", "fp32", 10.0)
+    found = rows(tf32, fp64, peer, w="tf32")
+    assert list(found) == ["error (tolerance 1.00e-02)", "dynamic range (dB)",
+                           "times as fast as fp64"]  # fmt: skip
+    shown = [(row.get("fp64"), row.get("tf32")) for row in found.values()]
+    assert shown == [("0", "2.00e-04"), ("", "77.8"), ("1.00", "3.00")]
+    assert {row["product"] for row in found.values()} == {"tf32"}
+    columns = precisions_columns([tf32, fp64, peer])
+    assert [column.heading for column in columns] == [
+        "workload", "product", "what", "fp64", "tf32"
+    ]  # fmt: skip
+    assert "| w | tf32 | dynamic range (dB) | – | 77.8 |" in markdown_table(
+        columns, list(found.values())
+    )
+
+
+def test_times_of_models_say_nothing() -> None:
+    exact = record(precision="fp64", time=300.0, backend="cpu")
+    fp32 = record(precision="fp32", time=100.0, backend="cpu")
+    model = record(precision="bf16", time=10.0, backend="cpu")
+    gains = rows(exact, fp32, model)["times as fast as fp64"]
+    assert (gains["fp32"], gains["bf16"]) == ("3.00", "")
+    assert precisions_text([exact, model]).endswith(MODELS_TEXT)
+    assert not precisions_text([exact, fp32]).endswith(MODELS_TEXT)
+
+
+def test_what_did_not_verify_has_its_verdict_and_no_gain() -> None:
+    exact = record(precision="fp64", time=300.0, verdict="verified")
+    wide = record(precision="bf16", time=10.0, verified=False, verdict="unproven", reason="bound 3")
+    found = rows(exact, wide, w="fp64")
+    assert (found["verdict"]["fp64"], found["verdict"]["bf16"]) == ("verified", "unproven")
+    assert found["times as fast as fp64"]["bf16"] == ""
+
+
+def test_without_fp64_nothing_is_compared_with_it() -> None:
+    found = rows(record(precision="tf32", backend="cuda"), record(precision="bf16", backend="cuda"))
+    assert list(found) == ["error (tolerance 1.00e-02)"]
+
+
+def test_a_workload_without_results_has_a_verdict_alone() -> None:
+    failed = record(time=None, verified=False, verdict="failed", reason="NaN", rel_frobenius=None)
+    found = rows(failed)
+    assert list(found) == ["verdict"]
+    assert found["verdict"]["product"] == ""

@@ -1,0 +1,100 @@
+"""What each precision of a workload gives, beside each other: errors, the field's measures, gains.
+
+The answer has the precision that was delivered alone; this says what the others would have cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from workflow.accuracy.measures import Measure, every_measure
+from workflow.models import is_model
+from workflow.records import Record
+from workflow.tables.ranking import OURS, ordered
+from workflow.tables.readable import Column, number
+
+PRECISIONS_TEXT = (
+    "What each precision gives: the error of the whole result against fp64, what the field "
+    "measures of it, and how many times as fast as ours at fp64 it is. The product is at the "
+    "precision of its column: where the study leaves the choice, the fastest whose error is within "
+    "the tolerance."
+)
+MODELS_TEXT = (
+    " On a CPU precisions of a GPU are models, which round as a GPU does: their errors are to go "
+    "by, their times are not, and none is chosen."
+)
+
+
+def precisions_text(records: Sequence[Record]) -> str:
+    """Return what the table shows."""
+    return PRECISIONS_TEXT + (
+        MODELS_TEXT if any(is_model(one.precision, one.backend) for one in records) else ""
+    )
+
+
+def precisions_columns(records: Sequence[Record]) -> list[Column]:
+    """Return the columns: which workload, what is shown of it, and a column for each precision."""
+    names = dict.fromkeys(one.precision for one in ordered(records) if one.implementation == OURS)
+    first = (Column("workload", "workload"), Column("product", "product"), Column("what", "what"))
+    return [*first, *(Column(name, name, numeric=True) for name in names)]
+
+
+def precisions_rows(
+    records: Sequence[Record], delivered: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the rows of each workload, with the values by precision as they are shown.
+
+    Args:
+        records: of every workload; those of peers are left out.
+        delivered: the precision of each product, by workload.
+    """
+    ours = [one for one in ordered(records) if one.implementation == OURS]
+    return [
+        {"workload": name, "product": delivered.get(name, ""), "what": what}
+        | {one.precision: value for one, value in zip(own, values, strict=True)}
+        for name in dict.fromkeys(one.workload for one in ours)
+        for own in [[one for one in ours if one.workload == name]]
+        for what, values in _lines(own)
+        if any(values)
+    ]
+
+
+def _lines(own: Sequence[Record]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what is shown of one workload's records, and the value of each, empty without one."""
+    if not all(one.verified for one in own):
+        yield "verdict", [one.verdict for one in own]
+    tolerance = next((one.tolerance for one in own if one.tolerance is not None), None)
+    within = "" if tolerance is None else f" (tolerance {number(tolerance, scientific=True)})"
+    error = _shown(lambda one: one.rel_frobenius, scientific=True)
+    yield f"error{within}", [error(one) for one in own]
+    for measure in every_measure().values():
+        if not measure.text:
+            yield measure.heading, [_measured(measure, one) for one in own]
+    exact = next((one.time_us_p50 for one in own if one.precision == "fp64" and one.verified), None)
+    if exact and len(own) > 1:
+        gain = _shown(lambda one: _gain(one, exact))
+        yield "times as fast as fp64", [gain(one) for one in own]
+
+
+def _shown(
+    value: Callable[[Record], float | None], *, scientific: bool = False
+) -> Callable[[Record], str]:
+    def text(one: Record) -> str:
+        found = value(one)
+        return "" if found is None else number(found, scientific=scientific)
+
+    return text
+
+
+def _measured(measure: Measure, one: Record) -> str:
+    value = one.measures.get(measure.column)
+    if not isinstance(value, float | int):
+        return ""
+    return number(measure.shown(value), scientific=measure.scientific)
+
+
+def _gain(one: Record, exact: float) -> float | None:
+    if is_model(one.precision, one.backend) or not one.verified or not one.time_us_p50:
+        return None
+    return exact / one.time_us_p50
