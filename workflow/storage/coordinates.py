@@ -32,7 +32,7 @@ from workflow.storage.memory import limited_memory
 from workflow.storage.names import is_text, read_names
 from workflow.storage.selections import PickedAxis
 from workflow.storage.stored_types import StoredError, in_words, stored_in
-from workflow.storage.units import named, parted
+from workflow.storage.units import check_quantity, named, parted
 
 MOST_COMPONENTS = 16
 """Numbers that a coordinate may have at each entry: three of a position."""
@@ -178,6 +178,7 @@ def _values_of(
     if name in WITH_UNITS and not units:
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"
         raise InputError(f"{key} has no unit; give it as {how}")
+    check_quantity(key, name, units)
     found = replace(found, units=units)
     if date or name == "time":
         found, date = from_the_first(found, date)

@@ -32,7 +32,7 @@ from workflow.storage.input_operand import Mistakes as Mistakes
 from workflow.storage.input_operand import OperandHeader as OperandHeader
 from workflow.storage.links import DatasetError, files_of
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_folder
-from workflow.storage.other_files import found_instead
+from workflow.storage.other_files import cut_short, found_instead
 
 Array = npt.NDArray[Any]
 
@@ -191,7 +191,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
     except _DAMAGE as error:
         if is_of_system(error):
             raise InputError(f"input.file: {path} cannot be read ({cause_of(error)})") from error
-        why = found_instead(path) or str(error)
+        why = found_instead(path) or cut_short(str(error)) or str(error)
         raise InputError(f"input.file: {path} is not a readable HDF5 file ({why})") from error
 
 

@@ -26,6 +26,8 @@ _TEXT = "it is text; where it is a table of numbers, " + _COPY.format(
     "numpy.loadtxt(name, delimiter=',')"
 )
 _BEGINNING_BYTES = 512
+_CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
+"""What HDF5 says of a file that ends before its header says so."""
 
 
 def found_instead(path: Path) -> str:
@@ -47,6 +49,15 @@ def found_instead(path: Path) -> str:
             return f"by its name it is {name}: `format: {name}` reads {one.contents}"
     is_text = begin.isascii() and all(chr(c).isprintable() or chr(c) in "\t\r\n" for c in begin)
     return _TEXT if is_text else ""
+
+
+def cut_short(error: str) -> str:
+    """Return what an error of HDF5 says of a file that is cut; "" where it is about another."""
+    found = _CUT.search(error)
+    if not found:
+        return ""
+    there, whole = found.groups()
+    return f"it is cut short: {there} of its {whole} bytes are there; copy or write it again"
 
 
 def better_format(file: h5py.File, given: str) -> str:

@@ -23,7 +23,7 @@ from workflow.storage.equal_steps import given_coordinate, is_uneven, whole_axis
 from workflow.storage.input_operand import InputError, OperandHeader
 from workflow.storage.products import read_product
 from workflow.storage.selections import Picked, SelectionError, pick
-from workflow.storage.units import parted
+from workflow.storage.units import check_quantity, parted
 
 STRETCH_BYTES = 64 << 20
 """Bytes of a product in memory at a time; at least one entry of the axis with the smallest."""
@@ -79,6 +79,7 @@ def with_given(
                 f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
                 "{values: [...], units: Hz}"
             )
+        check_quantity(key, name, units)
         long_name = found[axis].long_name if axis in found else name
         given = replace(given, units=units, long_name=long_name)
         if date:
@@ -100,7 +101,9 @@ def _along(
             f"{key}: {name!r} is an axis of its own; it stands along {of.axis} by no name"
         )
     given = given_coordinate(key, of, length, whole_axis(length), check=check)
-    return replace(given, units=parted(given.units)[0], long_name=name, axes=(axis,))
+    units = parted(given.units)[0]
+    check_quantity(key, name, units)
+    return replace(given, units=units, long_name=name, axes=(axis,))
 
 
 def _ends(coordinate: Coordinate) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from workflow.config.axis_names import SYNONYMS
+from workflow.storage.input_error import InputError
+
 Array = npt.NDArray[Any]
 
 FACTORS = {
@@ -55,6 +58,16 @@ _EXACT = {unit for units in FACTORS.values() for unit in units}
 def convertible(name: str) -> list[str]:
     """Return the units that a coordinate of `BASES` may have."""
     return list(FACTORS[BASES[name]])
+
+
+def check_quantity(key: str, name: str, units: str) -> None:
+    """Raise InputError where a coordinate of `BASES` has the unit of another quantity.
+
+    A unit that none of them has, such as a count of channels, is let through.
+    """
+    base = BASES.get(SYNONYMS.get(name, name))
+    if base and any(units in known for other, known in FACTORS.items() if other != base):
+        raise InputError(f"{key} must be in one of {list(FACTORS[base])}, got {units!r}")
 
 
 def in_base(name: str, values: Array, units: str) -> Array:

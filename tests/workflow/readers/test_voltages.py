@@ -47,6 +47,10 @@ def test_voltages_by_a_stand_in_of_baseband(
     for wrong, message in (
         ({"frequency": [1.0, 2.0]}, "input.coordinates.frequency must have 3 values, got 2"),
         ({"frequency": [1.0, 2.0, 3.0]}, "input.coordinates.frequency has no unit"),
+        (
+            {"frequency": {"start": 1e9, "step": 1e6, "units": "m"}},
+            "input.coordinates.frequency must be in one of ['Hz', ",
+        ),
         ({"time": {"step_s": 1.0}}, "input.coordinates.time: the file says it already"),
     ):
         given["input"]["coordinates"] = wrong

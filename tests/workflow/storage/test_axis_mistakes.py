@@ -58,6 +58,19 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "input.coordinates.frequency: /text must hold number",
     ),
     ({"coordinates": {"frequency": "/nameless"}}, "input.coordinates.frequency has no unit; give"),
+    (
+        {"coordinates": {"frequency": {"dataset": "/nameless", "units": "m"}}},
+        "input.coordinates.frequency must be in one of ['Hz', 'kHz', 'MHz', 'GHz', 'THz', 'mHz'], "
+        "got 'm'",
+    ),
+    (
+        {"coordinates": {"time": {"start": 0, "step": 1, "units": "MHz"}}},
+        "input.coordinates.time must be in one of ['s', 'ms', 'us', 'ns', 'min', 'h', 'd'], got",
+    ),
+    (
+        {"coordinates": {"east": {"values": [1, 2, 3, 4, 5], "units": "s", "axis": "antenna"}}},
+        "input.coordinates.east must be in one of ['m', 'km', 'cm', 'mm'], got 's'",
+    ),
     ({"coordinates": {"delay": "/freq_hz"}}, "input.coordinates.delay: must be of an axis of the"),
     ({"coordinates": {"time": {"start": 1}}}, "input.coordinates.time"),
     ({"coordinates": {"time": {"step_s": 0}}}, "input.coordinates.time"),

@@ -120,8 +120,12 @@ class TestRefusals:
 
     def test_truncated(self, path):
         put(path, x=np.zeros(100000, np.complex64))
+        whole = path.stat().st_size
         path.write_bytes(path.read_bytes()[:5000])
-        assert f"{path} is not a readable HDF5 file" in refused(path)
+        assert refused(path).endswith(
+            f"{path} is not a readable HDF5 file (it is cut short: 5000 of its {whole} bytes are "
+            "there; copy or write it again)"
+        )
 
     def test_no_such_dataset_names_those_there_are(self, path):
         put(path, **{"beams/weights": np.zeros(1), "voltages": np.zeros(1)})
