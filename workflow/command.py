@@ -52,8 +52,9 @@ def main(words: Sequence[str] | None = None) -> int:
             print(f"there are no results in {folder}: argand run makes them", file=sys.stderr)
             return 1
         return _report(snakemake, folder)
-    checked = check([*(["--elsewhere"] if _submits(given.profile) else []),
-                     "--out", str(folder), str(given.study)])  # fmt: skip
+    flags = ["--elsewhere"] if _submits(given.profile) else []
+    flags += ["--brief"] if name == "run" else []
+    checked = check([*flags, "--out", str(folder), str(given.study)])
     if checked or name == "check":
         return checked
     return _run(snakemake, options, given.study, folder)

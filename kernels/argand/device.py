@@ -252,7 +252,7 @@ def resolve(name: str = "auto") -> Device:
         return found[0]
     if name == "cuda":
         raise DeviceError(
-            "device: cuda was asked for, but no GPU answers (is CuPy installed?); "
+            "device: cuda was asked for, but no GPU answers (python -m argand doctor says why); "
             "auto or cpu computes on the CPU"
         )
     return cpu()

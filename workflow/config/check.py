@@ -239,6 +239,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--elsewhere", action="store_true", help="other machines compute: this one needs no GPU"
     )
+    parser.add_argument(
+        "--brief", action="store_true", help="a line a study, without what each step needs"
+    )
     given = parser.parse_args(words)
     wrong = []
     for path in given.studies:
@@ -248,18 +251,16 @@ def main(words: Sequence[str] | None = None) -> int:
         except StudyError as error:
             wrong.append(f"{path}:\n{error}")
             continue
-        needed = budget.summary(study)
+        device = None if given.elsewhere else resolve(study.device)
+        where = f"on {device}, " if device else ""
         count = "1 workload" if len(study.names) == 1 else f"{len(study.names)} workloads"
-        print(f"{path}: {count} ({', '.join(study.names)}), {needed}\n")
-        print(needs_table(study, gpu=_on_gpu(study, elsewhere=given.elsewhere)))
+        print(f"{path}: {count} ({', '.join(study.names)}), {where}{budget.summary(study)}\n")
+        if not given.brief:
+            on_gpu = device.backend == "cuda" if device else study.device != "cpu"
+            print(needs_table(study, gpu=on_gpu))
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
     return 1 if wrong else 0
-
-
-def _on_gpu(study: Study, *, elsewhere: bool) -> bool:
-    """Return whether runs compute on a GPU, as far as this machine shows."""
-    return study.device != "cpu" if elsewhere else resolve(study.device).backend == "cuda"
 
 
 if __name__ == "__main__":

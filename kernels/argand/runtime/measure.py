@@ -61,7 +61,9 @@ def print_table(
 def require_gpu() -> None:
     """Raise DeviceError where no GPU answers."""
     if not gpus():
-        raise DeviceError("tuning needs an NVIDIA GPU, but none answers (is CuPy installed?)")
+        raise DeviceError(
+            "tuning needs an NVIDIA GPU, but none answers (python -m argand doctor says why)"
+        )
 
 
 def ranked(plans: Iterable[P], times: Callable[[P, int], Sequence[float]]) -> list[tuple[P, float]]:

@@ -179,11 +179,15 @@ def test_the_check_says_what_a_study_takes(
     monkeypatch.setattr("sys.argv", ["check", "study.yaml"])
     main()
     first, _, *table = capsys.readouterr().out.splitlines()
-    assert first == "study.yaml: 1 workload (x), 3.5 MiB of disk in results/study/, 1 GiB free"
+    assert first == (
+        f"study.yaml: 1 workload (x), on {cpu()}, 3.5 MiB of disk in results/study/, 1 GiB free"
+    )
     stage, run, _, deliver, _ = table[2:7]
     assert stage.startswith("| x | stage | 1 | 1 MiB | ")
     assert run.startswith("| x | run | 1 | 2 MiB | ")
     assert deliver.startswith("| x | deliver | 1 | 512 KiB | ")
+    main(["--brief", "study.yaml"])
+    assert capsys.readouterr().out == f"{first}\n\n"
 
 
 def test_the_files_take_what_was_foretold(machine: dict[str, int], tmp_path: Path) -> None:
