@@ -31,7 +31,7 @@ class Mainloop {
     using BCopies = TileCopies<plan, plan.block_n, plan.b_k_major>;
 
     Size all_k, first_k;  // of the matrix; before the block's slice
-    Size mma_k;           // k at which MMAs end, a whole number of them where `whole_k` says so
+    Size padded_k;        // k at which MMAs end, a whole number of them where `whole_k` says so
     int num_k_tiles, first_k_tile;
     ACopies a_copies;
     BCopies b_copies;
@@ -66,7 +66,7 @@ class Mainloop {
                                         const float2* stages)
         : all_k(sizes.k),
           first_k(k_tiles.first_k()),
-          mma_k(mma_k_of<plan>(sizes.k)),
+          padded_k(padded_k_of<plan>(sizes.k)),
           num_k_tiles(k_tiles.count),
           first_k_tile(k_tiles.first),
           a_copies(of_batch(args.a, tile.batch, args.a_stride_batch), args.a_stride_m,
@@ -94,13 +94,13 @@ class Mainloop {
         mma.clear();
         if constexpr (plan.promotes()) fp32.clear();
         int read = 0, filled = plan.stages - 1, k_tile = 0;
-        auto multiply_stage = [&](uint32 stage, Size k_left, auto between) {
+        auto multiply_stage = [&](uint32 stage, Size left, auto between) {
             if (plan.one_tile && lane.above) {
                 for (int part = 0; part < plan.block_k / kMmaK<plan.operand>; ++part) between(part);
                 return;
             }
             multiply_k_tile<plan, moderate>(mma, lane.a + stage, lane.b + stage, lane.group_k,
-                                            k_left, scales.a_scale, scales.b_scale, b_sign,
+                                            left, scales.a_scale, scales.b_scale, b_sign,
                                             between);
         };
         // Tensor cores truncate when they accumulate, so without promotion the error of a split
@@ -148,7 +148,7 @@ class Mainloop {
             filled = read;
             const uint32 stage = stage_offset(read);
             read = read + 1 == plan.stages ? 0 : read + 1;
-            const Size left = mma_k - Size(first_k_tile + k_tile) * plan.block_k;
+            const Size left = padded_k - Size(first_k_tile + k_tile) * plan.block_k;
             multiply_stage(stage, left, [](int) {});
             promote();
         }

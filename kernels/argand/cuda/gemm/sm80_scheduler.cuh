@@ -82,9 +82,9 @@ __device__ __forceinline__ Tile<plan> tile_at(const GemmArguments& args) {
             Size(column) * plan.block_n};
 }
 
-// The k of the MMAs of a tile: up to whole MMAs where the compiler knows them.
+// The k that a tile is multiplied to: up to whole MMAs where the compiler knows it.
 template <MmaPlan plan>
-__device__ __forceinline__ Stride<plan> mma_k_of(Stride<plan> k) {
+__device__ __forceinline__ Stride<plan> padded_k_of(Stride<plan> k) {
     return plan.whole_k > 0 ? Stride<plan>(plan.whole_k) : k;
 }
 

@@ -132,14 +132,14 @@ __device__ __forceinline__ float4 descale_vector(const float4& x, int2 place,
             x.w * right.x * right.y};
 }
 
-// Split-K across clusters: `share` stores the partial sums of this block's part of a tile in global
+// Split-K across clusters: `store` stores the partial sums of this block's part of a tile in global
 // memory, and the last block to arrive reduces those of all clusters, in their order.
 template <MmaPlan plan>
 struct GridReduction {
     using Vectors = SliceVectors<plan>;
     float4* part;  // partial sums of this block's part by the first cluster
     uint32* arrived;
-    int slice;
+    int cluster;  // of those that share the tile
 
     __device__ __forceinline__ GridReduction(const GemmArguments& args, uint32 tile) {
         int rank = 0;
@@ -147,15 +147,16 @@ struct GridReduction {
         constexpr int64 kCluster = int64(plan.split_k_slices) * Vectors::kPart;
         part = args.partials + tile * args.grid_slices * kCluster + rank * Vectors::kPart;
         arrived = args.arrived + tile * plan.split_k_slices + rank;
-        slice = cluster_of_tile<plan>(args);
+        cluster = cluster_of_tile<plan>(args);
     }
 
-    __device__ __forceinline__ float4* of(int cluster, int vector) const {
-        return part + int64(cluster) * (plan.split_k_slices * Vectors::kPart) + vector;
+    // A partial sum of cluster `number` of the tile.
+    __device__ __forceinline__ float4* at(int number, int vector) const {
+        return part + int64(number) * (plan.split_k_slices * Vectors::kPart) + vector;
     }
 
-    __device__ __forceinline__ void share(int vector, const float4& x) const {
-        __stcg(of(slice, vector), x);
+    __device__ __forceinline__ void store(int vector, const float4& x) const {
+        __stcg(at(cluster, vector), x);
     }
 
     // Whether this block is the last. All of its threads call it. What one thread releases behind
@@ -178,18 +179,18 @@ struct GridReduction {
     }
 
     __device__ __forceinline__ float4 total(const GemmArguments& args, int vector) const {
-        VectorSum<plan> sum(__ldcg(of(0, vector)));
+        VectorSum<plan> sum(__ldcg(at(0, vector)));
 #pragma unroll 8
-        for (int cluster = 1; cluster < args.grid_slices; ++cluster)
-            sum.add(__ldcg(of(cluster, vector)));
+        for (int other = 1; other < args.grid_slices; ++other)
+            sum.add(__ldcg(at(other, vector)));
         return sum.total();
     }
 };
 
 // Writes the accumulators of a lane to shared memory, from its first vector on.
 template <MmaPlan plan>
-__device__ __forceinline__ void share_accumulators(const Accumulators<plan>& accumulators,
-                                                   float4* own) {
+__device__ __forceinline__ void store_to_shared(const Accumulators<plan>& accumulators,
+                                                float4* own) {
     using Vectors = SliceVectors<plan>;
 #pragma unroll
     for (int i = 0; i < plan.warp_m() / 8; ++i) {
@@ -221,14 +222,14 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
     auto* received = reinterpret_cast<float4*>(stages + plan.stages * plan.stage_elements());
     float4* own = memory + threadIdx.x / Vectors::kGroup * Vectors::kTile +
                   threadIdx.x % Vectors::kGroup;
-    share_accumulators<plan>(accumulators, own);
+    store_to_shared<plan>(accumulators, own);
     __syncthreads();
     const VectorEpilogue<plan> epilogue(args, tile.batch, tile.m0, tile.n0);
     const GridReduction<plan> grid(args, tile_number<plan>(args));
     // Stores a result, or the partial sum that the last cluster to arrive reduces.
     auto finish = [&](const float4& x, int vector, int2 place) {
         if constexpr (plan.grid_split) {
-            grid.share(vector, x);
+            grid.store(vector, x);
         } else {
             epilogue.store(args, x, place);
         }

@@ -147,8 +147,8 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
     static_assert(!plan.mirror, "results with contiguous columns are mirrored, by whole rows");
     const int64 product = stored_product(args, tile);
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
-    const bool first_row = rows[0] < args.m;  // the second row is never above the first
-    if (!plan.scaled && !first_row) return;   // with scales, every lane takes part in shuffles
+    const bool has_row = rows[0] < args.m;  // the second row is never above the first
+    if (!plan.scaled && !has_row) return;   // with scales, every lane takes part in shuffles
     const ColumnDescales<plan> descales(args, tile, lane);
     float2 x_descale[2] = {};
     if constexpr (plan.descales_rows()) {
@@ -167,7 +167,7 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
         const int column = tile.n0 + 8 * j + 2 * (lane % 4);
         const float2 y_descale[2] = {descales.at(8 * j, 2 * (lane % 4)),
                                      descales.at(8 * j, 2 * (lane % 4) + 1)};
-        if (!first_row || column >= args.n) continue;
+        if (!has_row || column >= args.n) continue;
         const bool second_column = column + 1 < args.n;
         float2 z[2][2], c[2][2];
         if constexpr (plan.epilogue == Epilogue::combine) {  // what all four results need at once

@@ -23,20 +23,20 @@ struct XFragment {
     uint32 im[plan.register_terms()][4];
 };
 
-// The row of half 0 or 1 of a lane's fragment, its first or second one, of the 16 of a warp.
+// Row h of the two in a lane's fragment, 0 or 1, as one of the 16 of a warp.
 template <WgmmaPlan plan>
-__device__ __forceinline__ int fragment_row(int lane, int half) {
+__device__ __forceinline__ int fragment_row(int lane, int h) {
     const int group = lane / 4;
     if constexpr (plan.rows_by_parity()) {
-        return group / 2 * 2 + (group & 1) * 8 + half;
+        return group / 2 * 2 + (group & 1) * 8 + h;
     } else if constexpr (plan.adjacent_rows()) {
-        return 2 * group + half;
+        return 2 * group + h;
     } else if constexpr (plan.storage == Storage::planar) {
-        return group + 8 * half;  // the order in which wgmma reads rows from shared memory
+        return group + 8 * h;  // the order in which wgmma reads rows from shared memory
     } else if constexpr (plan.storage == Storage::half) {
-        return 2 * (group & 3) + group / 4 + 8 * half;
+        return 2 * (group & 3) + group / 4 + 8 * h;
     } else {
-        return group / 2 + 4 * (group & 1) + 8 * half;
+        return group / 2 + 4 * (group & 1) + 8 * h;
     }
 }
 
@@ -48,7 +48,7 @@ __device__ __forceinline__ int lane_of_next_rows(int lane) {
     return (lane + (lane / 4 == 6 ? 12 : 8)) % kWarp;
 }
 
-// Addresses of a lane in an X tile, relative to the tile and to k = 0: k-major, one for each half;
+// Addresses of a lane in an X tile, relative to the tile and to k = 0: k-major, one for each row;
 // m-major, one for each of two neighbouring k; planar, the row of the four 8 x 16-byte matrices
 // that this lane addresses for ldmatrix.
 template <WgmmaPlan plan>
@@ -67,7 +67,7 @@ struct XTileReader {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             if constexpr (plan.storage == Storage::planar) {
-                // Row 4 r + 8 h of the matrices is row r, half h of the fragment.
+                // Lane r + 8 h addresses row h of the fragments of lanes 4 r to 4 r + 3.
                 const int row = row0 + fragment_row<plan>(lane % 8 * 4, lane / 8 % 2);
                 // The swizzle exchanges 16-byte chunks by the number of the 128-byte row that holds
                 // them.
@@ -89,7 +89,7 @@ struct XTileReader {
     }
 };
 
-// The elements of a fragment before conversion: kCount complex numbers of each half, by k.
+// The elements of a fragment before conversion: kCount complex numbers of each row, by k.
 template <WgmmaPlan plan>
 struct XElements {
     static constexpr int kCount = plan.mma_k() / 4;
@@ -105,19 +105,19 @@ struct XElements {
                 k / plan.x_swizzle_elements() * plan.block_m() * kSwizzleBytes;
             const int chunk = k % plan.x_swizzle_elements() * plan.x_element_bytes() >> 4;
 #pragma unroll
-            for (int half = 0; half < 2; ++half)
+            for (int h = 0; h < 2; ++h)
 #pragma unroll
                 for (int j = 0; j < kCount / 2; ++j) {
                     if constexpr (kHalf) {
                         const float2 v = load_shared_8_unordered(
-                            tile + swizzle_block + (reader.at[half] ^ (chunk + 2 * j) << 4));
-                        halves[half][2 * j] = __float_as_uint(v.x);
-                        halves[half][2 * j + 1] = __float_as_uint(v.y);
+                            tile + swizzle_block + (reader.at[h] ^ (chunk + 2 * j) << 4));
+                        halves[h][2 * j] = __float_as_uint(v.x);
+                        halves[h][2 * j + 1] = __float_as_uint(v.y);
                     } else {
-                        const float4 v = load_shared_16_unordered(tile + swizzle_block +
-                                                   (reader.at[half] ^ (chunk + 4 * j) << 4));
-                        x[half][2 * j] = {v.x, v.y};
-                        x[half][2 * j + 1] = {v.z, v.w};
+                        const float4 v = load_shared_16_unordered(
+                            tile + swizzle_block + (reader.at[h] ^ (chunk + 4 * j) << 4));
+                        x[h][2 * j] = {v.x, v.y};
+                        x[h][2 * j + 1] = {v.z, v.w};
                     }
                 }
         } else {
@@ -138,30 +138,30 @@ struct XElements {
     }
 };
 
-// Rounds and splits elements. Register h + 2 j of a fragment is half h, its j-th k. `moderate`
+// Rounds and splits elements. Register h + 2 j of a fragment is row h, its j-th k. `moderate`
 // takes them for less than 2^115.
 template <WgmmaPlan plan, bool moderate = false>
 __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                                                  XFragment<plan>& fragment) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
+    for (int h = 0; h < 2; ++h)
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
             uint32 re[plan.terms], im[plan.terms];
             if constexpr (plan.storage == Storage::half) {
-                const uint32 first = raw.halves[half][2 * j], second = raw.halves[half][2 * j + 1];
+                const uint32 first = raw.halves[h][2 * j], second = raw.halves[h][2 * j + 1];
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
             } else if constexpr (moderate) {
-                split_moderate_to_tf32<plan.roundings[1]>(raw.x[half][j].x, re);
-                split_moderate_to_tf32<plan.roundings[1]>(raw.x[half][j].y, im);
+                split_moderate_to_tf32<plan.roundings[1]>(raw.x[h][j].x, re);
+                split_moderate_to_tf32<plan.roundings[1]>(raw.x[h][j].y, im);
             } else {
                 constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
                 float x[kNumbers], y[kNumbers];
 #pragma unroll
                 for (int i = 0; i < kNumbers; ++i) {
-                    x[i] = raw.x[half][kNumbers * j + i].x;
-                    y[i] = raw.x[half][kNumbers * j + i].y;
+                    x[i] = raw.x[h][kNumbers * j + i].x;
+                    y[i] = raw.x[h][kNumbers * j + i].y;
                 }
                 // A row that is scaled here is in each result, which are not finite if it is not.
                 constexpr bool kFinite = plan.scales_stages();
@@ -172,8 +172,8 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
             }
 #pragma unroll
             for (int term = 0; term < plan.terms; ++term) {
-                fragment.re[term][half + 2 * j] = re[term];
-                fragment.im[term][half + 2 * j] = im[term];
+                fragment.re[term][h + 2 * j] = re[term];
+                fragment.im[term][h + 2 * j] = im[term];
             }
         }
 }

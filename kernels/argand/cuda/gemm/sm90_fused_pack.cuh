@@ -106,13 +106,13 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
         for (int j = 0; j < 4; ++j) x[j] = load_k_pair(from + 4 * j, left - 4 * j);
         const int64 at = 2 * batch * plane + int64(row) * args.y_pitch + k + 2 * odd;
 #pragma unroll
-        for (int half = 0; half < 4; ++half) {  // eight k of the real or the imaginary plane
+        for (int eight = 0; eight < 4; ++eight) {  // eight k of the real or the imaginary plane
             float own[Vector::kElements];
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
-                const float4 pair = x[half / 2 * 2 + j];
-                float one = half % 2 ? pair.y : pair.x, two = half % 2 ? pair.w : pair.z;
-                if (half % 2 && args.conjugate_y) {
+                const float4 pair = x[eight / 2 * 2 + j];
+                float one = eight % 2 ? pair.y : pair.x, two = eight % 2 ? pair.w : pair.z;
+                if (eight % 2 && args.conjugate_y) {
                     one = -one;
                     two = -two;
                 }
@@ -122,7 +122,7 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
             }
             if (i >= count) continue;
             write_terms<kFusedPackPlan<plan>, true>(own, args.y_planes,
-                                                    at + half / 2 * 8 + half % 2 * plane);
+                                                    at + eight / 2 * 8 + eight % 2 * plane);
         }
     }
 }

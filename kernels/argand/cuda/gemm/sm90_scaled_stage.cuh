@@ -19,15 +19,15 @@ struct ScaledStage {
         for (int i = 0; i < kMmas; ++i) {
             raw[i] = load_elements<plan>(reader, tile, i * plan.mma_k());
 #pragma unroll
-            for (int half = 0; half < 2; ++half)
+            for (int h = 0; h < 2; ++h)
 #pragma unroll
-                for (const float2& x : raw[i].x[half])
-                    absmax[half] = fmaxf(absmax[half], fmaxf(fabsf(x.x), fabsf(x.y)));
+                for (const float2& x : raw[i].x[h])
+                    absmax[h] = fmaxf(absmax[h], fmaxf(fabsf(x.x), fabsf(x.y)));
         }
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 1));
-            absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 2));
+        for (int h = 0; h < 2; ++h) {
+            absmax[h] = fmaxf(absmax[h], __shfl_xor_sync(~0u, absmax[h], 1));
+            absmax[h] = fmaxf(absmax[h], __shfl_xor_sync(~0u, absmax[h], 2));
         }
     }
 
@@ -35,16 +35,16 @@ struct ScaledStage {
     __device__ __forceinline__ void convert(XFragment<plan> (&fragments)[kMmas],
                                             float (&descale)[2]) {
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int exponent = scale_exponent<plan.operand>(__float_as_uint(absmax[half]));
+        for (int h = 0; h < 2; ++h) {
+            const int exponent = scale_exponent<plan.operand>(__float_as_uint(absmax[h]));
             const float scale = power_of_two(exponent);
             // Sums are of columns brought to 1, so that those of large rows stay in fp32's range.
-            descale[half] =
+            descale[h] =
                 power_of_two(-exponent) * power_of_two(-scaled_exponent_of(plan.operand));
 #pragma unroll
             for (int i = 0; i < kMmas; ++i)
 #pragma unroll
-                for (float2& x : raw[i].x[half]) x = {x.x * scale, x.y * scale};
+                for (float2& x : raw[i].x[h]) x = {x.x * scale, x.y * scale};
         }
 #pragma unroll
         for (int i = 0; i < kMmas; ++i) convert_fragment<plan>(raw[i], fragments[i]);
