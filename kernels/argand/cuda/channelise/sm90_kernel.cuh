@@ -9,6 +9,7 @@
 // Columns of a long transform are divided among the blocks of a cluster. Each batch is transformed
 // by one block, the next batch by the next one: filter warps of all blocks write to its ring.
 #pragma once
+#include "device/cp_async.cuh"
 #include "device/warpgroup.cuh"
 #include "kernel.cuh"
 #include "sm90_ring.cuh"

@@ -1,7 +1,7 @@
 // Thread block clusters (sm_90): their barrier and distributed shared memory. Blocks that share a
 // row or a transform exchange partial results by them.
 #pragma once
-#include "types.cuh"
+#include "shared.cuh"
 
 __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -26,7 +26,7 @@ __device__ __forceinline__ uint32 map_shared_rank(const void* pointer, int rank)
     uint32 address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;"
         : "=r"(address)
-        : "r"(static_cast<uint32>(__cvta_generic_to_shared(pointer))), "r"(rank));
+        : "r"(shared_address(pointer)), "r"(rank));
     return address;
 }
 // The same of an address in shared memory.
@@ -35,13 +35,23 @@ __device__ __forceinline__ uint32 map_shared_rank(uint32 own, int rank) {
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
     return address;
 }
-__device__ __forceinline__ uint32 load_cluster_word(uint32 address) {
+
+// Loads and stores by such addresses.
+__device__ __forceinline__ uint32 load_cluster_32(uint32 address) {
     uint32 found;
     asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(found) : "r"(address) : "memory");
     return found;
 }
-__device__ __forceinline__ void store_cluster_shared(uint32 address, float x) {
+__device__ __forceinline__ uint64 load_cluster_64(uint32 address) {
+    uint64 found;
+    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(found) : "r"(address) : "memory");
+    return found;
+}
+__device__ __forceinline__ void store_cluster(uint32 address, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+}
+__device__ __forceinline__ void store_cluster(uint32 address, double x) {
+    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address), "d"(x) : "memory");
 }
 
 // Stores 8 or 16 bytes to a block of the cluster and completes them at an mbarrier of that block,

@@ -1,11 +1,7 @@
 // cp.async: asynchronous copies of 8 or 16 bytes from global to shared memory (sm_80 and newer).
 // They fill the rings of the kernels that do not use TMA.
 #pragma once
-#include "types.cuh"
-
-__device__ __forceinline__ uint32 shared_address(const void* pointer) {
-    return static_cast<uint32>(__cvta_generic_to_shared(pointer));
-}
+#include "shared.cuh"
 
 // Copies `valid` (0..Bytes) bytes and fills the rest with zeros. With valid = 0 the source is not
 // read. Copies of 16 bytes bypass L1; copies of 8 bytes cannot.

@@ -2,7 +2,7 @@
 // bytes of TMA copies. Producer and consumer warpgroups hand the stages of a ring to each other by
 // a pair of them, full and empty.
 #pragma once
-#include "cp_async.cuh"
+#include "shared.cuh"
 
 __device__ __forceinline__ void mbarrier_init(uint32 mbarrier, uint32 arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(mbarrier), "r"(arrivals)

@@ -1,9 +1,14 @@
-// Loads and stores of 8 and 16 bytes by their 32-bit shared-memory address. They are volatile and
+// Shared-memory addresses, and loads and stores of 8 and 16 bytes by them. They are volatile and
 // clobber memory, so the compiler keeps their order around barriers. Those of `_unordered` do not
 // clobber memory: the compiler may move other accesses across them, which fragments gain by, and
 // the asm of barriers and mbarrier waits keeps their order.
 #pragma once
 #include "types.cuh"
+
+// The 32-bit address of `pointer`, which points to shared memory.
+__device__ __forceinline__ uint32 shared_address(const void* pointer) {
+    return static_cast<uint32>(__cvta_generic_to_shared(pointer));
+}
 
 __device__ __forceinline__ float4 load_shared_16(uint32 address) {
     float4 x;

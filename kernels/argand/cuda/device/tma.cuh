@@ -2,7 +2,6 @@
 // lies beyond the tensor's edges with zeros and are counted by an mbarrier; stores are clipped
 // there.
 #pragma once
-#include "cp_async.cuh"
 #include "mbarrier.cuh"
 
 // The first address behind the start of dynamic shared memory, which is aligned to 16 bytes, at

@@ -18,8 +18,20 @@ __device__ __forceinline__ uint32 opaque(uint32 x) {
     return x;
 }
 
-// The thread's index, hidden likewise: addresses that follow from it are computed again where they
-// are used, because no registers are left to keep them in.
+// threadIdx.x and blockIdx.x, read again at each call: no registers are left to keep them in.
+__device__ __forceinline__ int thread_index() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+__device__ __forceinline__ uint32 block_index() {
+    uint32 block;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    return block;
+}
+
+// threadIdx.x, which the compiler may keep, hidden as by `opaque`: addresses that follow from it
+// are computed again where they are used.
 __device__ __forceinline__ int opaque_thread() {
     int thread = threadIdx.x;
     asm volatile("" : "+r"(thread));

@@ -187,7 +187,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
         if (fetches) {
 #pragma unroll
             for (int i = 0; i < plan.cluster_size; ++i)
-                store_cluster_shared(map_shared_rank(const_cast<int*>(next_row_slot), i),
+                store_cluster(map_shared_rank(const_cast<int*>(next_row_slot), i),
                                      __int_as_float(fetched_row));
             if (fetched_row == static_rows + rows - 1)
                 *args.tile_counter = 0;  // this was the last fetch
@@ -206,7 +206,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             [&](int i, float part) {
                 const int k = i % B,
                           at = (i / B * kColumnStride + k % kOutputsPerBlock * A) * kLinePitch;
-                store_cluster_shared(remote[k / kOutputsPerBlock] + 4 * at, part);
+                store_cluster(remote[k / kOutputsPerBlock] + 4 * at, part);
             },
             [&](int i) {
                 return exchange_buffer[(line + i / D * kLineStride) * kLinePitch + E * (i % D) + e];

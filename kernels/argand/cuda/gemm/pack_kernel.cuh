@@ -24,11 +24,9 @@ struct PackPosition {
     int64 batch, base, first_row;
 
     __device__ __forceinline__ PackPosition(const PackArguments& args, uint32 first) {
-        // blockIdx.x is read again each time, so that nothing derived from it occupies registers
-        // during the exchange.
-        uint32 block;
-        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-        block -= first;
+        // Read again each time, so that nothing derived from it occupies registers during the
+        // exchange.
+        const uint32 block = block_index() - first;
         const int panels_per_matrix = (args.rows + plan.rows - 1) / plan.rows;
         const int panel_blocks =
             plan.cluster > 1 ? plan.cluster : (args.pitch + plan.tile_k() - 1) / plan.tile_k();
@@ -99,7 +97,7 @@ __device__ __forceinline__ void exchange_in_cluster(const uint32* row_absmax,
         uint32 found = 0;
 #pragma unroll
         for (int rank = 0; rank < plan.cluster; ++rank)
-            found = max(found, load_cluster_word(map_shared_rank(row_absmax + threadIdx.x, rank)));
+            found = max(found, load_cluster_32(map_shared_rank(row_absmax + threadIdx.x, rank)));
         panel_absmax[threadIdx.x] = found;
     }
     __syncwarp();

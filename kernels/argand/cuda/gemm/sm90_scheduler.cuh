@@ -32,19 +32,6 @@ struct WgmmaWork {
     int first_peer, end_peer;  // blocks whose partial tiles are reduced
 };
 
-// threadIdx.x and blockIdx.x, read again at each call: no registers are left to keep them in.
-__device__ __forceinline__ int thread_index() {
-    int thread;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-    return thread;
-}
-
-__device__ __forceinline__ uint32 block_index() {
-    uint32 block;
-    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-    return block;
-}
-
 // Tile number `index` of the launch, in raster order; consecutive products, each with its slices.
 template <WgmmaPlan plan>
 __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, uint32 index) {

@@ -14,15 +14,6 @@ __device__ __forceinline__ float from_ordered_int(int key) {
     return __int_as_float(key ^ ((key >> 31) & 0x7fffffff));
 }
 
-__device__ __forceinline__ void store_remote(float* pointer, int rank, float x) {
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(map_shared_rank(pointer, rank)), "f"(x)
-                 : "memory");
-}
-__device__ __forceinline__ void store_remote(double* pointer, int rank, double x) {
-    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(map_shared_rank(pointer, rank)), "d"(x)
-                 : "memory");
-}
-
 struct MaxOp {
     template <typename T>
     __device__ __forceinline__ T operator()(T x, T y) const {
@@ -84,7 +75,7 @@ template <RowPlan plan, typename T>
 __device__ __forceinline__ void publish_to_cluster(T x, T (&block_values)[kWarp]) {
     static_assert(plan.row_threads > kWarp, "blocks share a row whose threads are a block");
     if (threadIdx.x < plan.blocks_per_row)
-        store_remote(&block_values[cluster_rank()], threadIdx.x, x);
+        store_cluster(map_shared_rank(&block_values[cluster_rank()], threadIdx.x), x);
 }
 
 template <RowPlan plan>

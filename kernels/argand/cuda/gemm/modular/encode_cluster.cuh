@@ -6,12 +6,6 @@
 #include "device/cp_async.cuh"
 #include "encode.cuh"
 
-__device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
-    uint64 found;
-    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(found) : "r"(address) : "memory");
-    return found;
-}
-
 // `cluster` CTAs, each of which holds `blocks` blocks of kAcrossBytes of lines.
 template <typename T, typename Source, bool permuted, bool proved, int cluster, int blocks>
 __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& args) {
@@ -65,7 +59,7 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
         if (first_line + line < args.lines) {  // else nobody would wait for the load
             uint64 own = 0;
             if (lane < args.k_blocks) {
-                own = load_cluster_shared(
+                own = load_cluster_64(
                     map_shared_rank(norms + line * blocks + lane % blocks, lane / blocks));
             }
             exponents[i] = exponent_of_norms(own, args.limit, args.limit_shift);
