@@ -47,7 +47,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
         "output": f"DataType::{form.output}",
         "compute_fp64": str(form.wide).lower(),
         "unit_scale": str(form.unit).lower(),
-        "input_rounding": f"InputRounding::{rounding}",
+        "input_rounding": f"Operand::{rounding}",
         "terms": precision.terms,
         "roundings": f"{{{roundings}}}",
         "row_threads": plan.row_threads,

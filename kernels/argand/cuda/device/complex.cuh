@@ -22,6 +22,15 @@ __device__ __forceinline__ double2 complex_product(double2 x, double2 y) {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
 }
 
+// Adds u x to an accumulator.
+template <typename Number>
+__device__ __forceinline__ void multiply_add(Number& accumulator, Number u, Number x) {
+    accumulator.x += u.x * x.x;
+    accumulator.y += u.x * x.y;
+    accumulator.x -= u.y * x.y;
+    accumulator.y += u.y * x.x;
+}
+
 // Whether C is added. `args` is any structure with alpha and beta.
 template <typename Arguments>
 __device__ __forceinline__ bool adds_c(const Arguments& args) {

@@ -11,14 +11,6 @@ constexpr int kMostRows = sizeof(Real) == 4 ? 8 : 4;
 
 constexpr int kMaxSharedMatrixBytes = 16 * 1024;
 
-template <typename Number>
-__device__ __forceinline__ void multiply_add(Number& accumulator, Number u, Number x) {
-    accumulator.x += u.x * x.x;
-    accumulator.y += u.x * x.y;
-    accumulator.x -= u.y * x.y;
-    accumulator.y += u.y * x.x;
-}
-
 // Loads two rows of two columns at an address, with the masks of the rows. Where qubit 0 is a
 // target, a chunk holds both rows of a column; else both columns of a row.
 template <bool TargetsQubit0>

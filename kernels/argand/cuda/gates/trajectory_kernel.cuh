@@ -66,13 +66,7 @@ __device__ __forceinline__ void apply_gate(Complex<Real>* state,
         for (int row = 0; row < kOrder; ++row) {
             Complex<Real> sum = {};
 #pragma unroll
-            for (int s = 0; s < kOrder; ++s) {
-                const Complex<Real> u = matrix[row * kOrder + s];
-                sum.x += u.x * x[s].x;
-                sum.y += u.x * x[s].y;
-                sum.x -= u.y * x[s].y;
-                sum.y += u.y * x[s].x;
-            }
+            for (int s = 0; s < kOrder; ++s) multiply_add(sum, matrix[row * kOrder + s], x[s]);
             state[at[row]] = sum;
         }
     }

@@ -3,6 +3,7 @@
 // fills the arguments. The kernel computes C = alpha op(A) op(B) + beta C on interleaved complex64
 // operands.
 #pragma once
+#include "device/conditional.cuh"
 #include "device/rounding.cuh"
 
 // Padding of the rows of a tile, whose length is a multiple of 16 complex numbers. The 8-byte loads
@@ -76,17 +77,9 @@ struct MmaPlan {
     constexpr int result_pitch() const { return block_n + 2; }
 };
 
-template <bool is_long>
-struct StrideOf {
-    using Type = int;
-};
-template <>
-struct StrideOf<true> {
-    using Type = int64;
-};
 // A size or a stride in complex numbers. A product of 32 bits is one instruction.
 template <auto plan>
-using Stride = typename StrideOf<plan.any_strides>::Type;
+using Stride = typename Conditional<plan.any_strides, int64, int>::Type;
 
 // The first element of a batch. Without a sign the product is two instructions.
 __device__ __forceinline__ const float2* of_batch(const float2* from, int batch, int64 stride) {

@@ -47,7 +47,7 @@ __device__ __forceinline__ float round_input(float x) {
 
 template <RowPlan plan>
 __device__ __forceinline__ double round_input(double x) {
-    static_assert(plan.input_rounding == InputRounding::exact, "fp64 is not rounded");
+    static_assert(plan.input_rounding == Operand::exact, "fp64 is not rounded");
     return x;
 }
 
@@ -55,14 +55,8 @@ __device__ __forceinline__ double round_input(double x) {
 // it is NaN by its maximum.
 template <RowPlan plan>
 __device__ __forceinline__ float round_number(float x) {
-    if constexpr (plan.input_rounding == InputRounding::tf32 && plan.terms == 1) {
-        uint32 bits = __float_as_uint(x);
-        if constexpr (plan.roundings[0] == Rounding::half_ulp_truncate) {
-            bits += 1u << (kTf32DroppedBits - 1);
-        } else if constexpr (plan.roundings[0] == Rounding::nearest_even) {
-            bits += ((bits >> kTf32DroppedBits) & 1u) + (1u << (kTf32DroppedBits - 1)) - 1u;
-        }
-        return __uint_as_float(bits & kTf32KeptMask);
+    if constexpr (plan.input_rounding == Operand::tf32 && plan.terms == 1) {
+        return __uint_as_float(add_tf32_increment_to_number<plan.roundings[0]>(x) & kTf32KeptMask);
     } else {
         return round_input<plan>(x);
     }
@@ -129,21 +123,12 @@ __device__ __forceinline__ uint32 max_nan_pair(uint32 x, uint32 y) {
     return z;
 }
 
-template <bool packed, typename T>
-struct RegisterWord {
-    using type = T;
-};
-template <typename T>
-struct RegisterWord<true, T> {
-    using type = uint32;
-};
-
 // values_per_thread values of a thread, two per word where they are packed.
 template <RowPlan plan>
 struct Fragment {
     static constexpr uint32 kMinusInfinity = plan.input == DataType::bf16 ? 0xff80u : 0xfc00u;
     static constexpr int kValuesPerWord = plan.packed ? 2 : 1;
-    using Word = typename RegisterWord<plan.packed, ComputeType<plan>>::type;
+    using Word = typename Conditional<plan.packed, uint32, ComputeType<plan>>::Type;
     Word words[plan.values_per_thread / kValuesPerWord];
 
     __device__ __forceinline__ ComputeType<plan> value(int i) const {

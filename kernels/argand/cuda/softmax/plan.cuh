@@ -2,14 +2,13 @@
 // follow from the plan. argand/softmax/source.py writes a plan as the template argument of every
 // function of this folder, and argand/softmax/gpu.py fills in the arguments.
 #pragma once
+#include "device/conditional.cuh"
 #include "device/rounding.cuh"
 
 enum class Operation { softmax, log_softmax, logsumexp };
 // The type of an array in global memory. Of complex elements the kernels take the squared
 // magnitude.
 enum class DataType { fp64, fp32, fp16, bf16, complex64, complex128 };
-// The format to which values are rounded right after they are loaded.
-using InputRounding = Operand;
 
 struct RowPlan {
     Operation operation;
@@ -17,7 +16,7 @@ struct RowPlan {
     DataType output;
     bool compute_fp64;  // else computes in fp32
     bool unit_scale;    // the scale s of e^(s x) is 1
-    InputRounding input_rounding;
+    Operand input_rounding;  // the format to which values are rounded right after they are loaded
     int terms;
     Rounding roundings[2];
     int row_threads;  // of a block, per row: 1 to 32 lanes of a warp, or the whole block
@@ -87,11 +86,11 @@ struct RowPlan {
     }
     // Values are rounded to one number of tf32, fp16 or bf16.
     constexpr bool rounds_to_one_term() const {
-        return input_rounding != InputRounding::exact && terms == 1;
+        return input_rounding != Operand::exact && terms == 1;
     }
     // Values that the 16 bits of an element hold.
     constexpr bool has_16bit_values() const {
-        return is_16bit(input) && input_rounding == InputRounding::exact && !compute_fp64;
+        return is_16bit(input) && input_rounding == Operand::exact && !compute_fp64;
     }
     constexpr bool slab() const { return slab_stages > 0; }
     // Values of no more than 11 significant bits.
@@ -128,8 +127,9 @@ struct SoftmaxArguments {
     int64 epilogue_stages;  // of a ring: slices there that wait for the row's sum
 };
 
+// A complex element, which is read as its parts: as a vector it would need its own alignment.
 template <typename T>
-struct Complex {
+struct ComplexElement {
     T re, im;
 };
 
@@ -153,26 +153,19 @@ struct ElementOf<DataType::bf16> {
 };
 template <>
 struct ElementOf<DataType::complex64> {
-    using type = Complex<float>;
+    using type = ComplexElement<float>;
 };
 template <>
 struct ElementOf<DataType::complex128> {
-    using type = Complex<double>;
+    using type = ComplexElement<double>;
 };
 template <DataType dtype>
 using Element = typename ElementOf<dtype>::type;
 
-template <bool compute_fp64>
-struct SelectReal {
-    using type = float;
-};
-template <>
-struct SelectReal<true> {
-    using type = double;
-};
 template <RowPlan plan>
-using ComputeType = typename SelectReal<plan.compute_fp64>::type;
+using ComputeType = typename Conditional<plan.compute_fp64, double, float>::Type;
 
 // Exponentials within an ulp of fp32 need a sum in fp64.
 template <RowPlan plan>
-using AccumulatorType = typename SelectReal<plan.compute_fp64 || plan.ulp_accurate>::type;
+using AccumulatorType =
+    typename Conditional<plan.compute_fp64 || plan.ulp_accurate, double, float>::Type;

@@ -49,7 +49,7 @@ struct Row {
 // Rounds a fragment whose maximum has been taken: NaN may become any number (`round_number`).
 template <RowPlan plan>
 __device__ __forceinline__ void round_fragment(Fragment<plan>& fragment) {
-    if constexpr (plan.input_rounding != InputRounding::exact) {
+    if constexpr (plan.input_rounding != Operand::exact) {
 #pragma unroll
         for (int i = 0; i < plan.values_per_thread; ++i)
             fragment.words[i] = round_number<plan>(fragment.words[i]);
@@ -78,7 +78,7 @@ __device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& 
 template <RowPlan plan>
 __device__ __forceinline__ ComputeType<plan> round_and_max(Fragment<plan>& fragment) {
     const ComputeType<plan> maximum = fragment_max<plan>(fragment);
-    if constexpr (plan.input_rounding == InputRounding::exact) return maximum;
+    if constexpr (plan.input_rounding == Operand::exact) return maximum;
     round_fragment<plan>(fragment);
     return round_input<plan>(maximum);
 }

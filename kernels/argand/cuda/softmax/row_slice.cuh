@@ -1,7 +1,6 @@
 // A block's slice of a row in the ring kernel: which columns it covers, which bytes bulk copies
 // bring to shared memory, and the loads and stores between shared memory and fragments.
 #pragma once
-#include "device/conditional.cuh"
 #include "row.cuh"
 
 template <RowPlan plan>
