@@ -83,8 +83,8 @@ CONSTANTS: dict[str, dict[str, str]] = {
     "gates/sequence_tile.cuh": {
         "kPhaseBits": "gates.sequence_plan.PHASE_QUBITS",
         "kOutsideQubits": "gates.sequence_plan.OUTSIDE_QUBITS",
-        "kMostProducts": "gates.sequence_plan.MOST_GATES",
-        "kMostGates": "gates.sequence_plan.MOST_ENTRIES",
+        "kMostProducts": "gates.sequence_plan.MOST_PRODUCTS",
+        "kMostGates": "gates.sequence_plan.MOST_GATES",
     },
     "gates/trajectory_kernel.cuh": {
         "kTrajectoryThreads": "gates.trajectory_source.THREADS",

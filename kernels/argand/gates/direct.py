@@ -48,10 +48,10 @@ def direct_mma_values(
     A tile is 16 columns, those of a warp. Lanes have the lowest targets and columns, so that they
     copy contiguous memory.
     """
-    inside = targets[0] == 0
+    targets_qubit0 = targets[0] == 0
     columns = [q for q in range(1, qubits) if q not in targets and q not in controls]
-    lane_columns, pair = columns[:3], columns[3:4] if inside else []
-    lane_rows, far = (targets[1:3], targets[3:]) if inside else (targets[:2], targets[2:])
+    lane_columns, pair = columns[:3], columns[3:4] if targets_qubit0 else []
+    lane_rows, far = (targets[1:3], targets[3:]) if targets_qubit0 else (targets[:2], targets[2:])
     chunks = xor_sums([_ITEM << qubit for qubit in (*pair, *far)])
     taken = [0, *targets, *controls, *lane_columns, *pair]
     return _tile_values(qubits, taken, controls) | {

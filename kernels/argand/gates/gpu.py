@@ -204,7 +204,7 @@ def plan_for(
     item = 16 if precision.output == "complex128" else 8
     free = tile_columns(qubits, form.targets, form.controls, item)
     return plan_gate(
-        precision, device.require_arch(), width=form.width, inside=form.targets[0] == 0,
+        precision, device.require_arch(), width=form.width, targets_qubit0=form.targets[0] == 0,
         monomial=form.monomial, columns=2 ** len(free), near=len(near_targets(form.targets)),
         low_controls=controls_in_tile(form.controls, item, sectors=True),
         piece=piece_bytes(qubits, form.targets, form.controls), sm_count=device.sm_count,

@@ -55,8 +55,8 @@ tiles in any state: a target below qubit 5 puts rows beside each other (H200).""
 
 
 def plan_gate(
-    precision: Precision, arch: Arch, *, width: int, inside: bool, monomial: bool, columns: int,
-    near: int = 0, low_controls: Sequence[int] = (), piece: int = 0, sm_count: int,
+    precision: Precision, arch: Arch, *, width: int, targets_qubit0: bool, monomial: bool,
+    columns: int, near: int = 0, low_controls: Sequence[int] = (), piece: int = 0, sm_count: int,
 ) -> GatePlan | None:  # fmt: skip
     """Return the plan for a gate; None where it is a product of `gemm`.
 
@@ -64,7 +64,7 @@ def plan_gate(
         precision: of the call.
         arch: the GPU's.
         width: qubits of the gate.
-        inside: whether qubit 0 is a target.
+        targets_qubit0: whether qubit 0 is a target.
         monomial: whether its matrix has one entry a row and column.
         columns: how many columns of 2^width amplitudes there are.
         near: how many targets lie near each other in memory (`gates.direct.near_targets`).
@@ -78,9 +78,13 @@ def plan_gate(
     in_l2 = _IN_L2 * sm_count
     sectors = held << len(set(low_controls) - {0})  # columns have both values of qubit 0
     if monomial:
-        inside = inside and precision.output == "complex64"
-        plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
-    elif not (plans := candidate_plans(precision, arch, width=width, inside=inside, near=near)):
+        targets_qubit0 = targets_qubit0 and precision.output == "complex64"
+        plans = [_with_stages(GatePlan("permute", width, precision, targets_qubit0, 2, 1), arch)]
+    elif not (
+        plans := candidate_plans(
+            precision, arch, width=width, targets_qubit0=targets_qubit0, near=near
+        )
+    ):
         return None
     elif low_controls and width <= _LOW_CONTROL_WIDTH and sectors > in_l2 >> (width < 5):
         plans.sort(key=lambda plan: plan.kind not in WHOLE_SECTORS)
@@ -100,31 +104,34 @@ def plan_gate(
 
 
 def candidate_plans(
-    precision: Precision, arch: Arch, *, width: int, inside: bool, near: int
+    precision: Precision, arch: Arch, *, width: int, targets_qubit0: bool, near: int
 ) -> list[GatePlan]:
     """Return the plans whose kernels compute a gate, the fastest first; none where `gemm` does.
 
     Arguments are those of `plan_gate`.
     """
-    inside = inside and precision.output == "complex64"
+    targets_qubit0 = targets_qubit0 and precision.output == "complex64"
     if not precision.exact_operands and width > cuda_core_width(precision):
-        within = width <= widest_mma(precision)
-        return mma_plans(precision, arch, width=width, inside=inside) if within else []
-    fma = _with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)
-    if width in DIRECT_BLOCKS and precision.output == "complex64" and near + inside <= 1:
+        if width > widest_mma(precision):
+            return []
+        return mma_plans(precision, arch, width=width, targets_qubit0=targets_qubit0)
+    fma = _with_stages(GatePlan("fma", width, precision, targets_qubit0, 2, 1), arch)
+    if width in DIRECT_BLOCKS and precision.output == "complex64" and near + targets_qubit0 <= 1:
         blocks = DIRECT_BLOCKS[width]
-        return [GatePlan("direct", width, precision, inside, 0, blocks, near=near), fma]
+        return [GatePlan("direct", width, precision, targets_qubit0, 0, blocks, near=near), fma]
     return [fma]
 
 
-def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
+def mma_plans(
+    precision: Precision, arch: Arch, *, width: int, targets_qubit0: bool
+) -> list[GatePlan]:
     """Return the plans on tensor cores for a gate, the fastest first."""
-    plans = [GatePlan("mma", width, precision, inside, 2, 1)]
+    plans = [GatePlan("mma", width, precision, targets_qubit0, 2, 1)]
     blocks = DIRECT_MMA_BLOCKS.get(width, {}).get(terms_of(precision))
     if blocks is not None:
-        plans.insert(0, GatePlan("direct_mma", width, precision, inside, 0, blocks))
+        plans.insert(0, GatePlan("direct_mma", width, precision, targets_qubit0, 0, blocks))
     if has_wgmma(precision, arch, width):
-        plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
+        plans.insert(0, GatePlan("wgmma", width, precision, targets_qubit0, 2, 1))
     return [plan if plan.kind == "direct_mma" else _with_stages(plan, arch) for plan in plans]
 
 

@@ -33,18 +33,18 @@ MOST_CHUNKS = 8
 """Chunks of a thread whose offsets a kernel's arguments list."""
 
 
-def plane_line_bytes(width: int, inside: bool, operand_bytes: int) -> int:
+def plane_line_bytes(width: int, targets_qubit0: bool, operand_bytes: int) -> int:
     """Return the bytes from eight rows of a plane to the next: ``WgmmaGate::kLineBytes``."""
-    parts = 3 if joint_parts(width, inside) else 2
+    parts = 3 if joint_parts(width, targets_qubit0) else 2
     return parts * PLANE_COLUMNS * 8 * operand_bytes + 16
 
 
-def joint_parts(width: int, inside: bool) -> bool:
+def joint_parts(width: int, targets_qubit0: bool) -> bool:
     """Return whether one MMA computes real and imaginary parts: ``WgmmaGate::kJointParts``.
 
     On an H200 that is faster for 7 qubits without qubit 0, and slower for 7 with it and for 6.
     """
-    return width == 7 and not inside
+    return width == 7 and not targets_qubit0
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Tile:
     chunk_places: tuple[int, ...]
 
     @property
-    def inside(self) -> bool:
-        """Whether a chunk holds two rows of a column: qubit 0 of a complex64 state is a target."""
+    def targets_qubit0(self) -> bool:
+        """Whether qubit 0 of a complex64 state is a target: a chunk holds two rows of a column."""
         return self.item < CHUNK and self.rows[0] == 0
 
     def offset(self, place: int) -> int:
@@ -126,38 +126,38 @@ def make_tile(
     qubits = tuple(sorted([*columns, *targets]))
     rows = tuple(place for place, qubit in enumerate(qubits) if qubit in targets)
     others = tuple(place for place in range(len(qubits)) if place not in rows)
-    inside = item < CHUNK and rows[0] == 0
-    own = _core_rows(rows, inside) if kind == "wgmma" else ()
+    targets_qubit0 = item < CHUNK and rows[0] == 0
+    own = _core_rows(rows, targets_qubit0) if kind == "wgmma" else ()
     chunks = [place for place in range(1 if item < CHUNK else 0, len(qubits)) if place not in own]
     count = threads.bit_length() - 1
     return Tile(qubits, rows, others, item, tuple(chunks[:count]), (*own, *chunks[count:]))
 
 
-def _core_rows(rows: Sequence[int], inside: bool) -> tuple[int, ...]:
+def _core_rows(rows: Sequence[int], targets_qubit0: bool) -> tuple[int, ...]:
     """Return the places of the eight rows that a thread writes to a plane as one line (wgmma)."""
-    return (rows[-1], rows[-2]) if inside else (rows[-1], rows[-2], rows[-3])
+    return (rows[-1], rows[-2]) if targets_qubit0 else (rows[-1], rows[-2], rows[-3])
 
 
 def roles_of(kind: GateKind, tile: Tile) -> Roles:
     """Return the roles of a kernel's bits; of tensor cores as in ``cuda/gates/operands.cuh``."""
-    rows, columns, inside = tile.rows, tile.columns, tile.inside
+    rows, columns, targets_qubit0 = tile.rows, tile.columns, tile.targets_qubit0
     threads = len(tile.thread_places)
     own = tile.thread_places[:_BANK_PLACES]
     if kind == "permute":
         return Roles(patterns=(own,))
     if kind == "fma":
-        halves = tile.item < CHUNK and not inside
+        halves = tile.item < CHUNK and not targets_qubit0
         pair, others = (columns[0], columns[1:]) if halves else (columns[-1], columns[:-1])
         read = others[:threads]
         return Roles(
             read=read, units=others[threads:], pair=pair, patterns=(own, read[:_BANK_PLACES])
         )
     fast = column_order(kind, tile)
-    pair = columns[3] if inside else columns[0]
-    lane_rows, result_rows = (rows[1:3], rows[1:4]) if inside else (rows[:2], rows[:3])
+    pair = columns[3] if targets_qubit0 else columns[0]
+    lane_rows, result_rows = (rows[1:3], rows[1:4]) if targets_qubit0 else (rows[:2], rows[:3])
     further = columns[4:5] if kind == "wgmma" else ()
     results = (fast[1], fast[2], *result_rows, *rows[4:], *columns[4 + len(further) :])
-    registers = (fast[0], pair if inside else rows[3], *further)
+    registers = (fast[0], pair if targets_qubit0 else rows[3], *further)
     if kind == "wgmma":
         return Roles(results=results, registers=registers, patterns=(own,))
     return Roles(
@@ -172,7 +172,7 @@ def column_order(kind: GateKind, tile: Tile) -> tuple[int, int, int]:
     Lanes that write results have the upper two bits, and those of the lowest rows. A warpgroup's
     write to the state: with the lowest columns, 64 bytes or more lie together.
     """
-    first = 0 if tile.inside else 1
+    first = 0 if tile.targets_qubit0 else 1
     low, middle, high = tile.columns[first : first + 3]
     return (high, low, middle) if kind == "wgmma" else (low, middle, high)
 
@@ -225,10 +225,10 @@ def independent(vectors: Sequence[int]) -> bool:
 
 def plane_offsets(tile: Tile, operand_bytes: int) -> dict[int, int]:
     """Return for each place the offset of a line of eight rows in a plane (wgmma), in bytes."""
-    rows, columns, inside = tile.rows, tile.columns, tile.inside
-    slow = columns[3:5] if inside else (columns[0], columns[4])
+    rows, columns, targets_qubit0 = tile.rows, tile.columns, tile.targets_qubit0
+    slow = columns[3:5] if targets_qubit0 else (columns[0], columns[4])
     offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}
-    core_rows = rows[1:-2] if inside else rows[:-3]
-    each = plane_line_bytes(len(rows), inside, operand_bytes)
+    core_rows = rows[1:-2] if targets_qubit0 else rows[:-3]
+    each = plane_line_bytes(len(rows), targets_qubit0, operand_bytes)
     offsets |= {place: each << bit for bit, place in enumerate(core_rows)}
     return offsets

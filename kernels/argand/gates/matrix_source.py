@@ -36,7 +36,8 @@ def matrix_kernel_name(plan: GatePlan, source: str) -> str:
     scaled = row.operand.name if row.scaled else "unscaled"
     form = f"packed_{row.symbol}" if plan.packs_terms else scaled
     if plan.reads_fragments:
-        form = f"fragments_{row.symbol}_{plan.width}_{'inside' if plan.inside else 'outside'}"
+        where = "inside" if plan.targets_qubit0 else "outside"
+        form = f"fragments_{row.symbol}_{plan.width}_{where}"
     return f"gate_matrix_{form}_{source}_to_{row.output}"
 
 

@@ -69,7 +69,9 @@ def fragments(matrix: Array, plan: GatePlan, exponent: int) -> Array:
     They are (octets of rows, k-tiles, real and imaginary part, 32 lanes, terms, 2 slots) words.
     """
     row = plan.precision
-    places = _fragment_places(plan.width, plan.inside, row.operand.mma_k, 4 // row.operand.bytes)
+    places = _fragment_places(
+        plan.width, plan.targets_qubit0, row.operand.mma_k, 4 // row.operand.bytes
+    )
     numbers = np.ascontiguousarray(matrix.astype(np.complex64)).view(np.float32)
     octets, k_tiles, lanes, slots = places.shape[1:]
     words = np.empty((octets, k_tiles, 2, lanes, row.terms, slots), np.uint32)
@@ -82,7 +84,7 @@ def fragments(matrix: Array, plan: GatePlan, exponent: int) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _fragment_places(width: int, inside: bool, mma_k: int, per_word: int) -> Array:
+def _fragment_places(width: int, targets_qubit0: bool, mma_k: int, per_word: int) -> Array:
     """Return which numbers of a matrix a word holds: (numbers, octets, k-tiles, lanes, slots).
 
     ``DirectMmaGate`` of ``cuda/gates/direct_mma_kernel.cuh`` numbers rows and columns alike.
@@ -91,7 +93,7 @@ def _fragment_places(width: int, inside: bool, mma_k: int, per_word: int) -> Arr
 
     def number_of(octet: Array, lane: Array, bit: Array) -> Array:
         own = lane & 3
-        return octet << 3 | (own << 1 | bit if inside else bit << 2 | own)
+        return octet << 3 | (own << 1 | bit if targets_qubit0 else bit << 2 | own)
 
     number, octet, k_tile, lane, slot = np.ogrid[:per_word, : order // 8, : order // mma_k, :32, :2]
     rows = number_of(octet, lane >> 3, lane >> 2 & 1)
@@ -105,7 +107,7 @@ def exchanged_rows(plan: GatePlan) -> int:
 
     Eight lanes of wgmma read two rows from shared memory at a time, and meet all banks so.
     """
-    return 0 if plan.kind != "wgmma" else 2 if plan.inside else 1
+    return 0 if plan.kind != "wgmma" else 2 if plan.targets_qubit0 else 1
 
 
 def column_positions(plan: GatePlan) -> Sequence[int]:
@@ -118,7 +120,7 @@ def column_positions(plan: GatePlan) -> Sequence[int]:
     if plan.kind != "wgmma":
         return bits
     # The bits of a register's numbers and of the lane; those of core matrix and k-tile follow.
-    number, *lanes = (0, -1, -2) if plan.inside else (-1, -2, -3)
+    number, *lanes = (0, -1, -2) if plan.targets_qubit0 else (-1, -2, -3)
     order = [bits[number], *(bits[lane] for lane in lanes)]
     order += [bit for bit in bits if bit not in order]
     return [order.index(bit) for bit in bits]

@@ -50,7 +50,8 @@ class GatePlan:
         kind: of kernel.
         width: qubits of the gate.
         precision: of its products.
-        inside: whether a chunk of 16 bytes holds two rows of a column (`gates.layout.Tile.inside`).
+        targets_qubit0: whether a chunk of 16 bytes holds two rows of a column
+            (`gates.layout.Tile.targets_qubit0`).
         stages: tiles that a block holds in shared memory.
         blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
         near: of a kernel without tiles: targets whose rows are those of other lanes, one at most.
@@ -62,7 +63,7 @@ class GatePlan:
     kind: GateKind
     width: int
     precision: Precision
-    inside: bool
+    targets_qubit0: bool
     stages: int
     blocks: int
     near: int = 0
@@ -103,7 +104,7 @@ class GatePlan:
         if self.kind == "direct_mma":
             return self.threads // 32 * 16
         if self.kind == "direct":  # of the threads of a block
-            return self.threads << (not self.inside) >> self.near
+            return self.threads << (not self.targets_qubit0) >> self.near
         return 0 if self.kind == "small" else (_TILE_BYTES // self.item) >> self.width
 
     @property
@@ -151,7 +152,7 @@ class GatePlan:
         planes = 0
         if self.kind == "wgmma":
             buffers = WARP_SPECIALIZED_BUFFERS if self.warp_specialized else 2
-            line = plane_line_bytes(self.width, self.inside, self.precision.operand.bytes)
+            line = plane_line_bytes(self.width, self.targets_qubit0, self.precision.operand.bytes)
             planes = buffers * self.precision.terms * line * (1 << self.width) // 8
             # The matrix lies there on its way to registers.
             planes = max(planes, self.item << 2 * self.width)
@@ -182,17 +183,17 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         )
     if plan.kind == "direct" and plan.width not in DIRECT_BLOCKS:
         raise PlanError(f"direct is for {list(DIRECT_BLOCKS)} qubits, got {plan.width}")
-    if plan.kind == "direct" and (plan.item == CHUNK or plan.near + plan.inside > 1):
+    if plan.kind == "direct" and (plan.item == CHUNK or plan.near + plan.targets_qubit0 > 1):
         raise PlanError(
             f"direct is for complex64 and one target of qubits 0 to 2, got {row.output}, "
-            f"{plan.near + plan.inside}"
+            f"{plan.near + plan.targets_qubit0}"
         )
     if plan.whole_sectors and plan.kind not in WHOLE_SECTORS:
         raise PlanError(f"whole_sectors is for {', '.join(WHOLE_SECTORS)}, got {plan.kind}")
     if plan.kind not in ("small", "direct", "direct_mma") and plan.stages < 2:
         raise PlanError(f"stages must be at least 2, got {plan.stages}")
-    if plan.inside and plan.item == CHUNK:
-        raise PlanError("inside is for complex64: a chunk holds one complex128")
+    if plan.targets_qubit0 and plan.item == CHUNK:
+        raise PlanError("targets_qubit0 is for complex64: a chunk holds one complex128")
     if plan.shared_bytes > arch.shared_bytes:
         raise PlanError(
             f"{plan.shared_bytes} bytes of shared memory are more than a block has on "

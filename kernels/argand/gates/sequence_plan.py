@@ -29,8 +29,8 @@ WIDTH = 4
 """Qubits of a gate of a sequence: the rows of one MMA."""
 LOW_QUBITS = 4
 """Lowest qubits of each tile: pieces of 64 bytes take an H200 twice as long as those of 128."""
-LEAST_GATES, MOST_GATES = 5, 8
-"""Gates of a sequence: their matrices stay in shared memory."""
+LEAST_PRODUCTS, MOST_PRODUCTS = 5, 8
+"""Gates of a sequence that are not phases: their matrices stay in shared memory."""
 ITEM = 8
 _ALIGNMENT = 1024
 _THREAD_BITS = 9
@@ -55,18 +55,18 @@ GATE = np.dtype(
     [("placed", PLACED_GATE), ("masks", MASKS), ("kind", np.uint32), ("index", np.uint32)]
 )
 """A gate: where it lies in a tile, its kind, and its number among phases or among the others."""
-MOST_ENTRIES = 128
+MOST_GATES = 128
 """Gates of a sequence with its phases, of which a table has eight qubits."""
 SEQUENCE_ARGUMENTS: Fields = (
     *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
     ("int64", "products"), ("int64", "step_offset[2]"),
-    ("uint32", f"masks[{MOST_GATES * MASKS.itemsize // 4}]"), ("uint32", f"order[{MOST_ENTRIES}]"),
+    ("uint32", f"masks[{MOST_PRODUCTS * MASKS.itemsize // 4}]"), ("uint32", f"order[{MOST_GATES}]"),
 )  # fmt: skip
-"""Members of ``SequenceArguments`` in ``cuda/gates/sequence_kernel.cuh``."""
+"""Members of ``SequenceArguments`` in ``cuda/gates/sequence_tile.cuh``."""
 
 
 PHASE = 2
-"""Kind of a phase; a product has 0, or 1 with place 0 among its own."""
+"""Kind of a phase; a product has 0, or 1 where it targets qubit 0."""
 PHASE_QUBITS, OUTSIDE_QUBITS = 8, 32
 PHASES = np.dtype(
     [("inside", np.complex128, (2**PHASE_QUBITS,)),
@@ -151,8 +151,8 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
         if plan.threads * plan.registers > REGISTERS:
             continue
         room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
-        gates = min(MOST_GATES, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
-        if gates >= LEAST_GATES:
+        gates = min(MOST_PRODUCTS, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
+        if gates >= LEAST_PRODUCTS:
             return replace(plan, gates=gates)
     return None
 

@@ -23,8 +23,8 @@ from argand.gates.plan import GatePlan
 from argand.gates.sequence_plan import (
     GATE,
     ITEM,
-    MOST_ENTRIES,
     MOST_GATES,
+    MOST_PRODUCTS,
     PHASE,
     PHASE_QUBITS,
     PHASES,
@@ -55,26 +55,26 @@ class GateRoles:
     slow: tuple[int, ...]
 
     @property
-    def inside(self) -> bool:
-        """Whether a chunk holds two rows of a column."""
+    def targets_qubit0(self) -> bool:
+        """Whether qubit 0 is a target: a chunk holds two rows of a column."""
         return self.rows[0] == 0
 
     @property
     def read(self) -> tuple[int, ...]:
         """Places of the bits of a thread's number, then of its steps, when it reads columns."""
-        lanes = self.rows[1:3] if self.inside else self.rows[:2]
+        lanes = self.rows[1:3] if self.targets_qubit0 else self.rows[:2]
         return (*lanes, *self.fast, *self.slow)
 
     @property
     def result(self) -> tuple[int, ...]:
         """Places of the bits of a thread's number, then of its steps, when it writes results."""
-        rows = self.rows[1:4] if self.inside else self.rows[:3]
+        rows = self.rows[1:4] if self.targets_qubit0 else self.rows[:3]
         return (*self.fast[1:], *rows, *self.slow)
 
     @property
     def registers(self) -> tuple[int, int]:
         """Places of the bits of the number of a chunk of results."""
-        return self.fast[0], self.pair if self.inside else self.rows[3]
+        return self.fast[0], self.pair if self.targets_qubit0 else self.rows[3]
 
 
 @lru_cache(maxsize=4096)
@@ -140,7 +140,7 @@ def result_values(form: GateForm, tile: Sequence[int], plan: SequencePlan) -> di
     roles = roles_of(places_of(form, tile), len(tile))
     offsets = [ITEM << tile[place] for place in roles.read]
     count = plan.thread_bits
-    registers = roles.pair if roles.inside else roles.rows[2], roles.rows[3]
+    registers = roles.pair if roles.targets_qubit0 else roles.rows[2], roles.rows[3]
     return {
         "result_offset": offsets[:count],
         "register_offset": [ITEM << tile[place] for place in registers],
@@ -192,10 +192,10 @@ def product_values(
             "read_mask": [mask_of(place) for place in roles.read[:count]],
             "result_mask": [mask_of(place) for place in roles.result[:count]],
         },
-        "kind": int(roles.inside),
+        "kind": int(roles.targets_qubit0),
     }
     moved = permuted(matrix, [targets.index(place) for place in roles.rows])
-    like = GatePlan("mma", WIDTH, plan.precision, roles.inside, 2, 1)
+    like = GatePlan("mma", WIDTH, plan.precision, roles.targets_qubit0, 2, 1)
     return values, np.ascontiguousarray(
         compensated(np.ascontiguousarray(moved), like, sequence_bias(plan.precision, WIDTH))
     )
@@ -240,8 +240,8 @@ def tables(
             f"a sequence must have at most {plan.gates} gates that are not phases, "
             f"got {len(matrices)}"
         )
-    if len(gates) > MOST_ENTRIES:
-        raise PlanError(f"a sequence must have at most {MOST_ENTRIES} gates, got {len(gates)}")
+    if len(gates) > MOST_GATES:
+        raise PlanError(f"a sequence must have at most {MOST_GATES} gates, got {len(gates)}")
     found = np.zeros(len(gates), GATE)
     for number, one in enumerate(gates):
         _fill(found[number : number + 1], one)
@@ -263,8 +263,8 @@ def gate_values(gates: Any, plan: SequencePlan) -> dict[str, Any]:
     if plan.wgmma and gates[-1]["kind"] != PHASE:
         order[-1] += 4
     return {
-        "masks": [*masks, *[0] * (MOST_GATES * _words(gates[0]["masks"]).size - len(masks))],
-        "order": [*order, *[0] * (MOST_ENTRIES - len(order))],
+        "masks": [*masks, *[0] * (MOST_PRODUCTS * _words(gates[0]["masks"]).size - len(masks))],
+        "order": [*order, *[0] * (MOST_GATES - len(order))],
     }
 
 

@@ -41,7 +41,7 @@ ARGUMENTS: Fields = (
 
 def kernel_name(plan: GatePlan) -> str:
     """Return the kernel's symbol: operation, kind, precision, width, layout."""
-    where = "inside" if plan.inside else "outside"
+    where = "inside" if plan.targets_qubit0 else "outside"
     precision = plan.precision.symbol if plan.on_tensor_cores else f"fp{4 * plan.item}"
     kind = "warp_specialized" if plan.warp_specialized else plan.kind
     how = f"n{plan.near}" if plan.kind == "direct" else f"s{plan.stages}"
@@ -53,7 +53,7 @@ def gate_source(plan: GatePlan) -> str:
     """Return the CUDA C++ of the plan's kernel."""
     before = ""
     if plan.kind == "wgmma":
-        both = 2 if joint_parts(plan.width, plan.inside) else 1
+        both = 2 if joint_parts(plan.width, plan.targets_qubit0) else 1
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
             plan.precision.operand, both * PLANE_COLUMNS, both
         )
@@ -71,15 +71,15 @@ def gate_source(plan: GatePlan) -> str:
 
 def _cuda_core_gate(plan: GatePlan) -> tuple[str, str]:
     """Return the header, without its end, and the kernel's body."""
-    inside = str(plan.inside).lower()
+    targets_qubit0 = str(plan.targets_qubit0).lower()
     real = "double" if plan.item == CHUNK else "float"
     if plan.kind == "direct":
         sizes = f"{plan.near}, {plan.threads}, {str(plan.whole_sectors).lower()}"
-        return "direct", f"direct_gate<{plan.width}, {inside}, {sizes}>(args);"
+        return "direct", f"direct_gate<{plan.width}, {targets_qubit0}, {sizes}>(args);"
     if plan.kind == "small":
         return "cuda_core", f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
     sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
-    return "cuda_core", f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
+    return "cuda_core", f"{plan.kind}_gate<{real}, {plan.width}, {targets_qubit0}, {sizes}>(args);"
 
 
 def tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
         header, name, last = "sm90", "WgmmaGate", f"{plan.stages}"
     return header, (
         f"{name}<Operand::{row.operand.name}, {row.terms}, Rounding::{row.roundings[0]}, "
-        f"Rounding::{row.roundings[-1]}, {plan.width}, {str(plan.inside).lower()}, {last}>"
+        f"Rounding::{row.roundings[-1]}, {plan.width}, {str(plan.targets_qubit0).lower()}, {last}>"
     )
 
 

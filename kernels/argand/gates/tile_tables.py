@@ -87,7 +87,7 @@ def table_values(
     if kind == "wgmma":
         offsets = plane_offsets(tile, operand_bytes)
         values["thread_plane"] = [offsets[place] for place in tile.thread_places]
-        second = tile.chunk_places[-1] if tile.inside else tile.columns[0]
+        second = tile.chunk_places[-1] if tile.targets_qubit0 else tile.columns[0]
         values["chunk_plane"] = [0, offsets[second]]
     return values
 

@@ -94,7 +94,7 @@ def k_tile_bits(plan: GatePlan) -> tuple[int, int]:
     if plan.kind != "wgmma":
         return k_bits, plan.width - k_bits
     # A thread's eight rows are those of the highest bits, and of qubit 0 where that is a target.
-    return plan.inside + k_bits - 3, plan.width - k_bits
+    return plan.targets_qubit0 + k_bits - 3, plan.width - k_bits
 
 
 def compensated(matrix: Array, plan: GatePlan, bias: TruncationBias | None = None) -> Array:

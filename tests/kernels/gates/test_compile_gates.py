@@ -38,12 +38,12 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
     """Every plan that gates take at a precision on an architecture, each once."""
     row, seen = PRECISIONS[precision], set()
     for width in range(1, MOST_WIDTH + 1):
-        for inside, monomial, near in product((False, True), repeat=3):
+        for targets_qubit0, monomial, near in product((False, True), repeat=3):
             sizes = (1, 1 << (11 - width), 1 << 10, MANY)
             for columns, low in (*product(sizes, [()]), (MANY, (1,))):
                 plan = plan_gate(
-                    row, arch, width=width, inside=inside, monomial=monomial, columns=columns,
-                    near=int(near), low_controls=low, sm_count=1,
+                    row, arch, width=width, targets_qubit0=targets_qubit0, monomial=monomial,
+                    columns=columns, near=int(near), low_controls=low, sm_count=1,
                 )  # fmt: skip
                 if plan is not None and plan not in seen:
                     seen.add(plan)
@@ -102,7 +102,7 @@ def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> N
         precision: str, width: int, columns: int, target: str = "sm_90a", piece: int = 128
     ) -> str:
         plan = plan_gate(
-            PRECISIONS[precision], ARCHS[target], width=width, inside=False, monomial=False,
+            PRECISIONS[precision], ARCHS[target], width=width, targets_qubit0=False, monomial=False,
             columns=columns, piece=piece, sm_count=132,
         )  # fmt: skip
         assert plan is not None
@@ -121,7 +121,7 @@ def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> N
 def test_fewer_blocks_copy_states_that_l2_does_not_hold() -> None:
     def most_blocks(qubits: int, width: int) -> int:
         plan = plan_gate(
-            PRECISIONS["tf32"], ARCHS["sm_90a"], width=width, inside=False, monomial=False,
+            PRECISIONS["tf32"], ARCHS["sm_90a"], width=width, targets_qubit0=False, monomial=False,
             columns=1 << (qubits - width), sm_count=132,
         )  # fmt: skip
         assert plan is not None
@@ -136,7 +136,7 @@ def test_a_third_block_takes_6_qubits_of_smaller_states() -> None:
 
     def blocks(qubits: int) -> int:
         plan = plan_gate(
-            PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, inside=False, monomial=False,
+            PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, targets_qubit0=False, monomial=False,
             columns=1 << (qubits - 6), sm_count=132,
         )  # fmt: skip
         assert plan is not None
@@ -151,7 +151,7 @@ def test_which_gates_are_products_of_gemm() -> None:
     def planned(precision: str, width: int) -> bool:
         row = PRECISIONS[precision]
         plan = plan_gate(
-            row, arch, width=width, inside=False, monomial=False, columns=MANY, sm_count=1
+            row, arch, width=width, targets_qubit0=False, monomial=False, columns=MANY, sm_count=1
         )
         return plan is not None
 
@@ -178,19 +178,22 @@ def test_which_gates_are_products_of_gemm() -> None:
             {"kind": "direct", "width": 3, "near": 2},
             "one target of qubits 0 to 2, got complex64, 2",
         ),
-        ({"kind": "fma", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),
+        (
+            {"kind": "fma", "precision": PRECISIONS["fp64"], "targets_qubit0": True},
+            "one complex128",
+        ),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, object], message: str) -> None:
     arch = ARCHS["sm_90a"]
-    *_, plan = mma_plans(PRECISIONS["3xfp16"], arch, width=5, inside=False)
+    *_, plan = mma_plans(PRECISIONS["3xfp16"], arch, width=5, targets_qubit0=False)
     assert plan.kind == "mma"
     with pytest.raises(PlanError, match=message):
         check_gate_plan(replace(plan, **change), arch)  # type: ignore[arg-type]
 
 
 def test_warpgroups_need_hopper() -> None:
-    plans = mma_plans(PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, inside=False)
+    plans = mma_plans(PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, targets_qubit0=False)
     plan = next(plan for plan in plans if plan.kind == "wgmma")
     with pytest.raises(PlanError, match="wgmma needs sm_90a"):
         check_gate_plan(plan, ARCHS["sm_80"])
@@ -216,7 +219,7 @@ def test_the_bits_of_a_matrix_go_to_their_targets() -> None:
         PRECISIONS["fp32"],
         ARCHS["sm_90a"],
         width=3,
-        inside=False,
+        targets_qubit0=False,
         monomial=False,
         columns=MANY,
         sm_count=1,

@@ -117,14 +117,14 @@ def decoded(words: Any, bytes_of_operand: int) -> list[float]:
 
 @pytest.mark.parametrize("precision", ["3xfp16", "fp16", "tf32", "3xtf32"])
 @pytest.mark.parametrize("width", [4, 5, 6])
-@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("targets_qubit0", [False, True])
 def test_fragments_are_those_of_the_transposed_matrix(
-    precision: str, width: int, *, inside: bool
+    precision: str, width: int, *, targets_qubit0: bool
 ) -> None:
     """Columns of a fragment are rows of the matrix, in the order in which lanes hold results."""
     row, order, rng = PRECISIONS[precision], 1 << width, np.random.default_rng(width)
     matrix = rng.standard_normal((order, order, 2)).view(np.complex128)[..., 0]
-    plan = GatePlan("direct_mma", width, row, inside, 0, 1)
+    plan = GatePlan("direct_mma", width, row, targets_qubit0, 0, 1)
     exponent = 3 if row.scaled else 0
     words = operand(matrix, plan, exponent)
     assert words.nbytes <= plan.operand_bytes
@@ -135,7 +135,7 @@ def test_fragments_are_those_of_the_transposed_matrix(
     def held(octet: int, lane: int, which: int) -> int:
         """The row that a lane has of a column, as one of its two of an octet."""
         own = lane & 3
-        return octet << 3 | (own << 1 | which if inside else which << 2 | own)
+        return octet << 3 | (own << 1 | which if targets_qubit0 else which << 2 | own)
 
     places = product(*map(range, words.shape))
     for octet, k_tile, part, lane, term, slot in list(places)[:: 7 if width > 4 else 1]:

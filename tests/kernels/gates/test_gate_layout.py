@@ -119,15 +119,15 @@ def test_eight_lanes_meet_all_banks(kind: GateKind) -> None:
             assert independent(vectors), (tile, width, pattern)
 
 
-def matrix_row(inside: bool, lane: int, half: int, row_tile: int) -> int:
+def matrix_row(targets_qubit0: bool, lane: int, half: int, row_tile: int) -> int:
     """As ``matrix_row`` of gates/operands.cuh."""
-    places = [1, 2, 3] if inside else [0, 1, 2]
-    return spread(lane >> 2, places) | half << (0 if inside else 3) | row_tile << 4
+    places = [1, 2, 3] if targets_qubit0 else [0, 1, 2]
+    return spread(lane >> 2, places) | half << (0 if targets_qubit0 else 3) | row_tile << 4
 
 
 def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], tuple[int, int]]:
     """(warp, row of 16, column of 8 x tiles) -> (row, column): ``for_each_result_chunk``."""
-    values, tile, inside = seen.values, seen.tile, seen.tile.inside
+    values, tile, targets_qubit0 = seen.values, seen.tile, seen.tile.targets_qubit0
     row_tiles = 2 ** len(tile.rows) // 16
     found = {}
     for thread in range(threads):
@@ -136,14 +136,18 @@ def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], 
         for pair, half, edge in product(range(tiles // 2), range(2), range(2)):
             offset = target + combine(values["register_offset"], edge | half << 1 | pair << 2)
             mask = own ^ combine(values["register_mask"], edge | half << 1 | pair << 2)
-            low = 4 * (2 * pair + (half if inside else 0)) + edge + (0 if inside else 2 * half)
-            for register, inner in ((low, 0), (low + (2 if inside else 4), 8)):
+            low = (
+                4 * (2 * pair + (half if targets_qubit0 else 0))
+                + edge
+                + (0 if targets_qubit0 else 2 * half)
+            )
+            for register, inner in ((low, 0), (low + (2 if targets_qubit0 else 4), 8)):
                 column = 8 * (register // 4) + 2 * (lane & 3) + register % 2
                 lower = register % 4 // 2
                 amplitude = (offset + inner) // 8
                 row = sum((amplitude >> tile.qubits[p] & 1) << i for i, p in enumerate(tile.rows))
                 at = sum((amplitude >> tile.qubits[p] & 1) << i for i, p in enumerate(tile.columns))
-                assert row == matrix_row(inside, lane, lower, warp % row_tiles)
+                assert row == matrix_row(targets_qubit0, lane, lower, warp % row_tiles)
                 assert seen.at[mask + inner] == (row, at)
                 assert (warp, lane // 4 + 8 * lower, column) not in found
                 found[warp, lane // 4 + 8 * lower, column] = (row, at)
@@ -155,25 +159,25 @@ def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], 
 def test_products_of_a_warp_meet_their_rows_and_columns(depth: int) -> None:
     held, per = depth // 4, depth // 8
     for tile, k in cases("mma"):
-        seen, inside = Seen("mma", tile), tile.inside
+        seen, targets_qubit0 = Seen("mma", tile), tile.targets_qubit0
         values, row_tiles = seen.values, 2**k // 16
         written = results(seen, 2, 256)
         for group, lane in product(range(8 // row_tiles), range(32)):
             at = combine(values["read_mask"], lane | group << 5)
             for step in range(2**k // depth):
                 mask = combine(values["row_mask"][4 if per == 2 else 3 :], step)
-                low = values["row_mask"][0 if inside else 2]
+                low = values["row_mask"][0 if targets_qubit0 else 2]
                 high = values["row_mask"][3] if held == 4 else 0
                 for number, column in product(range(held), range(2)):
                     address = at ^ mask ^ (high if number & 2 else 0)
-                    if inside:
+                    if targets_qubit0:
                         address ^= values["pair_mask"] if column else 0
                         address += 8 * (number & 1)
                     else:
                         address ^= low if number & 1 else 0
                         address += 8 * column
                     row, found = seen.at[address]
-                    places = ([1, 2], [0, 3]) if inside else ([0, 1], [2, 3])
+                    places = ([1, 2], [0, 3]) if targets_qubit0 else ([0, 1], [2, 3])
                     expected = spread(lane & 3, places[0]) | spread(number, places[1])
                     assert row == expected | step << (4 if per == 2 else 3)
                     for row_tile in range(row_tiles):
@@ -181,28 +185,28 @@ def test_products_of_a_warp_meet_their_rows_and_columns(depth: int) -> None:
                         assert written[warp, 0, 8 * column + (lane >> 2)][1] == found
 
 
-def column_order(k: int, inside: bool) -> list[int]:
+def column_order(k: int, targets_qubit0: bool) -> list[int]:
     """The bits of a column in the order of the operand: those of eight in a row, then others."""
-    first = [0, k - 1, k - 2] if inside else [k - 1, k - 2, k - 3]
+    first = [0, k - 1, k - 2] if targets_qubit0 else [k - 1, k - 2, k - 3]
     return [*first, *(bit for bit in range(k) if bit not in first)]
 
 
 def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
     """Core matrices of 16 bytes a column: 8 rows of two bytes, or every other one of four."""
     for tile, k in cases("wgmma"):
-        seen, inside = Seen("wgmma", tile), tile.inside
-        written, order = results(seen, 4, 2 << k), column_order(k, inside)
+        seen, targets_qubit0 = Seen("wgmma", tile), tile.targets_qubit0
+        written, order = results(seen, 4, 2 << k), column_order(k, targets_qubit0)
         for cores, columns in ((1, range(32)), (2, range(0, 32, 5))):
             values = table_values("wgmma", tile, QUBITS, [], 2 * cores)
-            line_bytes = plane_line_bytes(k, inside, 2 * cores)
+            line_bytes = plane_line_bytes(k, targets_qubit0, 2 * cores)
             core_bytes = (line_bytes - 16) // cores
             lines = {}
             for thread in range(2 << k):
                 own = combine(values["thread_mask"], thread)
                 plane = sum(o for b, o in enumerate(values["thread_plane"]) if thread >> b & 1)
                 for which, row in product(range(2), range(8)):
-                    chunk = 4 * which + row // 2 if inside else row
-                    second = row % 2 if inside else which
+                    chunk = 4 * which + row // 2 if targets_qubit0 else row
+                    second = row % 2 if targets_qubit0 else which
                     at = (own ^ values["chunk_mask"][chunk]) + 8 * second
                     line = plane + values["chunk_plane"][which] + row % cores * core_bytes
                     lines[line, row // cores] = seen.at[at]
@@ -216,16 +220,18 @@ def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
             assert max(plane_offsets(tile, 2 * cores).values()) < 2**k // 8 * line_bytes
 
 
-@pytest.mark.parametrize("inside", [False, True])
-def test_the_operand_of_a_warpgroup_has_the_columns_of_a_core_matrix_together(inside: bool) -> None:
+@pytest.mark.parametrize("targets_qubit0", [False, True])
+def test_the_operand_of_a_warpgroup_has_the_columns_of_a_core_matrix_together(
+    targets_qubit0: bool,
+) -> None:
     """In every other row of an access neighbouring groups change places."""
     (arch,) = (arch for arch in ARCHITECTURES if arch.target == "sm_90a")
-    plan, k = mma_plans(PRECISIONS["tf32"], arch, width=7, inside=inside)[0], 7
-    order = column_order(k, inside)
+    plan, k = mma_plans(PRECISIONS["tf32"], arch, width=7, targets_qubit0=targets_qubit0)[0], 7
+    order = column_order(k, targets_qubit0)
     columns = np.arange(2**k)
     found = operand(columns + 1j * columns[:, None], plan, 0)
     for row in range(2**k):
-        exchanged = 8 if row & (2 if inside else 1) else 0
+        exchanged = 8 if row & (2 if targets_qubit0 else 1) else 0
         expected = [spread(number ^ exchanged, order) + 1j * row for number in range(2**k)]
         np.testing.assert_array_equal(found[row], expected)
 

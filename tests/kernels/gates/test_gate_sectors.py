@@ -20,7 +20,7 @@ QUBITS = 20
 def planned(qubits: int, width: int, low_controls: tuple[int, ...]) -> GatePlan:
     """The plan of a gate at 3xfp16 on a state, with these controls."""
     plan = plan_gate(
-        PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=width, inside=False, monomial=False,
+        PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=width, targets_qubit0=False, monomial=False,
         columns=1 << (qubits - width - (1 in low_controls)), low_controls=low_controls,
         sm_count=132,
     )  # fmt: skip

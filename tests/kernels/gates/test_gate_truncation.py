@@ -20,9 +20,11 @@ Array = npt.NDArray[Any]
 ARCH = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 
 
-def plan_for(kind: str, width: int, *, inside: bool = False, precision: str = "3xfp16") -> GatePlan:
+def plan_for(
+    kind: str, width: int, *, targets_qubit0: bool = False, precision: str = "3xfp16"
+) -> GatePlan:
     """The plan of a kind."""
-    plans = mma_plans(PRECISIONS[precision], ARCH, width=width, inside=inside)
+    plans = mma_plans(PRECISIONS[precision], ARCH, width=width, targets_qubit0=targets_qubit0)
     return next(plan for plan in plans if plan.kind == kind)
 
 
@@ -79,10 +81,12 @@ def phases(rng: np.random.Generator, order: int) -> Array:
     return np.asarray(np.exp(2j * np.pi * rng.random(order))[:, None])
 
 
-@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("targets_qubit0", [False, True])
 @pytest.mark.parametrize("width", [6, 7])
-def test_compensation_removes_the_bias(rng: np.random.Generator, width: int, inside: bool) -> None:
-    order, plan = 2**width, plan_for("wgmma", width, inside=inside)
+def test_compensation_removes_the_bias(
+    rng: np.random.Generator, width: int, targets_qubit0: bool
+) -> None:
+    order, plan = 2**width, plan_for("wgmma", width, targets_qubit0=targets_qubit0)
     matrix, state = random_unitary(rng, width), random_columns(rng, order)
     expected = matrix @ state
     biased, left = (multiplied(given, state, plan) for given in (matrix, compensated(matrix, plan)))
@@ -122,8 +126,8 @@ def test_the_k_tiles_of_every_kernel() -> None:
         ("mma", 4, "3xfp16", 16), ("mma", 6, "3xtf32", 8), ("wgmma", 7, "3xfp16", 16),
         ("wgmma", 7, "tf32", 8),
     ):  # fmt: skip
-        for inside in (False, True):
-            plan = plan_for(kind, width, inside=inside, precision=precision)
+        for targets_qubit0 in (False, True):
+            plan = plan_for(kind, width, targets_qubit0=targets_qubit0, precision=precision)
             assert (np.bincount(k_tiles_of(plan)) == depth).all()
     later = compensated(
         np.ones((128, 128), complex), plan_for("wgmma", 7), TruncationBias(1e-3, 1e-2)
@@ -140,5 +144,5 @@ def test_one_term_is_not_compensated(rng: np.random.Generator) -> None:
 def test_every_kernel_of_split_precisions_has_a_bias() -> None:
     for precision in ("3xfp16", "3xtf32"):
         for width in range(4, 8 if precision == "3xfp16" else 7):
-            for plan in mma_plans(PRECISIONS[precision], ARCH, width=width, inside=False):
+            for plan in mma_plans(PRECISIONS[precision], ARCH, width=width, targets_qubit0=False):
                 assert 0 < truncation_bias(plan).own < 2.0**-23

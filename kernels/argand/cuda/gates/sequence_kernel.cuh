@@ -53,7 +53,7 @@ struct GateSequence {
         for (int number = warp; number < args.count; number += kWarps * Groups) {
             const uint32 entry = args.order[number], index = index_of(entry);
             if (kind_of(entry) == kPhase) continue;
-            if (kind_of(entry) != kOutside)
+            if (kind_of(entry) != kWithoutQubit0)
                 Step::template store_matrix<true>(all + 256 * index, matrix(index), lane);
             else
                 Step::template store_matrix<false>(all + 256 * index, matrix(index), lane);
@@ -61,13 +61,13 @@ struct GateSequence {
         Step::publish_matrices();
     }
 
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ void apply(uint32 index, uint32 stage, float scale, float descale,
                                           char* to) const {
         Place own;
         load_shared(place(index), own);
-        Step::template apply<inside, Steps>(args, args.masks[index], matrix(index), stage, own,
-                                            scale, descale, to);
+        Step::template apply<TargetsQubit0, Steps>(args, args.masks[index], matrix(index), stage,
+                                                   own, scale, descale, to);
     }
 
     __device__ __forceinline__ void synchronize() const {
@@ -111,7 +111,7 @@ struct GateSequence {
                 make_phases<kThreads>(args.phases[index], tile, thread, scratch.linear,
                                       scratch.factors, [this] { synchronize(); });
                 apply_phases(pipeline, args.gates[number], stage, thread, scratch.factors);
-            } else if (kind != kOutside) {
+            } else if (kind != kWithoutQubit0) {
                 apply<true>(index, stage, scale, descale, to);
             } else {
                 apply<false>(index, stage, scale, descale, to);

@@ -7,8 +7,8 @@
 template <Operand Kind, int Terms, Rounding first, Rounding second>
 struct MmaStep {
     static constexpr Operand operand = Kind;
-    template <bool inside>
-    using Gate = MmaGate<operand, Terms, first, second, 4, inside, 2, false>;
+    template <bool TargetsQubit0>
+    using Gate = MmaGate<operand, Terms, first, second, 4, TargetsQubit0, 2, false>;
     static constexpr int kNumKTiles = Gate<false>::kNumKTiles;
     static constexpr int kNumbersPerLane = Gate<false>::kNumbersPerLane;
     static constexpr int kRegisters = 8 * kNumKTiles * Terms;  // of a matrix
@@ -26,10 +26,10 @@ struct MmaStep {
     }
 
     // Writes a gate's fragments, by the threads of one warp.
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static void store_matrix(const float2* matrix, uint32 at,
                                                         uint32 lane) {
-        Gate<inside> held;
+        Gate<TargetsQubit0> held;
         held.load_fragments(SequenceMatrix{matrix, 0}, lane, 0);
         const uint32* words = &held.matrix[0][0][0][0];
 #pragma unroll
@@ -62,8 +62,8 @@ struct MmaStep {
     }
 
     // Multiplies 16 columns, products with low-order terms of all k-tiles first.
-    template <bool inside>
-    __device__ __forceinline__ static void multiply(const Gate<inside>& held,
+    template <bool TargetsQubit0>
+    __device__ __forceinline__ static void multiply(const Gate<TargetsQubit0>& held,
                                                     const Negative& negative,
                                                     const Columns& columns, float (&re)[2][4],
                                                     float (&im)[2][4]) {
@@ -90,16 +90,16 @@ struct MmaStep {
         }
     }
 
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static void load_columns(const SequenceMasks& gate, uint32 stage,
                                                         uint32 at, Amplitudes& x) {
 #pragma unroll
         for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile)
-            Gate<inside>::load_k_tile(gate, stage, at, k_tile, x[k_tile]);
+            Gate<TargetsQubit0>::load_k_tile(gate, stage, at, k_tile, x[k_tile]);
     }
 
     // Applies one gate. The first of a tile multiplies by its scale, the last divides by it.
-    template <bool inside, int Steps>
+    template <bool TargetsQubit0, int Steps>
     __device__ __forceinline__ static void apply(const SequenceArguments&,
                                                  const SequenceMasks& gate, uint32 matrix,
                                                  uint32 stage, Place both, float scale,
@@ -107,8 +107,8 @@ struct MmaStep {
         const uint32 lane = threadIdx.x % kWarp;
         uint32 read = both & 0xffffu, result = both >> 16;
         Amplitudes x;
-        load_columns<inside>(gate, stage, read, x);
-        Gate<inside> held;
+        load_columns<TargetsQubit0>(gate, stage, read, x);
+        Gate<TargetsQubit0> held;
         Negative negative;
         uint32* words = &held.matrix[0][0][0][0];
         const uint32 at = matrix + 16 * lane;
@@ -141,9 +141,9 @@ struct MmaStep {
             split(x, columns);
             const uint32 moved = step & 1 ? gate.step_mask[1] : gate.step_mask[0];
             read ^= moved;
-            if (step + 1 < Steps) load_columns<inside>(gate, stage, read, x);
+            if (step + 1 < Steps) load_columns<TargetsQubit0>(gate, stage, read, x);
             float re[2][4] = {}, im[2][4] = {};
-            multiply<inside>(held, negative, columns, re, im);
+            multiply<TargetsQubit0>(held, negative, columns, re, im);
             if (is_scaled(operand)) {
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
@@ -152,21 +152,23 @@ struct MmaStep {
                 }
             }
             __syncwarp();  // its columns have been read
-            store<inside>(gate, stage, result, re, im);
+            store<TargetsQubit0>(gate, stage, result, re, im);
             result ^= moved;
         }
     }
 
     // Bit 0 of a chunk's number is the lowest bit of a column, bit 1 the lower rows or, where a
     // chunk holds both rows, the second tile of columns.
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static void store(const SequenceMasks& gate, uint32 stage, uint32 at,
                                                  const float (&re)[2][4], const float (&im)[2][4]) {
 #pragma unroll
         for (int number = 0; number < 4; ++number) {
             const int edge = number & 1, half = number >> 1;
-            const int tile = inside ? half : 0, part = inside ? edge : edge + 2 * half;
-            const int next_tile = inside ? half : 1, next_part = inside ? edge + 2 : part;
+            const int tile = TargetsQubit0 ? half : 0;
+            const int part = TargetsQubit0 ? edge : edge + 2 * half;
+            const int next_tile = TargetsQubit0 ? half : 1;
+            const int next_part = TargetsQubit0 ? edge + 2 : part;
             const uint32 offset = xor_masks<2>(gate.register_mask, number);
             store_shared_16(stage + (at ^ offset),
                             {re[tile][part], im[tile][part], re[next_tile][next_part],

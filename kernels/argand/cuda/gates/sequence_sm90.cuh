@@ -26,9 +26,9 @@ struct WgmmaStep {
 
     // The column of the matrix at a place of a line, which is a row too: two bits of a lane's
     // number and two of its amplitudes' numbers.
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static uint32 column_of(uint32 lane, uint32 number) {
-        return mma_column<operand, inside>(lane, number, 0);
+        return mma_column<operand, TargetsQubit0>(lane, number, 0);
     }
 
     __device__ __forceinline__ static Place place(uint32 read, uint32) {
@@ -41,16 +41,16 @@ struct WgmmaStep {
     }
 
     // Writes the planes of a gate's matrix, by the threads of one warp.
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static void store_matrix(const float2* matrix, uint32 at,
                                                         uint32 lane) {
         for (uint32 place = lane; place < 32 * 8; place += kWarp) {
             const uint32 line = place / 8, pair = place % 8;  // of numbers
-            const uint32 row = column_of<inside>(line / 2 % 4, line / 8);
+            const uint32 row = column_of<TargetsQubit0>(line / 2 % 4, line / 8);
             float parts[2][2];  // of the planes, of the pair
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                const uint32 column = column_of<inside>(pair % 4, i + pair / 4 * 2);
+                const uint32 column = column_of<TargetsQubit0>(pair % 4, i + pair / 4 * 2);
                 const float2 entry = matrix[16 * row + column];
                 parts[0][i] = line % 2 ? entry.y : entry.x;
                 parts[1][i] = line % 2 ? entry.x : -entry.y;
@@ -105,35 +105,36 @@ struct WgmmaStep {
     }
 
     // A chunk of a lane's results: two numbers of a column, or a number of both columns.
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static float4 result(const float (&y)[16], int i) {
-        const int one = inside ? 8 * (i / 2) + 2 * (i % 2) : 4 * i;
-        const int other = inside ? one + 4 : one + 2;
+        const int one = TargetsQubit0 ? 8 * (i / 2) + 2 * (i % 2) : 4 * i;
+        const int other = TargetsQubit0 ? one + 4 : one + 2;
         return {y[one], y[one + 1], y[other], y[other + 1]};
     }
 
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static void store(const SequenceMasks& gate, uint32 stage, uint32 at,
                                                  const float (&y)[16]) {
-        const uint32 low = inside ? gate.pair_mask : gate.row_mask[2];
+        const uint32 low = TargetsQubit0 ? gate.pair_mask : gate.row_mask[2];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const uint32 mask = (i & 1 ? low : 0) ^ (i & 2 ? gate.row_mask[3] : 0);
-            store_shared_16(stage + (at ^ mask), result<inside>(y, i));
+            store_shared_16(stage + (at ^ mask), result<TargetsQubit0>(y, i));
         }
     }
 
-    template <bool inside>
+    template <bool TargetsQubit0>
     __device__ __forceinline__ static void store(const SequenceArguments& args, char* to,
                                                  const float (&y)[16]) {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            store_global_16(to + or_offsets<2>(args.register_offset, i), result<inside>(y, i));
+            store_global_16(to + or_offsets<2>(args.register_offset, i),
+                            result<TargetsQubit0>(y, i));
     }
 
     // Applies one gate. The first of a tile multiplies by its scale, the last divides by it. Where
     // `to` is not null, results go there, to the state.
-    template <bool inside, int Steps>
+    template <bool TargetsQubit0, int Steps>
     __device__ __forceinline__ static void apply(const SequenceArguments& args,
                                                  const SequenceMasks& gate, uint32 matrix,
                                                  uint32 stage, Place own, float scale,
@@ -141,7 +142,7 @@ struct WgmmaStep {
         uint32 at = own;
         int64 offset = 0;
         using Loads = MmaGate<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, 4,
-                              inside, 2, false>;
+                              TargetsQubit0, 2, false>;
         Amplitudes x;
         Loads::load_k_tile(gate, stage, at, 0, x[0]);
 #pragma unroll 2
@@ -178,9 +179,9 @@ struct WgmmaStep {
                 for (float& one : y) one *= descale;
             }
             if (to == nullptr) {
-                store<inside>(gate, stage, here, y);
+                store<TargetsQubit0>(gate, stage, here, y);
             } else {
-                store<inside>(args, to + offset, y);
+                store<TargetsQubit0>(args, to + offset, y);
                 offset ^= step & 1 ? args.step_offset[1] : args.step_offset[0];
             }
         }

@@ -50,8 +50,8 @@ struct SequenceArguments : GateArguments {
     uint32 order[kMostGates];
 };
 
-// Of a product: whether qubit 0 is a target (`gates.layout.Tile.inside`).
-enum GateKind : uint32 { kOutside, kInside, kPhase };
+// Of a product: whether qubit 0 is a target (`gates.layout.Tile.targets_qubit0`).
+enum GateKind : uint32 { kWithoutQubit0, kWithQubit0, kPhase };
 
 __device__ __forceinline__ uint32 kind_of(uint32 entry) { return entry % 4; }
 __device__ __forceinline__ bool goes_to_state(uint32 entry) { return entry & 4; }
