@@ -16,9 +16,9 @@ from workflow.tables.readable import Column, number
 
 PRECISIONS_TEXT = (
     "What each precision gives: the error of the whole result against fp64, what the field "
-    "measures of it, and how many times as fast as ours at fp64 it is. The product is at the "
-    "precision of its column: where the study leaves the choice, the fastest whose error is within "
-    "the tolerance."
+    "measures of it, and how many times as fast as ours at fp64 it is. The column product has the "
+    "precision that was delivered: where the study leaves the choice, the fastest whose error is "
+    "within the tolerance."
 )
 MODELS_TEXT = (
     " On a CPU precisions of a GPU are models, which round as a GPU does: their errors are to go "
