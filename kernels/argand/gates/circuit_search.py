@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts, SequenceCosts
-from argand.gates.diagonal_runs import Run, phases_beside_others, split_phases
+from argand.gates.diagonal_runs import Run, fewest_tiles, phases_beside_others, split_phases
 from argand.gates.fusion import Cost, Pass, fuse, fused_gate, passes_by_width
 from argand.gates.gate import Gate
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequence_plan import WIDTH
-from argand.gates.sequences import KEPT_TILES, Group, in_groups, sequences_of
+from argand.gates.sequences import KEPT_TILES, Group, Known, in_groups, sequences_of
 from argand.precision import Precision
 
 _MOST_KEPT = 16
@@ -32,8 +32,22 @@ _KEPT_GATES = 16_000
 """Largest product of gates and beams: the search takes up to a millisecond each."""
 
 
-_Sharing = tuple[int, Sequence[Run], bool, SequenceCosts]
-"""How gates share passes: most qubits of one alone, gates, whether phases are apart, a tile."""
+@dataclass(frozen=True)
+class _Sharing:
+    """How gates share passes, and what searches of it found.
+
+    Attributes:
+        width: most qubits of a gate alone.
+        runs: the gates.
+        phases: whether those of two qubits are apart.
+        tile: its costs.
+    """
+
+    width: int
+    runs: Sequence[Run]
+    phases: bool
+    tile: SequenceCosts
+    known: Known = field(default_factory=Known, repr=False)
 
 
 @dataclass(frozen=True)
@@ -135,18 +149,25 @@ class CircuitSearch:
         """Return plans in which gates share passes, by few beams, and how each was searched.
 
         Few phases on neighbouring qubits are best part of dense gates, many on all qubits apart.
+        Apart they take fewer passes, if any fewer are possible.
         """
+        tiles = [one for one in self.costs.sequences if self.qubits >= one.qubits]
         phases = phases_beside_others(self.runs)
-        kinds = [(self.runs, False)] if phases <= _MOST_JOINED else []
+        found: list[tuple[CircuitPlan, _Sharing]] = []
+        if width < WIDTH or not tiles:
+            return found
+        if phases <= _MOST_JOINED:
+            ways = [_Sharing(width, self.runs, False, tile) for tile in tiles]
+            found += [(self._shared(way, _FIRST_KEPT), way) for way in ways]
+            fastest, _ = min(found, key=lambda one: one[0].predicted_seconds)
+            largest = max(tile.qubits for tile in tiles)
+            if len(fastest.groups) <= fewest_tiles(self.runs, largest):
+                return found
         if phases:
-            kinds.append((split_phases(self.runs), True))
-        ways = [
-            (width, *kind, tile)
-            for tile in self.costs.sequences
-            if width >= WIDTH and self.qubits >= tile.qubits
-            for kind in kinds
-        ]
-        return [(self._shared(*way, _FIRST_KEPT), way) for way in ways]
+            runs = split_phases(self.runs)
+            ways = [_Sharing(width, runs, True, tile) for tile in tiles]
+            found += [(self._shared(way, _FIRST_KEPT), way) for way in ways]
+        return found
 
     def _long_searches(
         self, shared: Sequence[tuple[CircuitPlan, _Sharing]], least: float
@@ -157,25 +178,26 @@ class CircuitSearch:
         """
         if not shared:
             return []
-        _, (_, _, better, _) = min(shared, key=lambda one: one[0].predicted_seconds)
+        _, better = min(shared, key=lambda one: one[0].predicted_seconds)
         found = []
         for plan, way in shared:
-            most = _AS_FAST if way[2] is better else _ALIKE
+            most = _AS_FAST if way.phases is better.phases else _ALIKE
             if plan.predicted_seconds <= most * least:
-                found.append((self._shared(*way, KEPT_TILES[0]), way))
+                found.append((self._shared(way, KEPT_TILES[0]), way))
         if not found:
             return []
         _, best = min(found, key=lambda one: one[0].predicted_seconds)
-        fewer = [self._shared(*best, kept) for kept in KEPT_TILES[1:]]
+        fewer = [self._shared(best, kept) for kept in KEPT_TILES[1:]]
         return [*(plan for plan, _ in found), *fewer]
 
-    def _shared(
-        self, width: int, runs: Sequence[Run], phases: bool, tile: SequenceCosts, kept: int
-    ) -> CircuitPlan:
+    def _shared(self, way: _Sharing, kept: int) -> CircuitPlan:
         """Return the plan in which gates share passes of a tile, by ``kept`` beams."""
-        gates = [run.gate for run in runs]
-        found = sequences_of(self.qubits, gates, tile.qubits, tile.gates, kept=kept, phases=phases)
-        return self._plan_of(width, runs, *found)
+        gates = [run.gate for run in way.runs]
+        found = sequences_of(
+            self.qubits, gates, way.tile.qubits, way.tile.gates,
+            kept=kept, phases=way.phases, known=way.known,
+        )  # fmt: skip
+        return self._plan_of(way.width, way.runs, *found)
 
     def _plan_of(
         self, width: int, runs: Sequence[Run], fused: Sequence[Pass], groups: Sequence[Group]

@@ -17,6 +17,7 @@ import numpy as np
 from argand.gates.canonical import KEPT, gate_form
 from argand.gates.fusion import fused_gate
 from argand.gates.gate import UNITARY, Gate, diagonal_qubits
+from argand.gates.sequence_plan import LOW_QUBITS
 
 _MOST_QUBITS = 2
 _MOST_GATES = 12
@@ -100,6 +101,16 @@ def phases_beside_others(runs: Sequence[Run]) -> float:
     found = [_phases_of(run.gate) for run in runs]
     phases = sum(one is not None and len(one[0]) == _MOST_QUBITS for one in found)
     return phases / max(1, sum(one is None for one in found))
+
+
+def fewest_tiles(runs: Sequence[Run], size: int) -> int:
+    """Return how few tiles of ``size`` qubits have all qubits that some gate changes.
+
+    Each tile has the lowest qubits.
+    """
+    changed = {q for run in runs for q in {*run.gate.qubits} - diagonal_qubits(run.gate)}
+    others = len(changed.difference(range(LOW_QUBITS)))
+    return max(1, -(-others // (size - LOW_QUBITS)))
 
 
 def _diagonal(found: Mapping[int, Run], latest: Sequence[list[int]], number: int) -> list[int]:

@@ -30,6 +30,9 @@ _LIGHT_WEIGHT = 0.02
 Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
 
+Following = dict[tuple[int, tuple[int, ...]], list[Growing]]
+"""Passes that may come next, by how many and by the gates that wait for nothing."""
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -59,6 +62,7 @@ def fuse(
     given: Sequence[int] = (),
     alone: Sequence[int] = (),
     light: Sequence[int] = (),
+    known: Following | None = None,
 ) -> list[Pass]:
     """Return the passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
 
@@ -68,8 +72,10 @@ def fuse(
     From several first gates a pass grows by the qubits that bring most further gates, and of these
     passes the one with most gates for its predicted time is taken. With ``kept`` above 1 so many
     beginnings of the circuit go on beside each other, the best few passes after each: of those with
-    equally many passes the ones with most gates for their time (a beam search).
+    equally many passes the ones with most gates for their time (a beam search). ``known`` has what
+    searches that differ in ``kept`` alone found, and takes what this one finds.
     """
+    known = {} if known is None else known
     dependencies = Dependencies(qubits, gates)
     fixed = sum(1 << qubit for qubit in given)
     for number in alone:  # wider than any pass
@@ -84,7 +90,12 @@ def fuse(
     while begun:
         following: dict[tuple[int, ...], _Begun] = {}
         for one in begun:
-            for grown in _next_passes(one.left, width, cost, dependencies, weights, kept, fixed):
+            beginning = min(kept, _MOST_BRANCHES), tuple(one.left.ready)
+            if beginning not in known:
+                known[beginning] = _next_passes(
+                    one.left, width, cost, dependencies, weights, beginning[0], fixed
+                )
+            for grown in known[beginning]:
                 more = _with_pass(one, grown, cost, dependencies)
                 # Gates that wait for nothing say which are left.
                 key = tuple(more.left.ready)
@@ -105,10 +116,10 @@ def _next_passes(
     cost: Cost,
     dependencies: Dependencies,
     weights: Sequence[float],
-    kept: int,
+    most: int,
     fixed: int,
 ) -> list[Growing]:
-    """Return the passes that may come next, first those with most gates for their time."""
+    """Return at most ``most`` passes that may come next, first of most gates for their time."""
     seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
     passes: dict[int, Growing] = {}
     known: dict[int, int] = {}
@@ -117,11 +128,11 @@ def _next_passes(
         if mask.bit_count() > width:
             passes[mask] = state.with_one(seed, dependencies, weights)
         elif mask not in passes:
-            detours = 1 if kept > 1 else 0
+            detours = 1 if most > 1 else 0
             for grown in grow(state, mask, width, dependencies, weights, detours, known):
                 passes.setdefault(grown.mask, grown)
     ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(bits_of(grown.mask)))
-    return ranked[: min(kept, _MOST_BRANCHES)]
+    return ranked[:most]
 
 
 def _with_pass(begun: _Begun, grown: Growing, cost: Cost, dependencies: Dependencies) -> _Begun:

@@ -8,14 +8,14 @@ more qubits is a pass of its own, as `circuits` has them.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from argand.gates.canonical import KEPT, gate_form
-from argand.gates.fusion import Pass, bits_of, fuse
+from argand.gates.fusion import Following, Pass, bits_of, fuse
 from argand.gates.gate import UNITARY, Dependencies, Gate
 from argand.gates.growing import Growing, grow
 from argand.gates.phases import is_controlled_phase
@@ -37,6 +37,19 @@ _PHASE_WEIGHT = 0.1
 
 
 @dataclass(frozen=True)
+class Known:
+    """What searches of one circuit found for tiles of one size, which further ones need not find.
+
+    Attributes:
+        tiles: that may come next, as `fusion.fuse` keeps them.
+        gates: of a tile, fused, by their numbers and the beginnings that the search kept.
+    """
+
+    tiles: Following = field(default_factory=dict)
+    gates: dict[tuple[tuple[int, ...], int], list[Pass]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Group:
     """Fused gates in a row that share a pass over the state: how many, and the qubits of the tile.
 
@@ -55,19 +68,23 @@ def sequences_of(
     *,
     kept: int = KEPT_TILES[0],
     phases: bool = True,
+    known: Known | None = None,
 ) -> tuple[list[Pass], list[Group]]:
     """Return fused gates in order, and which of them in a row share each pass over the state.
 
     Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
     tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. The search
     keeps ``kept`` beginnings. Without ``phases`` controlled phases are gates as others are.
+    ``known`` is of searches that differ in ``kept`` alone, and takes what this one finds.
     """
+    known = Known() if known is None else known
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
     light = [number for number, form in enumerate(forms) if phases and is_controlled_phase(form)]
     tiles = fuse(
         qubits, gates, size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
         light=light, kept=max(1, min(kept, _MOST_WORK // max(1, len(gates)))),
+        known=known.tiles,
     )  # fmt: skip
     passes: list[Pass] = []
     groups: list[Group] = []
@@ -76,13 +93,16 @@ def sequences_of(
             passes.append(tile)
             groups.append(Group(1))
             continue
-        own = [gates[number] for number in tile.gates]
         lights = [place for place, number in enumerate(tile.gates) if number in light]
-        ordered = (
-            _with_phases(qubits, own, lights)
-            if lights
-            else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=min(kept, _KEPT_GATES))
-        )
+        search = tile.gates, 0 if lights else min(kept, _KEPT_GATES)
+        if search not in known.gates:
+            own = [gates[number] for number in tile.gates]
+            known.gates[search] = (
+                _with_phases(qubits, own, lights)
+                if lights
+                else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=search[1])
+            )
+        ordered = known.gates[search]
         chosen = completed_tile(qubits, tile.qubits, size)
         for part in _parts(ordered, {*lights}, most):
             passes += [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]

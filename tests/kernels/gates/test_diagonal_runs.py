@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import Gate, apply_gate, plan_circuit
+from argand.gates import circuit_search
 from argand.gates.api import apply_form
 from argand.gates.costs import GateCosts, SequenceCosts
-from argand.gates.diagonal_runs import diagonal_runs, phases_beside_others, split_phases
+from argand.gates.diagonal_runs import (
+    diagonal_runs,
+    fewest_tiles,
+    phases_beside_others,
+    split_phases,
+)
 from argand.gates.fusion import checked_gates
 from argand.gates.gate import diagonal_qubits
 from argand.gates.sequence_tables import tables
-from argand.gates.sequences import in_groups
+from argand.gates.sequences import in_groups, sequences_of
 
 from tests.kernels.gates.test_gate_sequences import PLAN
 
@@ -161,3 +167,26 @@ def test_a_plan_with_phases_is_its_circuit(pairs: str) -> None:
     for form in plan.forms:
         apply_form(state, form, plan.precision)
     np.testing.assert_allclose(state, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize(("qubits", "apart"), [(16, ()), (18, (5,))])
+def test_phases_apart_are_searched_where_fewer_passes_are_possible(
+    qubits: int, apart: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tiles of 12 hold the pairs of a chain of 16 qubits, but not those of a wheel of 18."""
+    searched = set[bool]()
+
+    def noted(*given: Any, phases: bool, **options: Any) -> Any:
+        searched.add(phases)
+        return sequences_of(*given, phases=phases, **options)
+
+    monkeypatch.setattr(circuit_search, "sequences_of", noted)
+    gates = [gate for q in range(qubits - 1) for gate in rotated(0.3, q, q + 1)]
+    for step in apart:
+        gates += [gate for q in range(qubits) for gate in rotated(0.3, q, (q + step) % qubits)]
+    gates += [Gate(H, (qubit,)) for qubit in range(qubits)]
+    runs = diagonal_runs(qubits, checked_gates(qubits, gates))
+    assert fewest_tiles(runs, 12) == 2
+    assert fewest_tiles(runs[:-8], 12) == 1
+    plan_circuit(qubits, gates, costs=COSTS)
+    assert searched == ({False, True} if apart else {False})

@@ -23,7 +23,7 @@ from argand.gates import measure as gate_measuring
 from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, SequenceCosts, _alike, gate_costs
 from argand.gates.fusion import checked_gates, fuse, fused_gate
 from argand.gates.gate import Dependencies, diagonal_qubits
-from argand.gates.sequences import sequences_of
+from argand.gates.sequences import Known, sequences_of
 from argand.precision import PRECISIONS
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
@@ -83,6 +83,17 @@ def test_gates_that_share_a_diagonal_qubit_need_no_order(rng: np.random.Generato
     found = Dependencies(3, between)
     assert found.counts == [0, 1, 1, 0]
     assert found.followers[:2] == [[1], [2]]
+
+
+@pytest.mark.parametrize("phases", [False, True])
+def test_searches_that_know_others_find_the_same(rng: np.random.Generator, phases: bool) -> None:
+    gates = checked_gates(14, random_circuit(rng, 14, 80))
+    known = Known()
+    for kept in (4, 32, 16, 1):
+        found = sequences_of(14, gates, 12, 8, kept=kept, phases=phases, known=known)
+        assert found == sequences_of(14, gates, 12, 8, kept=kept, phases=phases)
+    assert known.tiles
+    assert known.gates
 
 
 def test_fewer_passes_for_wider_gates(rng: np.random.Generator) -> None:
