@@ -3,6 +3,9 @@
 Around a system of few rows NumPy's steps take longer than LAPACK. So a few of BLAS's norms bound
 the backward error where nobody asks for it; where they do not suffice, or somebody asks, NumPy's
 steps find it. A system that is to be scaled goes on to `argand.solve.api`.
+
+The times behind the choices are in docs/experiments/2026-11-28-small-calls-on-a-cpu.md;
+`python -m benchmarks.cpu_calls --kinds solve` times drawn systems.
 """
 
 from __future__ import annotations
