@@ -76,7 +76,10 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
         where = f"{answer} says what failed" if _written(answer) != before else "see above"
         print(f"Not all of it: {where}", file=sys.stderr)
         return status
-    pages = [f"{answer}, which begins with the answer"] if _written(answer) else []
+    pages = []
+    if _written(answer):
+        text = answer.with_suffix(".md")
+        pages = [f"{answer}, which begins with the answer ({text} on a terminal)"]
     pages += [] if reported else [f"{folder}/report.html"]
     done = "Done but for the report" if reported else "Done"
     print(f"{done}: open {', or '.join(pages)}" if pages else done)

@@ -161,6 +161,24 @@ def test_an_answer_is_named_only_where_the_run_wrote_one(
     assert "Not all of it: see above" in capsys.readouterr().err
 
 
+def test_an_answer_is_named_as_a_page_and_as_text(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("results").mkdir()
+    report = command.finished
+
+    def run(words: list[str]) -> int:
+        Path("results/answer.html").write_text("of this run")
+        return report(words)
+
+    monkeypatch.setattr(command, "finished", run)
+    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "Done: open results/answer.html, which begins with the answer (results/answer.md on a "
+        "terminal), or results/report.html\n"
+    )
+
+
 def test_products_of_workloads_that_are_gone_are_named(
     called: list[list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
