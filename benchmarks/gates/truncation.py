@@ -89,7 +89,9 @@ def measured(device: Device, qubits: int, seed: int) -> Iterator[TruncationRow]:
             continue
         for width in range(_LEAST_WIDTH, min(MOST_WIDTH, widest_mma(precision)) + 1):
             for inside in (False, True):
-                plans = mma_plans(precision, device.require_arch(), width=width, inside=inside)
+                plans = mma_plans(
+                    precision, device.require_arch(), width=width, targets_qubit0=inside
+                )
                 # Two kernels of a kind add the same products in the same order.
                 for plan in {plan.kind: plan for plan in reversed(plans)}.values():
                     yield _row(plan, device, qubits, rng)
@@ -98,7 +100,7 @@ def measured(device: Device, qubits: int, seed: int) -> Iterator[TruncationRow]:
 def _row(plan: GatePlan, device: Device, qubits: int, rng: np.random.Generator) -> TruncationRow:
     import cupy
 
-    width, inside = plan.width, plan.inside
+    width, inside = plan.width, plan.targets_qubit0
     first = 0 if inside else qubits - width
     form = gate_form(qubits, random_unitary(rng, width), range(first, first + width))
     parts = cupy.random.default_rng(int(rng.integers(1 << 31))).standard_normal((2**qubits, 2))

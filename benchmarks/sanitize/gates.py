@@ -157,7 +157,9 @@ def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> 
     assert plan is not None
     if not plan.on_tensor_cores:
         return [plan]
-    return mma_plans(precision, device.require_arch(), width=plan.width, inside=plan.inside)
+    return mma_plans(
+        precision, device.require_arch(), width=plan.width, targets_qubit0=plan.targets_qubit0
+    )
 
 
 def _applied(state: Any, qubits: int, form: GateForm, plan: GatePlan, device: Device) -> Any:

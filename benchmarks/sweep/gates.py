@@ -72,7 +72,7 @@ class GateCase(Case):
         row, targets = candidate.precision, sorted(self.gate.targets)
         device = gpu(inputs[0].device.id)
         found = candidate_plans(
-            row, device.require_arch(), width=len(targets), inside=targets[0] == 0,
+            row, device.require_arch(), width=len(targets), targets_qubit0=targets[0] == 0,
             near=len(near_targets(targets)),
         )  # fmt: skip
         columns = 1 << len(tile_columns(self.qubits, targets, self.gate.controls, found[0].item))

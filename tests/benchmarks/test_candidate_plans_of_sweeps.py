@@ -63,7 +63,7 @@ def test_the_plan_of_a_gate_is_among_those_that_are_measured(
         one = Candidate("argand", row, "", lambda: (), lambda: None)
         columns = 1 << len(tile_columns(case.qubits, targets, case.gate.controls, 8))
         chosen = plan_gate(
-            row, arch_for(90), width=len(targets), inside=targets[0] == 0, monomial=False,
+            row, arch_for(90), width=len(targets), targets_qubit0=targets[0] == 0, monomial=False,
             columns=columns, near=len(near_targets(targets)), sm_count=132,
         )  # fmt: skip
         assert chosen is not None

@@ -135,7 +135,7 @@ def test_the_sanitizer_meets_every_kernel(rng: np.random.Generator, precision: s
     for (n, _), form in zip(found, forms, strict=True):
         if n == sanitized_gates._QUBITS and not form.controls and not row.exact_operands:
             inside = form.targets[0] == 0
-            for plan in mma_plans(row, arch, width=form.width, inside=inside):
+            for plan in mma_plans(row, arch, width=form.width, targets_qubit0=inside):
                 tiles = 2 ** (n - form.width) // plan.columns
                 assert tiles > plan.blocks * plan.stages
 

@@ -78,7 +78,7 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
         assert transform is not None
         check_dft_plan(transform, row, arch)
     gate = plan_gate(
-        row, arch, width=5, inside=False, monomial=False, columns=1 << 20, sm_count=100
+        row, arch, width=5, targets_qubit0=False, monomial=False, columns=1 << 20, sm_count=100
     )
     assert gate is not None
     check_gate_plan(gate, arch)
@@ -86,7 +86,7 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
 
 def assert_refused(row: Precision, arch: Arch) -> None:
     form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
-    gate = GatePlan("mma", 5, row, inside=False, stages=2, blocks=1)
+    gate = GatePlan("mma", 5, row, targets_qubit0=False, stages=2, blocks=1)
     for attempt in (
         lambda: plan_gemm(row, arch, batch=1, m=64, n=64, k=64, sm_count=100),
         lambda: choose(Question(row, SIZES, OperandTraits(), OperandTraits()), arch, 100),

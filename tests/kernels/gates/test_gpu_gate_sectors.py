@@ -31,7 +31,7 @@ def test_sectors_are_written_whole(
     targets = [int(target) for target in rng.permutation(free)[:width]]
     plan = next(
         plan for plan in candidate_plans(
-            row, device.require_arch(), width=width, inside=0 in targets, near=0
+            row, device.require_arch(), width=width, targets_qubit0=0 in targets, near=0
         ) if plan.kind in WHOLE_SECTORS
     )  # fmt: skip
     matrix, state = random_unitary(rng, width), random_state(rng, QUBITS)

@@ -245,7 +245,7 @@ def test_every_kernel_of_products(
         state = cp.asarray(random_state(rng, qubits).astype(np.complex64))
         expected = dense_gate(state, form.matrix, form.targets)
         inside = form.targets[0] == 0
-        for plan in mma_plans(row, gpu.require_arch(), width=width, inside=inside):
+        for plan in mma_plans(row, gpu.require_arch(), width=width, targets_qubit0=inside):
             launch, found = GateLaunch(plan, qubits, form, gpu), state.copy()
             cuda_gates.PreparedGate(launch, form, row)(found)
             assert error_of(cp, found, expected) <= gate_bound(row, width), plan
