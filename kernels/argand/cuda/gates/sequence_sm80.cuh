@@ -18,8 +18,7 @@ struct MmaStep {
     using Place = uint32;  // where a thread reads, and writes results << 16
     using Negative = uint32[kNumKTiles][Terms][4];  // of the imaginary parts
     using Amplitudes = float2[kNumKTiles][2][kNumbersPerLane];  // of 16 columns, in a lane
-    // A lane's part of 16 columns: [k-tile][real, imaginary][column][term][register].
-    using Columns = uint32[kNumKTiles][2][2][Terms][2];
+    using Columns = typename Gate<false>::Columns[kNumKTiles];
 
     __device__ __forceinline__ static Place place(uint32 read, uint32 result) {
         return read | result << 16;
@@ -42,23 +41,8 @@ struct MmaStep {
 
     __device__ __forceinline__ static void split(const Amplitudes& x, Columns& columns) {
 #pragma unroll
-        for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
-#pragma unroll
-            for (int column = 0; column < 2; ++column) {
-#pragma unroll
-                for (int slot = 0; slot < 2; ++slot) {
-                    uint32 parts[2][Terms];
-                    split_operand<operand, Terms, first, second>(
-                        x[k_tile][column] + slot * kNumbersPerRegister<operand>, 1.0f, parts[0],
-                        parts[1]);
-#pragma unroll
-                    for (int term = 0; term < Terms; ++term) {
-                        columns[k_tile][0][column][term][slot] = parts[0][term];
-                        columns[k_tile][1][column][term][slot] = parts[1][term];
-                    }
-                }
-            }
-        }
+        for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile)
+            Gate<false>::split_columns(x[k_tile], 1.0f, columns[k_tile]);
     }
 
     // Multiplies 16 columns, products with low-order terms of all k-tiles first.

@@ -33,6 +33,9 @@ struct MmaGate {
         SeparateSmallProducts && Terms == 2 && kNumKTiles > 1;
     using Pipeline = TilePipeline<kTileBytes, kThreads, Stages, true>;
 
+    // A lane's part of 16 columns in a k-tile: [real, imaginary][column][term][register].
+    using Columns = uint32[2][2][Terms][2];
+
     uint32 matrix[kNumKTiles][2][Terms][4];
 
     // `args` is here and below any structure with the matrix, or with the masks of rows and pairs.
@@ -85,6 +88,25 @@ struct MmaGate {
         }
     }
 
+    // Scales the amplitudes of a lane's two columns in one k-tile and splits them into terms.
+    __device__ __forceinline__ static void split_columns(const float2 (&x)[2][kNumbersPerLane],
+                                                         float scale, Columns& columns) {
+#pragma unroll
+        for (int column = 0; column < 2; ++column) {
+#pragma unroll
+            for (int slot = 0; slot < 2; ++slot) {
+                uint32 parts[2][Terms];
+                split_operand<operand, Terms, first, second>(
+                    x[column] + slot * kNumbersPerRegister<operand>, scale, parts[0], parts[1]);
+#pragma unroll
+                for (int term = 0; term < Terms; ++term) {
+                    columns[0][column][term][slot] = parts[0][term];
+                    columns[1][column][term][slot] = parts[1][term];
+                }
+            }
+        }
+    }
+
     template <typename Arguments>
     __device__ __forceinline__ void mainloop(const Arguments& args, uint32 stage, uint32 at,
                                              float scale, float (&re)[8], float (&im)[8]) const {
@@ -95,21 +117,8 @@ struct MmaGate {
         for (int k_tile = kNumKTiles - 1; k_tile >= 0; --k_tile) {
             float2 x[2][kNumbersPerLane];
             load_k_tile(args, stage, at, k_tile, x);
-            uint32 columns[2][2][Terms][2];  // [real, imaginary][column][term][register]
-#pragma unroll
-            for (int column = 0; column < 2; ++column) {
-#pragma unroll
-                for (int slot = 0; slot < 2; ++slot) {
-                    uint32 parts[2][Terms];
-                    split_operand<operand, Terms, first, second>(
-                        x[column] + slot * kNumbersPerRegister<operand>, scale, parts[0], parts[1]);
-#pragma unroll
-                    for (int term = 0; term < Terms; ++term) {
-                        columns[0][column][term][slot] = parts[0][term];
-                        columns[1][column][term][slot] = parts[1][term];
-                    }
-                }
-            }
+            Columns columns;
+            split_columns(x, scale, columns);
             for_each_real_product<Terms>([&](const RealProduct& x) {
                 const uint32(&rows)[4] = matrix[k_tile][x.matrix_part][x.matrix_term];
                 const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};

@@ -107,6 +107,16 @@ struct WgmmaGate : WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubi
         }
     }
 
+    // Where a thread's chunks begin in the planes.
+    __device__ __forceinline__ static uint32 thread_plane_offset(const GateArguments& args) {
+        uint32 offset = 0;
+#pragma unroll
+        for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {
+            if (threadIdx.x >> bit & 1) offset += args.thread_plane[bit];
+        }
+        return offset;
+    }
+
     // Takes a thread's chunks of the next tile to registers, and leaves their absmax for all
     // threads.
     __device__ __forceinline__ static void take_tile(const Pipeline& pipeline, uint32 stage,
@@ -190,11 +200,7 @@ struct WgmmaGate : WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubi
         mbarrier_wait(shared_address(&matrix_full), 0);
         this->load_fragments(first_planes, lane, row_tile);
         __syncthreads();
-        uint32 plane_offset = 0;
-#pragma unroll
-        for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {
-            if (threadIdx.x >> bit & 1) plane_offset += args.thread_plane[bit];
-        }
+        const uint32 plane_offset = thread_plane_offset(args);
         char* const results =
             args.state + (args.control_offset |
                           or_offsets<Pipeline::kThreadBits>(args.result_offset, threadIdx.x));

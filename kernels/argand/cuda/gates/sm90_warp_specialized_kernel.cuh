@@ -32,11 +32,7 @@ struct WarpSpecializedGate
                                                    uint32 first_planes) {
         Pipeline pipeline(args);
         pipeline.load_prologue(ring);
-        uint32 plane_offset = 0;
-#pragma unroll
-        for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {
-            if (threadIdx.x >> bit & 1) plane_offset += args.thread_plane[bit];
-        }
+        const uint32 plane_offset = Base::thread_plane_offset(args);
         // Buffers are empty at first, so the first wait for each passes.
         uint32 stage = ring, buffer = 0, phase = 1, absmax_buffer = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
