@@ -6,11 +6,12 @@
 // A block transforms N2 / C columns n2 by butterflies of A and of B numbers in registers, writes
 // each other block's numbers to its shared memory (DSMEM), and transforms N1 / C lines k1 by
 // butterflies of D and of E. It reads and writes global memory once, in runs of a few hundred
-// bytes. Threads exchange numbers through shared memory, first real, then imaginary parts, so that
-// half of it suffices; cp.async loads the next transform into the rest meanwhile.
+// bytes. Threads exchange numbers through half of the shared memory (exchange.cuh); cp.async loads
+// the next transform into the rest meanwhile.
 #pragma once
 #include "device/cluster.cuh"
 #include "device/cp_async.cuh"
+#include "exchange.cuh"
 #include "plan.cuh"
 #include "radix.cuh"
 
@@ -64,24 +65,6 @@ struct ClusterButterflies {
         }
     }
 };
-
-// Exchanges numbers between threads: store(i, part), sync, load(i), for real, then for imaginary
-// parts.
-template <int Count, typename Store, typename Load, typename Sync>
-__device__ __forceinline__ void exchange_through_shared(float2 (&values)[Count], Store store,
-                                                        Load load, Sync sync) {
-#pragma unroll
-    for (int i = 0; i < Count; ++i) store(i, values[i].x);
-    sync();
-#pragma unroll
-    for (int i = 0; i < Count; ++i) values[i].x = load(i);
-    sync();
-#pragma unroll
-    for (int i = 0; i < Count; ++i) store(i, values[i].y);
-    sync();
-#pragma unroll
-    for (int i = 0; i < Count; ++i) values[i].y = load(i);
-}
 
 // Issues the copies of a block's columns of a transform, 16 bytes per thread: a bulk copy of a run
 // of a few hundred bytes would take as long as that of a long one.

@@ -4,11 +4,11 @@
 // With n = R Q n0 + Q n1 + n2 and k = k0 + R k1 + R^2 k2, butterflies of R transform n0 to k0, then
 // n1 to k1, and butterflies of Q transform n2 to k2.
 //
-// Between stages threads exchange numbers through shared memory, first real, then imaginary parts.
-// Half of the memory therefore suffices, and a bulk copy loads the next transform into the rest
-// meanwhile.
+// Between stages threads exchange numbers through half of the shared memory (exchange.cuh). A bulk
+// copy loads the next transform into the rest meanwhile.
 #pragma once
 #include "device/tma_bulk.cuh"
+#include "exchange.cuh"
 #include "plan.cuh"
 #include "radix.cuh"
 
@@ -28,23 +28,14 @@ struct SingleCtaPlan {
     constexpr int shared_bytes() const { return length() * 8 + exchange_floats() * 4 + 16; }
 };
 
-// Exchanges numbers between threads: number i is stored at store_index(i), then the new one is
-// loaded from load_index(i).
+// Exchanges numbers between the threads of the block: number i is stored at store_index(i), then
+// the new one is loaded from load_index(i).
 template <int Count, typename StoreIndex, typename LoadIndex>
-__device__ __forceinline__ void exchange_through_shared(float2 (&z)[Count], float* exchange_buffer,
-                                                        StoreIndex store_index,
-                                                        LoadIndex load_index) {
-#pragma unroll
-    for (int i = 0; i < Count; ++i) exchange_buffer[store_index(i)] = z[i].x;
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < Count; ++i) z[i].x = exchange_buffer[load_index(i)];
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < Count; ++i) exchange_buffer[store_index(i)] = z[i].y;
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < Count; ++i) z[i].y = exchange_buffer[load_index(i)];
+__device__ __forceinline__ void exchange_in_block(float2 (&z)[Count], float* exchange_buffer,
+                                                  StoreIndex store_index, LoadIndex load_index) {
+    exchange_through_shared(
+        z, [&](int i, float part) { exchange_buffer[store_index(i)] = part; },
+        [&](int i) { return exchange_buffer[load_index(i)]; }, [] { __syncthreads(); });
     __syncthreads();
 }
 
@@ -114,13 +105,13 @@ __device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
         }
         thread = opaque_thread();
         const int high = thread / Q, low = thread % Q;
-        exchange_through_shared(
+        exchange_in_block(
             z, exchange_buffer, [&](int k) { return k * kFirstPitch + thread; },
             [&](int n) { return high * kFirstPitch + n * Q + low; });
         butterfly<R>(z);
         apply_twiddle_powers(z, twiddles + kPowers * kThreads + low, Q);
         const int line = thread / R, column = thread % R;
-        exchange_through_shared(
+        exchange_in_block(
             z, exchange_buffer, [&](int k) { return (k * Q + low) * kSecondPitch + high; },
             [&](int i) { return ((line + i / Q * Q) * Q + i % Q) * kSecondPitch + column; });
         float2* const out = args.out + row * args.out_stride + opaque_thread();
