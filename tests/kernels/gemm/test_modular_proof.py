@@ -132,7 +132,7 @@ def test_sums_of_a_lane_fit_64_bits(count: int) -> None:
 
 
 def test_integers_in_halves_fit_64_bits() -> None:
-    """`SplitSum` of proof_image.cuh: a lane's terms, and its halves joined."""
+    """`ProofSum` of proof.cuh, of any integers: a lane's terms, and its halves joined."""
     for terms, products in ((LANES_TERMS // 32, 2), (OWN_TERMS, 2)):
         low = terms * products * (1 << 31) * ((1 << 16) - 1)
         assert low < 1 << 63

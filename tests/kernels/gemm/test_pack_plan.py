@@ -20,21 +20,21 @@ from argand.gemm.pack_plan import (
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, Tiles, divide
 
-DEPTH = 256  # k that are counted together: gemm/sm90_fused_pack.cuh
+K_BLOCK = 256  # kPackBlockK of gemm/sm90_fused_pack.cuh
 WARPS = 3
 
 
 def units(fused: FusedPack, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, int]]:
-    """(wave, panel, chunk, part) of each unit, as gemm/sm90_fused_pack.cuh has it."""
-    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
-    each = fused.panels_per_wave * chunks * parts
+    """(wave, panel, k-block, row of units) of each unit, as gemm/sm90_fused_pack.cuh has it."""
+    k_blocks, unit_rows = -(-pitch_of(k) // K_BLOCK), plan.block_n // fused.rows
+    each = fused.panels_per_wave * k_blocks * unit_rows
     found = []
-    for unit in range(fused.panels * chunks * parts):
+    for unit in range(fused.panels * k_blocks * unit_rows):
         number, inside = divmod(unit, each)
         first = number * fused.panels_per_wave
         count = min(fused.panels_per_wave, fused.panels - first)
-        which, part = divmod(inside, parts)
-        found.append((number, first + which % count, which // count, part))
+        which, unit_row = divmod(inside, unit_rows)
+        found.append((number, first + which % count, which // count, unit_row))
     return found
 
 
@@ -49,13 +49,13 @@ def units(fused: FusedPack, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int
 def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, blocks: int) -> None:
     fused = plan_fused_pack(plan, rows, columns, k, batches, blocks)
     found = units(fused, plan, k)
-    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
+    k_blocks, unit_rows = -(-pitch_of(k) // K_BLOCK), plan.block_n // fused.rows
     assert plan.block_n % fused.rows == 0
-    assert fused.counters == fused.panels * chunks + 1
+    assert fused.counters == fused.panels * k_blocks + 1
     assert fused.panels == batches * -(-columns // plan.block_n)
-    counted = Counter((panel, chunk) for _, panel, chunk, _ in found)
-    assert set(counted.values()) == {parts}
-    assert len(counted) == fused.panels * chunks
+    counted = Counter((panel, k_block) for _, panel, k_block, _ in found)
+    assert set(counted.values()) == {unit_rows}
+    assert len(counted) == fused.panels * k_blocks
     assert len(set(found)) == len(found)
 
 
@@ -63,9 +63,9 @@ class Loading:
     """One block's loads: (wave, panel, k-block), tile after tile, and how far it is."""
 
     def __init__(
-        self, block: int, tiles: Tiles, division: TileDivision, k_tiles: int, of_chunk: int
+        self, block: int, tiles: Tiles, division: TileDivision, k_tiles: int, of_k_block: int
     ):
-        self.chunks = -(-k_tiles // of_chunk)
+        self.k_blocks = -(-k_tiles // of_k_block)
         self.entries: list[tuple[int, int, int]] = []
         works = [
             (index, 0, k_tiles)
@@ -87,8 +87,8 @@ class Loading:
         for wave, (index, first_k_tile, last_k_tile) in enumerate(works):
             product, _, column = tiles.coordinates(index)
             panel = product * tiles.columns + column
-            for chunk in range(first_k_tile // of_chunk, (last_k_tile - 1) // of_chunk + 1):
-                self.entries.append((wave, panel, chunk))
+            for k_block in range(first_k_tile // of_k_block, (last_k_tile - 1) // of_k_block + 1):
+                self.entries.append((wave, panel, k_block))
         self.at = 0
 
     @property
@@ -96,8 +96,8 @@ class Loading:
         """In k-blocks of its tiles; without end when all are loaded."""
         if self.at == len(self.entries):
             return 1 << 30
-        wave, _, chunk = self.entries[self.at]
-        return wave * self.chunks + chunk
+        wave, _, k_block = self.entries[self.at]
+        return wave * self.k_blocks + k_block
 
 
 @pytest.mark.parametrize("blocks", [7, 128, 132])
@@ -116,13 +116,13 @@ def test_loading_and_packing_never_wait_for_each_other(
     """
     plan = WgmmaPlan(2, 128, 32, 3)
     tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
-    k_tiles, of_chunk = -(-k // plan.block_k), DEPTH // plan.block_k
+    k_tiles, of_k_block = -(-k // plan.block_k), K_BLOCK // plan.block_k
     division = divide(tiles.count, blocks, k_tiles, plan.block_k, min_k_tiles=2)
     fused = plan_fused_pack(plan, rows, columns, k, batches, division.blocks)
-    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
+    k_blocks, unit_rows = -(-pitch_of(k) // K_BLOCK), plan.block_n // fused.rows
     height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # raster_group_m
     loading = [
-        Loading(block, tiles, division, k_tiles, of_chunk) for block in range(division.blocks)
+        Loading(block, tiles, division, k_tiles, of_k_block) for block in range(division.blocks)
     ]
     every, workers = units(fused, plan, k), division.blocks * WARPS
     warps = list(range(workers))  # the unit that each is at
@@ -131,21 +131,21 @@ def test_loading_and_packing_never_wait_for_each_other(
     while moved:
         moved = False
         for block, own in enumerate(loading):
-            while own.at < len(own.entries) and packed[own.entries[own.at][1:]] == parts:
+            while own.at < len(own.entries) and packed[own.entries[own.at][1:]] == unit_rows:
                 own.at += 1
                 moved = True
             for warp in range(WARPS * block, WARPS * (block + 1)):
                 while warps[warp] < len(every):
-                    number, panel, chunk, _ = every[warps[warp]]
+                    number, panel, k_block, _ = every[warps[warp]]
                     first = number * fused.panels_per_wave
                     tile = (
                         first // tiles.columns * tiles.rows * tiles.columns
                         + first % tiles.columns * height
                     )
-                    expected = tile // division.blocks * chunks + chunk
+                    expected = tile // division.blocks * k_blocks + k_block
                     if own.loaded < expected - fused.maximum_lead:
                         break
-                    packed[panel, chunk] += 1
+                    packed[panel, k_block] += 1
                     warps[warp] += workers
                     moved = True
     assert all(own.at == len(own.entries) for own in loading)
@@ -154,12 +154,12 @@ def test_loading_and_packing_never_wait_for_each_other(
 
 @pytest.mark.pairwise
 @pytest.mark.parametrize("blocks", [1, 7, 64, 132])
-@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("slices", [1, 2])
 @pytest.mark.parametrize(
     ("rows", "columns", "batches"), [(1024, 1024, 5), (4096, 256, 9), (8192, 700, 2), (70, 9000, 3)]
 )
 def test_no_unit_is_held_back_when_a_tile_needs_it(
-    rows: int, columns: int, batches: int, parts: int, blocks: int
+    rows: int, columns: int, batches: int, slices: int, blocks: int
 ) -> None:
     """Packing of a wave's panels begins at the latest with the first tile that needs them.
 
@@ -170,13 +170,14 @@ def test_no_unit_is_held_back_when_a_tile_needs_it(
     row_tiles, column_tiles = -(-rows // plan.block_m), -(-columns // plan.block_n)
     most = 1 if column_tiles <= 4 else 16  # rows that run together: raster_group_m
     height = min(row_tiles, most)
-    for index in range(batches * parts * row_tiles * column_tiles):
+    for index in range(batches * slices * row_tiles * column_tiles):
         product, tile = divmod(index, row_tiles * column_tiles)
         group, inside = divmod(tile, most * column_tiles)
-        panel = product // parts * column_tiles + inside // min(row_tiles - group * most, most)
+        panel = product // slices * column_tiles + inside // min(row_tiles - group * most, most)
         first = panel // fused.panels_per_wave * fused.panels_per_wave
         expected = (
-            first // column_tiles * parts * row_tiles * column_tiles + first % column_tiles * height
+            first // column_tiles * slices * row_tiles * column_tiles
+            + first % column_tiles * height
         )
         assert expected <= index
 
