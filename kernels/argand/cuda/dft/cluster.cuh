@@ -83,51 +83,31 @@ __device__ __forceinline__ void load_columns(const float2* x, float2* target) {
     cp_async_commit();
 }
 
+// The stages of a transform, and the exchanges between them. In stages A and B a thread has
+// butterflies of column n, from `first` on, kColumnStride apart; in stage D those of line `line` of
+// each kLineStride that have e in common; in stage E those of line `line`, from `first` on.
 template <ClusterPlan plan>
-__device__ __forceinline__ void dft_cluster(const DftArguments& args) {
-    constexpr int A = plan.radices[0], B = plan.radices[1], D = plan.radices[2],
-                  E = plan.radices[3];
-    constexpr int kColumns = plan.columns(), kLines = plan.lines(), kThreads = plan.threads();
-    constexpr int kN2 = plan.n2(), kLinePitch = plan.line_pitch();
-    constexpr int kOutputPitch = plan.output_pitch(), kOutputsPerBlock = kLines / A;
+struct ClusterStages {
+    static constexpr int A = plan.radices[0], B = plan.radices[1], D = plan.radices[2],
+                         E = plan.radices[3];
+    static constexpr int kThreads = plan.threads(), kColumns = plan.columns(),
+                         kLines = plan.lines(), kN2 = plan.n2();
+    static constexpr int kColumnStride = kThreads / kColumns, kLineStride = kThreads / E,
+                         kOutputStride = kThreads / kLines;
+    static constexpr int kLinePitch = plan.line_pitch(), kOutputPitch = plan.output_pitch();
+    static constexpr int kOutputsPerBlock = kLines / A;
     static_assert(kThreads % kColumns == 0 && kThreads % kLines == 0 && kThreads % E == 0,
                   "a thread's butterflies are of one column or line");
     static_assert(kOutputsPerBlock * A == kLines,
                   "a butterfly of B has as many results for each block");
-    extern __shared__ __align__(128) unsigned char shared[];
-    float2* const input = reinterpret_cast<float2*>(shared);
-    float* const exchange_buffer = reinterpret_cast<float*>(shared + plan.block_elements() * 8);
-    volatile int* const next_row_slot =
-        reinterpret_cast<int*>(exchange_buffer + plan.exchange_floats());
-    const int rank = cluster_rank(), rows = static_cast<int>(args.rows);
-    const int clusters = gridDim.x / plan.cluster_size, static_rows = 2 * clusters;
-    auto source = [&](int row) { return args.x + row * args.x_stride + rank * kColumns; };
-    int row = blockIdx.x / plan.cluster_size, next = row + clusters;
-    if (row < rows) load_columns<plan>(source(row), input);
-    cluster_arrive();  // no block writes to shared memory of one that has not started
-    cluster_wait();
-    auto cluster_sync = [] {
-        cluster_arrive();
-        cluster_wait();
-    };
-#pragma unroll 1
-    while (row < rows) {
-        float2 values[plan.thread_elements()];
-        // Fetches the row after the next: the first two rows of a cluster are static, the others
-        // dynamic.
-        const bool fetches = rank == 0 && threadIdx.x == 0;
-        int fetched_row = 0;
-        if (fetches) fetched_row = static_rows + atomicAdd(args.tile_counter, 1u);
-        // Stage A: numbers B a + b of column n, by butterflies over a.
-        const float2* twiddles = reinterpret_cast<const float2*>(args.twiddles);
-        asm volatile("" : "+l"(twiddles));
-        int thread = opaque_thread();
-        const int n = thread % kColumns, first_butterfly = thread / kColumns;
-        constexpr int kColumnStride = kThreads / kColumns;
-        cp_async_wait<0>();
-        __syncthreads();
+    using Values = float2[plan.thread_elements()];
+
+    // Stage A: numbers B a + b of column n, by butterflies over a.
+    static __device__ __forceinline__ void transform_a(Values& values, const DftArguments& args,
+                                                       const float2* input, const float2* twiddles,
+                                                       int n, int first) {
         ClusterButterflies<plan, 0>::for_each(values, [&](int g, float2(&z)[A]) {
-            const int b = first_butterfly + g * kColumnStride;
+            const int b = first + g * kColumnStride;
 #pragma unroll
             for (int a = 0; a < A; ++a) {
                 z[a] = input[(B * a + b) * kColumns + n];
@@ -138,27 +118,30 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             for (int k = 1; k < A; ++k)
                 z[k] = complex_product(z[k], __ldg(twiddles + (k - 1) * B + b));
         });
-        __syncthreads();  // the input and the exchange buffer have been read
-        if (next < rows) load_columns<plan>(source(next), input);
+    }
+
+    static __device__ __forceinline__ void exchange_a(Values& values, float* buffer, int n,
+                                                      int first) {
         exchange_through_shared(
             values,
             [&](int i, float part) {
-                exchange_buffer[(i % A * B + first_butterfly + i / A * kColumnStride) * kColumns +
-                                n] = part;
+                buffer[(i % A * B + first + i / A * kColumnStride) * kColumns + n] = part;
             },
             [&](int i) {
-                return exchange_buffer[((first_butterfly + i / B * kColumnStride) * B + i % B) *
-                                           kColumns +
-                                       n];
+                return buffer[((first + i / B * kColumnStride) * B + i % B) * kColumns + n];
             },
             [] { __syncthreads(); });
-        cluster_arrive();
-        // Stage B: number k_A of these, by butterflies over b, gives line k_A + A k_B.
+    }
+
+    // Stage B: number k_A of these, by butterflies over b, gives line k_A + A k_B. `rank` is this
+    // block's.
+    static __device__ __forceinline__ void transform_b(Values& values, const float2* twiddles,
+                                                       int rank, int n, int first) {
         ClusterButterflies<plan, 1>::for_each(values, [&](int g, float2(&z)[B]) {
             butterfly<B>(z);
             const float2* const column_twiddles = twiddles + rank * kColumns + n;
-            const float2 base = __ldg(column_twiddles + plan.base_twiddles() +
-                                      (first_butterfly + g * kColumnStride) * kN2);
+            const float2 base =
+                __ldg(column_twiddles + plan.base_twiddles() + (first + g * kColumnStride) * kN2);
             z[0] = complex_product(z[0], base);
 #pragma unroll
             for (int k = 1; k < B; ++k) {
@@ -166,24 +149,15 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                 z[k] = complex_product(z[k], complex_product(base, step));
             }
         });
-        cluster_wait();
-        if (fetches) {
-#pragma unroll
-            for (int i = 0; i < plan.cluster_size; ++i)
-                store_cluster(map_shared_rank(const_cast<int*>(next_row_slot), i),
-                                     __int_as_float(fetched_row));
-            if (fetched_row == static_rows + rows - 1)
-                *args.tile_counter = 0;  // this was the last fetch
-        }
-        thread = opaque_thread();
-        const int e = thread % E, line = thread / E;
-        constexpr int kLineStride = kThreads / E;
+    }
+
+    // Sends the numbers of each block's lines to its shared memory.
+    static __device__ __forceinline__ void exchange_b(Values& values, float* buffer, int rank,
+                                                      int n, int first, int e, int line) {
         uint32 remote[plan.cluster_size];
 #pragma unroll
         for (int i = 0; i < plan.cluster_size; ++i)
-            remote[i] =
-                map_shared_rank(
-                    exchange_buffer + first_butterfly * kLinePitch + rank * kColumns + n, i);
+            remote[i] = map_shared_rank(buffer + first * kLinePitch + rank * kColumns + n, i);
         exchange_through_shared(
             values,
             [&](int i, float part) {
@@ -192,11 +166,17 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                 store_cluster(remote[k / kOutputsPerBlock] + 4 * at, part);
             },
             [&](int i) {
-                return exchange_buffer[(line + i / D * kLineStride) * kLinePitch + E * (i % D) + e];
+                return buffer[(line + i / D * kLineStride) * kLinePitch + E * (i % D) + e];
             },
-            cluster_sync);
-        const int row_after_next = *next_row_slot;
-        // Stage D: numbers E d + e of a line, by butterflies over d.
+            [] {
+                cluster_arrive();
+                cluster_wait();
+            });
+    }
+
+    // Stage D: numbers E d + e of a line, by butterflies over d.
+    static __device__ __forceinline__ void transform_d(Values& values, const float2* twiddles,
+                                                       int e) {
         ClusterButterflies<plan, 2>::for_each(values, [&](int, float2(&z)[D]) {
             butterfly<D>(z);
 #pragma unroll
@@ -204,31 +184,91 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                 z[k] =
                     complex_product(z[k], __ldg(twiddles + plan.line_twiddles() + (k - 1) * E + e));
         });
-        __syncthreads();
-        thread = opaque_thread();
-        const int output_line = thread % kLines, first_output = thread / kLines;
-        constexpr int kOutputStride = kThreads / kLines;
+    }
+
+    static __device__ __forceinline__ void exchange_d(Values& values, float* buffer, int e,
+                                                      int line, int output_line, int first) {
         exchange_through_shared(
             values,
             [&](int i, float part) {
-                exchange_buffer[(i % D * E + e) * kOutputPitch + line + i / D * kLineStride] = part;
+                buffer[(i % D * E + e) * kOutputPitch + line + i / D * kLineStride] = part;
             },
             [&](int i) {
-                return exchange_buffer[((first_output + i / E * kOutputStride) * E + i % E) *
-                                           kOutputPitch +
-                                       output_line];
+                return buffer[((first + i / E * kOutputStride) * E + i % E) * kOutputPitch +
+                              output_line];
             },
             [] { __syncthreads(); });
-        // Stage E: number k_D of these, by butterflies over e, gives results k_D + D k_E of the
-        // line.
-        float2* const out = args.out + row * args.out_stride + rank * kLines + output_line;
+    }
+
+    // Stage E: number k_D of these, by butterflies over e, gives results k_D + D k_E of the line,
+    // which begins at `out`.
+    static __device__ __forceinline__ void transform_e(Values& values, const DftArguments& args,
+                                                       float2* out, int first) {
         ClusterButterflies<plan, 3>::for_each(values, [&](int g, float2(&z)[E]) {
             butterfly<E>(z);
 #pragma unroll
             for (int k = 0; k < E; ++k)
-                out[(first_output + g * kOutputStride + D * k) * plan.n1()] = {
+                out[(first + g * kOutputStride + D * k) * plan.n1()] = {
                     z[k].x * args.scale, z[k].y * args.alternate_scale};
         });
+    }
+};
+
+template <ClusterPlan plan>
+__device__ __forceinline__ void dft_cluster(const DftArguments& args) {
+    using Stages = ClusterStages<plan>;
+    constexpr int kColumns = Stages::kColumns, kLines = Stages::kLines;
+    extern __shared__ __align__(128) unsigned char shared[];
+    float2* const input = reinterpret_cast<float2*>(shared);
+    float* const buffer = reinterpret_cast<float*>(shared + plan.block_elements() * 8);
+    volatile int* const next_row_slot = reinterpret_cast<int*>(buffer + plan.exchange_floats());
+    const int rank = cluster_rank(), rows = static_cast<int>(args.rows);
+    const int clusters = gridDim.x / plan.cluster_size, static_rows = 2 * clusters;
+    auto source = [&](int row) { return args.x + row * args.x_stride + rank * kColumns; };
+    int row = blockIdx.x / plan.cluster_size, next = row + clusters;
+    if (row < rows) load_columns<plan>(source(row), input);
+    cluster_arrive();  // no block writes to shared memory of one that has not started
+    cluster_wait();
+#pragma unroll 1
+    while (row < rows) {
+        typename Stages::Values values;
+        // Fetches the row after the next: the first two rows of a cluster are static, the others
+        // dynamic.
+        const bool fetches = rank == 0 && threadIdx.x == 0;
+        int fetched_row = 0;
+        if (fetches) fetched_row = static_rows + atomicAdd(args.tile_counter, 1u);
+        const float2* twiddles = reinterpret_cast<const float2*>(args.twiddles);
+        asm volatile("" : "+l"(twiddles));
+        int thread = opaque_thread();
+        const int n = thread % kColumns, first_butterfly = thread / kColumns;
+        cp_async_wait<0>();
+        __syncthreads();
+        Stages::transform_a(values, args, input, twiddles, n, first_butterfly);
+        __syncthreads();  // the input and the exchange buffer have been read
+        if (next < rows) load_columns<plan>(source(next), input);
+        Stages::exchange_a(values, buffer, n, first_butterfly);
+        cluster_arrive();
+        Stages::transform_b(values, twiddles, rank, n, first_butterfly);
+        cluster_wait();
+        if (fetches) {
+#pragma unroll
+            for (int i = 0; i < plan.cluster_size; ++i)
+                store_cluster(map_shared_rank(const_cast<int*>(next_row_slot), i),
+                              __int_as_float(fetched_row));
+            if (fetched_row == static_rows + rows - 1)
+                *args.tile_counter = 0;  // this was the last fetch
+        }
+        thread = opaque_thread();
+        const int e = thread % Stages::E, line = thread / Stages::E;
+        Stages::exchange_b(values, buffer, rank, n, first_butterfly, e, line);
+        const int row_after_next = *next_row_slot;
+        Stages::transform_d(values, twiddles, e);
+        __syncthreads();
+        thread = opaque_thread();
+        const int output_line = thread % kLines, first_output = thread / kLines;
+        Stages::exchange_d(values, buffer, e, line, output_line, first_output);
+        float2* const out = args.out + row * args.out_stride + rank * kLines + output_line;
+        Stages::transform_e(values, args, out, first_output);
         row = next;
         next = row_after_next;
     }
