@@ -21,7 +21,8 @@ SPEEDS = (
 SWEPT = (
     "Time above, error below, against what was swept; a curve for each implementation and "
     "precision, dashed ones are peers. The pale bar through a time is the interval of its median, "
-    "the dotted curve the bound of our error."
+    "the dotted curve the bound of our error. Times of models, of a GPU's precisions on a CPU, are "
+    "not drawn."
 )
 ACCURACY = (
     "How far each of our results is from fp64 (dot), and what that error is held to (bar at the "
@@ -31,7 +32,7 @@ LIMITS = (
     "What fraction of the device's own limit each verified result reached: filled dots are ours, "
     "open markers peers. The limit is the shortest time that the measured ceilings allow, by "
     "operations or by bytes; beyond 100% data stayed in a cache, or a library has a cheaper "
-    "algorithm than the nominal count."
+    "algorithm than the nominal count. Models of a GPU's precisions on a CPU are not drawn."
 )
 
 

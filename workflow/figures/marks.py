@@ -57,7 +57,11 @@ def legends(
 
 def label_of(quantity: str, hidden: int) -> str:
     """Return the label of the x axis, and under it how many results are not drawn."""
-    return f"{quantity}\n({hidden} not drawn: not verified or not timed)" if hidden else quantity
+    return (
+        f"{quantity}\n({hidden} not drawn: not verified, not timed, or a model)"
+        if hidden
+        else quantity
+    )
 
 
 def ratio_ticks(axes: Axes) -> None:

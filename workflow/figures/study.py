@@ -28,6 +28,7 @@ from workflow.figures.marks import (
     plain_ticks,
 )
 from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
+from workflow.models import is_model
 from workflow.records import Record
 from workflow.tables.ranking import OURS, ordered, pareto
 
@@ -70,7 +71,7 @@ def draw_product(path: Path, picture: Picture, product: Product) -> None:
 def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
     """Return the figure that `draw_pareto` writes."""
     own = [record for record in records if record.workload == workload]
-    shown = [r for r in own if r.verified and r.time_us_p50 and r.rel_frobenius is not None]
+    shown = [r for r in own if _counts(r) and r.time_us_p50 and r.rel_frobenius is not None]
     figure, axes = new_axes(7.6, 4.4)
     markers = markers_of(records)
     unit, values = _throughput(shown)
@@ -89,7 +90,9 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
             zorder=3,
         )
     axes.plot(*_columns(front), "o", fillstyle="none", color="#555555", markersize=14, zorder=2)
-    axes.set(xscale="log", yscale="log", title=workload)
+    axes.set_title(workload)
+    if shown:  # without any, no ticks are to be had on logarithmic axes
+        axes.set(xscale="log", yscale="log")
     mark_exact(axes, errors)
     axes.set_xlabel(label_of(unit, len(own) - len(shown)))
     axes.set_ylabel("relative Frobenius error against fp64")
@@ -133,7 +136,7 @@ def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
 
 def limits_figure(records: Sequence[Record]) -> Figure:
     """Return the figure that `draw_limits` writes: a line for each workload, a dot a result."""
-    shown = [r for r in ordered(records) if r.verified and r.limit_fraction is not None]
+    shown = [r for r in ordered(records) if _counts(r) and r.limit_fraction is not None]
     workloads = list(dict.fromkeys(record.workload for record in shown))
     figure, axes = new_axes(7.6, 1.4 + 0.4 * max(1, len(workloads)))
     markers = markers_of(records)
@@ -174,6 +177,10 @@ def product_figure(picture: Picture, product: Product) -> Figure:
     for drawn in figure.axes:
         _as_pixels(drawn)
     return figure
+
+
+def _counts(record: Record) -> bool:
+    return record.verified and not is_model(record.precision, record.backend)
 
 
 def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from workflow.figures.marks import above_zero, legends, mark_exact, markers_of, plain_ticks
 from workflow.figures.style import colour_of, marker_key, save
+from workflow.models import is_model
 from workflow.records import Record
 from workflow.tables.ranking import OURS, ordered
 
@@ -91,7 +92,7 @@ def _draw(times: Axes, errors: Axes, records: Sequence[Record], cases: Mapping[s
             "linewidth": 1.8 if ours else 1.0, "linestyle": "-" if ours else "--",
             "zorder": 3 if ours else 2.5,
         }  # fmt: skip
-        timed = [record for record in own if record.time_us_p50]
+        timed = [record for record in own if _is_timed(record)]
         times.plot([place(r) for r in timed], [r.time_us_p50 or 0.0 for r in timed], **look)
         for record in timed:
             if record.time_us_low and record.time_us_high:
@@ -109,8 +110,12 @@ def _draw(times: Axes, errors: Axes, records: Sequence[Record], cases: Mapping[s
     for axes in (times, errors):
         axes.set_yscale("log")
         axes.grid()
-    plain_ticks(times.yaxis, [record.time_us_p50 for record in verified if record.time_us_p50])
+    plain_ticks(times.yaxis, [one.time_us_p50 or 0.0 for one in verified if _is_timed(one)])
     mark_exact(errors, lowest)
+
+
+def _is_timed(record: Record) -> bool:
+    return bool(record.time_us_p50) and not is_model(record.precision, record.backend)
 
 
 def _axis(axes: Axes, values: Sequence[Any]) -> None:

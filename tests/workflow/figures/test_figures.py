@@ -113,6 +113,25 @@ def test_pareto_draws_each_verified_result_in_its_colour():
     assert "1 not drawn" in figure.axes[0].get_xlabel()
 
 
+def test_times_of_models_are_not_drawn():
+    ours = record("w", "argand", "fp32", 10.0, 1e-7, backend="cpu")
+    model = record("w", "argand", "bf16", 1.0, 2e-3, backend="cpu")
+    for figure in (pareto_figure("w", [ours, model]), limits_figure([ours, model])):
+        assert {colour for _, colour, *_ in points(figure)} == {COLOURS["fp32"].lower()}
+        assert "1 not drawn: not verified, not timed, or a model" in figure.axes[0].get_xlabel()
+    on_gpu = [replace(one, backend="cuda") for one in (ours, model)]
+    assert len(points(pareto_figure("w", on_gpu))) == 2
+
+
+@pytest.mark.parametrize("changes", [{"backend": "cpu"}, {"verified": False, "reason": "wide"}])
+def test_without_a_result_to_draw_the_figures_are_empty(tmp_path, changes):
+    only = [record("w", "argand", "bf16", 1.0, 2e-3, **changes)]
+    draw_pareto(tmp_path / "pareto.svg", "w", only)
+    draw_limits(tmp_path / "limits.svg", only)
+    assert not points(pareto_figure("w", only))
+    assert not points(limits_figure(only))
+
+
 def test_pareto_rings_the_front():
     figure = pareto_figure("w", RECORDS)
     (ring,) = [line for line in figure.axes[0].lines if line.get_markersize() > 10]

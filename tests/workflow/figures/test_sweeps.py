@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,13 @@ def test_what_did_not_verify_is_no_point() -> None:
     assert len(sweep_figure("w", rows, POINTS).axes[0].lines) == len(
         sweep_figure("w", RECORDS, POINTS).axes[0].lines
     )
+
+
+def test_models_have_errors_and_no_times() -> None:
+    rows = [replace(one, backend="cpu") for one in RECORDS]
+    times, errors = sweep_figure("w", rows, POINTS).axes
+    assert sorted(curves(times).values()) == [[3.0, 6.0, 9.0], [4.0, 8.0, 12.0]]
+    assert [1e-3] * 3 in curves(errors).values()
 
 
 def test_names_of_a_sweep_stand_side_by_side() -> None:
