@@ -50,6 +50,16 @@ __device__ __forceinline__ const ReduceModulus& modulus_of(int plane) {
     return kReduceModuli[plane / 2];
 }
 
+// The planes of A and of B that a tile multiplies.
+__device__ __forceinline__ int64 a_plane_of(const ResidueArguments& args,
+                                            const ResidueTile& tile) {
+    return (args.a_batched ? int64(tile.batch) * args.planes : 0) + tile.plane;
+}
+__device__ __forceinline__ int64 b_plane_of(const ResidueArguments& args,
+                                            const ResidueTile& tile) {
+    return (args.b_batched ? int64(tile.batch) * args.planes : 0) + tile.plane;
+}
+
 // The k-tiles of a slice.
 __device__ __forceinline__ int k_tiles_of(const ResidueArguments& args, int slice) {
     return min(args.slice_tiles, args.k_tiles - slice * args.slice_tiles);

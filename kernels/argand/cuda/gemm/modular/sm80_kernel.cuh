@@ -1,12 +1,12 @@
 // Products of residues by mma.sync (sm_80 and newer): a CTA of eight warps computes a tile of one
 // plane, each warp 32 x 64 of it. Rows of 128 bytes along k are copied by cp.async into a ring of
-// stages, their pieces of 16 bytes exchanged so that ldmatrix has no bank conflicts.
+// stages, their chunks of 16 bytes exchanged so that ldmatrix has no bank conflicts.
 #pragma once
 #include "device/cp_async.cuh"
 #include "device/ldmatrix.cuh"
 #include "product_plan.cuh"
 
-constexpr int kPieces = kTileK / 16, kWarpRows = 32, kWarpColumns = 64;
+constexpr int kChunks = kTileK / 16, kWarpRows = 32, kWarpColumns = 64;
 
 __device__ __forceinline__ void mma_s8(int (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
     asm volatile(
@@ -16,8 +16,8 @@ __device__ __forceinline__ void mma_s8(int (&d)[4], const uint32 (&a)[4], uint32
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-__device__ __forceinline__ uint32 piece_address(uint32 tile, int row, int piece) {
-    return tile + row * kTileK + (piece ^ row % kPieces) * 16;
+__device__ __forceinline__ uint32 chunk_address(uint32 tile, int row, int chunk) {
+    return tile + row * kTileK + (chunk ^ row % kChunks) * 16;
 }
 
 // Copies rows of a plane from byte `k` on; rows from `end` on become zeros.
@@ -25,11 +25,11 @@ template <int rows, int threads>
 __device__ __forceinline__ void copy_rows(unsigned char* tile, const signed char* plane, int first,
                                           int end, int64 pitch, int k) {
 #pragma unroll
-    for (int i = 0; i < rows * kPieces / threads; ++i) {
-        const int index = threadIdx.x + i * threads, row = index / kPieces, piece = index % kPieces;
+    for (int i = 0; i < rows * kChunks / threads; ++i) {
+        const int index = threadIdx.x + i * threads, row = index / kChunks, chunk = index % kChunks;
         const bool valid = first + row < end;
-        cp_async<16>(tile + row * kTileK + (piece ^ row % kPieces) * 16,
-                     plane + (valid ? first + row : 0) * pitch + k + piece * 16, valid ? 16 : 0);
+        cp_async<16>(tile + row * kTileK + (chunk ^ row % kChunks) * 16,
+                     plane + (valid ? first + row : 0) * pitch + k + chunk * 16, valid ? 16 : 0);
     }
 }
 
@@ -42,12 +42,8 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     const int64 pitch = int64(args.k_tiles) * kTileK;
     const int first_k = tile.slice * args.slice_tiles * kTileK;
     const int k_tiles = k_tiles_of(args, tile.slice);
-    const signed char* a =
-        args.a + first_k +
-        ((args.a_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.a_plane;
-    const signed char* b =
-        args.b + first_k +
-        ((args.b_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.b_plane;
+    const signed char* a = args.a + first_k + a_plane_of(args, tile) * args.a_plane;
+    const signed char* b = args.b + first_k + b_plane_of(args, tile) * args.b_plane;
     const auto copy_stage = [&](int k_tile) {
         if (k_tile < k_tiles) {
             unsigned char* stage = stages + k_tile % plan.stages * plan.stage_bytes();
@@ -78,14 +74,14 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
             uint32 rows[2][4];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                load_matrices(rows[i], piece_address(a_tile, row0 + 16 * i + lane % 16,
+                load_matrices(rows[i], chunk_address(a_tile, row0 + 16 * i + lane % 16,
                                                      2 * mma_index + lane / 16));
             }
 #pragma unroll
             for (int pair = 0; pair < kWarpColumns / 16; ++pair) {
                 uint32 columns[4];
                 load_matrices(columns,
-                              piece_address(b_tile,
+                              chunk_address(b_tile,
                                             column0 + 16 * pair + lane % 8 + lane / 16 * 8,
                                             2 * mma_index + lane / 8 % 2));
 #pragma unroll

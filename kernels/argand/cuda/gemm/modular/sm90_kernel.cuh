@@ -75,8 +75,7 @@ __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const Ten
     StageRing<plan> ring(base, 1);
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
         const ResidueTile tile = residue_tile_at<plan>(args, index);
-        const int a_plane = (args.a_batched ? tile.batch * args.planes : 0) + tile.plane;
-        const int b_plane = (args.b_batched ? tile.batch * args.planes : 0) + tile.plane;
+        const int a_plane = int(a_plane_of(args, tile)), b_plane = int(b_plane_of(args, tile));
         const int first = tile.slice * args.slice_tiles;
         const int k_tiles = k_tiles_of(args, tile.slice), end = first + k_tiles;
         for (int k_tile = first; k_tile < end; ++k_tile) {

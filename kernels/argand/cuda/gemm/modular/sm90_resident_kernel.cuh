@@ -64,8 +64,7 @@ __device__ __forceinline__ void produce_stacks(const TensorMap& a_map, const Ten
     for (uint32 index = blockIdx.x; index < stacks; index += gridDim.x) {
         const Stack stack = stack_at<plan>(args, index);
         const ResidueTile& tile = stack.first;
-        const int a_plane = (args.a_batched ? tile.batch * args.planes : 0) + tile.plane;
-        const int b_plane = (args.b_batched ? tile.batch * args.planes : 0) + tile.plane;
+        const int a_plane = int(a_plane_of(args, tile)), b_plane = int(b_plane_of(args, tile));
         for (int row = 0; row < stack.rows; ++row) {
             for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
                 if (row == 0) {
@@ -125,22 +124,22 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
     ResidentRing<plan> ring(base, 0);
     uint32 b_parity = 0;
     bool first = true;  // whether no tile was multiplied yet
-    int mine = consumer;   // 0 where the next tile is this consumer's
+    int is_others = consumer;  // 1 where the next tile is the other consumer's
     for (uint32 index = blockIdx.x; index < stacks; index += gridDim.x) {
         const Stack stack = stack_at<plan>(args, index);
         const ReduceModulus modulus = modulus_of(stack.first.plane);
         const bool last_stack = index + gridDim.x >= stacks;
-        if (stack.rows == 1 && mine) {
+        if (stack.rows == 1 && is_others) {
             // All tiles of B are released by both.
             for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
                 mbarrier_wait(ring.b_full(k_tile), b_parity);
                 if (lane == 0) mbarrier_arrive(ring.b_empty(k_tile));
             }
         }
-        for (int row = 0; row < stack.rows; ++row, mine ^= 1) {
+        for (int row = 0; row < stack.rows; ++row, is_others ^= 1) {
             const bool begins = first;
             first = false;
-            if (mine) {
+            if (is_others) {
                 ring.advance(args.k_tiles);
                 continue;
             }
