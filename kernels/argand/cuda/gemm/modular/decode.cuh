@@ -187,6 +187,28 @@ __device__ __forceinline__ Complex<T> decode_element(const uint32 (&pairs)[2 * k
     return result;
 }
 
+// The epilogue of a lane's results of a row: alpha x + beta C.
+template <typename T>
+__device__ __forceinline__ void combine(const DecodeArguments& args, Complex<T> (&results)[4],
+                                        const int (&columns)[4], int batch, int row) {
+    if (args.scaled) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            results[i] = multiply(results[i], args.alpha_re, args.alpha_im);
+        }
+    }
+    if (args.has_c) {
+        const Complex<T>* c = static_cast<const Complex<T>*>(args.c) +
+                              batch * args.c_stride_batch + row * args.c_stride_m;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (columns[i] >= args.n) continue;
+            const Complex<T> addend = c[(args.first_column + columns[i]) * args.c_stride_n];
+            results[i] = add(results[i], multiply(addend, args.beta_re, args.beta_im));
+        }
+    }
+}
+
 // A warp decodes 128 columns of warp_rows rows.
 template <typename T, typename Proof>
 __device__ __forceinline__ void decode(const DecodeArguments& args) {
@@ -268,22 +290,7 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
                 results[i].y = exact_part<T>(source + i, kPlaneBytes, true, exponent);
             }
         }
-        if (args.scaled) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                results[i] = multiply(results[i], args.alpha_re, args.alpha_im);
-            }
-        }
-        if (args.has_c) {
-            const Complex<T>* c = static_cast<const Complex<T>*>(args.c) +
-                                  batch * args.c_stride_batch + row * args.c_stride_m;
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                if (columns[i] >= args.n) continue;
-                const Complex<T> addend = c[(args.first_column + columns[i]) * args.c_stride_n];
-                results[i] = add(results[i], multiply(addend, args.beta_re, args.beta_im));
-            }
-        }
+        combine<T>(args, results, columns, batch, row);
         Complex<T>* out = static_cast<Complex<T>*>(args.out) + batch * args.out_stride_batch +
                           row * args.out_stride_m + args.first_column * args.out_stride_n;
         store_results(args, results, columns, out);
