@@ -28,6 +28,37 @@ __device__ __forceinline__ void mirror_within(uint32 box, uint32 image, int lane
     }
 }
 
+// Writes a lane's results of its two rows and of its two columns of half j of a box, and where the
+// box is mirrored their mirror images to `image`.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void write_to_box(uint32 box, uint32 image, const int (&rows)[2],
+                                             int j, int lane, const float2 (&z)[2][2]) {
+    if constexpr (plan.mirror) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float2 x = z[i / 2][i % 2];
+            store_transposed(image, rows[i / 2], 8 * j + 2 * (lane % 4) + i % 2, {x.x, -x.y});
+        }
+    }
+    if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            store_transposed(box, rows[i / 2], 8 * j + 2 * (lane % 4) + i % 2, z[i / 2][i % 2]);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        // Two neighbours along the contiguous axis: rows (m-major) of one column, or columns of row
+        // i.
+        const int line = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
+        const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
+        const float2 first = z[plan.out_m_major ? 0 : i][plan.out_m_major ? i : 0];
+        const float2 second = z[plan.out_m_major ? 1 : i][plan.out_m_major ? i : 1];
+        store_shared_16(box + line * kSwizzleBytes + ((chunk ^ (line & 7)) << 4),
+                        float4{first.x, first.y, second.x, second.y});
+    }
+}
+
 // Boxes of a tile along n.
 template <WgmmaPlan plan>
 constexpr int kStoreBoxes = plan.block_n / kStoreBoxSide;
@@ -93,32 +124,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                     }
                 }
             }
-            if constexpr (plan.mirror) {
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const float2 image = {z[i / 2][i % 2].x, -z[i / 2][i % 2].y};
-                    store_transposed(boxes + kStoreBoxBytes, rows[i / 2],
-                                     8 * j + 2 * (lane % 4) + i % 2, image);
-                }
-            }
-            if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
-#pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    store_transposed(target, rows[i / 2], 8 * j + 2 * (lane % 4) + i % 2,
-                                     z[i / 2][i % 2]);
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                // Two neighbours along the contiguous axis: rows (m-major) of column 2 t + i, or
-                // columns of row i.
-                const int row = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
-                const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
-                const float2 first = z[plan.out_m_major ? 0 : i][plan.out_m_major ? i : 0];
-                const float2 second = z[plan.out_m_major ? 1 : i][plan.out_m_major ? i : 1];
-                store_shared_16(target + row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4),
-                                float4{first.x, first.y, second.x, second.y});
-            }
+            write_to_box<plan>(target, boxes + kStoreBoxBytes, rows, j, lane, z);
         }
         if (plan.mirror && column0 == row0) mirror_within(target, boxes + kStoreBoxBytes, lane);
         fence_proxy_async_shared();
