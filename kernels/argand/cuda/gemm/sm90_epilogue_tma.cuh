@@ -73,7 +73,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
     // With an overlapped epilogue MMAs are in flight, so there are predicates and no branches
     // (ptxas C7520). The shuffle makes the branch warp-uniform for the compiler.
     if (plan.overlapped_stages == 0 && __shfl_sync(~0u, int(row0 >= args.m), 0)) return;
-    const int product = tile.batch + tile.slice * args.batches;
+    const int product = int(stored_product(args, tile));
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
     const int64 c_row0 = int64(tile.batch) * args.c_stride_batch + row0 * args.c_stride_m;
     const ColumnDescales<plan> descales(args, tile, lane);
@@ -173,7 +173,7 @@ struct DeferredColumns {
     __device__ __forceinline__ void defer(const WgmmaArguments& args, const WgmmaTile& source,
                                           float (&all_re)[2 * kRegisters],
                                           float (&all_im)[2 * kRegisters]) {
-        tile = {source.batch + source.slice * args.batches, 0, source.m0, source.n0, 0, 0};
+        tile = {int(stored_product(args, source)), 0, source.m0, source.n0, 0, 0};
         const float scale = args.alpha_re, flipped = args.conjugate_result ? -scale : scale;
 #pragma unroll
         for (int i = 0; i < kRegisters; ++i) {
