@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from argand.checks import as_flag, check_out
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
@@ -30,7 +28,9 @@ from argand.runtime.numpy_calls import Key, NumpyCalls
 _ON_HOST: NumpyCalls[Run] = NumpyCalls()
 
 
+@_ON_HOST.of_two("c", "out")
 def gemm(
+    host: Key | None,
     a: Any,
     b: Any,
     c: Any = None,
@@ -104,24 +104,6 @@ def gemm(
         >>> argand.gemm(a, a, op_b="C", precision="tf32").dtype
         dtype('complex64')
     """
-    host: Key | None = None
-    if type(a) is np.ndarray and type(b) is np.ndarray:
-        # Written out: around a product of few numbers a function that makes keys takes long.
-        host = (a.dtype, a.shape, b.dtype, b.shape, alpha, beta, op_a, op_b, precision)
-        if not (
-            tolerance is None and check is False and rounding is None and output is None
-            and kernels is None
-        ):  # fmt: skip
-            host = (*host, tolerance, check, type(check), rounding, output, kernels)
-        alone = c is None and out is None
-        if not alone:
-            host = _with_c_and_out(host, c, out)
-        try:
-            run = _ON_HOST.found[host]  # type: ignore[index]
-        except (KeyError, TypeError):  # a new form, or an option that is given as a list
-            pass
-        else:
-            return run(a, b) if alone else run(a, b, c, out)
     if type(precision) is not str and precision is not None:
         precision = _named(precision)
     options = (
@@ -180,16 +162,6 @@ def gemm(
         require_family(kernels, cpu())
     check_out(out, problem.shape, result_type(problem))
     return _solved(problem, given, (a, b, c), out, backend, key, host)
-
-
-def _with_c_and_out(host: Key, c: Any, out: Any) -> Key | None:
-    """Return what identifies a call with c or out; None where one is no array of NumPy's."""
-    if not (c is None or type(c) is np.ndarray) or not (out is None or type(out) is np.ndarray):
-        return None
-    return (
-        *host, None if c is None else (c.dtype, c.shape),
-        None if out is None else (out.dtype, out.shape, out.strides),
-    )  # fmt: skip
 
 
 def _solved(

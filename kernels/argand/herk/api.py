@@ -26,7 +26,9 @@ from argand.runtime.numpy_calls import Key, NumpyCalls
 _ON_HOST: NumpyCalls[numpy_backend.Run] = NumpyCalls()
 
 
+@_ON_HOST.of_one("c", "out")
 def herk(
+    host: Key | None,
     a: Any,
     c: Any = None,
     *,
@@ -77,22 +79,7 @@ def herk(
         array([[2.+0.j, 2.-0.j],
                [2.+0.j, 4.+0.j]], dtype=complex64)
     """
-    key: Key | None = None
-    if type(a) is np.ndarray and c is None and out is None:
-        # Most calls of few numbers, for which `NumpyCalls.key` and a tuple of options take long.
-        key = (a.dtype, a.shape, alpha, beta, op, precision, rounding, form, kernels)
-        try:
-            computed = _ON_HOST.found[key]
-        except (KeyError, TypeError):  # a new form, or an option that is given as a list
-            pass
-        else:
-            return computed(a, None, None)
     options: Key = (alpha, beta, op, precision, rounding, form, kernels)
-    if key is None:
-        key = _ON_HOST.key((a, c, out), options)
-        repeated = _ON_HOST.known(key)
-        if repeated is not None:
-            return repeated(a, c, out)
     kept, arguments = None, (a, c)
     if is_cupy_array(a.array if isinstance(a, Pairs) else a):
         from argand.herk.gpu import CALLS
@@ -125,7 +112,7 @@ def herk(
         require_family(kernels, cpu())
         run = numpy_backend.prepared(problem, a, c)
         if a is given:
-            _ON_HOST.keep(key, run)
+            _ON_HOST.keep(host, run)
         return run(a, c, out)
     from argand.herk import gpu
 

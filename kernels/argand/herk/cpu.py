@@ -29,7 +29,7 @@ from argand.runtime.quiet import quietly
 from argand.runtime.threads import on_all_cores
 
 Array = npt.NDArray[Any]
-Run = Callable[[Any, Array | None, Array | None], Array]
+Run = Callable[..., Array]
 """Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
@@ -86,7 +86,7 @@ def _alone(problem: HerkProblem) -> Run:
     empty, square, dtype = np.empty, problem.shape[-2:], np.dtype(problem.dtype)
     flat = len(shape) == 2
 
-    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         found = empty(square, dtype)  # SciPy would fill memory of its own with zeros
         transposed = found.T
         routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, transposed, trans, 0, 1)
@@ -111,7 +111,7 @@ def _several(problem: HerkProblem) -> Run:
         quietly(lower, a, found)
         finish(found)
 
-    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         found = empty(shape, dtype)
         if together:
             part(a, found)
@@ -126,7 +126,11 @@ def _several(problem: HerkProblem) -> Run:
 
 
 def _herk(
-    problem: HerkProblem, lower: Steps, a: Array | Pairs, c: Array | None, out: Array | None
+    problem: HerkProblem,
+    lower: Steps,
+    a: Array | Pairs,
+    c: Array | None = None,
+    out: Array | None = None,
 ) -> Array:
     c = c if problem.beta else None
     found = np.empty((*problem.batch_shape, problem.n, problem.n), problem.dtype)

@@ -72,7 +72,7 @@ def gathered(problem: HerkProblem, lower: Steps) -> Run:
     """Return what computes products that are only to be mirrored, by their lower triangles."""
     free, conjugate, few = _Free(problem), np.conjugate, _has_few_numbers(problem)
 
-    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         try:
             memory = free.pop()
         except IndexError:
@@ -102,7 +102,7 @@ def gathered_alone(problem: HerkProblem) -> Run:
     free, conjugate, is_flat = _Free(problem), np.conjugate, len(problem.shape) == 2
     routine, trans, few = herk_alone(problem), trans_of(problem.op), _has_few_numbers(problem)
 
-    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         try:
             memory = free.pop()
         except IndexError:

@@ -18,7 +18,8 @@ from argand.runtime.numpy_calls import Key, NumpyCalls
 _ON_HOST: NumpyCalls[cpu.Solver] = NumpyCalls()
 
 
-def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any:
+@_ON_HOST.of_two("out", "info")
+def solve_hermitian(host: Key | None, r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any:
     """Solve R x = b for each of many Hermitian positive definite matrices, by Cholesky.
 
     All is computed in the result's type. Only the lower triangles of R are read, and of their
@@ -51,15 +52,6 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
         array([[[2.-1.j],
                 [2.+1.j]]])
     """
-    form: Key | None
-    if type(r) is type(b) is np.ndarray and info is None and out is None:
-        # Most calls of few numbers, for which `NumpyCalls.key` takes long.
-        form = (r.dtype, r.shape, b.dtype, b.shape)
-    else:
-        form = _ON_HOST.key((r, b, info, out), ())
-    repeated = _ON_HOST.known(form)
-    if repeated is not None and (info is None or info.flags.c_contiguous):
-        return repeated(r, b, out, info)
     if is_cupy_array(r):
         from argand.hermitian.gpu import CALLS
 
@@ -86,7 +78,7 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
 
         return gpu.solve_hermitian(r, b, dtype, shape, out, info, key)
     run = cpu.prepared(r, b, dtype, leading)
-    _ON_HOST.keep(form, run)
+    _ON_HOST.keep(host, run)
     return run(r, b, out, info)
 
 

@@ -39,7 +39,7 @@ is better off on one core: beside other programs threads take it 6 to 100 ms."""
 _LOWER, _UPPER = 1, 0
 """LAPACK's flag of the triangle that it reads; given by its name it takes a call longer."""
 
-Solver = Callable[[Any, Any, Any, Any], Any]
+Solver = Callable[..., Any]
 """Solves r and b of one form, given ``out`` and ``info`` or None."""
 
 
@@ -63,7 +63,7 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     few_axes = not leading or (len(leading) == 1 and systems > 1)
     direct = how if as_given and few_axes else None
 
-    def run(r: Any, b: Any, out: Any, info: Any) -> Any:
+    def run(r: Any, b: Any, out: Any = None, info: Any = None) -> Any:
         found = None
         if direct is not None and out is None and info is None:
             found = direct(r, b)

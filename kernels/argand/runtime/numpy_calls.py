@@ -1,4 +1,4 @@
-"""Earlier calls on NumPy arrays: their checked problems, by the form of the arguments.
+"""Earlier calls on NumPy arrays: what computes them, by the form of the arguments.
 
 A check of the arguments takes longer than a small product. Beside a large product, which has
 emptied the caches, it takes several percent of the time.
@@ -6,7 +6,10 @@ emptied the caches, it takes several percent of the time.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,8 +17,19 @@ from argand.framework import framework_of
 
 Key = tuple[Any, ...]
 _Found = TypeVar("_Found")
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+_MISSING: Any = object()
 MOST_CALLS = 4096
 """Most entries; then all are dropped, because a program of so many forms repeats few of them."""
+
+
+class _Decorator(Protocol):
+    """Makes a function of a user's of one that checks its arguments, behind the key of the call."""
+
+    def __call__(
+        self, checked: Callable[Concatenate[Key | None, _Given], _Result], /
+    ) -> Callable[_Given, _Result]: ...
 
 
 def may_change(options: tuple[Any, ...]) -> bool:
@@ -29,10 +43,77 @@ def may_change(options: tuple[Any, ...]) -> bool:
 
 
 class NumpyCalls(Generic[_Found]):
-    """The checked problems of one operation's calls, or what computes them."""
+    """The checked problems of one operation's calls, or what computes them.
+
+    `of_one` and `of_two` make a function that looks the form of its arguments up before anything
+    else, of one that checks them. That one takes the key of the call first, None of a call that is
+    never kept. What it keeps is called with the operands, and with those of the ``others``, such as
+    out, that are arrays, by their names. Both are written out, and operands without options are
+    looked up by one dictionary in another: around a product of few numbers a function that makes
+    keys takes long, and so does the hash of a longer key.
+    """
 
     def __init__(self) -> None:
         self.found: dict[Key, _Found] = {}
+        self._plain: dict[Any, Any] = {}
+        self._parts = 0  # of a key of operands without options
+
+    def of_one(self, *others: str) -> _Decorator:
+        """Return a decorator of functions of one operand."""
+
+        def decorated(checked: Callable[..., Any]) -> Callable[..., Any]:
+            plain, names, array = self._plain, _positional(checked)[1:], np.ndarray
+            self._parts = 2
+
+            def call(x: Any = _MISSING, /, *more: Any, **options: Any) -> Any:
+                key: Key | None = None
+                if type(x) is array:
+                    if options or more:
+                        key, arrays = _with_form((x.dtype, x.shape), more, options, names, others)
+                        run = self.known(key)
+                        if run is not None:
+                            return run(x, **arrays)  # type: ignore[operator]
+                    else:
+                        try:
+                            run = plain[x.dtype][x.shape]
+                        except KeyError:
+                            key = x.dtype, x.shape
+                        else:
+                            return run(x)
+                return checked(key, *_given(x), *more, **options)
+
+            return _as(checked, call)
+
+        return decorated
+
+    def of_two(self, *others: str) -> _Decorator:
+        """Return a decorator of functions of two operands."""
+
+        def decorated(checked: Callable[..., Any]) -> Callable[..., Any]:
+            plain, names, array = self._plain, _positional(checked)[2:], np.ndarray
+            self._parts = 4
+
+            def call(a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **options: Any) -> Any:
+                key: Key | None = None
+                if type(a) is array and type(b) is array:
+                    if options or more:
+                        key = a.dtype, a.shape, b.dtype, b.shape
+                        key, arrays = _with_form(key, more, options, names, others)
+                        run = self.known(key)
+                        if run is not None:
+                            return run(a, b, **arrays)  # type: ignore[operator]
+                    else:
+                        try:
+                            run = plain[a.dtype][a.shape][b.dtype][b.shape]
+                        except KeyError:
+                            key = a.dtype, a.shape, b.dtype, b.shape
+                        else:
+                            return run(a, b)
+                return checked(key, *_given(a, b), *more, **options)
+
+            return _as(checked, call)
+
+        return decorated
 
     def key(self, arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
         """Return what identifies calls of one form; None for calls that are never kept.
@@ -65,8 +146,63 @@ class NumpyCalls(Generic[_Found]):
         if key is None or may_change(key):
             return
         if len(self.found) >= MOST_CALLS:
-            self.found.clear()
+            self.clear()
         try:
             self.found[key] = found
         except TypeError:  # an option that is given as a list
             return
+        if len(key) == self._parts:
+            inner = self._plain
+            for part in key[:-1]:
+                inner = inner.setdefault(part, {})
+            inner[key[-1]] = found
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        self.found.clear()
+        self._plain.clear()
+
+
+def _with_form(
+    key: Key, more: tuple[Any, ...], options: dict[str, Any], names: tuple[str, ...],
+    others: tuple[str, ...],
+) -> tuple[Key | None, dict[str, Any]]:  # fmt: skip
+    """Return a key with what is given behind the operands, and those ``others`` that are arrays.
+
+    ``names`` are those of further positional arguments. A float equals the integer, and 1 the truth
+    value, whose call was kept; strides of a result that is refused are those of no kept form.
+    """
+    form, arrays = [*key, len(more)], {}
+    if more:
+        options = {**dict(zip(names, more, strict=False)), **options}
+    for name, x in options.items():
+        if name not in others or x is None:
+            form += name, type(x), x
+        elif type(x) is np.ndarray:
+            form += name, x.dtype, x.shape, x.strides
+            arrays[name] = x
+        else:
+            return None, {}
+    return tuple(form), arrays
+
+
+def _given(*operands: Any) -> tuple[Any, ...]:
+    """Return the operands that are given by their places."""
+    return tuple(x for x in operands if x is not _MISSING)
+
+
+def _positional(checked: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's positional arguments behind the key."""
+    code = checked.__code__
+    return code.co_varnames[1 : code.co_argcount]
+
+
+def _as(checked: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``call`` with the name, the text and the signature of ``checked`` but for its key."""
+    update_wrapper(call, checked)
+    whole = inspect.signature(checked)
+    _, *parameters = whole.parameters.values()
+    call.__annotations__ = {**checked.__annotations__}
+    del call.__annotations__[next(iter(whole.parameters))]
+    call.__signature__ = whole.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
 from argand.herk import api, by_address, cpu, dotted, gathered, lower, mirror
 from argand.runtime import scratch
-from argand.runtime.numpy_calls import NumpyCalls
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +27,7 @@ from tests.kernels.herk.herk_cases import (
 
 
 @pytest.fixture(autouse=True)
-def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
         cpu: {"_PANEL": 9, "_PART_BYTES": 1200},
@@ -47,10 +47,12 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
             "_LANES": 3,
         },
     }
-    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())  # calls kept with other values
     for module, names in values.items():
         for name, value in names.items():
             monkeypatch.setattr(module, name, value)
+    api._ON_HOST.clear()
+    yield
+    api._ON_HOST.clear()  # calls kept with other values
 
 
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)
