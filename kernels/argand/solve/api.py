@@ -36,7 +36,9 @@ def solve(
     a: Any, b: Any, *, precision: str | None = ..., block: int | None = ...,
     panel: int | None = ..., details: Literal[True],
 ) -> Solution: ...  # fmt: skip
+@_ON_HOST.of_two()
 def solve(
+    host: Key | None,
     a: Any,
     b: Any,
     *,
@@ -88,19 +90,6 @@ def solve(
         array([[1.+0.j],
                [0.-1.j]])
     """
-    host: Key | None = None
-    if type(a) is np.ndarray and type(b) is np.ndarray:
-        # Written out: around a system of few rows a function that makes keys takes long.
-        host = (a.dtype, a.shape, b.dtype, b.shape)
-        if not (precision is None and block is None and panel is None and details is False):
-            kinds = type(block), type(panel), type(details)
-            host = (*host, precision, block, panel, details, kinds)
-        try:
-            run = _ON_HOST.found[host]
-        except (KeyError, TypeError):  # a new form, or an option that is given as a list
-            pass
-        else:
-            return run(a, b, details)
     if has_foreign(a, b):
         return call_on_foreign(
             solve, {"a": a, "b": b}, adapted=adapted_system("a"), precision=precision, block=block,
@@ -116,10 +105,10 @@ def solve(
     )  # fmt: skip
     library, on_device = _library(left, right)
     if isinstance(library, CpuLibrary):
-        run = prepared(problem, right, partial(_solved, problem, library))
+        run = prepared(problem, right, partial(_solved, problem, library), details=details)
         if left is a and right is b:
             _ON_HOST.keep(host, run)
-        return run(left, right, details)
+        return run(left, right)
     with on_device:
         found = _solved(problem, library, left, right)
     return found if details else found.x

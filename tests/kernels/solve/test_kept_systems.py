@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,15 @@ import pytest
 import scipy.linalg
 from argand import solve
 from argand.runtime.complex_types import UNIT_ROUNDOFF
-from argand.runtime.numpy_calls import NumpyCalls
-from argand.solve import api, kept_systems, refine
+from argand.solve import api, error_bounds, kept_systems, refine
+from argand.solve.problem import solve_problem
 
 
 @pytest.fixture(autouse=True)
-def new_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+def new_calls() -> Iterator[None]:
+    api._ON_HOST.clear()
+    yield
+    api._ON_HOST.clear()  # calls kept with other values
 
 
 def normal(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
@@ -142,7 +145,7 @@ def test_steps_that_details_need_are_left_out(
     b[:, ::2] *= b.real.dtype.type(2e-3)
     expected = solve(a, b, details=True)
     monkeypatch.setattr(kept_systems, "_measured", lambda _: None)
-    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+    api._ON_HOST.clear()
     for matrix in (a, np.asfortranarray(a)):
         np.testing.assert_array_equal(solve(matrix, b), expected.x)
         with pytest.raises(TypeError):
@@ -177,7 +180,7 @@ def test_zgesvs_solution_is_refined_only_where_it_is_not_accepted(
     np.testing.assert_array_equal(first.x, scipy.linalg.lapack.zgesv(a, b)[2])
     for share, refined in ((0.1, False), (0.05, True)):  # of 4 sqrt(n) u, 1.6 and 0.8 times as much
         monkeypatch.setattr(refine, "TARGET", share * first.backward_error * 2**53)
-        monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+        api._ON_HOST.clear()
         found = solve(a, b, details=True)
         assert (found.steps > 0) == refined
         assert (found.backward_error < first.backward_error / 2) == refined
@@ -210,3 +213,32 @@ def test_blas_takes_one_core_for_a_residual_where_zgesv_does(
         a, b = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)
         np.testing.assert_allclose(a @ solve(a, b), b, rtol=0, atol=1e-9)
     assert one_core == [97, 64, 199]
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e7])
+@pytest.mark.parametrize("n", [2, 30, 200])
+def test_the_bound_by_factors_is_no_less_than_the_error(n: int, scale: float) -> None:
+    """It suffices for random matrices of all scales, and not where factors grow."""
+    rng = np.random.default_rng(n)
+    problem = solve_problem(
+        ((n, n), np.dtype("complex64")), ((n, 3), np.dtype("complex64")), "cpu", precision=None
+    )
+    is_accepted = error_bounds.bounded_by_factors(problem)
+    b = normal(rng, "complex64", n, 3)
+    a = np.float32(scale) * normal(rng, "complex64", n, n)
+    lu, _, x, _ = scipy.linalg.lapack.zgesv(a, b)
+    assert is_accepted(a, b, lu, x)
+    growth = np.triu(lu).astype(complex)
+    growth[0, 0] *= 2.0**60
+    assert not is_accepted(a, b, growth, x)
+    for value in (np.nan, np.inf, 0, 1e60):
+        bad = x.copy("F")
+        bad[:, 1] *= value
+        assert not is_accepted(a, b, lu, bad)
+
+
+def test_a_residual_by_parts_is_that_of_complex_numbers() -> None:
+    rng = np.random.default_rng(2)
+    a, b, x = (normal(rng, "complex128", 150, columns) for columns in (150, 3, 3))
+    found = error_bounds._residual_by_parts(a, b, x)
+    np.testing.assert_allclose(found, b - a @ x, rtol=0, atol=150 * 2**-50)

@@ -1,0 +1,205 @@
+"""Bounds of the backward error of systems that LAPACK's zgesv solves, by a few of BLAS's norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from operator import le
+from typing import Any
+
+import numpy as np
+
+from argand.rounding import Array
+from argand.runtime.complex_types import PREFIX_OF_REAL, UNIT_ROUNDOFF
+from argand.runtime.quiet import quietly
+from argand.solve import refine
+from argand.solve.problem import SolveProblem
+from argand.solve.scaling import safe_norms
+
+Bound = Callable[[Array, Array, Array, Array], bool]
+"""Returns whether the backward error of x is surely accepted, of A, b, LAPACK's factors and x."""
+_COLUMNS_ONE_BY_ONE = 6
+"""Most columns whose norms take less time by a call of BLAS each than by NumPy's dot products."""
+_SQUARE_ROOTS = 100
+"""Most numbers of a residual whose largest one LAPACK finds, by a square root for each."""
+_ROWS_BY_NORMS = 128
+"""Most rows of which 2-norms bound the error closely enough; of more, maximum norms do, which take
+longer by themselves, and less time than the rest of such a system by far."""
+_COLUMNS_BY_PARTS = 4
+"""Most columns, from 2 on, of more than `_ROWS_BY_NORMS` rows, whose residual takes less time as a
+real product of parts: complex products fill few lanes with so few columns."""
+_ROUNDINGS = 16
+"""Roundings for each row that the error of complex elimination and both triangular systems stays
+below, as a share of |L| |U| (Higham, Accuracy and Stability, theorem 9.4: 3; complex products and
+quotients have up to three times the error of real ones; pivoting by |Re| + |Im| leaves |L| up to
+sqrt(2))."""
+_maximum: Any = np.maximum.reduce
+
+
+def bounded_by_factors(problem: SolveProblem) -> Bound:
+    """Return what bounds the error of x rounded to complex64, by the size of factors in fp64.
+
+    Rounding x has an error of one unit roundoff of complex64, and elimination in fp64 one of some
+    roundoffs of ||(|L| |U|)|| / ||A||, which stays far below that unless the factors grow. A row of
+    |L| |U| adds up to no more than all magnitudes in U, and so in both factors; those in L are left
+    out where they are large beside A.
+    """
+    from scipy.linalg import blas
+
+    sums: Any = blas.dzasum
+    sums_of_a, (least, most) = _sums(problem)
+    n, roundoff = problem.n, UNIT_ROUNDOFF["complex128"]
+    left = refine.accepted(n, problem.unit_roundoff) - 1.01 * problem.unit_roundoff
+    share = left / (math.sqrt(2) * n) / (_ROUNDINGS * n * roundoff)
+    are_in_range = _columns_in_range(problem)
+
+    def is_accepted(a: Array, b: Array, lu: Array, x: Array) -> bool:
+        total = sums_of_a(a.ravel("K"))
+        if not least <= total <= most or not are_in_range(x):
+            return False
+        allowed = share * total
+        return bool(sums(lu.ravel("K")) <= allowed or sums(np.triu(lu).ravel("K")) <= allowed)
+
+    return is_accepted
+
+
+def _sums(problem: SolveProblem) -> tuple[Any, tuple[float, float]]:
+    """Return what adds |Re| + |Im| of a matrix up, and between which sums it need not be scaled.
+
+    LAPACK's norm of A takes a square root for each number. The largest sum of a row is at least the
+    mean one, and a magnitude at least (|Re| + |Im|) / sqrt(2).
+    """
+    from scipy.linalg import blas
+
+    least, most = (math.sqrt(2) * problem.n * x for x in safe_norms(problem.dtype))
+    return getattr(blas, f"{PREFIX_OF_REAL[problem.dtype]}asum"), (least, most)
+
+
+def _columns_in_range(problem: SolveProblem) -> Callable[[Array], bool]:
+    """Return what says whether 2-norms of all columns let them be rounded to complex64."""
+    from scipy.linalg import blas
+
+    norm: Any = blas.dznrm2
+    n, vecdot, (least, most) = problem.n, np.vecdot, safe_norms(problem.dtype)
+    starts = range(0, n * problem.columns, n)
+
+    def one_by_one(x: Array) -> bool:
+        numbers = x.ravel("K")
+        sizes = [norm(numbers, n, start) for start in starts]
+        return bool(least <= min(sizes) and sum(sizes) <= most)  # false also with NaN among them
+
+    def together(x: Array) -> bool:
+        if not norm(x.ravel("K")) <= most:  # squares of what is less do not overflow
+            return False
+        return bool(least * least <= min(vecdot(x.T, x.T).real.tolist()))
+
+    return one_by_one if problem.columns <= _COLUMNS_ONE_BY_ONE else together
+
+
+def bounded_by_residual(problem: SolveProblem) -> Bound:
+    """Return what bounds the error of x in complex128, by its residual and norms of BLAS.
+
+    False also where a number is not finite, and where norms are so far from 1 that the system may
+    have to be scaled.
+    """
+    from scipy.linalg import blas
+
+    sums, (least, most) = _sums(problem)
+    accepted = refine.accepted(problem.n, problem.unit_roundoff) / (math.sqrt(2) * problem.n)
+    gemm: Any = blas.zgemm
+    gemv: Any = blas.zgemv
+    alone, are_small = problem.columns == 1, _columns_bound(problem)
+    by_parts = problem.n > _ROWS_BY_NORMS and 2 <= problem.columns <= _COLUMNS_BY_PARTS
+
+    def is_accepted(a: Array, b: Array, lu: Array, x: Array) -> bool:
+        total = sums(a.ravel("K"))
+        if not least <= total <= most:
+            return False
+        if by_parts and a.flags.c_contiguous and b.flags.c_contiguous:
+            return are_small(accepted * total, x, _residual_by_parts(a, b, x))
+        # The transpose of a matrix by rows is column-major, so SciPy does not copy it. NumPy has
+        # another BLAS, for whose threads those of this one would wait (`CpuLibrary.residual`).
+        matrix, trans = (a, 0) if a.flags.f_contiguous else (a.T, 1)
+        if alone:
+            return are_small(accepted * total, x, gemv(-1, matrix, x, 1, b, 0, 1, 0, 1, trans))
+        return are_small(accepted * total, x, gemm(-1, matrix, x, 1, b, trans))
+
+    return is_accepted
+
+
+def _residual_by_parts(a: Array, b: Array, x: Array) -> Array:
+    """Return b - A x: rows of A, Re and Im in turn, times x and i x of a row in turn, by parts."""
+    from scipy.linalg import blas
+
+    n, columns = x.shape
+    rows = np.empty((n, 2, columns), x.dtype)
+    rows[:, 0] = x
+    np.multiply(x, 1j, rows[:, 1])
+    parts = rows.view(np.float64).reshape(2 * n, 2 * columns)
+    found: Array = blas.dgemm(-1, parts.T, a.view(np.float64).T, 1, b.view(np.float64).T)
+    return found.T.view(x.dtype)
+
+
+def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], bool]:
+    """Return what says whether no column of a residual is larger than so much of that of x.
+
+    In the maximum norm. A column's 2-norm is at least that, and at most sqrt(n) times as much. Of
+    many rows the number whose |Re| + |Im| is the largest one, as BLAS finds it, is compared: that
+    sum is at least the norm, and the number's magnitude at most. The largest number of all
+    residuals mostly suffices for few columns.
+    """
+    from scipy.linalg import blas, lapack
+
+    norm: Any = blas.dznrm2
+    lange: Any = lapack.zlange
+    place: Any = blas.izamax
+    n, vecdot, (least, most) = problem.n, np.vecdot, safe_norms(problem.dtype)
+    share, starts = 1 / math.sqrt(n), range(0, n * problem.columns, n)
+    many_rows, few_numbers = n > _ROWS_BY_NORMS, n * problem.columns <= _SQUARE_ROOTS
+
+    def largest(numbers: Array, length: int, start: int) -> float:
+        number: complex = numbers.item(start + place(numbers, length, start))
+        return abs(number.real) + abs(number.imag)
+
+    def alone(allowed: float, x: Array, residual: Array) -> bool:
+        size = norm(x.ravel())
+        return bool(least <= size <= most and norm(residual) <= allowed * share * size)
+
+    def few(allowed: float, x: Array, residual: Array) -> bool:
+        numbers = x.ravel("K")
+        if many_rows:
+            sizes = [abs(numbers.item(start + place(numbers, n, start))) for start in starts]
+        else:
+            sizes = [share * norm(numbers, n, start) for start in starts]
+        smallest = min(sizes)
+        if not (least <= smallest and sum(sizes) <= most):  # also with NaN among them
+            return False
+        error = (
+            lange("M", residual.T) if few_numbers
+            else largest(residual.ravel("K"), residual.size, 0)
+        )  # fmt: skip
+        if error <= allowed * smallest:
+            return True
+        columns = residual.T.ravel()
+        errors = [largest(columns, n, start) for start in starts]
+        return all(map(le, errors, [allowed * size for size in sizes]))
+
+    def dots(allowed: float, x: Array, residual: Array) -> bool:
+        sizes = vecdot(x.T, x.T).real.tolist()
+        if not (least * least <= min(sizes) and max(sizes) <= most * most):
+            return False
+        errors, squared = vecdot(residual.T, residual.T).real.tolist(), allowed * allowed / n
+        return all(map(le, errors, [squared * size for size in sizes]))
+
+    def maxima(allowed: float, x: Array, residual: Array) -> bool:
+        sizes = _maximum(np.abs(x), 0)
+        if not (least <= sizes.min() and sizes.max() <= most):
+            return False
+        return bool((_maximum(np.abs(residual), 0) <= allowed * sizes).all())
+
+    if problem.columns == 1 and not many_rows:
+        return alone
+    if problem.columns <= _COLUMNS_ONE_BY_ONE:
+        return few
+    return partial(quietly, maxima if many_rows else dots)
