@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.harness.recorded import plain_rows, read_rows
+from benchmarks.harness.recorded import is_verified, plain_rows, read_rows
 from tools.docs.shown import shown_columns
 from workflow.accuracy.grading import read_growth
+from workflow.records import Record
+from workflow.tables.precisions import precisions_columns, precisions_rows
 from workflow.tables.readable import GROWTH, Column, markdown_table, number
 from workflow.tables.study import growth_rows
 
@@ -28,6 +30,14 @@ def study_table(name: str, *workloads: str) -> Callable[[Path], str]:
         return markdown_table(shown_columns(), shown)
 
     return table
+
+
+def precisions_table(data: Path) -> str:
+    """Return what each precision of the study's workloads costs and gains, beside each other."""
+    columns = Record.columns_in_order()
+    rows = [{key: row[key] for key in columns} for row in read_rows(data / H200)]
+    records = [Record.from_mapping(row | {"verified": is_verified(row)}) for row in rows]
+    return markdown_table(precisions_columns(records), precisions_rows(records, {}))
 
 
 def study_growth_table(data: Path) -> str:
@@ -59,4 +69,5 @@ STUDY_TABLES: dict[str, Callable[[Path], str]] = {
     "h100-survey": survey_table,
     "h200-study-all": study_table(H200),
     "h200-study-growth": study_growth_table,
+    "h200-study-precisions": precisions_table,
 }

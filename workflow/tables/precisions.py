@@ -16,9 +16,9 @@ from workflow.tables.readable import Column, number
 
 PRECISIONS_TEXT = (
     "What each precision gives: the error of the whole result against fp64, what the field "
-    "measures of it, and how many times as fast as ours at fp64 it is. The column product has the "
-    "precision that was delivered: where the study leaves the choice, the fastest whose error is "
-    "within the tolerance."
+    "measures of it, how many times as fast as ours at fp64 it is, and the energy that the device "
+    "takes where it can tell. The column product has the precision that was delivered: where the "
+    "study leaves the choice, the fastest whose error is within the tolerance."
 )
 MODELS_TEXT = (
     " On a CPU precisions of a GPU are models, which round as a GPU does: their errors are to go "
@@ -75,6 +75,8 @@ def _lines(own: Sequence[Record]) -> Iterator[tuple[str, list[str]]]:
     if exact and len(own) > 1:
         gain = _shown(lambda one: _gain(one, exact))
         yield "times as fast as fp64", [gain(one) for one in own]
+    joules = _shown(lambda one: one.energy_j if one.verified else None)
+    yield "energy of a call (J)", [joules(one) for one in own]
 
 
 def _shown(

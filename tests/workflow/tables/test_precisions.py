@@ -20,7 +20,9 @@ def rows(*records: Any, **delivered: str) -> dict[str, dict[str, Any]]:
 
 
 def test_errors_measures_and_gains_stand_beside_each_other() -> None:
-    fp64 = record(precision="fp64", time=300.0, rel_frobenius=0.0, backend="cuda")
+    fp64 = record(
+        precision="fp64", time=300.0, rel_frobenius=0.0, backend="cuda", energy_j=None
+    )  # fmt: skip
     tf32 = record(
         precision="tf32", time=100.0, rel_frobenius=2e-4, backend="cuda",
         measures={"dynamic_range_db": 77.76},
@@ -28,9 +30,9 @@ def test_errors_measures_and_gains_stand_beside_each_other() -> None:
     peer = record("numpy", "fp32", 10.0)
     found = rows(tf32, fp64, peer, w="tf32")
     assert list(found) == ["error (tolerance 1.00e-02)", "dynamic range (dB)",
-                           "times as fast as fp64"]  # fmt: skip
+                           "times as fast as fp64", "energy of a call (J)"]  # fmt: skip
     shown = [(row.get("fp64"), row.get("tf32")) for row in found.values()]
-    assert shown == [("0", "2.00e-04"), ("", "77.8"), ("1.00", "3.00")]
+    assert shown == [("0", "2.00e-04"), ("", "77.8"), ("1.00", "3.00"), ("", "3.00")]
     assert {row["product"] for row in found.values()} == {"tf32"}
     columns = precisions_columns([tf32, fp64, peer])
     assert [column.heading for column in columns] == [
@@ -61,7 +63,7 @@ def test_what_did_not_verify_has_its_verdict_and_no_gain() -> None:
 
 def test_without_fp64_nothing_is_compared_with_it() -> None:
     found = rows(record(precision="tf32", backend="cuda"), record(precision="bf16", backend="cuda"))
-    assert list(found) == ["error (tolerance 1.00e-02)"]
+    assert list(found) == ["error (tolerance 1.00e-02)", "energy of a call (J)"]
 
 
 def test_a_workload_without_results_has_a_verdict_alone() -> None:
