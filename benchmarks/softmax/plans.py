@@ -51,7 +51,7 @@ class PlannedCase(Case):
                 self.output,
                 PRECISIONS["fp32"],
                 vector,
-                edges=even % vector > 0,
+                unaligned_rows=even % vector > 0,
                 gapless=True,
             )
             for vector in sorted({most, even})

@@ -154,7 +154,7 @@ def candidates(form: SoftmaxForm, arch: Arch, sm_count: int, columns: int) -> li
 
 def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
     """Return how many values a thread of a resident row holds."""
-    need = columns + (row_line(form, threads) - 1 if form.edges else 0)
+    need = columns + (row_line(form, threads) - 1 if form.unaligned_rows else 0)
     step = max(2, form.vector)
     return -(-need // (threads * cluster * step)) * step
 
@@ -188,7 +188,7 @@ def ring(
     where shared memory has no room for two load stages beside them.
     """
     grain, line = ring_grain(form), ring_line(form)
-    need = columns + (line - 1 if form.edges or grain != form.vector else 0)
+    need = columns + (line - 1 if form.unaligned_rows or grain != form.vector else 0)
     slice_columns = -(-need // (cluster * line)) * line
     values = -(-slice_columns // (threads * grain)) * grain
     block = ring_block(threads, write_threads or threads, cluster)

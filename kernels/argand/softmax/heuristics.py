@@ -33,10 +33,10 @@ _VALUES_OF_4 = 4
 """Values of 4 bytes that a full access has."""
 
 
-_SUM_LANES, _SUM_COLUMNS, _SUM_EDGES = 4, range(65, 257), 160
+_SUM_LANES, _SUM_COLUMNS, _SUM_UNALIGNED_COLUMNS = 4, range(65, 257), 160
 """Lanes and lengths of the rows of 16 bits that ``logsumexp`` holds in registers, where accesses of
 four values do not cross their edges; from the third on also where they do. On an H200 slabs and
-eight lanes took 1.07 to 1.14 of their time at 12 drawn lengths, of shorter rows with edges 0.58 to
+eight lanes took 1.07 to 1.14 of their time at 12 drawn lengths, of shorter unaligned rows 0.58 to
 1.01."""
 
 
@@ -46,16 +46,16 @@ def choose_vector(most: int, even: int, columns: int, operation: Operation) -> i
     if columns > short:
         return most
     sums = operation == "logsumexp" and most > _VALUES_OF_4
-    return max(even, _VALUES_OF_4) if sums and columns >= _SUM_EDGES else even
+    return max(even, _VALUES_OF_4) if sums and columns >= _SUM_UNALIGNED_COLUMNS else even
 
 
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
 """The longest rows that are no such entry, and those that are none where no access is cut."""
 _LANE_ACCESSES = 5
-"""Most accesses of each of four lanes of fp32 with exact exponentials and without edges. Eight
+"""Most accesses of each of four lanes of fp32 of aligned rows with exact exponentials. Eight
 lanes had 0.86 to 0.98 of a copy's rate on an H200 at 60 to 80 columns, four 0.95 to 1.0."""
-_STAGED_EDGES = 512
-"""From this many threads on a cluster's rows with edges are staged: a block waits for their cut
+_STAGED_UNALIGNED_THREADS = 512
+"""From this many threads on a cluster's unaligned rows are staged: a block waits for their cut
 accesses."""
 _FULL = 0.8
 """From here on a row fills its registers well enough."""
@@ -89,7 +89,7 @@ _SLAB_APPROXIMATE_COLUMNS = 128
 """Longest rows of 16 bits that are slabs where results have 32 and exponentials are approximate.
 Beyond, registers had 0.91 to 0.98 of a copy's rate on an H200 at 13 widths, slabs 0.84 to 0.89."""
 _WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
-"""Lanes of rows of exact exponentials of 16 bits without edges, and their most values: 0.87 to 0.97
+"""Lanes of aligned rows of exact exponentials of 16 bits, and their most values: 0.87 to 0.97
 of a copy's rate on an H200 at 13 widths of 144 to 352, where more lanes had 0.72 to 0.88."""
 _SLAB_FP32_BYTES, _SLAB_16BIT_BYTES = 8192, 6144
 """`_SLAB_BYTES` of fp32 and of exact exponentials of 16 bits, and of rows of 16 bits, whose lanes
@@ -154,7 +154,9 @@ def _ladder(
             and 2 * rows * threads <= sm_count * SMALL_BLOCK
         ):
             threads *= 2
-        if cluster > 1 and (staged or (form.edges and threads >= _STAGED_EDGES)):
+        if cluster > 1 and (
+            staged or (form.unaligned_rows and threads >= _STAGED_UNALIGNED_THREADS)
+        ):
             yield SoftmaxCandidate(threads, cluster, staged=True)
     while threads <= LARGEST_BLOCK:
         yield SoftmaxCandidate(threads, cluster)
@@ -166,11 +168,13 @@ def _narrow_candidates(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
     """Yield the lanes of values of 4 bytes in rows that fill the card."""
-    cut = form.edges or form.vector < vector_for(form.input, form.written)
+    cut = form.unaligned_rows or form.vector < vector_for(form.input, form.written)
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
     if form.input in HALF_FORMATS:
         least = _longest_slab(form, columns) if cut else columns
-        sums = form.operation == "logsumexp" and form.vector >= _VALUES_OF_4 and not form.wide
+        sums = (
+            form.operation == "logsumexp" and form.vector >= _VALUES_OF_4 and not form.compute_fp64
+        )
         if sums and columns in _SUM_COLUMNS and rows * _SUM_LANES >= sm_count * RESIDENT_THREADS:
             yield SoftmaxCandidate(_SUM_LANES, 1)
         lanes = _WIDENED_LANES if form.widened and not cut else 0
@@ -178,7 +182,7 @@ def _narrow_candidates(
             rows * lanes >= sm_count * RESIDENT_THREADS
         ):
             yield SoftmaxCandidate(lanes, 1)
-    if form.element_bytes != ELEMENT_BYTES["fp32"] or form.wide or columns <= least:
+    if form.element_bytes != ELEMENT_BYTES["fp32"] or form.compute_fp64 or columns <= least:
         return
     sums = form.operation == "logsumexp"
     for limit, threads in NARROW_FP32_SUMS if sums else NARROW_FP32[form.approximate]:
@@ -213,7 +217,7 @@ def _slab_candidate(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> SoftmaxCandidate | None:
     """Return slabs for rows that begin or end within an access, if shared memory holds enough."""
-    cut = form.edges or form.vector < vector_for(form.input, form.written)
+    cut = form.unaligned_rows or form.vector < vector_for(form.input, form.written)
     odd = columns // form.vector % 2 == 1 and columns in _SLAB_EXACT_COLUMNS
     threads, fewest = slab_threads(form, columns), sm_count * _SLAB_WARPS * WARP
     if form.widened and cut and rows * threads < fewest:
@@ -230,7 +234,7 @@ def _slab_candidate(
 
 def _longest_slab(form: SoftmaxForm, columns: int) -> int:
     """Return the longest rows that are slabs, ``columns`` where memory alone bounds them."""
-    if form.wide:
+    if form.compute_fp64:
         return columns
     if form.input in HALF_FORMATS:
         approximate = form.approximate and form.written not in HALF_FORMATS
@@ -257,7 +261,7 @@ def _sum_candidate(
     """Return streamed rows for the ``logsumexp`` of many long ones; None for others."""
     each = ELEMENT_BYTES[form.input]
     longest = _SUM_BYTES_OF_16BIT if each == ELEMENT_BYTES["fp16"] else _SUM_BYTES
-    if form.operation != "logsumexp" or form.wide or columns * each <= longest:
+    if form.operation != "logsumexp" or form.compute_fp64 or columns * each <= longest:
         return None
     if rows >= sm_count * _SUM_ROWS:
         threads = _PACKED_SUM_THREADS if form.packed else _SUM_THREADS

@@ -81,7 +81,7 @@ def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
 def _check_ring(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     if arch.sm < CLUSTER_SM:
         raise PlanError("a ring needs TMA, which sm_90 has first")
-    if form.wide or not (form.half or form.input in ("fp32", "complex64")):
+    if form.compute_fp64 or not (form.half or form.input in ("fp32", "complex64")):
         raise PlanError("a ring takes fp32, complex64, and fp16 and bf16 as they are, in fp32")
     if form.vector != vector_for(form.input, form.written):
         raise PlanError(f"a ring needs full accesses, got {form.vector} values")
@@ -120,13 +120,13 @@ def _check_ring(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
 
 def check_row(plan: RowPlan, form: SoftmaxForm, columns: int) -> None:
     """Raise PlanError for rows that do not fit, or that leave whole accesses beyond their end."""
-    least, line = 0, row_line(form, plan.row_threads) if form.edges else 1
+    least, line = 0, row_line(form, plan.row_threads) if form.unaligned_rows else 1
     held = plan.row_threads * plan.cluster * plan.values
     if plan.slab:
         # Only a lane's last value may lie beyond the row.
         least, line, held = held - plan.row_threads + 1, 1, plan.row_threads * plan.values
     elif plan.ring:
-        line = ring_line(form) if form.edges or ring_grain(form) != form.vector else 1
+        line = ring_line(form) if form.unaligned_rows or ring_grain(form) != form.vector else 1
         held = plan.slice_columns * plan.cluster
     else:
         # The kernel tests for the end of a row in the last two accesses only.
@@ -194,10 +194,10 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
             return 44 if form.output in HALF_FORMATS else 58
         return 42 if _has_one_term(form) else 54
     exact = form.precision.exact_operands and form.operation == "softmax"
-    if form.wide:
+    if form.compute_fp64:
         found = 64
     elif (exact or (form.approximate and _has_one_term(form))) and ELEMENT_BYTES[form.input] <= 4:
-        found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
+        found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit_scale else 8)
         if form.half and not plan.packed(form) and not plan.slab:
             found += 4 if plan.row_threads > WARP else 12
     else:

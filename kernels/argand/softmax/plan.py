@@ -28,18 +28,18 @@ _EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MOST_EPILOGUE_STAGES, 16
 
 _MOST_UNPACKED_COLUMNS = 20480
 """The longest rows whose exact exponentials of 16-bit values registers of two blocks of a
-multiprocessor hold. Longer ones without edges stay packed and are computed twice: on an H200 they
+multiprocessor hold. Longer aligned ones stay packed and are computed twice: on an H200 they
 had 0.86 to 0.91 of a copy's rate at 22520 to 24600 columns so, and 0.83 to 0.85 as fp32 in two
-blocks; with edges 0.72, and 0.82."""
+blocks; unaligned ones 0.72, and 0.82."""
 
 
 @dataclass(frozen=True)
 class SoftmaxForm:
     """Template parameters that follow from a call: operation, kinds of x and out, precision.
 
-    ``vector`` is the number of values of a memory access, ``edges`` whether rows may begin or end
-    within such a vector, ``unit`` whether the scale of the exponents is 1, ``gapless`` whether each
-    row of x, and of a result that has rows, begins where the one before it ends.
+    ``vector`` is the number of values of a memory access, ``unaligned_rows`` whether rows may begin
+    or end within such a vector, ``unit_scale`` whether the scale of the exponents is 1, ``gapless``
+    whether each row of x, and of a result that has rows, begins where the one before it ends.
     """
 
     operation: Operation
@@ -47,19 +47,21 @@ class SoftmaxForm:
     output: str
     precision: Precision
     vector: int
-    edges: bool
-    unit: bool = True
+    unaligned_rows: bool
+    unit_scale: bool = True
     gapless: bool = False
 
     @cached_property
-    def wide(self) -> bool:
+    def compute_fp64(self) -> bool:
         """Whether the computation is in fp64."""
         return self.precision.real_output == "float64"
 
     @cached_property
     def half(self) -> bool:
         """Whether values have 16 bits, as in memory, because they are not rounded."""
-        return self.input in HALF_FORMATS and self.precision.exact_operands and not self.wide
+        return (
+            self.input in HALF_FORMATS and self.precision.exact_operands and not self.compute_fp64
+        )
 
     @cached_property
     def packed(self) -> bool:
@@ -79,14 +81,14 @@ class SoftmaxForm:
         logarithms, whose absolute error is the relative one of the sum.
         """
         rounded = not self.precision.exact_operands and self.precision.terms == 1
-        return not self.wide and (
+        return not self.compute_fp64 and (
             rounded or self.operation != "softmax" or self.output in HALF_FORMATS
         )
 
     @cached_property
     def value_bytes(self) -> int:
         """Bytes of a value in the registers of resident and streamed rows."""
-        return 8 if self.wide else 2 if self.packed else 4
+        return 8 if self.compute_fp64 else 2 if self.packed else 4
 
     @cached_property
     def written(self) -> str:
@@ -155,7 +157,7 @@ class RowPlan:
         if not form.half or self.slab:
             return False
         held = self.row_threads * self.cluster * self.values
-        register_rows = self.resident and not (self.ring or form.edges)
+        register_rows = self.resident and not (self.ring or form.unaligned_rows)
         return form.approximate or (register_rows and held > _MOST_UNPACKED_COLUMNS)
 
     @property

@@ -34,7 +34,7 @@ cluster, wait for each other."""
 _CLUSTER_LOSS = 0.068
 """Loss for each time that a cluster doubles: its blocks begin and end together."""
 _WARP_INSTRUCTIONS = {False: 169, True: 320}
-"""Instructions of a warp whatever it holds, by whether rows have edges."""
+"""Instructions of a warp whatever it holds, by whether rows are unaligned."""
 _VALUE_INSTRUCTIONS = {False: 22, True: 11.3}
 """Instructions of a warp for each value of a thread, by whether exponentials are approximate."""
 _SHARPNESS = 10.0
@@ -57,7 +57,7 @@ def estimated_time(
     moved = columns * (read + (written if form.operation != "logsumexp" else 0))
     copying = moved * plan.rows_a_block / plan.cluster / _BYTES_A_CLOCK
     of_values = plan.values * _VALUE_INSTRUCTIONS[form.approximate]
-    of_warp = _WARP_INSTRUCTIONS[form.edges] + of_values
+    of_warp = _WARP_INSTRUCTIONS[form.unaligned_rows] + of_values
     issuing = plan.block_threads // WARP * of_warp / _SCHEDULERS
     busy: float = (copying**_SHARPNESS + issuing**_SHARPNESS) ** (1 / _SHARPNESS)
     waiting = _ROW_CLOCKS if plan.cluster == 1 else _CLUSTER_CLOCKS
@@ -100,7 +100,11 @@ def _resident_plans(
     """
     access = form.vector * form.element_bytes
     full = form.vector == vector_for(form.input, form.written)
-    if form.wide or not full or not _LEAST_COLUMNS < columns <= _BLOCK_BYTES // form.value_bytes:
+    if (
+        form.compute_fp64
+        or not full
+        or not _LEAST_COLUMNS < columns <= _BLOCK_BYTES // form.value_bytes
+    ):
         return []
     found = []
     for cluster, threads in product(_CLUSTERS, _ROW_THREADS):

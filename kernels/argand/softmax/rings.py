@@ -9,9 +9,9 @@ from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import SoftmaxForm, ring_bytes, stages_bytes
 
-_COLUMNS, _COLUMNS_EDGES = {4: 32768, 2: 81920}, 65536
+_COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
 """By bytes of a value, the longest rows that are not rings: registers of a block or of a cluster of
-two hold them; the second of packed ones with edges, which a cluster would stage. On an H200 other
+two hold them; the second of packed unaligned ones, which a cluster would stage. On an H200 other
 plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
 1.00 to 1.43 at 8 of 16 bits with results in fp32."""
 _STAGES = {"load": 2, "epilogue": 3}
@@ -34,7 +34,7 @@ LEAST_PART = 2048
 _FEW_THREADS, _FEW_CLUSTER, _FEW_COLUMNS = 192, 8, 92160
 """Threads and blocks that share a row of 16 bits with exact exponentials, and its longest one,
 where rows are few and a ring's blocks would wait for the first ones. On an H200 rings took 0.98 to
-1.35 of their time at 17 widths with a row or less for each multiprocessor, two with edges, and 0.77
+1.35 of their time at 17 widths with a row or less for each multiprocessor, two unaligned, and 0.77
 to 1.05 of it at 1500 rows."""
 
 
@@ -55,7 +55,7 @@ def ring_candidates(
     ] or counts[-1:]
     if rows * held[0] < sm_count and columns <= CLUSTER_COLUMNS:
         return
-    few = rows <= sm_count * (2 if form.edges else 1)
+    few = rows <= sm_count * (2 if form.unaligned_rows else 1)
     if few and form.widened and columns <= _FEW_COLUMNS:
         yield SoftmaxCandidate(_FEW_THREADS, _FEW_CLUSTER)
     # Few rows would leave multiprocessors idle.
@@ -83,6 +83,6 @@ def _threads(form: SoftmaxForm, arch: Arch, blocks: int, columns: int) -> list[t
 
 def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
     """Return the longest rows that are not rings, ``columns`` where none are."""
-    if form.packed and form.edges:
-        return _COLUMNS_EDGES
+    if form.packed and form.unaligned_rows:
+        return _COLUMNS_UNALIGNED
     return _COLUMNS.get(form.value_bytes, columns)

@@ -26,10 +26,10 @@ def kernel_name(form: SoftmaxForm, plan: RowPlan) -> str:
         shape = f"{plan.row_threads}x{plan.values}_{plan.slab_stages}{'_bulk' * plan.bulk}"
     else:
         shape = f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}"
-        shape += "_edges" * form.edges
+        shape += "_edges" * form.unaligned_rows
     return (
         f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{plan.kind}_"
-        f"{shape}{'_scaled' * (not form.unit)}"
+        f"{shape}{'_scaled' * (not form.unit_scale)}"
     )
 
 
@@ -40,13 +40,13 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
     roundings = ", ".join(
         f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
     )
-    vector, edges = (1, False) if plan.slab else (form.vector, form.edges)
+    vector, unaligned = (1, False) if plan.slab else (form.vector, form.unaligned_rows)
     fields = {
         "operation": f"Operation::{form.operation}",
         "input": f"DataType::{form.input}",
         "output": f"DataType::{form.output}",
-        "compute_fp64": str(form.wide).lower(),
-        "unit_scale": str(form.unit).lower(),
+        "compute_fp64": str(form.compute_fp64).lower(),
+        "unit_scale": str(form.unit_scale).lower(),
         "input_rounding": f"Operand::{rounding}",
         "terms": precision.terms,
         "roundings": f"{{{roundings}}}",
@@ -54,7 +54,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
         "block_threads": plan.block_threads,
         "values_per_thread": plan.values,
         "vector_width": vector,
-        "unaligned_rows": str(edges).lower(),
+        "unaligned_rows": str(unaligned).lower(),
         "resident": str(plan.resident).lower(),
         "staged": str(plan.staged).lower(),
         "blocks_per_row": plan.cluster,
@@ -63,7 +63,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
         "slab_stages": plan.slab_stages,
         "bulk": str(plan.bulk).lower(),
         "packed": str(plan.packed(form)).lower(),
-        "ulp_accurate": str(not (form.wide or form.approximate)).lower(),
+        "ulp_accurate": str(not (form.compute_fp64 or form.approximate)).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
@@ -84,7 +84,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
 def _blocks(form: SoftmaxForm, plan: RowPlan) -> str:
     """Return the blocks a multiprocessor that limit registers: fp64 slabs spill after Hopper."""
     fewer = max(1, plan.blocks - 1)
-    if not (form.wide and plan.slab) or plan.blocks == fewer:
+    if not (form.compute_fp64 and plan.slab) or plan.blocks == fewer:
         return str(plan.blocks)
     return f"__CUDA_ARCH__ < 1000 ? {plan.blocks} : {fewer}"
 

@@ -21,8 +21,9 @@ _MANY_ROWS = 4096
 def key(form: SoftmaxForm, rows: int, columns: int) -> str:
     """Return the name of a softmax's entry."""
     return json.dumps([
-        form.operation, form.input, form.output, form.precision.name, form.vector, form.edges,
-        form.unit, form.gapless, size_bucket(min(rows, _MANY_ROWS)), size_bucket(columns),
+        form.operation, form.input, form.output, form.precision.name, form.vector,
+        form.unaligned_rows, form.unit_scale, form.gapless, size_bucket(min(rows, _MANY_ROWS)),
+        size_bucket(columns),
     ])  # fmt: skip
 
 

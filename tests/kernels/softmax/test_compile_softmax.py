@@ -44,7 +44,9 @@ def softmax_forms(precision: str) -> list[SoftmaxForm]:
     cases = [("softmax", *pair) for pair in kinds]
     cases += [(operation, *kinds[0]) for operation in OPERATIONS if operation != "softmax"]
     return [
-        SoftmaxForm(operation, given, result, row, vector_for(given, result), edges, unit=edges)
+        SoftmaxForm(
+            operation, given, result, row, vector_for(given, result), edges, unit_scale=edges
+        )
         for operation, given, result in cases
         for edges in (False, True)
     ]

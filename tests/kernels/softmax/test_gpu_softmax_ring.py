@@ -186,7 +186,7 @@ def test_rows_that_begin_anywhere(
     columns = 4999
     whole = rng.standard_normal((6, columns + 13)).astype(np.float32)
     exact = special.softmax(whole[:, first : first + columns].astype(float), axis=-1)
-    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True)
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=True)
     for blocks in (1, 5):
         plan = ring(form, gpu.require_arch(), 128, blocks, columns)
         with PLAN_OVERRIDE.use((plan, 4)):
@@ -215,7 +215,7 @@ def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, g
     columns = 1 << 18
     x = cp.asarray(rng.standard_normal((40, columns)).astype(np.float32))
     expected = softmax(x)
-    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=False)
     plan = ring(form, gpu.require_arch(), 256, gpu.sm_count, columns)
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(4)]
     cp.cuda.Device().synchronize()

@@ -47,7 +47,7 @@ def by_slabs(gpu: Device) -> Callable[..., Any]:
 
     def use(columns: int, kind: str, output: str, operation: Operation = "softmax") -> Any:
         precision = PRECISIONS["fp64" if output == "fp64" else "fp32"]
-        form = SoftmaxForm(operation, kind, output, precision, 1, edges=True, gapless=True)
+        form = SoftmaxForm(operation, kind, output, precision, 1, unaligned_rows=True, gapless=True)
         bulk = gpu.require_arch().sm >= CLUSTER_SM
         plan = slab(form, slab_threads(form, columns), columns, stages=2, bulk=bulk)
         return PLAN_OVERRIDE.use((plan, form.vector))
@@ -178,7 +178,9 @@ def test_stages_are_used_again(
         x = (x.view(cp.uint32) >> 16).astype(cp.uint16)
     x = x.astype(REAL_KINDS[kind], copy=False)
     out = cp.full(x.shape, _nan(x.dtype), x.dtype)
-    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], 1, edges=True, gapless=True)
+    form = SoftmaxForm(
+        "softmax", kind, kind, PRECISIONS["fp32"], 1, unaligned_rows=True, gapless=True
+    )
     with PLAN_OVERRIDE.use((slab(form, threads, columns, stages=stages, bulk=bulk), form.vector)):
         softmax(x, out=out, output=kind, format="bf16" if kind == "bf16" else None)
     if kind == "bf16":

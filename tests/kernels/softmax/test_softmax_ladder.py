@@ -15,9 +15,13 @@ from argand.softmax.plan import CLUSTER_SM, RowPlan, SoftmaxForm, vector_for
 from argand.softmax.resident import estimated_time, resident_candidate
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
-EXACT = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True, gapless=True)
+EXACT = SoftmaxForm(
+    "softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=True, gapless=True
+)
 """Exact exponentials of rows that begin anywhere."""
-HALVES = SoftmaxForm("softmax", "fp16", "fp16", PRECISIONS["fp32"], 8, edges=True, gapless=True)
+HALVES = SoftmaxForm(
+    "softmax", "fp16", "fp16", PRECISIONS["fp32"], 8, unaligned_rows=True, gapless=True
+)
 MANY, FEW = 1 << 18, 16
 
 
@@ -73,7 +77,7 @@ def test_a_row_for_each_multiprocessor_takes_no_more_threads_than_it_has_accesse
 
 @pytest.mark.parametrize("edges", [False, True])
 def test_few_long_rows_of_exact_exponentials_of_halves_are_clusters(edges: bool) -> None:
-    form = replace(HALVES, output="fp32", vector=4, edges=edges)
+    form = replace(HALVES, output="fp32", vector=4, unaligned_rows=edges)
     columns, longest = (36_077, 92_159) if edges else (36_080, 92_160)
     few = 132 * (2 if edges else 1)
     for width in (columns, longest):
@@ -90,7 +94,7 @@ def test_rings_of_exact_exponentials_of_halves_have_the_fewest_registers(
     columns: int, threads: int
 ) -> None:
     """Instructions bound them, also those of registers without a value."""
-    exact = replace(HALVES, output="fp32", vector=4, edges=True)
+    exact = replace(HALVES, output="fp32", vector=4, unaligned_rows=True)
     plan = plan_of(exact, columns)
     assert plan.ring
     assert plan.row_threads == threads
@@ -99,7 +103,7 @@ def test_rings_of_exact_exponentials_of_halves_have_the_fewest_registers(
 
 def test_lanes_of_sums_are_fewer() -> None:
     """No rows are written, so instructions bound them."""
-    form = replace(EXACT, vector=2, edges=False)
+    form = replace(EXACT, vector=2, unaligned_rows=False)
     sums = replace(form, operation="logsumexp")
     for columns in (82, 122, 158):
         threads = [
@@ -140,7 +144,7 @@ def test_many_long_rows_are_streamed_where_none_is_written(
 def test_two_blocks_stream_a_row_where_they_load_unevenly(kind: str, words: int) -> None:
     """134 rows have two blocks for each of 132 multiprocessors and four more."""
     row, most = PRECISIONS["fp32"], vector_for(kind, kind)
-    form = SoftmaxForm("logsumexp", kind, "fp32", row, most, edges=True, gapless=True)
+    form = SoftmaxForm("logsumexp", kind, "fp32", row, most, unaligned_rows=True, gapless=True)
     uneven, fewer = (plan_of(form, 1_000_001, rows) for rows in (134, 132))
     assert fewer.kind == "ring"
     if words:
@@ -156,7 +160,9 @@ def test_two_blocks_stream_a_row_where_they_load_unevenly(kind: str, words: int)
 def test_short_sums_of_16_bits_have_four_lanes_but_near_edges(columns: int, kind: str) -> None:
     """Accesses of four values are whole, or the row is so long that few are cut."""
     vector = choose_vector(8, math.gcd(8, columns), columns, "logsumexp")
-    form = replace(HALVES, operation="logsumexp", vector=vector, edges=columns % vector > 0)
+    form = replace(
+        HALVES, operation="logsumexp", vector=vector, unaligned_rows=columns % vector > 0
+    )
     plan = plan_of(form, columns)
     assert plan.kind == kind
     assert plan.row_threads == 4 or plan.slab

@@ -29,10 +29,18 @@ PAIRS = [
 
 
 def form_of(
-    operation: Operation, kind: str, output: str, *, edges: bool, precision: str = "fp32"
+    operation: Operation, kind: str, output: str, *, unaligned_rows: bool, precision: str = "fp32"
 ) -> SoftmaxForm:
     vector = vector_for(kind, kind if operation == "logsumexp" else output)
-    return SoftmaxForm(operation, kind, output, PRECISIONS[precision], vector, edges, unit=edges)
+    return SoftmaxForm(
+        operation,
+        kind,
+        output,
+        PRECISIONS[precision],
+        vector,
+        unaligned_rows,
+        unit_scale=unaligned_rows,
+    )
 
 
 def rings() -> Iterator[Candidate]:
@@ -41,7 +49,7 @@ def rings() -> Iterator[Candidate]:
     for arch, operation, (precision, kind, output), edges, blocks in covered(
         every, lambda row: dict(enumerate(row))
     ):
-        form = form_of(operation, kind, output, edges=edges, precision=precision)
+        form = form_of(operation, kind, output, unaligned_rows=edges, precision=precision)
         plans = [
             plan
             for columns in (5_001, 9_000, 12_289, 16_000, 30_000, 50_000)
@@ -68,7 +76,7 @@ def test_every_ring(arch_row: Arch, operation: Operation) -> None:
 
 @pytest.mark.parametrize(("kind", "blocks"), [("fp32", 1), ("fp16", 33)])
 def test_a_ring(kind: str, blocks: int) -> None:
-    form = form_of("softmax", kind, kind, edges=True)
+    form = form_of("softmax", kind, kind, unaligned_rows=True)
     plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, write_threads=128)
     check_softmax_plan(plan, form, ARCH)
     assert plan.slice_columns * blocks >= 12_000 * blocks + 127 // 4
@@ -91,7 +99,7 @@ def test_a_ring(kind: str, blocks: int) -> None:
     ],
 )
 def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
-    form = form_of("softmax", "fp32", "fp32", edges=False)
+    form = form_of("softmax", "fp32", "fp32", unaligned_rows=False)
     plan = ring(form, ARCH, 320, 2, 24_576, load_stages=3)
     check_softmax_plan(plan, form, ARCH)
     with pytest.raises(PlanError, match=message):
@@ -110,7 +118,9 @@ def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
 def test_what_a_ring_does_not_take(
     precision: str, kind: str, vector: int, target: str, message: str
 ) -> None:
-    form = SoftmaxForm("softmax", kind, kind, PRECISIONS[precision], vector, edges=vector == 2)
+    form = SoftmaxForm(
+        "softmax", kind, kind, PRECISIONS[precision], vector, unaligned_rows=vector == 2
+    )
     plan = ring(form, ARCH, 320, 2, 24_576, load_stages=2)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(plan, form, ARCHS[target])
@@ -123,7 +133,7 @@ def test_a_plan_holds_its_rows_and_has_no_more_accesses_than_they_need(
 ) -> None:
     """The kernel looks for a row's end in the last two accesses only."""
     columns = 4099 if edges else 4096
-    form = form_of("softmax", "fp32", "fp32", edges=edges)
+    form = form_of("softmax", "fp32", "fp32", unaligned_rows=edges)
     plan = fitted(form, 64, blocks, columns, staged=staged)
     access, spare = 64 * blocks * 4, 31 * edges
     held = plan.values * 64 * blocks
@@ -136,7 +146,7 @@ def test_a_plan_holds_its_rows_and_has_no_more_accesses_than_they_need(
 
 
 def test_a_ring_holds_its_rows() -> None:
-    form = form_of("softmax", "fp16", "fp16", edges=True)
+    form = form_of("softmax", "fp16", "fp16", unaligned_rows=True)
     plan = ring(form, ARCH, 256, 3, 12_289)
     held = 3 * plan.slice_columns - 63
     check_row(plan, form, held)

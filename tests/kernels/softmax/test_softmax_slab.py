@@ -32,14 +32,14 @@ COLUMNS = (1, 17, 55, 127, 493, 1001, 4901)
 
 def form_of(
     operation: Operation, kind: str, output: str, columns: int, *, precision: str = "fp32",
-    unit: bool = True,
+    unit_scale: bool = True,
 ) -> SoftmaxForm:  # fmt: skip
     """The form of contiguous arrays that begin on a boundary of 16 bytes."""
     most = vector_for(kind, kind if operation == "logsumexp" else output)
     even = next(v for v in (16, 8, 4, 2, 1) if v <= most and columns % v == 0)
     vector = choose_vector(most, even, columns, operation)
     return SoftmaxForm(
-        operation, kind, output, PRECISIONS[precision], vector, even % vector > 0, unit, True
+        operation, kind, output, PRECISIONS[precision], vector, even % vector > 0, unit_scale, True
     )
 
 
@@ -57,7 +57,7 @@ def slabs() -> Iterator[Candidate]:
     for arch, operation, (precision, kind, output), columns, unit in product(
         ARCHS.values(), OPERATIONS, PAIRS, COLUMNS, (False, True)
     ):
-        form = form_of(operation, kind, output, columns, precision=precision, unit=unit)
+        form = form_of(operation, kind, output, columns, precision=precision, unit_scale=unit)
         plan = plan_softmax(form, arch, rows=1 << 20, columns=columns, sm_count=132)
         assert plan.slab == (columns <= longest_slab(form))
         if not plan.slab:

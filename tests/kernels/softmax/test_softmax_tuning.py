@@ -23,7 +23,7 @@ from argand.softmax.tune import main, tune_softmax
 from tests.kernels.gemm.tuning_cases import card
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
-FORM = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
+FORM = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=False)
 ROWS, COLUMNS = 1000, 32_768
 CANDIDATE = SoftmaxCandidate(384, 4, epilogue_stages=4, write_threads=128)
 DEVICE = 0
@@ -59,7 +59,8 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
     forms = [
         FORM, replace(FORM, operation="logsumexp"), replace(FORM, input="fp16"),
         replace(FORM, output="bf16"), replace(FORM, precision=PRECISIONS["tf32"]),
-        replace(FORM, vector=2), replace(FORM, edges=True), replace(FORM, unit=False),
+        replace(FORM, vector=2), replace(FORM, unaligned_rows=True),
+        replace(FORM, unit_scale=False),
     ]  # fmt: skip
     assert len({softmax_tuning.key(form, ROWS, COLUMNS) for form in forms}) == len(forms)
 
@@ -71,7 +72,7 @@ def test_every_candidate_comes_back_from_the_file_and_makes_its_plan(
 ) -> None:
     vector = 4 if kind == "fp32" else 8
     form = SoftmaxForm(
-        "softmax", kind, kind, PRECISIONS["fp32"], vector, edges=columns % vector != 0
+        "softmax", kind, kind, PRECISIONS["fp32"], vector, unaligned_rows=columns % vector != 0
     )
     found = candidate_plans(form, HOPPER, 132, columns)
     assert found
