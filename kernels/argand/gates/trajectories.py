@@ -17,6 +17,7 @@ from argand.checks import as_integer
 from argand.device import Device, checked_device
 from argand.gates.api import apply_gate
 from argand.gates.gate import Gate
+from argand.gates.noisy_circuit import NoisyCircuit
 from argand.precision import Precision, get_precision
 
 _BATCH_QUBITS = 20
@@ -82,74 +83,53 @@ def run_trajectories(
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
     if first < 0:
         raise ValueError(f"first must not be negative, got {first}")
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"seed must be from 0 to 2^64 - 1, got {seed}")
-    for name, probability in (("depolarising", depolarising), ("damping", damping)):
-        if not 0 <= probability <= 1:
-            raise ValueError(f"{name} must be a probability from 0 to 1, got {probability}")
-    _check_qubits(qubits, gates)
+    circuit = NoisyCircuit(qubits, gates, seed, depolarising, damping, row)
     if device.backend == "cpu":
-        return _in_batches(np, qubits, gates, first, trajectories, seed, depolarising, damping, row)
+        return _in_batches(np, circuit, first, trajectories)
     import cupy
 
     from argand.gates.trajectory_gpu import run_in_one_launch
 
-    found = run_in_one_launch(
-        qubits, gates, first, trajectories, seed, depolarising, damping, row.output, device
-    )
+    found = run_in_one_launch(circuit, first, trajectories, device)
     if found is not None:
         return found
     with cupy.cuda.Device(device.index):
-        return _in_batches(
-            cupy, qubits, gates, first, trajectories, seed, depolarising, damping, row
-        )
+        return _in_batches(cupy, circuit, first, trajectories)
 
 
-def _in_batches(
-    arrays: Any, qubits: int, gates: Sequence[Gate], first: int, trajectories: int, seed: int,
-    depolarising: float, damping: float, row: Precision,
-) -> Any:  # fmt: skip
+def _in_batches(arrays: Any, circuit: NoisyCircuit, first: int, trajectories: int) -> Any:
     """Return the states by NumPy or CuPy (``arrays``), as many at once as a batch holds."""
-    found = arrays.empty((trajectories, 2**qubits), row.output)
-    bits = min((trajectories - 1).bit_length(), max(0, _BATCH_QUBITS - qubits))
+    order, dtype = 2**circuit.qubits, circuit.precision.output
+    found = arrays.empty((trajectories, order), dtype)
+    bits = min((trajectories - 1).bit_length(), max(0, _BATCH_QUBITS - circuit.qubits))
     for start in range(0, trajectories, 1 << bits):
-        states = arrays.zeros((2**qubits, 1 << bits), row.output)
+        states = arrays.zeros((order, 1 << bits), dtype)
         states[0] = 1
-        _evolve(arrays, states, gates, first + start, seed, depolarising, damping, row)
+        _evolve(arrays, states, circuit, first + start)
         part = found[start : start + (1 << bits)]
         part[...] = states.T[: len(part)]
     return found
 
 
-def _check_qubits(qubits: int, gates: Sequence[Gate]) -> None:
-    """Refuse qubits that a trajectory lacks: the larger state may have them."""
-    for gate in gates:
-        if not isinstance(gate, Gate):
-            raise TypeError(f"gates must be argand.Gate, got {gate!r}")
-        if not all(0 <= qubit < qubits for qubit in gate.qubits):
-            raise ValueError(
-                f"qubits of a gate must be from 0 to {qubits - 1}, got {list(gate.qubits)}"
-            )
-
-
-def _evolve(
-    arrays: Any, states: Any, gates: Sequence[Gate], first: int, seed: int, depolarising: float,
-    damping: float, row: Precision,
-) -> None:  # fmt: skip
+def _evolve(arrays: Any, states: Any, circuit: NoisyCircuit, first: int) -> None:
     """Apply gates and noise in place to trajectories ``first`` on, the columns of ``states``."""
     count = states.shape[1]
     bits = count.bit_length() - 1
     channel = 0
-    for gate in gates:
+    for gate in circuit.gates:
         targets, controls = ([q + bits for q in of] for of in (gate.targets, gate.controls))
-        apply_gate(states.reshape(-1), gate.matrix, targets, controls=controls, precision=row)
+        apply_gate(
+            states.reshape(-1), gate.matrix, targets, controls=controls,
+            precision=circuit.precision,
+        )  # fmt: skip
         for qubit in gate.qubits:
             halves = states.reshape(-1, 2, 1 << qubit, count)
-            if depolarising:
-                _depolarise(arrays, halves, _uniforms(seed, channel, first, count), depolarising)
-            if damping:
-                numbers = arrays.asarray(_uniforms(seed, channel + 1, first, count))
-                _damp(arrays, halves, numbers, damping)
+            if circuit.depolarising:
+                numbers = _uniforms(circuit.seed, channel, first, count)
+                _depolarise(arrays, halves, numbers, circuit.depolarising)
+            if circuit.damping:
+                numbers = arrays.asarray(_uniforms(circuit.seed, channel + 1, first, count))
+                _damp(arrays, halves, numbers, circuit.damping)
             channel += 2
 
 

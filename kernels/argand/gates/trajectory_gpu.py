@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import cupy
@@ -10,29 +9,30 @@ import numpy as np
 
 from argand.device import Device
 from argand.gates import trajectory_source as source
-from argand.gates.gate import Gate
+from argand.gates.noisy_circuit import NoisyCircuit
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 
 
 def run_in_one_launch(
-    qubits: int, gates: Sequence[Gate], first: int, trajectories: int, seed: int,
-    depolarising: float,
-    damping: float, dtype: str, device: Device,
-) -> Any | None:  # fmt: skip
+    circuit: NoisyCircuit, first: int, trajectories: int, device: Device
+) -> Any | None:
     """Return the states (trajectories, 2^qubits) on a GPU, queued on its current stream.
 
     None where a state does not fit in a block's shared memory or a gate has too many targets.
     """
+    qubits, dtype, damping = circuit.qubits, circuit.precision.output, circuit.damping
     item, arch = np.dtype(dtype).itemsize, device.require_arch()
     shared = source.shared_bytes(qubits, item)
-    forms = source.forms_of(qubits, gates)
-    static = 1024
-    if shared + static > arch.shared_bytes or any(f.width > source.MOST_WIDTH for f in forms):
+    forms = source.forms_of(qubits, circuit.gates)
+    fits = shared + source.STATIC_BYTES <= arch.shared_bytes
+    if not fits or any(form.width > source.MOST_WIDTH for form in forms):
         return None
     with cupy.cuda.Device(device.index):
-        operations, matrices = source.operations_of(gates, forms, depolarising + damping > 0, dtype)
+        operations, matrices = source.operations_of(
+            circuit.gates, forms, circuit.depolarising + damping > 0, dtype
+        )
         held = cupy.asarray(operations.view(np.uint8)), cupy.asarray(matrices)
         states = cupy.empty((trajectories, 1 << qubits), dtype)
         bits = source.group_bits(qubits)
@@ -43,8 +43,9 @@ def run_in_one_launch(
         values = {
             "states": states.data.ptr, "operations": held[0].data.ptr, "matrices": held[1].data.ptr,
             "first": first, "trajectories": trajectories,
-            "seed": seed - 2**64 if seed >> 63 else seed,
-            "pauli_scale": 4 / depolarising if depolarising else 0.0, "damping": damping,
+            "seed": circuit.seed - 2**64 if circuit.seed >> 63 else circuit.seed,
+            "pauli_scale": 4 / circuit.depolarising if circuit.depolarising else 0.0,
+            "damping": damping,
             "kept": float(np.sqrt(1 - damping)), "operation_count": len(operations),
             "qubits": qubits, "group_bits": bits,
         }  # fmt: skip

@@ -16,6 +16,8 @@ THREADS, _BLOCKS = 256, 2
 """Threads of a block, and least blocks per multiprocessor: more leave too few registers."""
 MOST_WIDTH = 3
 """Targets of a gate whose columns a thread holds in registers."""
+STATIC_BYTES = 1024
+"""Shared memory of a block beside its states, at most."""
 ARGUMENTS: Fields = (
     ("void*", "states"), ("const void*", "operations"), ("const void*", "matrices"),
     ("int64", "first"), ("int64", "trajectories"), ("int64", "seed"), ("double", "pauli_scale"),
