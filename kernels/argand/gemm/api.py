@@ -18,7 +18,7 @@ from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
-from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem, result_type
+from argand.gemm.problem import GemmProblem, OperandKind, Output, gemm_problem, result_type
 from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
@@ -231,10 +231,10 @@ def _memory_of(x: Any) -> Any:
     return x.array if isinstance(x, Pairs) else x
 
 
-def _format(x: Any) -> OperandFormat:
+def _format(x: Any) -> OperandKind:
     if isinstance(x, Packed):
         return "packed"
-    # Pairs allow no other formats than those of PAIR_FORMATS, which OperandFormat lists.
+    # Pairs allow no other formats than those of PAIR_FORMATS, which OperandKind lists.
     return x.format if isinstance(x, Pairs) else "complex"  # type: ignore[return-value]
 
 

@@ -20,8 +20,8 @@ from argand.precision import HALF_FORMATS, Precision, get_precision
 Output = Literal["complex64", "complex128", "complex-half", "power"]
 """The type of a result; complex-half is `Pairs` of the format in which the operands multiply, power
 an array of the squared magnitudes."""
-OperandFormat = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "packed"]
-"""Forms of an operand: an array, `Pairs` of a format, or `Packed`."""
+OperandKind = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "packed"]
+"""What a caller gives as an operand: an array, `Pairs` of a format, or `Packed`."""
 
 
 def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
@@ -64,8 +64,8 @@ class GemmProblem:
     beta: complex
     precision: Precision
     output: Output = "complex64"
-    a_format: OperandFormat = "complex"
-    b_format: OperandFormat = "complex"
+    a_format: OperandKind = "complex"
+    b_format: OperandKind = "complex"
     kernels: Family | None = None
     triangle: bool = False
     mirror: bool = False
@@ -123,8 +123,8 @@ def gemm_problem(
     precision: str | Precision = "fp32",
     rounding: Sequence[str] | str | None = None,
     output: Output | None = None,
-    a_format: OperandFormat = "complex",
-    b_format: OperandFormat = "complex",
+    a_format: OperandKind = "complex",
+    b_format: OperandKind = "complex",
     kernels: Family | None = None,
 ) -> GemmProblem:
     """Return the problem of a call with these shapes; output None is the precision's own.

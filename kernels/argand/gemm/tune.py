@@ -16,7 +16,7 @@ from argand.gemm.heuristics import estimate
 from argand.gemm.operands import OPS, Op, Side
 from argand.gemm.packed import pack
 from argand.gemm.pairs import to_pairs
-from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
+from argand.gemm.problem import GemmProblem, OperandKind, Output, gemm_problem
 from argand.precision import HALF_FORMATS, ROUNDED_PRECISIONS, Precision, get_precision
 from argand.runtime.loading import NotLaunchedError, compiling_only
 from argand.runtime.measure import ranked, require_gpu
@@ -35,8 +35,8 @@ def tune(
     op_a: Op = "N",
     op_b: Op = "N",
     output: Output | None = None,
-    a_format: OperandFormat = "complex",
-    b_format: OperandFormat = "complex",
+    a_format: OperandKind = "complex",
+    b_format: OperandKind = "complex",
     keep: bool = True,
 ) -> Measured:
     """Time every candidate plan of a product on the current GPU and keep the fastest.
@@ -109,8 +109,8 @@ def _tunable(
     op_a: Op,
     op_b: Op,
     output: Output | None,
-    a_format: OperandFormat,
-    b_format: OperandFormat,
+    a_format: OperandKind,
+    b_format: OperandKind,
 ) -> GemmProblem:
     """Return the product to time. Raises ValueError where it has no plan to choose."""
     row = get_precision(precision)
@@ -145,7 +145,7 @@ def _call(
 
 
 def _operand(
-    shape: tuple[int, ...], op: Op, side: Side, precision: Precision, format: OperandFormat
+    shape: tuple[int, ...], op: Op, side: Side, precision: Precision, format: OperandKind
 ) -> tuple[Any, Op]:
     """Return normal random numbers in a format, and the op with which the product takes them."""
     import cupy
@@ -170,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--op-b", choices=OPS, default="N")
     parser.add_argument("--output", choices=["complex64", "complex-half"], default="complex64")
     formats = [
-        name for name in get_args(OperandFormat) if name in ("complex", "packed", *HALF_FORMATS)
+        name for name in get_args(OperandKind) if name in ("complex", "packed", *HALF_FORMATS)
     ]
     parser.add_argument("--a-format", choices=formats, default="complex")
     parser.add_argument("--b-format", choices=formats, default="complex")
