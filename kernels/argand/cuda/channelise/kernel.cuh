@@ -115,13 +115,7 @@ struct ChanneliseKernel {
                 }
                 z[i] = conjugated<Of>(z[i]);
             }
-            if constexpr (R0 > 1) butterfly<R0>(z);
-            float2* const line = to + b * plan.spectrum_pitch();
-            line[0] = z[0];
-#pragma unroll
-            for (int k = 1; k < R0; ++k)
-                line[k * plan.line_pitch()] =
-                    complex_product(z[k], __ldg(twiddles + (k - 1) * P + column));
+            Stages::first_stage(twiddles, z, column, to, b);
         }
     }
 
@@ -133,9 +127,7 @@ struct ChanneliseKernel {
             const int k = index % (R0 * R1), b = index / (R0 * R1);
             float2* const at = tile + b * plan.spectrum_pitch() + Stages::place_of(k);
             float2 z[R2];
-#pragma unroll
-            for (int n = 0; n < R2; ++n) z[n] = at[n];
-            butterfly<R2>(z);
+            Stages::last_stage(at, z);
             if constexpr (plan.real) {
 #pragma unroll
                 for (int n = 0; n < R2; ++n) at[n] = z[n];

@@ -1,5 +1,5 @@
-// Transforms of a batch of spectra in shared memory: the stage between a kernel's first and last
-// one, where numbers lie, and the spectra of real samples.
+// Transforms of a batch of spectra in shared memory: their stages, where numbers lie, and the
+// spectra of real samples.
 #pragma once
 #include "plan.cuh"
 #include "dft/radix.cuh"
@@ -18,6 +18,19 @@ struct TransformStages {
     // Where the last stage leaves number k of a spectrum.
     static __device__ __forceinline__ int place_of(int k) {
         return k % R0 * plan.line_pitch() + k / R0 % R1 * plan.group_pitch() + k / (R0 * R1);
+    }
+
+    // The first stage of a column of spectrum b, whose numbers are `z`; the first of them goes to
+    // `to`, where the column begins in the tile.
+    static __device__ __forceinline__ void first_stage(const float2* twiddles, float2 (&z)[R0],
+                                                       int column, float2* to, int b) {
+        if constexpr (R0 > 1) butterfly<R0>(z);
+        float2* const line = to + b * plan.spectrum_pitch();
+        line[0] = z[0];
+#pragma unroll
+        for (int k = 1; k < R0; ++k)
+            line[k * plan.line_pitch()] =
+                complex_product(z[k], __ldg(twiddles + (k - 1) * plan.columns() + column));
     }
 
     // `tables` are those of `ChanneliseArguments`.
@@ -39,6 +52,13 @@ struct TransformStages {
                 at[k * plan.group_pitch()] =
                     complex_product(z[k], __ldg(twiddles + (k - 1) * R2 + n2));
         }
+    }
+
+    // The last stage of the numbers from `from` on.
+    static __device__ __forceinline__ void last_stage(const float2* from, float2 (&z)[R2]) {
+#pragma unroll
+        for (int n = 0; n < R2; ++n) z[n] = from[n];
+        butterfly<R2>(z);
     }
 
     // Channels k and M - k (of M points) of real samples from those of even + i odd ones: with

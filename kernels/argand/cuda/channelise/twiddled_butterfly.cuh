@@ -16,7 +16,6 @@
 // The first of a level's twiddles, of halves of 2^level numbers, among the N / 2.
 constexpr int first_twiddle(int level) { return level ? 1 << (level - 1) : 0; }
 
-
 constexpr int reversed_bits(int n, int bits) {
     return bits ? (n & 1) << (bits - 1) | reversed_bits(n >> 1, bits - 1) : 0;
 }

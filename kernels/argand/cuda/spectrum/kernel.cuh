@@ -100,13 +100,7 @@ struct SpectrumKernel {
                 }
                 z[i] = conjugated<Of>(float2{w[i][0] * x.x, w[i][kParts - 1] * x.y});
             }
-            if constexpr (R0 > 1) butterfly<R0>(z);
-            float2* const line = to + b * plan.spectrum_pitch();
-            line[0] = z[0];
-#pragma unroll
-            for (int k = 1; k < R0; ++k)
-                line[k * plan.line_pitch()] =
-                    complex_product(z[k], __ldg(twiddles + (k - 1) * P + column));
+            Stages::first_stage(twiddles, z, column, to, b);
         }
     }
 
@@ -123,9 +117,7 @@ struct SpectrumKernel {
             const int k = index % (R0 * R1), b = index / (R0 * R1);
             float2* const at = tile + b * plan.spectrum_pitch() + Stages::place_of(k);
             float2 z[R2];
-#pragma unroll
-            for (int n = 0; n < R2; ++n) z[n] = at[n];
-            butterfly<R2>(z);
+            Stages::last_stage(at, z);
             if constexpr (plan.real) {
 #pragma unroll
                 for (int n = 0; n < R2; ++n) at[n] = z[n];
