@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.image.few_antennas_plan import FewAntennasPlan, choose_few_antennas_plan
-from argand.image.plan import ImagePlan, check_plan, choose_plan
+from argand.image.plan import MmaImagePlan, check_plan, choose_plan
 from argand.image.problem import ImageProblem
 from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
 
-Plan = ImagePlan | FewAntennasPlan
+Plan = MmaImagePlan | FewAntennasPlan
 PLAN_OVERRIDE: PlanOverride[Plan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every image takes this plan."""
 
@@ -23,7 +23,7 @@ def plan_of(problem: ImageProblem, device: Device) -> Plan | None:
     """
     exact, override = problem.precision.exact_operands, PLAN_OVERRIDE.value
     if override is not None and not exact:
-        if isinstance(override, ImagePlan):
+        if isinstance(override, MmaImagePlan):
             check_plan(override, problem.precision, device.require_arch())
         elif override.antennas != problem.antennas:
             raise PlanError(f"{override} has other antennas than an image of {problem.antennas}")

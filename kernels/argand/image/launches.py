@@ -22,7 +22,7 @@ from argand.image.plan import (
     PACK_ARGUMENTS,
     PACK_THREADS,
     PANEL,
-    ImagePlan,
+    MmaImagePlan,
     fragment_bytes,
     image_source,
     kernel_name,
@@ -46,6 +46,7 @@ from argand.image.side_kernels import (
     sum_blocks,
     sum_source,
 )
+from argand.image.splits import blocks_of_one_split, splits_of
 from argand.image.suspicion import new_suspicion
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
@@ -57,8 +58,6 @@ from argand.runtime.workspace import call_memory
 
 _PACK_BLOCKS = 16
 """Largest grid of the kernel that packs, in blocks of a multiprocessor; threads loop beyond."""
-_WAVES = 4
-"""Fewest waves of blocks, where channels can be split to have them."""
 _ALIGNMENT = 256
 
 
@@ -77,9 +76,8 @@ class ImageLaunches:
     def __init__(self, problem: ImageProblem, plan: Plan, columns: int, device: Device) -> None:
         self._problem, self._device = problem, device
         matrices, directions = problem.matrices * problem.channels, problem.directions
-        blocks = -(-directions // plan.directions) * -(-problem.matrices // plan.images)
-        target_blocks = _WAVES * plan.blocks * device.sm_count
-        splits = min(problem.channels, max(1, -(-target_blocks // blocks)))
+        blocks = blocks_of_one_split(problem, plan)
+        splits = splits_of(problem, plan, device.sm_count)
         parts = check_parts(problem.antennas)
         check_grid = check_blocks(matrices, problem.antennas, directions)
         if max(blocks * splits, check_grid) > LARGEST_GRID:
@@ -120,7 +118,7 @@ class ImageLaunches:
         for part, size in sizes.items():
             self._offsets[part] = self._bytes
             self._bytes += -(-size // _ALIGNMENT) * _ALIGNMENT
-        self._note = f"{name}, {splits} splits of channels"
+        self._note = f"{name}, {splits} splits"
 
     def __call__(self, r: int, x: Any, f: Any, s: int, out: int) -> bool:
         """Compute at addresses on the current stream; return whether operands look right.
@@ -214,7 +212,7 @@ def _packing(problem: ImageProblem, device: Device) -> BoundKernel:
 
 
 def _on_tensor_cores(
-    problem: ImageProblem, plan: ImagePlan, blocks: int, splits: int, device: Device
+    problem: ImageProblem, plan: MmaImagePlan, blocks: int, splits: int, device: Device
 ) -> BoundKernel:
     precision = problem.precision
     return _bound(

@@ -34,7 +34,7 @@ IMAGE_ARGUMENTS = (
 
 
 @dataclass(frozen=True)
-class ImagePlan:
+class MmaImagePlan:
     """A plan of the kernel of images.
 
     Attributes:
@@ -63,12 +63,12 @@ def stored_bytes(precision: Precision) -> int:
     return precision.terms * precision.operand.bytes
 
 
-def shared_bytes(plan: ImagePlan, precision: Precision) -> int:
+def shared_bytes(plan: MmaImagePlan, precision: Precision) -> int:
     """Return the dynamic shared memory of a block: two panels of weights."""
     return 2 * PANEL_ROWS * plan.directions * stored_bytes(precision)
 
 
-def check_plan(plan: ImagePlan, precision: Precision, arch: Arch) -> None:
+def check_plan(plan: MmaImagePlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     require_precision(precision, arch)
     if precision.operand.ptx is None:
@@ -87,19 +87,19 @@ def check_plan(plan: ImagePlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"{plan} takes {needed} bytes of shared memory, more than there are")
 
 
-def choose_plan(precision: Precision, arch: Arch) -> ImagePlan:
+def choose_plan(precision: Precision, arch: Arch) -> MmaImagePlan:
     """Return the plan for a precision: two blocks of a multiprocessor where they fit, else one.
 
     While one block makes weights the other multiplies.
     """
     for blocks in (2, 1):
-        plan = ImagePlan(64, blocks)
+        plan = MmaImagePlan(64, blocks)
         try:
             check_plan(plan, precision, arch)
         except PlanError:
             continue
         return plan
-    return ImagePlan(32, 1)
+    return MmaImagePlan(32, 1)
 
 
 def panels_of(antennas: int) -> int:
@@ -118,7 +118,7 @@ def row_tiles(antennas: int) -> int:
     return panels_of(antennas) * PANEL_ROWS // _TILE
 
 
-def kernel_name(plan: ImagePlan, precision: Precision) -> str:
+def kernel_name(plan: MmaImagePlan, precision: Precision) -> str:
     """Return the name of the kernel that computes the power."""
     return f"sm80_image_{precision.symbol}_{plan.directions}x{plan.blocks}"
 
@@ -142,7 +142,7 @@ def pack_source(precision: Precision) -> str:
     )
 
 
-def image_source(plan: ImagePlan, precision: Precision) -> str:
+def image_source(plan: MmaImagePlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
     kernel = f"ImageKernel<{operand_arguments(precision)}, {plan.directions}>"
     return (

@@ -14,16 +14,18 @@ from argand.image.few_antennas_plan import (
 )
 from argand.image.heuristics import PLAN_OVERRIDE, plan_of
 from argand.image.plan import (
-    ImagePlan,
+    MmaImagePlan,
     check_plan,
     choose_plan,
     image_source,
     kernel_name,
     pack_name,
     pack_source,
+    panels_of,
 )
 from argand.image.problem import ImageProblem
 from argand.image.side_kernels import CHECK_KERNEL, SUM_KERNEL, check_source, sum_source
+from argand.image.splits import blocks_of_one_split, splits_of
 from argand.precision import any_precision
 from argand.runtime.plan import PlanError
 
@@ -57,14 +59,14 @@ def test_plans_fit_every_architecture(name: str) -> None:
 @pytest.mark.parametrize(
     ("plan", "name", "said"),
     [
-        (ImagePlan(48, 1), "tf32", "directions must be 32, 64 or 128"),
-        (ImagePlan(128, 4), "fp16", "too few registers"),
-        (ImagePlan(128, 2), "3xtf32", "bytes of shared memory"),
-        (ImagePlan(64, 1), "fp32", "tensor cores have no operands of fp32"),
-        (ImagePlan(64, 1), "7xint8", "an MMA of int8 has 32: use operands of 2 bytes"),
+        (MmaImagePlan(48, 1), "tf32", "directions must be 32, 64 or 128"),
+        (MmaImagePlan(128, 4), "fp16", "too few registers"),
+        (MmaImagePlan(128, 2), "3xtf32", "bytes of shared memory"),
+        (MmaImagePlan(64, 1), "fp32", "tensor cores have no operands of fp32"),
+        (MmaImagePlan(64, 1), "7xint8", "an MMA of int8 has 32: use operands of 2 bytes"),
     ],
 )
-def test_other_plans_are_refused(plan: ImagePlan, name: str, said: str) -> None:
+def test_other_plans_are_refused(plan: MmaImagePlan, name: str, said: str) -> None:
     with pytest.raises(PlanError, match=said):
         check_plan(plan, any_precision(name), ARCHITECTURES[0])
 
@@ -88,7 +90,7 @@ def test_few_antennas_share_weights_among_images() -> None:
 @pytest.mark.parametrize(
     ("antennas", "precision", "kind"),
     [
-        (24, "fp32", FewAntennasPlan), (24, "fp16", FewAntennasPlan), (25, "fp16", ImagePlan),
+        (24, "fp32", FewAntennasPlan), (24, "fp16", FewAntennasPlan), (25, "fp16", MmaImagePlan),
         (25, "fp32", type(None)), (4, "fp64", type(None)),
     ],
 )  # fmt: skip
@@ -104,3 +106,17 @@ def test_antennas_and_precision_choose_the_kernel(
             return
         with pytest.raises(PlanError, match="has other antennas than an image of"):
             plan_of(problem, device)
+
+
+@pytest.mark.parametrize("antennas", [40, 64, 229, 512])
+@pytest.mark.parametrize("directions", [64, 1377, 8225, 98042])
+@pytest.mark.parametrize("channels", [1, 7, 64])
+def test_splits_fill_multiprocessors(antennas: int, directions: int, channels: int) -> None:
+    """There are no more than pairs of panels, and as many as few directions need."""
+    problem = ImageProblem((), channels, antennas, directions, PRECISIONS["3xtf32"], 1)
+    plan = choose_plan(problem.precision, ARCHITECTURES[0])
+    panels = panels_of(antennas)
+    pairs = channels * panels * (panels + 1) // 2
+    blocks, splits = blocks_of_one_split(problem, plan), splits_of(problem, plan, 132)
+    assert 1 <= splits <= pairs
+    assert blocks * splits >= min(blocks * pairs // 2, 100)

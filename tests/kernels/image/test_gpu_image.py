@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, image, launched
-from argand.image.heuristics import PLAN_OVERRIDE
-from argand.image.plan import ImagePlan
-from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
+from argand.device import gpu
+from argand.image import launches
+from argand.image.few_antennas_plan import MOST_ANTENNAS
+from argand.image.heuristics import PLAN_OVERRIDE, plan_of
+from argand.image.plan import MmaImagePlan
+from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
 
 from tests.kernels.image.arrays import Sky, sky
 
@@ -53,7 +56,7 @@ def test_power_is_the_direct_sum_within_the_bound(cp: Any, name: str, precision:
 @pytest.mark.parametrize("directions", [32, 64, 128])
 def test_every_plan_computes_the_same(cp: Any, precision: str, directions: int) -> None:
     one = SKIES["an odd array"]
-    with PLAN_OVERRIDE.use(ImagePlan(directions, 1)), launched() as names:
+    with PLAN_OVERRIDE.use(MmaImagePlan(directions, 1)), launched() as names:
         found = imaged(cp, one, precision)
     assert any(f"_{directions}x1" in name for name in names)
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda"))
@@ -75,7 +78,7 @@ def test_few_antennas_are_those_of_fp32(cp: Any, name: str, precision: str) -> N
         found = imaged(cp, one, precision)
     assert any("image_fp32" in kernel for kernel in names), names
     assert np.all(np.abs(found - one.power()) <= one.allowed("3xtf32", "cuda"))
-    with PLAN_OVERRIDE.use(ImagePlan(32, 1)), launched() as names:
+    with PLAN_OVERRIDE.use(MmaImagePlan(32, 1)), launched() as names:
         found = imaged(cp, one, precision)
     assert any("sm80_image" in kernel for kernel in names), names
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda"))
@@ -254,3 +257,25 @@ def test_wrong_covariances_are_refused(cp: Any) -> None:
         image(cp.asarray(r), x, f, s, out=np.zeros(3, "f4"))
     empty = image(cp.asarray(r[:0]), x, f[:0], s)
     np.testing.assert_array_equal(empty.get(), np.zeros(3))
+
+
+@pytest.mark.parametrize("antennas", [13, 229])
+@pytest.mark.parametrize("splits", [1, 2, 5, 7, 20])
+def test_any_number_of_splits_computes_the_same(
+    cp: Any, monkeypatch: pytest.MonkeyPatch, antennas: int, splits: int
+) -> None:
+    """Of channels and, on tensor cores, of pairs of panels: 20 are all of two channels."""
+    one = sky(antennas, 2, 70, leading=(2,), seed=20)
+    few = antennas <= MOST_ANTENNAS
+    monkeypatch.setattr(launches, "splits_of", lambda *_: min(splits, 2) if few else splits)
+    row = PRECISIONS["3xtf32"]
+    with cp.cuda.Device(0):
+        r, x, f, s = one.arguments
+        vectors = cp.asarray(np.column_stack([s, np.sqrt(1 - (s**2).sum(axis=1))]))
+        problem = ImageProblem((2,), 2, antennas, 70, row, 1)
+        plan = plan_of(problem, gpu(0))
+        assert plan is not None
+        out = cp.full(problem.shape, np.nan, "f4")
+        queue = launches.ImageLaunches(problem, plan, 3, gpu(0))
+        assert queue(cp.asarray(r).data.ptr, x, f, vectors.data.ptr, out.data.ptr)
+    assert np.all(np.abs(out.get() - one.power()) <= one.allowed("3xtf32", "cuda"))

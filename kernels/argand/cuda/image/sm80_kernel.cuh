@@ -3,6 +3,7 @@
 // with z and added up in registers: neither leaves the multiprocessor.
 #pragma once
 #include "device/term_products.cuh"
+#include "device/triangle.cuh"
 #include "weights.cuh"
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Directions>
@@ -122,12 +123,18 @@ struct ImageKernel {
                                      args.directions[3 * int64(own) + 2]};
         const int64 units = unit_of(args.row_tiles, 0);
 
+        // A split has so many of all channels' pairs of panels, row by row.
+        const int pairs = args.panels * (args.panels + 1) / 2;
+        const int64 all_pairs = int64(args.channels) * pairs;
+        const int64 begin = all_pairs * split / args.splits,
+                    end = all_pairs * (split + 1) / args.splits;
         float total[kWarpGroups][2] = {};
-        const int begin = static_cast<int>(int64(args.channels) * split / args.splits),
-                  end = static_cast<int>(int64(args.channels) * (split + 1) / args.splits);
 #pragma unroll 1
-        for (int channel = begin; channel < end; ++channel) {
-            int other = 0;  // the panel in the slot that does not hold the rows
+        for (int channel = static_cast<int>(begin / pairs); int64(channel) * pairs < end;
+             ++channel) {
+            const int first = static_cast<int>(max(begin - int64(channel) * pairs, int64(0))),
+                      last = static_cast<int>(min(end - int64(channel) * pairs, int64(pairs)));
+            int other = -1;  // the panel in the slot that does not hold the rows
             const auto make = [&](int slot, int panel) {
                 __syncthreads();  // the slot and the places are free
                 for (int i = threadIdx.x; i < 3 * kPanelAntennas; i += kThreads) {
@@ -142,14 +149,15 @@ struct ImageKernel {
             const uint4* matrix = args.fragments + index * units * kFragments;
             float power[kWarpGroups][2] = {};
 #pragma unroll 1
-            for (int row_panel = 0; row_panel < args.panels; ++row_panel) {
-                // The panel of the rows stays; the other slot begins with what it holds.
-                const int at = row_panel % 2, kept = other;
+            for (int row_panel = static_cast<int>(triangle_row(first));
+                 row_panel * (row_panel + 1) / 2 < last; ++row_panel) {
+                // The panel of the rows stays; the other slot begins with the rows before.
+                const int at = row_panel % 2, row_pairs = row_panel * (row_panel + 1) / 2;
                 make(at, row_panel);
 #pragma unroll 1
-                for (int k = 0; k <= row_panel; ++k) {
-                    const int k_panel = k == 0 ? min(kept, row_panel)
-                                               : k <= kept ? k - 1 : k;
+                for (int k = max(first - row_pairs, 0); k < min(last - row_pairs, row_panel + 1);
+                     ++k) {
+                    const int k_panel = k == row_panel ? k : k == 0 ? row_panel - 1 : k - 1;
                     int slot = at;
                     if (k_panel != row_panel) {
                         slot = 1 - at;
