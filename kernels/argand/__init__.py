@@ -30,6 +30,7 @@ from argand.herk.api import herk
 from argand.herk.problem import HerkProblem
 from argand.hermitian.api import solve_hermitian
 from argand.image.api import image
+from argand.image.call_plan import ImagePlan
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.readout.api import Counts, expectation, probabilities, sample
 from argand.runtime.kernel_trace import launched
@@ -60,6 +61,7 @@ __all__ = [
     "GemmPlan",
     "GemmProblem",
     "HerkProblem",
+    "ImagePlan",
     "Packed",
     "Pairs",
     "Precision",

@@ -55,6 +55,7 @@ __all__ = [
     "GemmPlan",
     "GemmProblem",
     "HerkProblem",
+    "ImagePlan",
     "Packed",
     "Pairs",
     "Precision",
@@ -201,6 +202,50 @@ class GemmPlan(CallPlan, Generic[_ResultT]):
         a: Operand,
         b: Operand,
         c: Operand | None = None,
+        *,
+        out: Operand | None = None,
+    ) -> _ResultT: ...
+
+class ImagePlan(CallPlan, Generic[_ResultT]):
+    @overload
+    def __init__(
+        self: ImagePlan[NDArray[Any]],
+        covariances: NDArray[Any],
+        positions: Operand,
+        frequencies: Operand,
+        directions: Operand,
+        *,
+        precision: PrecisionLike = None,
+        sign: int = 1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: ImagePlan[ArrayT],
+        covariances: ArrayT,
+        positions: Operand,
+        frequencies: Operand,
+        directions: Operand,
+        *,
+        precision: PrecisionLike = None,
+        sign: int = 1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: ImagePlan[Any],
+        covariances: Operand,
+        positions: Operand,
+        frequencies: Operand,
+        directions: Operand,
+        *,
+        precision: PrecisionLike = None,
+        sign: int = 1,
+    ) -> None: ...
+    def __call__(
+        self,
+        covariances: Operand,
+        positions: Operand,
+        frequencies: Operand,
+        directions: Operand,
         *,
         out: Operand | None = None,
     ) -> _ResultT: ...

@@ -17,7 +17,8 @@ _THREADS = 128
 # FewAntennasArguments of cuda/image/few_antennas_kernel.cuh.
 FEW_ANTENNAS_ARGUMENTS = (
     ("const float2*", "covariances"), ("const double*", "positions"), ("const double*", "scales"),
-    ("const double*", "directions"), ("float*", "power"), ("int", "images"), ("int", "channels"),
+    ("const double*", "directions"), ("const uint32*", "largest"), ("float*", "power"),
+    ("double", "longest_square"), ("int", "images"), ("int", "channels"),
     ("int", "direction_count"), ("int", "splits"),
 )  # fmt: skip
 

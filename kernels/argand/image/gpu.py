@@ -15,6 +15,7 @@ from argand.image.launches import ImageLaunches
 from argand.image.places import centred, unit_vectors
 from argand.image.problem import ImageProblem
 from argand.runtime.call_cache import SEVERAL, CallCache, Form, Key, NoFormError, current_device
+from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import device_of, may_overlap
 
 
@@ -69,7 +70,11 @@ def image(
             unit_vectors(s, array_module(s))
             require_hermitian(r, cupy)
         if _repeats(given, covariances, directions) and (in_place or out is None):
-            CALLS.keep(key, _run(launches), given, target, problem.shape, problem.dtype)
+            chosen = Chosen(launches.name, plan)
+            CALLS.keep(
+                key, RepeatedImage(launches), given, target, problem.shape, problem.dtype,
+                chosen=chosen,
+            )  # fmt: skip
         if out is None or in_place:
             return target
         out[...] = target
@@ -90,10 +95,16 @@ def _launches(problem: ImageProblem, plan: Plan, columns: int, device: Device) -
     return ImageLaunches(problem, plan, columns, device)
 
 
-def _run(launches: ImageLaunches) -> Any:
-    """Return the run of a kept call: one whose operands look wrong is made again to say why."""
+class RepeatedImage:
+    """The run of a kept call: one whose operands look wrong is made again to say why."""
 
-    def run(r: int, x: Any, f: Any, s: int, out: int) -> Any:
-        return None if launches(r, x, f, s, out) else NotImplemented
+    def __init__(self, launches: ImageLaunches) -> None:
+        self._launches = launches
 
-    return run
+    def __call__(self, r: int, x: Any, f: Any, s: int, out: int) -> Any:
+        """Run it, and wait for the GPU."""
+        return None if self._launches(r, x, f, s, out) else NotImplemented
+
+    def without_wait(self, r: int, x: Any, f: Any, s: int, out: int) -> None:
+        """Queue it; the power of operands that look wrong is NaN."""
+        self._launches.queue(r, x, f, s, out)

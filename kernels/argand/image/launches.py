@@ -118,12 +118,23 @@ class ImageLaunches:
         for part, size in sizes.items():
             self._offsets[part] = self._bytes
             self._bytes += -(-size // _ALIGNMENT) * _ALIGNMENT
-        self._note = f"{name}, {splits} splits"
+        #: The kernel of the power, and how many blocks share a direction.
+        self.name = f"{name}, {splits} splits"
 
     def __call__(self, r: int, x: Any, f: Any, s: int, out: int) -> bool:
         """Compute at addresses on the current stream; return whether operands look right.
 
-        ``x`` and ``f`` are NumPy arrays, checked here. The host waits for the launches.
+        The host waits for the launches.
+        """
+        suspicion = new_suspicion()
+        self.queue(r, x, f, s, out, suspicion.address)
+        return not suspicion.is_raised(cupy.cuda.get_current_stream().ptr)
+
+    def queue(self, r: int, x: Any, f: Any, s: int, out: int, suspect: int = 0) -> None:
+        """Queue the launches at addresses on the current stream.
+
+        ``x`` and ``f`` are NumPy arrays, checked here. Where covariances are not Hermitian or
+        directions are no unit vectors, the power is NaN, and kernels set the word at ``suspect``.
         """
         problem = self._problem
         table = _table(
@@ -132,17 +143,16 @@ class ImageLaunches:
         memory = call_memory(self._bytes)
         at = {part: memory.ptr + offset for part, offset in self._offsets.items()}
         directions = at.get("unit_vectors", s)
-        suspicion = new_suspicion()
         self._check({
             "covariances": r, "largest": at["largest"], "directions": s,
-            "unit_vectors": directions, "suspect": suspicion.address,
+            "unit_vectors": directions, "suspect": suspect,
         })  # fmt: skip
         members = {
             "positions": table.data.ptr, "scales": table.data.ptr + self._scales_at,
             "directions": directions, "power": at.get("parts", out),
         }  # fmt: skip
         if self._pack is None:
-            members["covariances"] = r
+            members |= {"covariances": r, "largest": at["largest"]}
         else:
             packed = {"fragments": at["fragments"], "descales": at["descales"]}
             self._pack({"covariances": r, "largest": at["largest"], **packed})
@@ -151,8 +161,7 @@ class ImageLaunches:
         if self._sum is not None:
             self._sum({"parts": at["parts"], "power": out})
         if kernel_trace.watching:
-            kernel_trace.note(self._note)
-        return not suspicion.is_raised(cupy.cuda.get_current_stream().ptr)
+            kernel_trace.note(self.name)
 
 
 @lru_cache(maxsize=64)
@@ -192,7 +201,8 @@ def _few_antennas(
         few_antennas_source(plan), few_antennas_kernel_name(plan), blocks, plan.threads,
         FEW_ANTENNAS_ARGUMENTS, device,
         {
-            "images": problem.matrices, "channels": problem.channels,
+            "longest_square": LONGEST_SQUARE, "images": problem.matrices,
+            "channels": problem.channels,
             "direction_count": problem.directions, "splits": splits,
         },
     )  # fmt: skip
@@ -219,7 +229,8 @@ def _on_tensor_cores(
         image_source(plan, precision), kernel_name(plan, precision), blocks, plan.threads,
         IMAGE_ARGUMENTS, device,
         {
-            "images": problem.matrices, "channels": problem.channels,
+            "longest_square": LONGEST_SQUARE, "images": problem.matrices,
+            "channels": problem.channels,
             "panels": panels_of(problem.antennas), "row_tiles": row_tiles(problem.antennas),
             "direction_count": problem.directions, "splits": splits,
         },

@@ -28,8 +28,8 @@ PACK_ARGUMENTS = (
 IMAGE_ARGUMENTS = (
     ("const uint4*", "fragments"), ("const float*", "descales"), ("const double*", "positions"),
     ("const double*", "scales"), ("const double*", "directions"), ("float*", "power"),
-    ("int", "images"), ("int", "channels"), ("int", "panels"), ("int", "row_tiles"),
-    ("int", "direction_count"), ("int", "splits"),
+    ("double", "longest_square"), ("int", "images"), ("int", "channels"), ("int", "panels"),
+    ("int", "row_tiles"), ("int", "direction_count"), ("int", "splits"),
 )  # fmt: skip
 
 

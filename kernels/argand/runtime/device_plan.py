@@ -17,7 +17,7 @@ from argand.runtime.call_cache import (
     NoFormError,
     current_device,
 )
-from argand.runtime.kept_call import KeptCall, overlaps
+from argand.runtime.kept_call import KeptCall, Run, overlaps
 from argand.runtime.tuned_plans import TunedPlans
 from argand.runtime.workspace import PlanMemory
 
@@ -32,10 +32,22 @@ MOST_KNOWN = 64
 class DevicePlan:
     """A call that the call cache of an operation kept, for arrays of the same forms.
 
+    Args:
+        cache: of the operation.
+        call: the operation, made once.
+        arrays: its operands.
+        run_of: the run of the plan, of the kept one, where they are not the same.
+
     Raises ValueError where the cache keeps no such call.
     """
 
-    def __init__(self, cache: CallCache, call: Callable[..., Any], arrays: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        cache: CallCache,
+        call: Callable[..., Any],
+        arrays: tuple[Any, ...],
+        run_of: Callable[[Any], Run] | None = None,
+    ) -> None:
         device = cupy.cuda.Device().id
         self.device = gpu(device)
         #: Memory of calls, besides their operands.
@@ -57,7 +69,9 @@ class DevicePlan:
         # As if it had been called with ``out``.
         forbidden = cache.forbidden(arrays, forms, result, form)
         #: The kept call.
-        self.call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
+        found = kept[-1][1]
+        run = found.run if run_of is None else run_of(found.run)
+        self.call: KeptCall = found._replace(forbidden=forbidden, run=run)
         self.chosen = self.call.chosen
         self._run, self._has_memory = self.call.run, self.memory.nbytes > 0
         self._result_of = cache.result_of

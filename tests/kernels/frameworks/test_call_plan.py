@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, log_softmax, pack
+from argand import (
+    DftPlan,
+    GemmPlan,
+    ImagePlan,
+    SoftmaxPlan,
+    dft,
+    gemm,
+    image,
+    log_softmax,
+    pack,
+)
 from argand.frameworks.call_plan import CallPlan
 from argand.runtime.own_files import NotOwnError
 from argand.runtime.plain_files import NotPlainError
@@ -17,6 +27,7 @@ from argand.runtime.plan_files import with_digest
 from argand.runtime.tuned_plans import TunedPlans
 
 from tests.kernels.gemm.tuning_cases import card
+from tests.kernels.image.arrays import sky
 
 Made = tuple[CallPlan, tuple[Any, ...], Any]
 
@@ -43,8 +54,13 @@ def logarithms() -> Made:
     return plan, (x,), log_softmax(x, scale=2.0)
 
 
+def images() -> Made:
+    arrays = sky(7, 3, 20, leading=(2,)).arguments
+    return ImagePlan(*arrays, sign=-1), arrays, image(*arrays, sign=-1)
+
+
 MADE: dict[str, Callable[[], Made]] = {
-    "gemm": products, "dft": transforms, "softmax": logarithms,
+    "gemm": products, "dft": transforms, "softmax": logarithms, "image": images,
 }  # fmt: skip
 
 

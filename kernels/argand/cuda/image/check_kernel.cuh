@@ -1,17 +1,19 @@
 // One look at the operands of an image before its power: the largest component of each covariance,
-// whether it is Hermitian, and directions as unit vectors. What looks wrong sets a word in memory
-// of the host, which looks again and says what it is.
+// whether it is Hermitian, and directions as unit vectors. The power of what looks wrong is NaN. It
+// sets a word in memory of the host too, which looks again and says what it is.
 #pragma once
 #include "device/scaling.cuh"
+#include "trust.cuh"
 
 constexpr int kCheckThreads = 256;
 
 struct CheckArguments {
     const float2* covariances;  // (matrices, antennas, antennas)
-    uint32* largest;            // (matrices, parts) largest finite component, as bits of fp32
+    uint32* largest;            // (matrices, parts) largest finite component, as bits of fp32, or
+                                // kNotHermitian
     const double* directions;   // (direction_count, columns)
     double* unit_vectors;       // (direction_count, 3), written where there are two columns
-    uint32* suspect;            // in memory of the host
+    uint32* suspect;            // in memory of the host; null where nobody reads it
     double longest_square;      // largest |direction|^2
     double hermitian;           // largest |R_ab - conj(R_ba)| over the largest |R_ab|
     int matrices;
@@ -53,25 +55,25 @@ __device__ __forceinline__ void check_covariance(const CheckArguments& args, uin
     atomicMax(&largest[2], apart);
     __syncthreads();
     if (threadIdx.x != 0) return;
-    args.largest[block] = largest[0];
     const float size = __uint_as_float(largest[1]);
     const double off = __uint_as_float(largest[2]);
-    if (is_finite(size) && off > args.hermitian * size) *args.suspect = 1;
+    const bool wrong = is_finite(size) && off > args.hermitian * size;
+    args.largest[block] = wrong ? kNotHermitian : largest[0];
+    if (wrong && args.suspect) *args.suspect = 1;
 }
 
-// Products and sums are rounded as NumPy rounds them, so that both refuse the same directions.
 __device__ __forceinline__ void check_direction(const CheckArguments& args, int64 number) {
     if (number >= args.direction_count) return;
     const double* s = args.directions + number * args.columns;
-    const double l = s[0], m = s[1];
-    double square = __dadd_rn(__dmul_rn(l, l), __dmul_rn(m, m));
+    double square;
     if (args.columns == 3) {
-        square = __dadd_rn(square, __dmul_rn(s[2], s[2]));
+        square = square_of(s);
     } else {
+        square = square_of(s[0], s[1]);
         double* to = args.unit_vectors + 3 * number;
-        to[0] = l, to[1] = m, to[2] = sqrt(fmax(0.0, 1.0 - square));
+        to[0] = s[0], to[1] = s[1], to[2] = sqrt(fmax(0.0, 1.0 - square));
     }
-    if (!(square <= args.longest_square)) *args.suspect = 1;  // NaN too
+    if (!(square <= args.longest_square) && args.suspect) *args.suspect = 1;  // NaN too
 }
 
 // A block for each part of each matrix, then one for each 256 directions.

@@ -3,6 +3,7 @@
 // each, which its block has in shared memory. Panels of tensor cores have 64 antennas, and weights
 // for each matrix. Nothing is rounded to their formats.
 #pragma once
+#include "trust.cuh"
 #include "weights.cuh"
 
 struct FewAntennasArguments {
@@ -10,7 +11,9 @@ struct FewAntennasArguments {
     const double* positions;    // (antennas, 3) in m
     const double* scales;       // (channels,) sign f / c, in units of 2^-30 turns
     const double* directions;   // (directions, 3)
+    const uint32* largest;      // (images, channels), as CheckArguments has it
     float* power;               // (splits, images, directions)
+    double longest_square;      // largest |direction|^2
     int images;
     int channels;
     int direction_count;
@@ -52,6 +55,8 @@ struct FewAntennasKernel {
             if (first_image + static_cast<int>(threadIdx.x) < args.images) {
                 const float2* r = matrix(args, first_image + threadIdx.x, channel);
                 for (int a = 0; a < Antennas; ++a) sum += r[a * (Antennas + 1)].x;
+                const int64 index = int64(first_image + threadIdx.x) * args.channels + channel;
+                if (args.largest[index] == kNotHermitian) sum = not_a_number();
             }
             to.diagonals[threadIdx.x] = sum;
         }
@@ -129,8 +134,10 @@ struct FewAntennasKernel {
 #pragma unroll
             for (int d = 0; d < Directions; ++d) {
                 const int own = first + d * kThreads;
-                if (own < args.direction_count)
-                    args.power[line * args.direction_count + own] = power[image][d];
+                if (own < args.direction_count) {
+                    args.power[line * args.direction_count + own] =
+                        trusted(power[image][d], directions[d], args.longest_square);
+                }
             }
         }
     }

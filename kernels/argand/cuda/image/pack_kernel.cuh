@@ -3,6 +3,7 @@
 #pragma once
 #include "device/triangle.cuh"
 #include "plan.cuh"
+#include "trust.cuh"
 
 constexpr int kPackThreads = 256;
 
@@ -41,10 +42,12 @@ __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
         const int k_first = (unit - static_cast<int>(unit_of(tile, 0))) * kTile +
                             mma_index * kMmaK<operand> + lane % 4;
         int exponent = 0;
-        if constexpr (is_scaled(operand)) {
-            uint32 bits = 0;
+        uint32 bits = 0;
+        if (is_scaled(operand) || within == 0) {
             for (int part = 0; part < args.parts; ++part)
                 bits = max(bits, args.largest[matrix * args.parts + part]);
+        }
+        if constexpr (is_scaled(operand)) {
             const float largest = 2.0f * __uint_as_float(bits);
             exponent = scale_exponent<operand>(finite_abs_bits(largest));
         }
@@ -65,6 +68,9 @@ __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
 #pragma unroll
         for (int term = 0; term < Terms; ++term)
             to[term * kWarp] = {words[0][term], words[2][term], words[1][term], words[3][term]};
-        if (within == 0) args.descales[matrix] = power_of_two(-exponent);
+        if (within == 0) {
+            args.descales[matrix] =
+                bits == kNotHermitian ? not_a_number() : power_of_two(-exponent);
+        }
     }
 }

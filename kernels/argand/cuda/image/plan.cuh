@@ -26,9 +26,9 @@ __device__ __forceinline__ int64 unit_of(int row_tile, int k_unit) {
 
 struct PackArguments {
     const float2* covariances;  // (matrices, antennas, antennas)
-    const uint32* largest;      // (matrices, parts) largest finite component, as bits of fp32
+    const uint32* largest;      // (matrices, parts), as CheckArguments has it
     uint4* fragments;           // (matrices, units, kUnitFragments)
-    float* descales;            // (matrices,)
+    float* descales;            // (matrices,), NaN where the matrix is not Hermitian
     int64 matrices;
     int parts;
     int antennas;
@@ -42,6 +42,7 @@ struct ImageArguments {
     const double* scales;      // (channels,) sign f / c, in units of 2^-30 turns
     const double* directions;  // (directions, 3)
     float* power;              // (splits, images, directions)
+    double longest_square;     // largest |direction|^2
     int images;
     int channels;
     int panels;

@@ -4,6 +4,7 @@
 #pragma once
 #include "device/term_products.cuh"
 #include "device/triangle.cuh"
+#include "trust.cuh"
 #include "weights.cuh"
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Directions>
@@ -195,7 +196,8 @@ struct ImageKernel {
             float sum = 0.0f;
 #pragma unroll
             for (int row = 0; row < kWarpRows; ++row) sum += partial[row][threadIdx.x];
-            args.power[int64(blockIdx.x / blocks) * args.direction_count + mine] = sum;
+            args.power[int64(blockIdx.x / blocks) * args.direction_count + mine] =
+                trusted(sum, args.directions + 3 * int64(mine), args.longest_square);
         }
     }
 };
