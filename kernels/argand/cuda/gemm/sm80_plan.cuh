@@ -1,7 +1,7 @@
 // The plan and the arguments of a kernel of the mma.sync family (sm_80 and newer).
 // argand/gemm/sm80_plan.py generates the plan as a template argument; argand/gemm/sm80_launch.py
-// fills the arguments. The kernel computes C = alpha op(A) op(B) + beta C on interleaved complex64
-// operands.
+// fills the arguments, which fma_kernel.cuh takes too. The kernel computes C = alpha op(A) op(B) +
+// beta C on interleaved complex64 operands.
 #pragma once
 #include "device/conditional.cuh"
 #include "device/rounding.cuh"

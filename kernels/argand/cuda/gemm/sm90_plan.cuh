@@ -200,7 +200,9 @@ struct WgmmaArguments {
     int y_pitch, conjugate_y;             // k of a row of planes; whether packing conjugates
     int pack_rows, panels_per_wave;       // rows of a unit; panels that one wave of tiles reads
     int pack_maximum_lead;                // k-blocks that packing may be ahead of its producer
-    int begins_early;                     // the kernel before only packs operands of this call
+    // The kernel before only packs operands of this call, so the entry (argand/gemm/sm90_source.py)
+    // does not wait for its end.
+    int begins_early;
     int64 y_stride_n, y_stride_batch;
     int64 c_stride_m, c_stride_n, c_stride_batch;
     int64 out_stride_m, out_stride_n, out_stride_batch;
