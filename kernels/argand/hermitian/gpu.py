@@ -52,14 +52,14 @@ def solve_hermitian(
     leading = shape[: len(shape) - min(b.ndim, 2)]
     with device_of(r, b, out, info):
         matrices = _readable(r.astype(dtype, copy=False), leading)
-        sides = _readable((b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False), leading)
-        usable = out is not None and _writable(_matrices(out, b), matrices, sides)
+        rhs = _readable((b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False), leading)
+        usable = out is not None and _writable(_matrices(out, b), matrices, rhs)
         target = out if usable else cupy.empty(shape, dtype)
         if target.size:
-            run = _Run(n, columns, dtype, matrices, sides, gpu(cupy.cuda.Device().id))
+            run = _Run(n, columns, dtype, matrices, rhs, gpu(cupy.cuda.Device().id))
             at_info = None if info is None else info.data.ptr
-            run(matrices.data.ptr, sides.data.ptr, at_info, target.data.ptr)
-            as_given = matrices.data.ptr == r.data.ptr and sides.data.ptr == b.data.ptr
+            run(matrices.data.ptr, rhs.data.ptr, at_info, target.data.ptr)
+            as_given = matrices.data.ptr == r.data.ptr and rhs.data.ptr == b.data.ptr
             if as_given and (usable or out is None):
                 CALLS.keep(key, run, (r, b, info), target, shape, dtype)
         elif info is not None:
@@ -78,7 +78,7 @@ class _Run:
     """The launch of one form of operands, for any addresses."""
 
     def __init__(
-        self, n: int, columns: int, dtype: str, matrices: Any, sides: Any, device: Device
+        self, n: int, columns: int, dtype: str, matrices: Any, rhs: Any, device: Device
     ) -> None:
         plan = _plan(n, columns, dtype, device)
         systems = prod(matrices.shape[:-2])
@@ -89,7 +89,7 @@ class _Run:
         self._name = kernel_name(plan, dtype)
         self._launch = _kernel_launch(plan, dtype, blocks, device)
         self._values = {
-            "r_batch": _between(matrices), "b_batch": _between(sides), "x_batch": n * columns,
+            "r_batch": _between(matrices), "b_batch": _between(rhs), "x_batch": n * columns,
             "systems": systems, "columns": columns,
         }  # fmt: skip
 

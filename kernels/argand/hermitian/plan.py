@@ -40,7 +40,7 @@ class HermitianPlan:
 
     Attributes:
         side: side x side threads, a group, solve a system: 2, 4, 8 or 16.
-        sides: right-hand sides of a thread at a time.
+        rhs: right-hand sides of a thread at a time.
         groups: of a block; one where a group is more than a warp.
         fused: whether L y = b is solved beside the factorization, not after it.
         in_global: whether factors are in global memory, where shared memory is too small.
@@ -49,7 +49,7 @@ class HermitianPlan:
 
     n: int
     side: int
-    sides: int
+    rhs: int
     groups: int
     fused: bool
     in_global: bool
@@ -72,7 +72,7 @@ class HermitianPlan:
 
     def shared_bytes(self, dtype: str) -> int:
         """Return the dynamic shared memory of a block (`group_elements` of the header)."""
-        exchanged = min(self.side, _EXCHANGED) * self.side * self.sides
+        exchanged = min(self.side, _EXCHANGED) * self.side * self.rhs
         used = exchanged + (0 if self.in_global else self.packed)
         return self.groups * (used + (18 - used % 16) % 16) * ITEM[dtype]
 
@@ -86,8 +86,8 @@ def check_plan(plan: HermitianPlan, dtype: str, arch: Arch) -> None:
     group = plan.side**2
     if plan.groups < 1 or plan.threads % WARP or (group > WARP and plan.groups > 1):
         raise PlanError(f"groups of {group} threads do not make whole warps: {plan.groups}")
-    if plan.sides < 1 or plan.blocks < 1 or plan.blocks * plan.threads > RESIDENT_THREADS:
-        raise PlanError(f"sides and blocks of {plan.threads} threads do not fit: {plan}")
+    if plan.rhs < 1 or plan.blocks < 1 or plan.blocks * plan.threads > RESIDENT_THREADS:
+        raise PlanError(f"rhs and blocks of {plan.threads} threads do not fit: {plan}")
     if plan.shared_bytes(dtype) > arch.shared_bytes:
         raise PlanError(f"{plan} takes more shared memory than the {arch.shared_bytes} bytes")
 
@@ -99,31 +99,31 @@ def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
         side *= 2
     parts = -(-n // side)
     groups = _THREADS // side**2 if side**2 < WARP else 1
-    sides = min(2, -(-columns // side)) if side == 2 else 1
+    rhs = min(2, -(-columns // side)) if side == 2 else 1
     fused = parts <= _FUSED_PARTS[dtype]
     threads = groups * side**2
-    registers = _registers(side, parts, sides, dtype, fused=fused)
+    registers = _registers(side, parts, rhs, dtype, fused=fused)
     registers += _NEWER_REGISTERS if arch.sm > HOPPER else 0
     warps = 4 * min(_MOST_WARPS, REGISTERS // (WARPGROUP * registers))
     blocks = max(1, warps * WARP // threads)
-    plan = HermitianPlan(n, side, sides, groups, fused, False, blocks)
+    plan = HermitianPlan(n, side, rhs, groups, fused, False, blocks)
     if plan.shared_bytes(dtype) > arch.shared_bytes:
-        plan = HermitianPlan(n, side, sides, groups, fused, True, blocks)
+        plan = HermitianPlan(n, side, rhs, groups, fused, True, blocks)
     check_plan(plan, dtype, arch)
     return plan
 
 
-def _registers(side: int, parts: int, sides: int, dtype: str, *, fused: bool) -> int:
+def _registers(side: int, parts: int, rhs: int, dtype: str, *, fused: bool) -> int:
     """Return the registers of a thread: elements, a column of L or a block of rows, and others."""
-    factorization = parts * (parts + 1) // 2 + parts * (1 + sides * fused)
-    substitution = (min(side, _EXCHANGED) + parts) * sides + min(side, _EXCHANGED) // 2
+    factorization = parts * (parts + 1) // 2 + parts * (1 + rhs * fused)
+    substitution = (min(side, _EXCHANGED) + parts) * rhs + min(side, _EXCHANGED) // 2
     return min(255, max(factorization, substitution) * ITEM[dtype] // 4 + 48)
 
 
 def kernel_name(plan: HermitianPlan, dtype: str) -> str:
     """Return the kernel's name."""
     fused, where = "fused" if plan.fused else "apart", "_global" if plan.in_global else ""
-    return f"hermitian_{dtype}_{plan.n}_{plan.side}x{plan.sides}_{fused}{where}"
+    return f"hermitian_{dtype}_{plan.n}_{plan.side}x{plan.rhs}_{fused}{where}"
 
 
 def kernel_source(plan: HermitianPlan, dtype: str) -> str:
@@ -133,7 +133,7 @@ def kernel_source(plan: HermitianPlan, dtype: str) -> str:
     return (
         '#include "hermitian/kernel.cuh"\n'
         f"{size_check(f'HermitianArguments<{real}>', ARGUMENTS)}"
-        f"constexpr HermitianPlan kPlan{{{plan.n}, {plan.side}, {plan.sides}, {plan.groups}, "
+        f"constexpr HermitianPlan kPlan{{{plan.n}, {plan.side}, {plan.rhs}, {plan.groups}, "
         f"{fused}, {in_global}}};\n"
         + kernel_entry(
             kernel_name(plan, dtype),

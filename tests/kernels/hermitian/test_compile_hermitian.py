@@ -59,7 +59,7 @@ PLAN = choose_plan(64, 4, "complex64", HOPPER)
         ({"side": 5}, "side must be 2, 4, 8 or 16"),
         ({"groups": 2}, "do not make whole warps"),
         ({"side": 4, "groups": 1}, "do not make whole warps"),
-        ({"sides": 0}, "do not fit"),
+        ({"rhs": 0}, "do not fit"),
         ({"blocks": 64}, "do not fit"),
         ({"side": 2, "groups": 32}, "more shared memory"),
     ],

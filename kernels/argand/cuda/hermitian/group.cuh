@@ -22,7 +22,8 @@ __device__ __forceinline__ void subtract_product(Value& x, Value a, Value b) {
 template <typename Real, HermitianPlan plan>
 struct HermitianGroup {
     using Value = Complex<Real>;
-    static constexpr int N = plan.n, P = plan.parts(), T = plan.side, S = plan.sides;
+    // Rows of the matrix, rows of a thread, threads along a row, right-hand sides of a thread.
+    static constexpr int N = plan.n, P = plan.parts(), T = plan.side, S = plan.rhs;
     static constexpr bool kRagged = N % T != 0;
 
     Value* factors;   // L D: column k begins at k N - k (k - 1) / 2 with its diagonal (d, 1 / d)
@@ -65,9 +66,9 @@ struct HermitianGroup {
     }
 
     // Right-hand sides from `first` on, of which there are `columns`.
-    __device__ __forceinline__ void load_sides(Value (&y)[P][S],
-                                               const HermitianArguments<Real>& args, int64 system,
-                                               int first, int columns) const {
+    __device__ __forceinline__ void load_rhs(Value (&y)[P][S],
+                                             const HermitianArguments<Real>& args, int64 system,
+                                             int first, int columns) const {
         const int pitch = static_cast<int>(args.columns);
         const Value* const b = args.b + system * args.b_batch + i * pitch + first + j;
 #pragma unroll

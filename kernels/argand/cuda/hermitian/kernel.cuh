@@ -32,13 +32,13 @@ __device__ __forceinline__ void solve_system(const HermitianGroup<Real, plan>& g
     {
         Value a[Group::P][Group::P];
         group.load(a, args.r + system * args.r_batch);
-        if constexpr (plan.fused) group.load_sides(y, args, system, 0, columns);
+        if constexpr (plan.fused) group.load_rhs(y, args, system, 0, columns);
         HermitianFactorization<Real, plan>{group}.factor(a, y);
     }
     int first = 0;
     do {
         if (!plan.fused || first > 0) {
-            group.load_sides(y, args, system, first, columns);
+            group.load_rhs(y, args, system, first, columns);
             substitution.forward(y);
         }
         substitution.backward(y);
@@ -58,8 +58,8 @@ __device__ __forceinline__ void solve_hermitian(const HermitianArguments<Real>& 
     Value* const mine = reinterpret_cast<Value*>(shared_bytes) + number * plan.group_elements();
     const int64 index = static_cast<int64>(blockIdx.x) * plan.groups + number;
     HermitianGroup<Real, plan> group;
-    group.factors = plan.global ? args.factors + index * plan.packed() : mine;
-    group.exchange = plan.global ? mine : mine + plan.packed();
+    group.factors = plan.in_global ? args.factors + index * plan.packed() : mine;
+    group.exchange = plan.in_global ? mine : mine + plan.packed();
     group.i = thread / plan.side;
     group.j = thread % plan.side;
     for (int64 first = static_cast<int64>(blockIdx.x) * plan.groups; first < args.systems;

@@ -19,21 +19,21 @@ struct HermitianArguments {
 struct HermitianPlan {
     int n;        // rows of a matrix
     int side;     // a group of side * side threads solves a system
-    int sides;    // right-hand sides of a thread at a time
+    int rhs;      // right-hand sides of a thread at a time
     int groups;   // of a block
-    bool fused;   // whether L y = b is solved beside the factorization, not after it
-    bool global;  // whether factors are in global memory
+    bool fused;      // whether L y = b is solved beside the factorization, not after it
+    bool in_global;  // whether factors are in global memory
 
     constexpr int group_threads() const { return side * side; }
     constexpr int parts() const { return (n + side - 1) / side; }
     constexpr int packed() const { return n * (n + 1) / 2; }
-    constexpr int width() const { return side * sides; }
+    constexpr int width() const { return side * rhs; }
     // Rows of right-hand sides that threads exchange at a time.
     constexpr int exchanged_rows() const { return side < 8 ? side : 8; }
     // Elements of a group's shared memory: factors, and rows of right-hand sides. With a stride
     // of 2 modulo 16, groups of four threads read other banks than their neighbours.
     constexpr int group_elements() const {
-        const int used = (global ? 0 : packed()) + exchanged_rows() * width();
+        const int used = (in_global ? 0 : packed()) + exchanged_rows() * width();
         return used + (18 - used % 16) % 16;
     }
 };
