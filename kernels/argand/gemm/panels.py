@@ -96,21 +96,19 @@ def choose_panels(
 def _cuts(question: Question) -> Iterator[Iterable[Panels]]:
     """Yield ways to cut a product, each of panels that are ever smaller, the whole first.
 
-    Batches are cut first, which packs nothing twice. A packed operand is cut nowhere.
+    Batches are cut first, which packs nothing twice. A packed operand is cut nowhere: of a batch of
+    them panels have all products.
     """
     sizes, a, b = question.sizes, question.a, question.b
     whole = Panels.whole(sizes)
-    if any(x.packed and x.batched for x in (a, b)) and sizes.batch > 1:
-        yield [whole]
-        return
     batches = [sizes.batch]
-    while batches[-1] > 1:
+    while batches[-1] > 1 and not any(x.packed and x.batched for x in (a, b)):
         batches.append(-(-batches[-1] // 2))
     yield [replace(whole, products=count) for count in batches]
     if sizes.triangle:
         return
     # Rows or columns alone: then the other operand is read in place, or packed again for each.
-    one = replace(whole, products=1)
+    one = replace(whole, products=batches[-1])
     yield (replace(one, columns=step) for step in _halves(sizes.n, b))
     yield (replace(one, rows=step) for step in _halves(sizes.m, a))
     if not (a.packed or b.packed):

@@ -26,11 +26,12 @@ def modular_launch(cp: Any) -> Iterator[Any]:
     """The module of launches, without those of other tests."""
     from argand.gemm.calls import CALLS
     from argand.gemm.modular import launch
+    from argand.gemm.modular.prepared import prepared
 
-    launch.prepared.cache_clear()
+    prepared.cache_clear()
     CALLS.clear()
     yield launch
-    launch.prepared.cache_clear()
+    prepared.cache_clear()
     CALLS.clear()
 
 

@@ -26,11 +26,13 @@ __all__ = ["modular_launch", "smallest_pieces"]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_pieces_of_columns_and_of_batches(
+def test_blocks_of_products_and_of_batches(
     cp: Any, rng: np.random.Generator, dtype: Any, smallest_pieces: None
 ) -> None:
     for shape_a, shape_b in (((300, 200), (200, 1100)), ((7, 60, 90), (7, 90, 130)),
-                             ((60, 90), (7, 90, 130)), ((7, 60, 90), (90, 130))):  # fmt: skip
+                             ((60, 90), (7, 90, 130)), ((7, 60, 90), (90, 130)),
+                             ((3, 140, 90), (3, 90, 130)), ((140, 600), (3, 600, 130)),
+                             ((3, 140, 600), (600, 130))):  # fmt: skip
         a, b = numbers(rng, *shape_a, dtype=dtype), numbers(rng, *shape_b, dtype=dtype)
         same_bits(cp, a, b, precision="16xint8")
 
@@ -54,11 +56,12 @@ def test_packed_operands_in_pieces(
     cp: Any, rng: np.random.Generator, family: str, smallest_pieces: None
 ) -> None:
     for shape_a, shape_b in (((60, 200), (200, 900)), ((5, 60, 90), (5, 90, 130)),
-                             ((60, 90), (5, 90, 130))):  # fmt: skip
+                             ((60, 90), (5, 90, 130)), ((300, 600), (600, 270)),
+                             ((2, 140, 300), (2, 300, 150))):  # fmt: skip
         a, b = (numbers(rng, *shape, dtype="complex128") for shape in (shape_a, shape_b))
         expected = gemm(a, b, precision="16xint8")
-        for x, y in ((pack(cp.asarray(a), "16xint8"), cp.asarray(b)),
-                     (cp.asarray(a), pack(cp.asarray(b), "16xint8", side="b"))):  # fmt: skip
+        packed = pack(cp.asarray(a), "16xint8"), pack(cp.asarray(b), "16xint8", side="b")
+        for x, y in ((packed[0], cp.asarray(b)), (cp.asarray(a), packed[1]), packed):
             out = cp.full(expected.shape, np.nan, expected.dtype)
             gemm(x, y, precision="16xint8", out=out, kernels=family)
             np.testing.assert_array_equal(out.get(), expected)
@@ -71,6 +74,8 @@ def test_parts_of_k(
     dtype: Any, family: str,
 ) -> None:  # fmt: skip
     """Each part has exponents of whole lines; residues of all parts and their slices are added."""
+    from argand.gemm.modular.prepared import prepared
+
     parts = [2]
 
     def pieces(problem: Any, *_: Any) -> list[Piece]:
@@ -79,7 +84,7 @@ def test_parts_of_k(
 
     monkeypatch.setattr(modular_launch, "choose_pieces", pieces)
     for parts[0], (m, n, k) in ((2, (150, 141, 700)), (3, (64, 257, 2100)), (9, (70, 30, 2305))):
-        modular_launch.prepared.cache_clear()
+        prepared.cache_clear()
         for op_a, op_b in itertools.product("NTC", "NTC"):
             a = stored(numbers(rng, 2, m, k, dtype=dtype, spread=2.0), op_a)
             b = stored(numbers(rng, 2, k, n, dtype=dtype, spread=2.0), op_b)
@@ -97,6 +102,7 @@ def test_blocks_of_rows_and_columns(
 ) -> None:  # fmt: skip
     """Whose k is in parts or not."""
     from argand.gemm.modular.pieces import _pieces
+    from argand.gemm.modular.prepared import prepared
 
     form = [128, 128, 1]
 
@@ -106,7 +112,7 @@ def test_blocks_of_rows_and_columns(
     monkeypatch.setattr(modular_launch, "choose_pieces", pieces)
     m, n, k = 300, 390, 600
     for form[:], op_a, op_b in (([128, 256, 1], "N", "C"), ([128, 128, 3], "T", "N")):
-        modular_launch.prepared.cache_clear()
+        prepared.cache_clear()
         a = stored(numbers(rng, m, k, dtype=dtype, spread=2.0), op_a)
         b = stored(numbers(rng, k, n, dtype=dtype, spread=2.0), op_b)
         c = numbers(rng, m, n, dtype=dtype)

@@ -56,6 +56,8 @@ def test_pieces(cp: Any, rng: np.random.Generator, smallest_pieces: None) -> Non
     for shape_a, shape_b in (
         ((60, 90), (90, 700)), ((5, 60, 90), (5, 90, 130)), ((60, 90), (5, 90, 130)),
         ((5, 60, 90), (90, 130)), ((300, 4500), (4500, 40)), ((2, 140, 2500), (2, 2500, 9)),
+        ((2, 300, 90), (2, 90, 40)), ((300, 600), (600, 270)), ((2, 140, 300), (2, 300, 150)),
+        ((140, 300), (2, 300, 150)), ((2, 140, 90), (90, 150)),
     ):  # fmt: skip
         a, b = (numbers(rng, *shape, dtype="complex64") for shape in (shape_a, shape_b))
         for precision in ("7xint8", "16xint8"):
@@ -147,6 +149,17 @@ def test_the_last_bit_of_one_residue_is_caught(
     # The next call of the same form is right again.
     gemm(left, right, precision="9xint8", check=True, out=out)
     np.testing.assert_array_equal(out.get(), gemm(a, b, precision="9xint8"))
+
+
+def test_a_fault_of_one_block_is_caught(
+    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch,
+    smallest_pieces: None,
+) -> None:  # fmt: skip
+    """The last of 2 x 2 x 2 blocks of a batch, whose first row is 128 of the second product."""
+    a, b = numbers(rng, 2, 150, 90, dtype="complex64"), numbers(rng, 2, 90, 140, dtype="complex64")
+    plant(modular_launch, monkeypatch, cp, PRODUCT_KERNEL, "residues", 128 * 7, 7)
+    with pytest.raises(WrongProductError, match=r"1 of 300 rows .*row 285: memory"):
+        gemm(cp.asarray(a), cp.asarray(b), precision="7xint8", check=True)
 
 
 def test_a_fault_of_b_is_caught_in_columns_of_a_result_that_is_stored_by_columns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,7 @@ from argand.gemm.modular.heuristics import (
     choose_plan,
     choose_slices,
 )
-from argand.gemm.modular.pieces import cuts_of, most_workspace
+from argand.gemm.modular.pieces import cuts_of, most_workspace, products_within
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import (
     MOST_CLUSTER,
@@ -40,10 +40,14 @@ class Lines:
     item: int = 8
 
 
-def problem(m: int, n: int, k: int, *, batch: int = 1, count: int = 7) -> ModularProblem:
-    lines: Any = [Lines(m, k, int(batch > 1)), Lines(n, k, int(batch > 1))]
+def problem(
+    m: int, n: int, k: int, *, batch: int = 1, count: int = 7, **more: Any
+) -> ModularProblem:
+    a: Any = Lines(m, k, int(batch > 1))
+    b: Any = Lines(n, k, int(batch > 1))
     out: Any = Lines(m, n, int(batch > 1))
-    return ModularProblem("complex64", count, batch, *lines, None, out, False, False, 1, 0)
+    found = ModularProblem("complex64", count, batch, a, b, None, out, False, False, 1, 0)
+    return replace(found, **more)
 
 
 def chosen(sizes: ModularProblem, device: Device, most: int = 1 << 20) -> int:
@@ -139,6 +143,41 @@ def test_blocks_fit_into_little_workspace(n: int, count: int) -> None:
     one = problem(n, n, n, count=count)
     for limit in (128 << 20, 32 << 20):
         assert all(taken(one, pieces) <= limit for pieces in cuts_of(one, limit))
+
+
+@pytest.mark.parametrize("more", [
+    {"batch": 3}, {"proved": "row"}, {"batch": 2, "proved": "row"}, {"a_packed": True},
+    {"b_packed": True}, {"a_packed": True, "b_packed": True, "batch": 2},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("n", [2048, 8192])
+def test_blocks_of_what_is_more_than_one_product_alone(n: int, more: dict[str, Any]) -> None:
+    one = problem(n, n, n, **more)
+    for limit in (128 << 20, 32 << 20):
+        assert taken(one, choose_pieces(one, H200, limit)) <= limit
+
+
+def test_few_products_of_a_batch_are_launched_together_within_little_workspace() -> None:
+    small = problem(16, 16, 64, batch=100_000)
+    assert products_within(small, 1 << 40) == 100_000
+    count = products_within(small, 1 << 20)
+    assert 100 < count < 20_000
+    assert 12 * 32 * count <= 1 << 18
+    # One that does not fit is cut by itself, where nothing of it is packed with others.
+    large = problem(4096, 4096, 4096, batch=5)
+    assert products_within(large, 32 << 20) == 1
+    assert products_within(replace(large, b_packed=True), 32 << 20) == 5
+    shared = replace(large, b=replace(large.b, batch_stride=0), b_packed=True)
+    assert products_within(shared, 32 << 20) == 1
+
+
+def test_the_smallest_blocks_take_the_least() -> None:
+    """In parts of k, but where norms of many lines take more than planes of a short k."""
+    for sizes, parts in (((4096, 4096, 4096), 16), ((20_000, 20_000, 300), 1), ((90, 70, 9), 1)):
+        ((first, *_),) = cuts_of(problem(*sizes), 0)
+        assert (first.rows, first.columns) == (min(128, sizes[0]), min(128, sizes[1]))
+        assert first.k_parts == parts
+        ((first, *_),) = cuts_of(problem(*sizes, a_packed=True), 0)
+        assert first.k_parts == 1
 
 
 @pytest.mark.parametrize("n", [2048, 4096, 8192, 16_384])

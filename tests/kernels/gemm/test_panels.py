@@ -75,6 +75,17 @@ def test_what_is_not_cut() -> None:
     assert 1 < panels.products < 64
 
 
+def test_batches_of_packed_operands_are_cut_by_lines_of_the_other() -> None:
+    sizes, packed = GemmSizes(8, 2048, 2048, 2048), OperandTraits(packed=True, batched=True)
+    other = OperandTraits(k_major=False, batched=True)
+    question = Question(PRECISIONS["3xfp16"], sizes, packed, other, 64 << 20)
+    panels = panels_of(question)
+    assert (panels.products, panels.rows) == (8, 2048)
+    assert panels.columns < 2048
+    part = question._replace(sizes=replace(sizes, n=panels.columns))
+    assert workspace_of(choose(part, ARCH, SM_COUNT), part) <= 64 << 20
+
+
 def test_each_element_is_in_one_panel() -> None:
     sizes = GemmSizes(5, 70, 90, 10)
     times = np.zeros((5, 70, 90), int)

@@ -24,11 +24,11 @@ def forget_calls() -> None:
     """The next call of any form is prepared anew."""
     from argand.gemm import calls as cuda_calls
     from argand.gemm import launch as cuda_launch
-    from argand.gemm.modular import launch as modular_launch
+    from argand.gemm.modular.prepared import prepared
 
     cuda_calls.CALLS.clear()
     cuda_launch._prepared.cache_clear()
-    modular_launch.prepared.cache_clear()
+    prepared.cache_clear()
     gc.collect()
 
 

@@ -9,8 +9,8 @@ import cupy
 from argand.device import gpu
 from argand.gemm.calls import CALLS, run_of
 from argand.gemm.families import Family, require_family
-from argand.gemm.modular.launch import prepared
 from argand.gemm.modular.packing import PackedPlanes, for_batch
+from argand.gemm.modular.prepared import prepared
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side

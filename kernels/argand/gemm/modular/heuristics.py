@@ -98,7 +98,7 @@ def _bytes_encoded_again(problem: ModularProblem, pieces: Sequence[Piece]) -> in
     in_blocks = first.rows < problem.a.rows and first.columns < problem.b.rows
     if not in_blocks and first.k_parts == 1:
         return 0  # of panels of one side it is in the factors above
-    lines, before = -(problem.batch * (problem.a.rows + problem.b.rows)), None
+    lines, before = -problem.lines, None
     for piece in pieces:
         if before is None or piece.rows_of(of_a) != before.rows_of(of_a):
             lines += piece.rows * piece.products

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 import cupy
 
@@ -30,13 +29,13 @@ from argand.gemm.modular.product_plan import (
     DECODE_WARPS,
     decode_bytes,
 )
+from argand.gemm.modular.proof import wrong_product
 from argand.gemm.modular.proof_launch import ProofLaunch, begin_verdict
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate
 from argand.runtime.workspace import call_memory
-from argand.runtime.workspace_limit import workspace_error
 
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""
@@ -103,18 +102,29 @@ class ModularLaunch:
 
         Raises WrongProductError where a proof of the problem failed, for which it waits.
         """
-        # Freed after the launches, it is reused in the stream's order.
-        memory = call_memory(self.nbytes)
         if kernel_trace.watching:
             kernel_trace.note(self.name)
+        wrong, first = self.queue(a, b, c, out)
+        if wrong:
+            problem = self._problem
+            rows = problem.batch * problem.a.rows
+            raise wrong_product(wrong, rows, first, problem.proved or "row")
+
+    def queue(self, a: int, b: int, c: int, out: int) -> tuple[int, int]:
+        """Launch, without a name in records.
+
+        Returns how many rows a proof, for which it waits, found wrong, and the first of them.
+        """
+        # Freed after the launches, it is reused in the stream's order.
+        memory = call_memory(self.nbytes)
         stream = cupy.cuda.get_current_stream().ptr
         addresses = (a, b, c, out, memory.ptr, 0, 0, 0)
         if self._proof is None:
             self._launches(addresses, stream)
-        else:
-            verdict = begin_verdict()
-            self._launches((*addresses, verdict.address), stream)
-            self._proof.check(verdict, stream)
+            return 0, 0
+        verdict = begin_verdict()
+        self._launches((*addresses, verdict.address), stream)
+        return self._proof.wrong(verdict, stream)
 
     def _reserve(self, nbytes: int) -> Address:
         found = Address(BaseAddress.MEMORY, self.nbytes)
@@ -256,17 +266,3 @@ class ModularLaunch:
         }  # fmt: skip
         reads, writes = (proof.reads, proof.writes) if proof else ((), ())
         return KernelLaunch(kernel, members, reads=(RESIDUES, *reads), writes=writes)
-
-
-@lru_cache(maxsize=256)
-def prepared(problem: ModularProblem, device: Device, allowed: int | None = None) -> ModularLaunch:
-    """Return the launches of a problem on a device, made once, of at most ``allowed`` bytes.
-
-    Raises WorkspaceError where the smallest pieces take more.
-    """
-    limit = most_workspace(problem)
-    found = ModularLaunch(problem, device, limit if allowed is None else min(limit, allowed))
-    if allowed is not None and found.nbytes > allowed:
-        what = f"an exact product of {problem.count} moduli, in the smallest pieces,"
-        raise workspace_error(what, found.nbytes, allowed, "take fewer moduli")
-    return found

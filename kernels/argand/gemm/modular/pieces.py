@@ -6,6 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 from argand.gemm.modular.moduli import NORM_BLOCK
@@ -22,6 +23,8 @@ _FEW_LINES = 1024
 """Lines of panels of one side below which panels of both sides are looked at."""
 _NORM_BYTES, _NORM_BLOCKS = 8, 2 << 8
 """Workspace of the norm of a block of a line, and what rounding up adds to both operands' norms."""
+_EXPONENT_BYTES = 4
+"""Workspace of the exponent of a line."""
 _ANY_BYTES = 1 << 28
 """Workspace that any call may take."""
 
@@ -31,14 +34,36 @@ def most_workspace(problem: ModularProblem) -> int:
     return max(_ANY_BYTES, problem.nbytes)
 
 
+def products_within(problem: ModularProblem, limit: int) -> int:
+    """Return how many products of a batch one launch has, whose workspace is to be ``limit`` bytes.
+
+    Planes of one of them fit, and what a launch holds of all its lines takes at most a quarter.
+    Where no product fits it is one, which is cut into pieces. Exponents of packed operands lie
+    behind the planes of all products: these are all in one launch.
+    """
+    sides = (problem.a, problem.a_packed), (problem.b, problem.b_packed)
+    if any(packed and x.batch_stride for x, packed in sides):
+        return problem.batch
+    product = Piece(0, 1, 0, problem.a.rows, 0, problem.b.rows)
+    if sum(problem.piece_bytes(product)) > limit:
+        return 1
+    count = problem.batch
+    while count > 1:
+        some = replace(problem, batch=count)
+        if _norm_bytes(some) + _EXPONENT_BYTES * some.lines + some.proof_bytes <= limit // 4:
+            break
+        count = -(-count // 2)
+    return count
+
+
 def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     """Return ways to cut a problem so that its planes and residues take at most ``limit`` bytes.
 
     A piece has whole products, all about as many, for which there is one way. Where one is too
     large it is a panel of its rows or of its columns, or the whole in parts of k; where panels have
-    few lines, a block of rows and columns, in parts of k or not, but of one product without a proof
-    and without packed operands alone. Where none fits it is the smallest block in the most parts,
-    or a panel of 128 lines of the longer side. Few products at a time, whose planes stay in the L2
+    few lines, a block of rows and columns, in parts of k or not. Batches, products with a proof and
+    those of packed operands go in blocks where nothing else fits, packed ones in one part of k.
+    Where no block fits it is the smallest. Few products at a time, whose planes stay in the L2
     cache, take no less time than many: kernels that are so short take longer to begin and to end
     than they save.
     """
@@ -59,17 +84,25 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     if problem.proved is None or not found:
         found += [_pieces(problem, 1, rows, step) for step in _steps(columns, most_columns)]
     found += [_pieces(problem, 1, rows, columns, parts) for parts in _k_parts(problem, limit)]
-    blocks = problem.batch == 1 and problem.proved is None and not _is_packed(problem)
-    if blocks and max(most_rows, most_columns) < _FEW_LINES:
+    alone = problem.batch == 1 and problem.proved is None and not _is_packed(problem)
+    if not found or (alone and max(most_rows, most_columns) < _FEW_LINES):
         found += _blocks(problem, limit)
-    if not found and blocks:
-        least = min(rows, COLUMN_BLOCK), min(columns, COLUMN_BLOCK)
-        found = [_pieces(problem, 1, *least, problem.k_blocks)]
-    if not found:
-        by_rows = rows >= columns
-        lines = (COLUMN_BLOCK, columns) if by_rows else (rows, COLUMN_BLOCK)
-        found = [_pieces(problem, 1, *lines)]
-    return found
+    return found or [_smallest(problem)]
+
+
+def _smallest(problem: ModularProblem) -> list[Piece]:
+    """Return the blocks that take the least workspace: in one part of k, or in the most.
+
+    Parts need norms of all lines, which few blocks of k of many lines outweigh.
+    """
+    sides = min(problem.a.rows, COLUMN_BLOCK), min(problem.b.rows, COLUMN_BLOCK)
+    whole = _pieces(problem, 1, *sides)
+    if _is_packed(problem) or problem.k_blocks == 1:
+        return whole
+    parts = _pieces(problem, 1, *sides, problem.k_blocks)
+    part = problem.parts(problem.k_blocks)[0][1]
+    in_parts = sum(part.piece_bytes(parts[0])) + _norm_bytes(problem)
+    return parts if in_parts < sum(problem.piece_bytes(whole[0])) else whole
 
 
 def _is_packed(problem: ModularProblem) -> bool:
@@ -137,9 +170,7 @@ def _fewest_parts(problem: ModularProblem, limit: int, piece: Piece) -> int | No
     """Return in how many parts of k, at least two, a piece fits; None where it does in none."""
     if _is_packed(problem) or problem.k_blocks == 1:
         return None
-    # Norms that lines in one part may not need.
-    lines = problem.batch * (problem.a.rows + problem.b.rows)
-    limit -= _NORM_BYTES * problem.k_blocks * lines + _NORM_BLOCKS
+    limit -= _norm_bytes(problem)
     of_a, of_b, of_c = problem.piece_bytes(piece)
     blocks = (limit - of_c) // ((of_a + of_b) // problem.pitch * NORM_BLOCK)
     if blocks <= 0:
@@ -147,6 +178,11 @@ def _fewest_parts(problem: ModularProblem, limit: int, piece: Piece) -> int | No
     # Parts have as many blocks of k, so some numbers of parts are not to be had.
     blocks = min(blocks, -(-problem.k_blocks // 2))
     return max(2, -(-problem.k_blocks // blocks))
+
+
+def _norm_bytes(problem: ModularProblem) -> int:
+    """Return the workspace of the norms of all lines, which those in one part may not need."""
+    return _NORM_BYTES * problem.k_blocks * problem.lines + _NORM_BLOCKS
 
 
 def _pieces(

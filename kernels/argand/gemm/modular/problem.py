@@ -57,10 +57,15 @@ class ModularProblem:
         return -(-self.a.columns // NORM_BLOCK)
 
     @property
+    def lines(self) -> int:
+        """Rows of all A and columns of all B."""
+        return sum(x.rows * (self.batch if x.batch_stride else 1) for x in (self.a, self.b))
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the operands and the result."""
-        lines = sum(x.rows * (self.batch if x.batch_stride else 1) for x in (self.a, self.b))
-        return self.a.item * (lines * self.a.columns + self.batch * self.out.rows * self.b.rows)
+        numbers = self.lines * self.a.columns + self.batch * self.out.rows * self.b.rows
+        return self.a.item * numbers
 
     @property
     def proof_bytes(self) -> int:

@@ -22,7 +22,6 @@ from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
-from argand.gemm.modular.proof import wrong_product
 from argand.gemm.modular.proof_constants import proof_constants
 from argand.gemm.modular.proof_plan import (
     BEGIN_PROOF,
@@ -76,7 +75,7 @@ _unused: deque[Verdict] = deque()
 
 
 def begin_verdict() -> Verdict:
-    """Return a verdict for a call, which `ProofLaunch.check` takes back."""
+    """Return a verdict for a call, which `ProofLaunch.wrong` takes back."""
     try:
         found = _unused.pop()
     except IndexError:
@@ -266,11 +265,10 @@ class ProofLaunch:
             "sums": sums,
         }, reads=(PROOF, *reads), writes=(part,))  # fmt: skip
 
-    def check(self, verdict: Verdict, stream: int) -> None:
-        """Wait for the launches. Raises WrongProductError where a row is wrong."""
+    def wrong(self, verdict: Verdict, stream: int) -> tuple[int, int]:
+        """Wait for the launches. Returns how many rows are wrong, and the first of them."""
         # Where waiting is interrupted they may still write it, so no other call gets it.
         _runtime.streamSynchronize(stream)
-        wrong, first = verdict.wrong()
+        found = verdict.wrong()
         _unused.append(verdict)
-        if wrong:
-            raise wrong_product(wrong, self._rows, first, self._problem.proved or "row")
+        return found
