@@ -51,7 +51,7 @@ OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
                      **({"product_launch": _launched_on_few} if plan.family == "wgmma" else {})})
       for plan in (*WGMMA_PLANS, *MMA_PLANS)),
     ("2 slices", {"choose_slices": lambda *_: 2}),
-    ("pieces", {"workspace_limit": lambda *_: 0}),
+    ("pieces", {"most_workspace": lambda *_: 0}),
     ("parts of k", {"choose_pieces": _in_parts}),
 )  # fmt: skip
 """Names of `argand.gemm.modular.launch` in place of which a call takes something else."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
 from argand.gemm.modular.moduli import FEWEST, MOST
@@ -22,6 +26,16 @@ def test_every_product_has_its_bits(dtype: str) -> None:
 def test_every_plan_and_what_large_calls_take_is_there() -> None:
     names = {name for name, _ in OVERRIDES}
     assert {plan.name() for plan in (*WGMMA_PLANS, *MMA_PLANS)} < names
+
+
+def test_what_overrides_replace_is_there() -> None:
+    """In a module that cannot be imported without CuPy."""
+    spec = find_spec("argand.gemm.modular.launch")
+    assert spec is not None
+    tree = ast.parse(Path(str(spec.origin)).read_text())
+    imported = [x for x in tree.body if isinstance(x, ast.ImportFrom)]
+    names = {alias.name for x in imported for alias in x.names}
+    assert {name for _, members in OVERRIDES for name in members} <= names
 
 
 @pytest.mark.parametrize("dtype", TYPES)
