@@ -1,8 +1,7 @@
 """Gates on the CPU: the model of every precision, and of gates that have no kernel of their own.
 
 The amplitudes that a gate acts upon are viewed as a matrix, a row for each setting of the targets;
-the product with the gate's matrix is `argand.gemm`'s, with its rounding and splits. Works on
-NumPy's arrays and on CuPy's.
+the product with the gate's matrix is `argand.gemm`'s, with its rounding and splits.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from argand.gates.canonical import GateForm
 from argand.gates.plan import cuda_core_width
 from argand.gemm.api import gemm
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.workspace_limit import require_workspace
 
 _ROW_QUBITS = 8
 """Low qubits whose factors a diagonal gate lays out: rows of 256 amplitudes, a few kilobytes."""
@@ -50,13 +48,10 @@ def apply_gate(
     state, where they are given.
     """
     if form.diagonal:
-        _multiply_by_diagonal(state, form, precision, scratch)
+        multiply_by_diagonal(state, form, precision, scratch)
         return
     view = gate_view(state, form)
     rows = view
-    if scratch is None and not isinstance(state, np.ndarray):
-        copies = 1 + (not view.flags.c_contiguous)
-        require_workspace(f"a gate of {form.width} qubits", copies * view.nbytes)
     if scratch is not None and not view.flags.c_contiguous:
         rows = _like(view, scratch[0])
         np.copyto(rows, view)
@@ -64,8 +59,6 @@ def apply_gate(
     out = None if scratch is None else _like(rows, scratch[1])
     if form.monomial:
         factors = form.factors.astype(precision.output)
-        if not isinstance(state, np.ndarray):
-            factors = _on_device(factors)
         if out is None:
             moved = rows[form.columns_of_rows]
         else:  # with mode="raise" NumPy would take a copy of what it writes
@@ -73,8 +66,6 @@ def apply_gate(
         found = np.multiply(factors[:, None], moved, out=out)
     else:
         matrix = np.ascontiguousarray(form.matrix.astype(precision.output))
-        if not isinstance(state, np.ndarray):
-            matrix = _on_device(matrix)
         found = gemm(matrix, rows, precision=product_precision(precision, form.width), out=out)
     view[...] = found.reshape(view.shape)
 
@@ -84,10 +75,10 @@ def _like(view: Any, vector: Any) -> Any:
     return vector[: view.size].reshape(view.shape)
 
 
-def _multiply_by_diagonal(
-    state: Any, form: GateForm, precision: Precision, scratch: Scratch | None
+def multiply_by_diagonal(
+    state: Any, form: GateForm, precision: Precision, scratch: Scratch | None = None
 ) -> None:
-    """Multiply each amplitude by its factor, in one or two passes over the state.
+    """Multiply each amplitude by its factor, in one or two passes over a state, also of CuPy.
 
     Where a target or a control is low, the factors are repeated over all lower qubits, so that
     NumPy's inner loop is long. NumPy multiplies a row of complex128 by another in place six times
@@ -118,18 +109,14 @@ def _multiply_by_diagonal(
     )
     factors = np.ascontiguousarray(repeated).reshape(*factor_lengths, 1, 2**low)
     if not isinstance(state, np.ndarray):
-        factors = _on_device(factors)
-    if low:
+        from argand.runtime.device_table import stream_table
+
+        factors = stream_table(factors)
+    if low and isinstance(state, np.ndarray):
         out = None if scratch is None else _like(view, scratch[0])
         view[...] = np.multiply(factors, view, out=out)
     else:
         np.multiply(factors, view, out=view)
-
-
-def _on_device(x: Any) -> Any:
-    from argand.runtime.device_table import stream_table
-
-    return stream_table(x)
 
 
 def gate_view(state: Any, form: GateForm) -> Any:

@@ -14,8 +14,8 @@ import cupy
 import numpy as np
 
 from argand.device import Device, gpu
-from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
+from argand.gates.cpu import gate_view, multiply_by_diagonal, product_precision
 from argand.gates.direct import near_targets, piece_bytes
 from argand.gates.gate_launch import GateLaunch
 from argand.gates.heuristics import plan_gate
@@ -24,11 +24,14 @@ from argand.gates.matrix_source import SOURCES
 from argand.gates.operands import operand
 from argand.gates.plan import GatePlan
 from argand.gates.source import gate_source
+from argand.gates.state_blocks import block_memory, blocks_of, columns_within
 from argand.gates.truncation import compensated
+from argand.gemm.api import gemm
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError
 from argand.runtime.captured_memory import keep_in_graph
+from argand.runtime.cublas import WORKSPACE_BYTES
 from argand.runtime.device_table import stream_table
 from argand.runtime.kept_call import Run
 from argand.runtime.layout import device_of
@@ -181,8 +184,29 @@ class PreparedGate:
 
 
 def _apply_as_product(state: Any, form: GateForm, precision: Precision) -> None:
+    """Apply a gate as a product, in blocks of the state where the workspace limit asks for them."""
     with device_of(state):
-        numpy_gates.apply_gate(state, form, precision)
+        if form.diagonal:
+            multiply_by_diagonal(state, form, precision)
+            return
+        view, targets = gate_view(state, form), (slice(None),) * form.width
+        columns = view.size >> form.width
+        memory = block_memory(form, precision, WORKSPACE_BYTES)
+        most = columns_within(form, memory, columns)
+        given = form.factors[:, None] if form.monomial else form.matrix
+        matrix = stream_table(np.ascontiguousarray(given.astype(precision.output)))
+        for block in blocks_of(view.shape[form.width :], most):
+            _apply_to_block(view[(*targets, *block)], matrix, form, precision)
+
+
+def _apply_to_block(part: Any, matrix: Any, form: GateForm, precision: Precision) -> None:
+    """Apply a gate to some columns; its memory is given back after each block."""
+    rows = part.reshape(2**form.width, -1)
+    if form.monomial:
+        found = matrix * rows[form.columns_of_rows]
+    else:
+        found = gemm(matrix, rows, precision=product_precision(precision, form.width))
+    part[...] = found.reshape(part.shape)
 
 
 @lru_cache(maxsize=4096)
