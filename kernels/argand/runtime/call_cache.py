@@ -216,7 +216,7 @@ class CallCache:
         """Keep a call that read its operands and wrote its result in place.
 
         Args:
-            key: from `repeat`; nothing is kept without one.
+            key: from `repeat`. Nothing is kept without one, or after a change of plans or limits.
             run: queues the work of any call of this form.
             operands, out: those of the key.
             shape, output: of the result and its type, as ``empty`` takes them.
@@ -224,6 +224,8 @@ class CallCache:
             chosen: what it runs, for records.
         """
         if key is None or may_change(key[0]):
+            return
+        if self.table is not None and key[-2 if SEVERAL else -1] is not self.table.generation:
             return
         *forms, result = _forms_in(key, len(operands) + 1)
         # A form ends with its device. Launches go to the current one, with which the key ends.

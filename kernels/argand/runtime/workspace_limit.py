@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -17,6 +18,8 @@ from argand.runtime.plan import PlanError
 
 VARIABLE = "ARGAND_WORKSPACE_LIMIT"
 """The environment variable with the limit of a process, in bytes."""
+_MOST_DIGITS = 30
+"""More are no number of bytes."""
 
 
 class WorkspaceError(PlanError):
@@ -33,18 +36,48 @@ class Follower(Protocol):
 
 
 class _Limit:
-    """The limit in bytes, None without one, and its followers."""
+    """The limit in bytes, None without one, of the context that was entered last, and followers."""
 
     def __init__(self, given: str | None) -> None:
-        if given and not given.isdecimal():
-            raise ValueError(f"{VARIABLE} must be a number of bytes, got {given!r}")
-        self.nbytes: int | None = int(given) if given else None
-        self.followers: WeakSet[Any] = WeakSet()
+        self._outside = _bytes_in(given)
+        self.nbytes = self._outside
+        self._contexts: dict[object, int | None] = {}  # those that threads are in, in their order
+        self._followers: WeakSet[Any] = WeakSet()
+        # A context that is left while garbage is collected may come within another one's change.
+        self._lock = RLock()
 
-    def set(self, nbytes: int | None) -> None:
-        self.nbytes = nbytes
-        for follower in list(self.followers):
+    @contextmanager
+    def within(self, nbytes: int | None) -> Iterator[None]:
+        """Set the limit; contexts of threads may overlap, and end in any order."""
+        context = object()
+        with self._lock:
+            self._contexts[context] = nbytes
+            self._change()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._contexts[context]
+                self._change()
+
+    def _change(self) -> None:
+        self.nbytes = next(reversed(self._contexts.values()), self._outside)
+        for follower in list(self._followers):
             follower.changed_limit()
+
+    def follow(self, follower: Follower) -> None:
+        with self._lock:
+            self._followers.add(follower)
+
+
+def _bytes_in(given: str | None) -> int | None:
+    """Return the number of a text, None without one; raises ValueError for any other text."""
+    if not given:
+        return None
+    if given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS:
+        return int(given)
+    shown = given if len(given) <= _MOST_DIGITS else given[:_MOST_DIGITS] + "..."
+    raise ValueError(f"{VARIABLE} must be a number of bytes, got {shown!r}")
 
 
 _LIMIT = _Limit(os.environ.get(VARIABLE))
@@ -59,8 +92,10 @@ def workspace_limit(nbytes: int | None) -> Iterator[None]:
     contractions, transforms and gates take the fastest plan whose workspace fits, which may compute
     them in panels; the result may have other bits. Plans and prepared circuits keep the workspace
     that they were made with. cuBLAS, which computes fp64 and fp32, takes 32 MiB. Copies of
-    operands that kernels cannot read, and of other types, are not counted. Without a context the
-    limit is that of the environment variable ``ARGAND_WORKSPACE_LIMIT``, in bytes, or none.
+    operands that kernels cannot read, and of other types, are not counted. Where threads are in
+    contexts of their own, the one that was entered last counts. Without a context the limit is that
+    of the environment variable ``ARGAND_WORKSPACE_LIMIT``, in bytes, when argand is imported, or
+    none.
 
     Args:
         nbytes: the limit; None is no limit.
@@ -81,12 +116,8 @@ def workspace_limit(nbytes: int | None) -> Iterator[None]:
         nbytes = as_integer(nbytes, "nbytes")
         if nbytes < 0:
             raise ValueError(f"nbytes must be at least 0, got {nbytes}")
-    before = _LIMIT.nbytes
-    _LIMIT.set(nbytes)
-    try:
+    with _LIMIT.within(nbytes):
         yield
-    finally:
-        _LIMIT.set(before)
 
 
 def allowed_workspace() -> int | None:
@@ -96,7 +127,7 @@ def allowed_workspace() -> int | None:
 
 def follow_limit(follower: Follower) -> None:
     """Tell an object, as long as it lives, of changes of the limit."""
-    _LIMIT.followers.add(follower)
+    _LIMIT.follow(follower)
 
 
 def require_workspace(what: str, needed: int, advice: str = "") -> None:

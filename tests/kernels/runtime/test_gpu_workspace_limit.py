@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,6 +151,29 @@ def test_the_limit_of_a_call_that_was_made_before(cp: Any, rng: np.random.Genera
     assert most_allocated(cp, lambda: plan(a, b, out=out)) == 0
     assert bool((out == expected).all())
     assert "panels" in plan.describe()
+
+
+def test_a_limit_that_another_thread_changes_within_a_call(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was planned without the limit is not kept as a call within it."""
+    m, n, k = 1100, 1500, 704
+    a, b = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
+    out = cp.empty((m, n), cp.complex64)
+    call = partial(gemm, a, b, precision="3xtf32", kernels="wgmma", out=out)
+    module = importlib.import_module("argand.gemm.gpu")
+    prepare = module.prepare
+
+    def late(*given: Any) -> Any:
+        with workspace_limit(None):
+            return prepare(*given)
+
+    with workspace_limit(LIMIT), launched() as names:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "prepare", late)
+            call()
+        assert panels(names) == 1
+        assert most_allocated(cp, call) <= LIMIT + 4 * PIECE
 
 
 def test_a_captured_product(cp: Any, rng: np.random.Generator) -> None:

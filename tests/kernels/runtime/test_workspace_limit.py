@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +15,13 @@ import numpy as np
 import pytest
 from argand import WorkspaceError, gemm, workspace_limit
 from argand.gemm import tuned
-from argand.runtime.workspace_limit import VARIABLE, allowed_workspace, require_workspace
+from argand.runtime.workspace_limit import (
+    VARIABLE,
+    _bytes_in,
+    allowed_workspace,
+    follow_limit,
+    require_workspace,
+)
 
 
 def test_contexts_lie_within_each_other() -> None:
@@ -25,6 +34,54 @@ def test_contexts_lie_within_each_other() -> None:
         with workspace_limit(None):
             assert allowed_workspace() is None
         assert allowed_workspace() == 1 << 20
+    assert allowed_workspace() is None
+
+
+def test_contexts_of_threads_end_in_any_order() -> None:
+    first, second = workspace_limit(5), workspace_limit(6)
+    first.__enter__()
+    second.__enter__()
+    assert allowed_workspace() == 6
+    first.__exit__(None, None, None)
+    assert allowed_workspace() == 6
+    second.__exit__(None, None, None)
+    assert allowed_workspace() is None
+
+
+class Noted:
+    """What follows the limit."""
+
+    def changed_limit(self) -> None:
+        self.limit = allowed_workspace()
+
+
+def test_many_threads_leave_no_limit_behind() -> None:
+    """Nor a generation of plans that is of another limit than the one that there is."""
+
+    def enter(seed: int) -> None:
+        for nbytes in np.random.default_rng(seed).integers(1, 9, 200):
+            with workspace_limit(None if nbytes == 1 else int(nbytes)):
+                follow_limit(Noted())
+
+    before = tuned.TABLE.generation
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(enter, range(8)))
+    assert allowed_workspace() is None
+    assert tuned.TABLE.generation == before
+
+
+def test_a_context_that_is_never_entered_and_one_that_garbage_collection_ends() -> None:
+    workspace_limit(5)
+
+    def unfinished() -> Iterator[int]:
+        with workspace_limit(7):
+            yield 1
+
+    made = unfinished()
+    assert next(made) == 1
+    assert allowed_workspace() == 7
+    del made
+    gc.collect()
     assert allowed_workspace() is None
 
 
@@ -68,20 +125,36 @@ def test_a_cpu_has_none() -> None:
         assert gemm(a, a, op_b="T").shape == (3, 3)
 
 
-@pytest.mark.parametrize(("given", "expected"), [("1048576", "1048576"), ("", "None")])
+@pytest.mark.parametrize(
+    ("given", "expected"), [("1048576", "1048576"), ("", "None"), ("0", "0"), ("007", "7")]
+)
 def test_the_environment_names_the_limit_of_a_process(given: str, expected: str) -> None:
     assert _started(given).stdout.strip() == expected
 
 
-@pytest.mark.parametrize("given", ["64MiB", "-1", "1e6"])
+@pytest.mark.parametrize("given", [
+    "32MiB", "-1", "+1", "1e6", "1e400", "0x10", "1_000", "1.5", "nan", "inf", "None", " ", " 64",
+    "64\n", "\u0661\u0662", "\u00b2", "9" * 31, "9" * 5000,
+])  # fmt: skip
 def test_what_is_no_number_in_the_environment(given: str) -> None:
-    done = _started(given)
+    with pytest.raises(ValueError, match=f"{VARIABLE} must be a number of bytes, got '") as error:
+        _bytes_in(given)
+    assert len(str(error.value)) < 100
+
+
+def test_an_import_says_what_is_wrong_in_the_environment() -> None:
+    done = _started("1e400")
     assert done.returncode
-    assert f"{VARIABLE} must be a number of bytes, got '{given}'" in done.stderr
+    assert f"{VARIABLE} must be a number of bytes, got '1e400'" in done.stderr
 
 
-def _started(given: str) -> subprocess.CompletedProcess[str]:
-    code = "from argand.runtime.workspace_limit import allowed_workspace as x; print(x())"
+def test_the_variable_is_read_once() -> None:
+    change = f"import os; os.environ['{VARIABLE}'] = '9'; print(x())"
+    assert _started("7", change).stdout.split() == ["7", "7"]
+
+
+def _started(given: str, more: str = "") -> subprocess.CompletedProcess[str]:
+    code = f"from argand.runtime.workspace_limit import allowed_workspace as x; print(x()); {more}"
     return subprocess.run(
         [sys.executable, "-c", code], env=os.environ | {VARIABLE: given}, text=True,
         capture_output=True, check=False,
