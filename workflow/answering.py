@@ -16,7 +16,8 @@ from workflow.workloads.base import Workload
 
 SPEEDS = (
     "How many times as fast as the best peer of its class each answer is; the bar is the interval "
-    "of both medians, the colour the precision. Right of 1 is faster."
+    "of both medians, the colour the precision. Right of 1 is faster; an open dot is of times too "
+    "uneven to tell."
 )
 SWEPT = (
     "Time above, error below, against what was swept; a curve for each implementation and "

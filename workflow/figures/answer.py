@@ -27,7 +27,8 @@ def answer_figure(answers: Sequence[Answer]) -> Figure:
         if answer.speedup_low is not None and answer.speedup_high is not None:
             ends = (answer.speedup_low, answer.speedup_high)
             axes.plot(ends, (place, place), "-", color=colour, linewidth=3, alpha=0.45)
-        axes.plot(speedup, place, "o", color=colour, markersize=8)
+        filled = "white" if answer.is_uneven else colour
+        axes.plot(speedup, place, "o", color=colour, markerfacecolor=filled, markersize=8)
     axes.axvline(1, color="#777777", linewidth=1, zorder=0)
     axes.set_xscale("log")
     axes.set_yticks(range(len(shown)), [answer.workload for answer, _ in shown])

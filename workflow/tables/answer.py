@@ -54,6 +54,11 @@ class Answer:
     verdict: str = ""
     verified: bool = False
 
+    @property
+    def is_uneven(self) -> bool:
+        """Whether the times do not tell which is faster, so that the speedup says nothing."""
+        return _is_uneven(self.speedup_low, self.speedup_high)
+
 
 def answers(
     records: Sequence[Record], delivered: Mapping[str, str], failures: Mapping[str, str]
@@ -141,15 +146,20 @@ def _speed(
     if speedup is None or peer is None:
         return "no peer to compare with"
     who = f"{peer.implementation} at {peer.precision}"
-    if low is not None and high is not None and low < 1 < high:
-        if low < 1 / (1 + SETTLED) or high > 1 + SETTLED:
-            return f"its times and those of {who} are too uneven to tell which is faster"
-        return f"as fast as {who}"
-    if abs(speedup - 1) < SAME:
+    if _is_uneven(low, high):
+        return f"its times and those of {who} are too uneven to tell which is faster"
+    within = low is not None and high is not None and low < 1 < high
+    if within or abs(speedup - 1) < SAME:
         return f"as fast as {who}"
     if speedup > 1:
         return f"{number(speedup)} times as fast as {who}"
     return f"{number(1 / speedup)} times slower than {who}"
+
+
+def _is_uneven(low: float | None, high: float | None) -> bool:
+    if low is None or high is None or not low < 1 < high:
+        return False
+    return low < 1 / (1 + SETTLED) or high > 1 + SETTLED
 
 
 def _interval(row: Mapping[str, Any]) -> str | None:
@@ -158,8 +168,11 @@ def _interval(row: Mapping[str, Any]) -> str | None:
 
 
 def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
-    """Return the rows of the table, with the interval of the speedup as text."""
-    rows = [asdict(answer) for answer in found]
+    """Return the rows of the table, with the interval of the speedup as text.
+
+    A speedup that the times do not tell is left out.
+    """
+    rows = [asdict(one) | ({"speedup": None} if one.is_uneven else {}) for one in found]
     return [row | {"interval": _interval(row)} for row in rows]
 
 
@@ -191,6 +204,7 @@ ANSWER = (
 ANSWER_TEXT = (
     "One row for each workload: the precision of its product, the answer in words, what its field "
     "measures of it (the error in decibels of the result's norm where that is all), the median "
-    "time of the whole call, how many times as fast as the best peer of the same class that is, "
-    "and between what, how far the result is from fp64 and the bound of that error."
+    "time of the whole call, how many times as fast as the best peer of the same class that is "
+    "where the times tell, and between what, how far the result is from fp64 and the bound of that "
+    "error."
 )

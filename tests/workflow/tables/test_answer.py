@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from test_tables import record
 
-from workflow.figures.answer import draw_answer
+from workflow.figures.answer import answer_figure, draw_answer
 from workflow.tables.answer import ANSWER, Answer, answer_rows, answers
 from workflow.tables.answer_page import Shown, write_answer
 from workflow.tables.readable import markdown_table
@@ -63,6 +63,22 @@ def test_an_error_of_one_rounding_is_at_its_bound() -> None:
 def test_words_for_speed(ours: dict[str, Any], peer: dict[str, Any], words: str) -> None:
     found = answer(record("argand", "fp32", **ours), record("numpy", "fp32", **peer))
     assert found.verdict.endswith(words)
+
+
+def test_a_speedup_that_the_times_do_not_tell_is_not_in_the_table() -> None:
+    uneven = {"time_us_low": 60.0, "time_us_high": 140.0}
+    found = answer(
+        record("argand", "fp32", 100.0, **uneven), record("numpy", "fp32", 300.0, **uneven)
+    )
+    assert found.is_uneven
+    assert answer_rows([found])[0]["speedup"] is None
+    (line,) = [x for x in answer_figure([found]).axes[0].lines if x.get_marker() == "o"]
+    assert line.get_markerfacecolor() == "white"
+    told = answer(
+        record("argand", "fp32", 100.0, **SETTLED), record("numpy", "fp32", 200.0, **PEER)
+    )
+    assert not told.is_uneven
+    assert answer_rows([told])[0]["speedup"] == 2.0
 
 
 @pytest.mark.parametrize(
