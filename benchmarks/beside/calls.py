@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from argand.runtime.kernel_digest import kernel_digest
 
@@ -10,7 +11,7 @@ from benchmarks.beside.side import Draw, Opened, Times, digest_of
 from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.sweep.compiling import compile_calls
 from benchmarks.sweep.draws import drawn
-from benchmarks.sweep.measuring import calls_of, timed
+from benchmarks.sweep.measuring import calls_of, sets_of, timed
 
 
 class DrawnCalls:
@@ -47,10 +48,11 @@ class DrawnCalls:
         inputs = candidate.prepare(*operands)
         digest = digest_of(candidate.result(candidate.compute(*inputs)))
         plan = candidate.chosen(*inputs)
-        self._calls = calls_of(case, candidate, operands, inputs)
+        self._calls = calls_of(candidate, sets_of(case, operands), inputs)
         return Opened(plan, digest)
 
     def time(self) -> Times:
         """Return the times of the open call."""
-        seconds, host = timed(self._calls, self._device)
-        return Times(1e6 * seconds, 1e6 * host)
+        found = timed(self._calls, self._device)
+        device, host = (1e6 * median(x) for x in (found.seconds, found.host_seconds))
+        return Times(device, host)

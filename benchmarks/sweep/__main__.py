@@ -12,7 +12,7 @@ products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28 qubits; i
 antennas; Hermitian systems of 1 to 128 rows.
 
 Ours, through the public functions, and every installed library run in one process on the same
-operands, in rows of calls behind a held stream, short ones in turn, the host's time beside. Results
+operands, in rows of calls behind a held stream, in turn, the host's time beside. Results
 are checked against SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the
 candidate plans of one precision are timed too. Products, Hermitian ones too, have those whose
 estimate is below 1.5 times the least one, softmax has all, transforms have cuFFT and the best of
@@ -42,16 +42,8 @@ from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import DeferredCheck
 from benchmarks.sweep.compiling import WHOLE, Part, compile_calls, compile_plans, with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
-from benchmarks.sweep.in_turn import Measurement, timed_in_turn
-from benchmarks.sweep.measuring import (
-    Copies,
-    PlanTimes,
-    plan_rows,
-    plan_times,
-    row_of,
-    with_accuracy,
-    with_ratios,
-)
+from benchmarks.sweep.measuring import Measurement, measured, with_accuracy, with_ratios
+from benchmarks.sweep.regrets import PlanTimes, plan_rows, plan_times
 from benchmarks.sweep.summary import summary
 from workflow.accuracy import Accuracy
 
@@ -140,7 +132,7 @@ def _write(path: Path | None, rows: Sequence[Row]) -> None:
 
 def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Row]]:
     """Yield the rows of each case."""
-    copies, seed = Copies(device), arguments.seed
+    seed = arguments.seed
     cases = drawn(arguments.what, arguments.cases, seed)
     started = time.perf_counter()
     checked: deque[tuple[Future[Sequence[Accuracy]] | None, Callable[[], list[Row]]]] = deque()
@@ -156,12 +148,10 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
             break
         operands = case.operands(device, seed + number)
         assess = case.assessment(operands, device)
-        measured = timed_in_turn([
-            row_of(case, one, operands, assess, copies, device, seed) for one in (*peers, *ours)
-        ])  # fmt: skip
-        plans = None if taken is None else plan_times(case, ours[taken], operands, device)
+        times = measured(case, [*peers, *ours], operands, assess, device, seed)
+        plans = None if taken is None else plan_times(case, ours[taken], operands)
         later = assess.submit() if isinstance(assess, DeferredCheck) else None
-        checked.append((later, partial(_rows, number, case, measured, later, taken, plans)))
+        checked.append((later, partial(_rows, number, case, times, later, taken, plans)))
         del operands, assess
         release(device)
         while checked and (len(checked) > _CHECKED_AT_ONCE or _ready(checked[0][0])):
@@ -175,11 +165,11 @@ def _ready(later: Future[Sequence[Accuracy]] | None) -> bool:
 
 
 def _rows(
-    number: int, case: Case, measured: Sequence[Measurement],
+    number: int, case: Case, times: Sequence[Measurement],
     later: Future[Sequence[Accuracy]] | None, taken: int | None, plans: PlanTimes | None,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of a case, when its results are checked."""
-    found = with_ratios(with_accuracy(measured, () if later is None else later.result()))
+    found = with_ratios(with_accuracy(times, () if later is None else later.result()))
     rows = [row for row in found if row.implementation != "argand"]
     for place, row in enumerate(row for row in found if row.implementation == "argand"):
         rows += plan_rows(case, row, plans) if place == taken else [row]

@@ -1,80 +1,111 @@
-"""Short calls of a case, timed in turn.
+"""Calls of a case, timed in turn.
 
-One candidate after another sees other clocks: two medians of 100 calls of 5 us, which take half a
-millisecond, differ by up to 5% where both are of the same call, and the later one is 2% less on
-average at softmax. In turn they differ by up to 3% and by nothing on average (an H200).
+What is timed one after another sees other clocks, and whatever else goes on in one of them is in
+the time of one call alone. So a row of each call follows in every round, and the median of a call's
+rows counts.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
-from argand.runtime.timing import Calls, Queued
+from argand.runtime.timing import Calls, Queued, queued
 
-from benchmarks.sweep.case import Row
-from benchmarks.sweep.rows_of_calls import queued_rows
-from workflow.accuracy import Accuracy
+from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 
-SHORT_SECONDS = 20e-6
-"""Calls shorter than this are timed again, in turn with the others of their case."""
-_NEAR = 1.25
-"""Times of a class over its least beyond which a candidate decides no ratio near 1."""
-_ROUNDS, _CALLS_OF_A_ROUND = 12, 16
-"""A row of calls in each round, one on each of the sets of operands that short calls have, or on
-some as often."""
+ROUNDS, _FEWEST = 12, 5
+"""Rows of a call, and of one that takes so long that `SECONDS` do not suffice for all."""
+SECONDS = 0.02
+_CALLS_OF_A_ROW = 16
+"""At most: one on each of the sets of operands that short calls have, or on some as often."""
+_CALLS_BEFORE = 3
+"""Calls on each set of operands before the clock starts: libraries and ours prepare graphs then,
+for which the driver may wait for the device."""
+_FIRST = 5
+"""Calls whose median says how long a row is."""
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """A candidate's row, and what a case's assessment returned, None where there is no result.
+class Task:
+    """Calls of one implementation, about how long each takes, and a context to make them in.
 
-    ``calls`` are those of a candidate that is to be timed again, else empty.
+    Calls are prepared anew whenever they come to a context.
     """
 
-    row: Row
-    accuracy: Accuracy | int | None
-    calls: Calls = ()
+    calls: Calls
+    seconds: float
+    taking: Callable[[], AbstractContextManager[object]] | None = None
+
+
+def prepared(calls: Calls) -> tuple[Task, bool]:
+    """Make calls until all is prepared; return them with about their time, and whether it is held.
+
+    It is held, because nothing of the host's time is to decide how long a row is: while results
+    are checked it may be 20 ms. Not held is that of calls which wait for the device themselves.
+    """
+    make_before(calls)
+    found = queued(calls, 1, held=True)
+    if not found.held:  # perhaps this once, because the host was busy for longer than it is held
+        found = queued(calls, 1, held=True)
+    if found.held and found.seconds[0] < SECONDS:
+        found = queued(calls, _FIRST, held=True)
+    return Task(calls, statistics.median(found.seconds)), found.held
+
+
+def make_before(calls: Calls) -> None:
+    """Make calls before the clock starts, so that all is prepared."""
+    for _ in range(_CALLS_BEFORE):
+        for call in calls:
+            call()
 
 
 def timed_in_turn(
-    measured: Sequence[Measurement], measure: Callable[..., Queued] = queued_rows
-) -> list[Measurement]:
-    """Return the measurements of a case, with the times of short calls near the fastest taken anew.
+    tasks: Sequence[Task], rounds: int = ROUNDS, measure: Callable[..., Queued] = queued_rows
+) -> list[Queued]:
+    """Return the times of each task's rows; every second round goes the other way.
 
-    A row of each follows in every round, and every second round goes the other way, so that a
-    drift is in the times of all.
+    So a drift is in the times of all. A task of fewer rounds is in some that lie apart. A first
+    time that was too long, because the host was busy, makes the first row alone too short.
     """
-    least: dict[str, float] = {}
-    for one in measured:
-        least[one.row.peer_class] = min(least.get(one.row.peer_class, math.inf), _time_us(one))
-    short = [
-        place for place, one in enumerate(measured)
-        if one.calls and _time_us(one) <= _NEAR * least[one.row.peer_class]
-    ]  # fmt: skip
-    seconds: dict[int, list[float]] = {place: [] for place in short}
-    for number in range(_ROUNDS):
-        for place in short if number % 2 else reversed(short):
-            batch = measure(measured[place].calls, 1, _CALLS_OF_A_ROUND)
-            seconds[place] += batch.seconds
-    return [
-        _with_time(one, 1e6 * statistics.median(seconds[place]))
-        if place in seconds
-        else replace(one, calls=())
-        for place, one in enumerate(measured)
-    ]
+    found: list[list[Queued]] = [[] for _ in tasks]
+    least = [task.seconds for task in tasks]
+    for number in range(rounds):
+        places = range(len(tasks))
+        for place in places if number % 2 else reversed(places):
+            if _is_due(number, rounds, least[place]):
+                row = _row(tasks[place], number, least[place], measure)
+                found[place].append(row)
+                least[place] = min(least[place], *row.seconds)
+    return [_joined(rows) for rows in found]
 
 
-def _time_us(measured: Measurement) -> float:
-    return math.inf if measured.row.time_us is None else measured.row.time_us
+def _is_due(number: int, rounds: int, seconds: float) -> bool:
+    """Return whether a call that takes so long has a row in a round."""
+    mine = int(min(rounds, max(_FEWEST, SECONDS / seconds)))
+    return (number + 1) * mine // rounds > number * mine // rounds
 
 
-def _with_time(measured: Measurement, time_us: float) -> Measurement:
-    row, faster = measured.row, _time_us(measured) / time_us
-    row = replace(
-        row, time_us=time_us, of_copy=None if row.of_copy is None else faster * row.of_copy,
-        tflops=None if row.tflops is None else faster * row.tflops,
+def _row(task: Task, number: int, seconds: float, measure: Callable[..., Queued]) -> Queued:
+    length = min(_CALLS_OF_A_ROW, row_length(seconds))
+    calls = _from(task.calls, number * length)
+    if task.taking is None:
+        return measure(calls, 1, length)
+    with task.taking():
+        make_before(calls)
+        return measure(calls, 1, length)
+
+
+def _from(calls: Calls, start: int) -> Calls:
+    """Return the calls from one on, so that short rows come to all sets of operands."""
+    start %= len(calls)
+    return [*calls[start:], *calls[:start]]
+
+
+def _joined(rows: Sequence[Queued]) -> Queued:
+    return Queued(
+        [x for row in rows for x in row.seconds], [x for row in rows for x in row.host_seconds],
+        all(row.held for row in rows),
     )  # fmt: skip
-    return Measurement(row, measured.accuracy)

@@ -11,7 +11,7 @@ from argand import Device
 from argand.device import cpu
 from argand.runtime.timing import Queued
 
-from benchmarks.sweep import measuring, rows_of_calls
+from benchmarks.sweep import in_turn, measuring, rows_of_calls
 from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 
 
@@ -34,59 +34,35 @@ def test_a_row_has_events_at_its_ends_alone(monkeypatch: pytest.MonkeyPatch) -> 
     assert [row_length(seconds) for seconds in (3e-6, 25e-6, 1e-4, 2e-4, 1.0)] == [25, 10, 2, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("host", "device", "asked"),
-    [
-        (115e-6, 3e-6, [25]), (0.03, 3e-6, [25]), (115e-6, 1e-4, [2]), (1e-3, 3e-4, []),
-        (0.03, 0.03, []),
-    ],
-)  # fmt: skip
-def test_the_hosts_time_shortens_no_row(
-    monkeypatch: pytest.MonkeyPatch, host: float, device: float, asked: list[int]
+@pytest.mark.parametrize("device", [3e-6, 3e-4, 0.03])
+def test_the_hosts_time_decides_no_length_of_a_row(
+    monkeypatch: pytest.MonkeyPatch, device: float
 ) -> None:
-    """A call whose host takes long is timed in as long rows as the others."""
-    lengths: list[int] = []
+    """A host that is busy for longer than a stream is held has its time in the first answer."""
+    answers = [Queued([0.7], [0.7]), Queued([device], [0.1], held=True)]
 
-    def timed(_: Any, count: int, *, held: bool = False) -> Queued:
-        return Queued([device if held else host] * count, [host] * count, held=held)
+    def timed(_: Any, count: int, *, held: bool) -> Queued:
+        assert held
+        return answers.pop(0) if answers else Queued([device] * count, [0.03] * count, held=True)
 
-    def rows(_: Any, rows: int, length: int) -> Queued:
-        lengths.append(length)
-        return Queued([device] * rows, [host] * rows, held=True)
-
-    monkeypatch.setattr(measuring, "queued", timed)
-    monkeypatch.setattr(measuring, "queued_rows", rows)
-    on_gpu = replace(cpu(), backend="cuda")
-    assert measuring.timed([lambda: None], on_gpu) == (device, host)
-    assert lengths == asked
-
-
-def test_a_hold_that_ends_early_leaves_no_row_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that is busy for longer than a stream is held: its time is in the first answer."""
-    lengths: list[int] = []
-    answers = [Queued([0.7], [0.7]), Queued([6e-6] * 5, [1e-5] * 5, held=True)]
-
-    def rows(_: Any, rows: int, length: int) -> Queued:
-        lengths.append(length)
-        return Queued([3e-6] * rows, [1e-5] * rows, held=True)
-
-    monkeypatch.setattr(measuring, "queued", lambda *_, **__: answers.pop(0))
-    monkeypatch.setattr(measuring, "queued_rows", rows)
-    assert measuring.timed([lambda: None], replace(cpu(), backend="cuda")) == (3e-6, 1e-5)
-    assert lengths == [25]
-    assert not answers
+    monkeypatch.setattr(in_turn, "queued", timed)
+    task, held = in_turn.prepared([lambda: None])
+    assert held
+    assert task.seconds == device
 
 
 def test_calls_that_wait_for_the_device_are_held_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
+    asked: list[tuple[int, bool]] = []
 
     def timed(_: Any, count: int, *, held: bool = False) -> Queued:
-        asked.append(held)
+        asked.append((count, held))
         return Queued([1e-4] * count, [9e-5] * count)
 
+    monkeypatch.setattr(in_turn, "queued", timed)
     monkeypatch.setattr(measuring, "queued", timed)
-    assert measuring.timed([lambda: None], replace(cpu(), backend="cuda")) == (1e-4, 9e-5)
-    assert asked == [True, True, False]
+    found = measuring.timed([lambda: None], replace(cpu(), backend="cuda"))
+    assert found == Queued([1e-4] * 100, [9e-5] * 100)
+    assert asked == [(1, True), (1, True), (100, False)]
 
 
 @pytest.mark.gpu

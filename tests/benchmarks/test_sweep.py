@@ -6,7 +6,7 @@ import csv
 import pickle
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,15 @@ from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.rows import write_rows
 from benchmarks.peers import Candidate
-from benchmarks.sweep import figure, measuring
+from benchmarks.sweep import figure, regrets
 from benchmarks.sweep.__main__ import main
 from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import assessed
 from benchmarks.sweep.draws import SWEEPS, drawn
-from benchmarks.sweep.in_turn import Measurement, timed_in_turn
-from benchmarks.sweep.measuring import calls_of, plan_rows, plan_times, with_ratios
+from benchmarks.sweep.in_turn import Task
+from benchmarks.sweep.measuring import calls_of, sets_of, with_ratios
 from benchmarks.sweep.products import ProductCase
+from benchmarks.sweep.regrets import plan_rows, plan_times
 from benchmarks.sweep.summary import summary
 from tests.kernels.precisions import TENSOR
 from tools.docs.sweep_tables import regret_table, sweep_table
@@ -161,9 +162,18 @@ class _OfPlans(Case):
 
 def test_a_regret_is_that_of_the_chosen_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     case = _OfPlans()
-    monkeypatch.setattr(measuring, "timed", lambda *_: (1e-6 * case.plan, 0.0))
     one = Candidate("argand", PRECISIONS["tf32"], "", lambda: (), lambda: None)
-    found = plan_times(case, one, (), Device("cpu", ""))
+
+    def times(tasks: list[Task], _: int) -> list[Queued]:
+        found = []
+        for task in tasks:
+            with task.taking() if task.taking else nullcontext():
+                found.append(Queued([1e-6 * case.plan], [0.0], held=True))
+        return found
+
+    monkeypatch.setattr(regrets, "prepared", lambda calls: (Task(calls, 1e-6), True))
+    monkeypatch.setattr(regrets, "timed_in_turn", times)
+    found = plan_times(case, one, ())
     assert found is not None
     assert [plan for plan, _ in found.found] == [1.0, 3.0]
     mine, *others = plan_rows(case, row("a", "tf32", 7.0), found)
@@ -183,32 +193,8 @@ def test_results_lie_in_as_many_places_as_operands(values: int, sets: int) -> No
     given = Candidate("a", PRECISIONS["fp32"], "", lambda x: (x, np.empty_like(x)), np.negative)
     allocating = Candidate("b", PRECISIONS["fp32"], "", lambda x: (x,), np.negative)
     for candidate in (given, allocating):
-        calls = calls_of(case, candidate, (x,), candidate.prepare(x))
+        calls = calls_of(candidate, sets_of(case, (x,)), candidate.prepare(x))
         assert len({call().__array_interface__["data"][0] for call in calls}) == sets  # type: ignore[attr-defined]
-
-
-def test_a_drift_is_in_the_times_of_all_short_calls() -> None:
-    """Equal calls have equal times, though each is slower than the one before."""
-    now = 0.0
-
-    def slower_and_slower(_: Any, rows: int, length: int) -> Queued:
-        nonlocal now
-        assert length == 16
-        now += 1e-7
-        return Queued([5e-6 + now] * rows, [1e-6] * rows, held=True)
-
-    def short(time: float) -> Measurement:
-        return Measurement(row("a", "tf32", time), None, [lambda: None])
-
-    long = Measurement(row("a", "tf32", 300.0), None)
-    measured = [short(4.0), short(4.9), long, short(5.1)]
-    *found, other, behind = timed_in_turn(measured, slower_and_slower)
-    assert other == long
-    assert behind == Measurement(measured[-1].row, None)
-    times = [one.row.time_us for one in found]
-    assert times[0] == pytest.approx(times[1], abs=0.11)
-    assert times[0] == pytest.approx(5 + 1e6 * now / 2, abs=0.2)
-    assert found[0].row.of_copy == pytest.approx(0.5 * 4 / times[0])
 
 
 def test_the_summary_counts_what_is_slower() -> None:

@@ -16,8 +16,8 @@ from benchmarks.sweep import __main__ as command
 from benchmarks.sweep.case import Case
 from benchmarks.sweep.compiling import with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
-from benchmarks.sweep.measuring import plan_times
 from benchmarks.sweep.recorded import TITLES
+from benchmarks.sweep.regrets import plan_times
 
 
 def test_a_run_that_ends_early_keeps_the_rows_of_cases_before(
@@ -76,7 +76,7 @@ class _Refused(Case):
 
 def test_a_case_whose_plans_are_all_refused_has_no_regret() -> None:
     ours = Candidate("argand", PRECISIONS["tf32"], "", lambda: (), lambda: None)
-    assert plan_times(_Refused(), ours, (), Device("cpu", "")) is None
+    assert plan_times(_Refused(), ours, ()) is None
 
 
 def test_no_case_spends_its_turn_on_exact_products() -> None:

@@ -1,0 +1,149 @@
+"""Rows of the calls of a case, in turn."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Device
+from argand.runtime.timing import Calls, Queued
+
+from benchmarks.peers import Candidate
+from benchmarks.sweep import measuring
+from benchmarks.sweep.case import Case
+from benchmarks.sweep.in_turn import Task, timed_in_turn
+from benchmarks.sweep.measuring import measured
+
+
+def _slower_and_slower() -> Callable[..., Queued]:
+    """Return a clock by which each call takes 0.1 us longer than those of the row before."""
+    now = 0.0
+
+    def measure(calls: Calls, rows: int, length: int) -> Queued:
+        nonlocal now
+        found = []
+        for _ in range(rows):
+            now += 1e-7
+            found.append(statistics.fmean(float(call()) for call in calls[:length]) + now)  # type: ignore[arg-type]
+        return Queued(found, [1e-6] * rows, held=True)
+
+    return measure
+
+
+def test_a_drift_is_in_the_times_of_all() -> None:
+    """Equal calls have equal times, though each is slower than the one before."""
+    short, long = (Task([partial(float, x)], x) for x in (4e-6, 1e-3))
+    found = timed_in_turn([short, long, short], measure=_slower_and_slower())
+    first, other, last = (1e6 * statistics.median(one.seconds) for one in found)
+    assert first == pytest.approx(last, abs=0.11)
+    assert first == pytest.approx(4 + 0.1 * 18, abs=0.2)
+    assert other == pytest.approx(1000 + 0.1 * 18, abs=0.2)
+
+
+def test_long_calls_have_few_rows_that_lie_apart() -> None:
+    rows: list[str] = []
+
+    def measure(calls: Calls, _: int, length: int) -> Queued:
+        rows.append(f"{calls[0]()}{length}")
+        return Queued([1e-5 if calls[0]() == "short" else 0.5], [1.0], held=True)
+
+    tasks = Task([lambda: "short"], 5e-6), Task([lambda: "long"], 0.5)
+    found = timed_in_turn(tasks, measure=measure)
+    assert [len(one.seconds) for one in found] == [12, 5]
+    assert set(rows) == {"short16", "long1"}
+    places = [place for place, row in enumerate(rows) if row == "long1"]
+    assert min(b - a for a, b in pairwise(places)) > 1
+    assert places[-1] - places[0] > len(rows) // 2
+
+
+def test_a_first_time_that_was_too_long_shortens_one_row() -> None:
+    lengths: list[int] = []
+
+    def measure(_: Calls, rows: int, length: int) -> Queued:
+        lengths.append(length)
+        return Queued([3e-6] * rows, [1e-5] * rows, held=True)
+
+    (found,) = timed_in_turn([Task([lambda: None], 0.7)], measure=measure)
+    assert lengths[:2] == [1, 16]
+    assert set(lengths[1:]) == {16}
+    assert len(found.seconds) == len(lengths) >= 9
+
+
+def test_rows_come_to_all_sets_and_each_context_is_prepared() -> None:
+    made: list[str] = []
+    calls = [partial(made.append, x) for x in "abc"]
+
+    @contextmanager
+    def taking() -> Iterator[None]:
+        made.append("(")
+        yield
+        made.append(")")
+
+    def measure(some: Calls, _: int, length: int) -> Queued:
+        made.append("|")
+        for call in some[:length]:
+            call()
+        return Queued([1.0], [1.0], held=True)
+
+    timed_in_turn([Task(calls, 125e-6)], measure=measure)  # rows of two
+    assert "".join(made).startswith("|ab|ca|bc|ab")
+    made.clear()
+    timed_in_turn([Task(calls, 125e-6, taking)], measure=measure)
+    assert "".join(made).startswith("(abcabcabc|ab)(cabcabcab|ca)(")
+
+
+class _Million(Case):
+    """A case that takes a million operations and bytes."""
+
+    operation, shape, kind = "gemm", "", ""
+    flops = bytes_moved = 1e6
+    operands = ours = peers = assessment = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(("memory", "together"), [(1 << 40, True), (10_000_000, False)])
+def test_candidates_are_timed_in_turn_where_all_have_room(
+    monkeypatch: pytest.MonkeyPatch, memory: int, together: bool
+) -> None:
+    """A copy is among them; what breaks says why, and what waits for the device is timed alone."""
+    in_turn: list[int] = []
+    alone: list[int] = []
+
+    def made(calls: Calls, count: int = 1, **_: Any) -> Queued:
+        found = [float(calls[0]() or 1e-3) for _ in range(count)]  # type: ignore[arg-type]
+        alone.append(count)
+        return Queued(found, found)
+
+    def turn(tasks: Sequence[Task]) -> list[Queued]:
+        in_turn.append(len(tasks))
+        return [Queued([task.seconds], [1e-6], held=True) for task in tasks]
+
+    def ready(calls: Calls) -> tuple[Task, bool]:
+        seconds = float(calls[0]() or 1e-3)  # type: ignore[arg-type]
+        return Task(calls, seconds), seconds != 5e-3
+
+    monkeypatch.setattr(measuring, "queued", made)
+    monkeypatch.setattr(measuring, "timed_in_turn", turn)
+    monkeypatch.setattr(measuring, "prepared", ready)
+    monkeypatch.setattr(measuring, "array_module", lambda _: np)
+    case = _Million()
+
+    def one(name: str, compute: Callable[[Any], Any]) -> Candidate:
+        return Candidate(name, PRECISIONS["tf32"], "", lambda x: (x,), compute)
+
+    given = [one("a", lambda _: 2e-3), one("b", lambda _: 1 / 0), one("c", lambda _: 5e-3)]
+    device = Device("cuda", "", memory_bytes=memory)
+    found = measured(case, given, (np.ones(3),), lambda *_: 0, device, 1)
+    a, b, c = (x.row for x in found)
+    assert (a.time_us, a.of_copy, a.tflops) == pytest.approx((2e3, 0.5, 5e-4))
+    assert (c.time_us, c.of_copy) == pytest.approx((5e3, 0.2))
+    assert b.time_us is None
+    assert "ZeroDivisionError" in b.reason
+    assert [x.accuracy for x in found] == [0, None, 0]
+    assert in_turn == ([2] if together else [1, 1])
+    assert alone == [5]
