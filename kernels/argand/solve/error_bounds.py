@@ -90,11 +90,11 @@ def _columns_in_range(problem: SolveProblem) -> Callable[[Array], bool]:
         return bool(least <= min(sizes) and sum(sizes) <= most)  # false also with NaN among them
 
     def together(x: Array) -> bool:
-        if not norm(x.ravel("K")) <= most:  # squares of what is less do not overflow
-            return False
-        return bool(least * least <= min(vecdot(x.T, x.T).real.tolist()))
+        squares = vecdot(x.T, x.T).real.tolist()
+        return bool(least * least <= min(squares) and sum(squares) <= most * most)
 
-    return one_by_one if problem.columns <= _COLUMNS_ONE_BY_ONE else together
+    one = problem.columns <= _COLUMNS_ONE_BY_ONE
+    return one_by_one if one else partial(quietly, together)
 
 
 def bounded_by_residual(problem: SolveProblem) -> Bound:
@@ -113,17 +113,19 @@ def bounded_by_residual(problem: SolveProblem) -> Bound:
     by_parts = problem.n > _ROWS_BY_NORMS and 2 <= problem.columns <= _COLUMNS_BY_PARTS
 
     def is_accepted(a: Array, b: Array, lu: Array, x: Array) -> bool:
-        total = sums(a.ravel("K"))
-        if not least <= total <= most:
-            return False
+        # The residual first: LAPACK leaves A in no near cache, and a product waits less than a sum.
         if by_parts and a.flags.c_contiguous and b.flags.c_contiguous:
-            return are_small(accepted * total, x, _residual_by_parts(a, b, x))
-        # The transpose of a matrix by rows is column-major, so SciPy does not copy it. NumPy has
-        # another BLAS, for whose threads those of this one would wait (`CpuLibrary.residual`).
-        matrix, trans = (a, 0) if a.flags.f_contiguous else (a.T, 1)
-        if alone:
-            return are_small(accepted * total, x, gemv(-1, matrix, x, 1, b, 0, 1, 0, 1, trans))
-        return are_small(accepted * total, x, gemm(-1, matrix, x, 1, b, trans))
+            residual = _residual_by_parts(a, b, x)
+        else:
+            # The transpose of a matrix by rows is column-major, so SciPy does not copy it. NumPy
+            # has another BLAS, for whose threads those of this one would wait.
+            matrix, trans = (a, 0) if a.flags.f_contiguous else (a.T, 1)
+            if alone:
+                residual = gemv(-1, matrix, x, 1, b, 0, 1, 0, 1, trans)
+            else:
+                residual = gemm(-1, matrix, x, 1, b, trans)
+        total = sums(a.ravel("K"))
+        return least <= total <= most and are_small(accepted * total, x, residual)
 
     return is_accepted
 
@@ -162,6 +164,11 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
         number: complex = numbers.item(start + place(numbers, length, start))
         return abs(number.real) + abs(number.imag)
 
+    def largest_of(residual: Array) -> Any:
+        if few_numbers:
+            return lange("M", residual.T)
+        return largest(residual.ravel("K"), residual.size, 0)
+
     def alone(allowed: float, x: Array, residual: Array) -> bool:
         size = norm(x.ravel())
         return bool(least <= size <= most and norm(residual) <= allowed * share * size)
@@ -175,11 +182,7 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
         smallest = min(sizes)
         if not (least <= smallest and sum(sizes) <= most):  # also with NaN among them
             return False
-        error = (
-            lange("M", residual.T) if few_numbers
-            else largest(residual.ravel("K"), residual.size, 0)
-        )  # fmt: skip
-        if error <= allowed * smallest:
+        if largest_of(residual) <= allowed * smallest:
             return True
         columns = residual.T.ravel()
         errors = [largest(columns, n, start) for start in starts]
@@ -187,9 +190,12 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
 
     def dots(allowed: float, x: Array, residual: Array) -> bool:
         sizes = vecdot(x.T, x.T).real.tolist()
-        if not (least * least <= min(sizes) and max(sizes) <= most * most):
+        smallest, squared = min(sizes), allowed * allowed / n
+        if not (least * least <= smallest and sum(sizes) <= most * most):
             return False
-        errors, squared = vecdot(residual.T, residual.T).real.tolist(), allowed * allowed / n
+        if largest_of(residual) ** 2 <= squared * smallest:
+            return True
+        errors = vecdot(residual.T, residual.T).real.tolist()
         return all(map(le, errors, [squared * size for size in sizes]))
 
     def maxima(allowed: float, x: Array, residual: Array) -> bool:
