@@ -31,7 +31,9 @@ from argand.runtime.numpy_calls import Key, NumpyCalls
 _ON_HOST: NumpyCalls[Callable[[Array], Array]] = NumpyCalls()
 
 
+@_ON_HOST.of_one("out")
 def dft(
+    host: Key | None,
     x: Any,
     axis: int = -1,
     *,
@@ -72,18 +74,6 @@ def dft(
         >>> argand.dft(np.ones((2, 3, 5), np.complex64), axis=1).shape
         (2, 3, 5)
     """
-    host: Key | None = None
-    if type(x) is np.ndarray and out is None:
-        host = (
-            x.dtype, x.shape, axis, type(axis), n, type(n), inverse, type(inverse), norm, precision,
-            rounding,
-        )  # fmt: skip
-        try:
-            transform = _ON_HOST.found[host]
-        except (KeyError, TypeError):  # a new form, or an option that is given as a list
-            pass
-        else:
-            return transform(x)
     repeat = _KNOWN.get(type(x)) or _REPEATS.of(x)
     options = (axis, n, inverse, norm, precision, rounding, type(axis), type(n), type(inverse))
     key, found = repeat((x,), out, options)
@@ -109,7 +99,8 @@ def dft(
         return _cuda().dft(problem, x, axis, out, key)
     if problem.precision.exact_operands and x.dtype == problem.precision.output:
         transform = prepared(problem, x, None if n is None else problem.length, axis)
-        _ON_HOST.keep(host, transform)
+        if out is None:
+            _ON_HOST.keep(host, transform)
         return _into(out, transform(x))
     last = axis == x.ndim - 1  # np.moveaxis takes longer than all else around a short transform
     moved = fitted(x, axis, problem.length)

@@ -7,7 +7,7 @@ emptied the caches, it takes several percent of the time.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
@@ -48,9 +48,12 @@ class NumpyCalls(Generic[_Found]):
     `of_one` and `of_two` make a function that looks the form of its arguments up before anything
     else, of one that checks them. That one takes the key of the call first, None of a call that is
     never kept. What it keeps is called with the operands, and with those of the ``others``, such as
-    out, that are arrays, by their names. Both are written out, and operands without options are
-    looked up by one dictionary in another: around a product of few numbers a function that makes
-    keys takes long, and so does the hash of a longer key.
+    out, that are arrays, by their names.
+
+    Both are written out, and operands without options are looked up by one dictionary in another:
+    around a product of few numbers a function that makes keys takes long, and so does the hash of a
+    longer key. Options stand in a key with their types: a float equals the integer, and 1 the truth
+    value, whose call was kept.
     """
 
     def __init__(self) -> None:
@@ -63,16 +66,19 @@ class NumpyCalls(Generic[_Found]):
 
         def decorated(checked: Callable[..., Any]) -> Callable[..., Any]:
             plain, names, array = self._plain, _positional(checked)[1:], np.ndarray
-            self._parts = 2
+            self._parts, found = 2, self.found
 
             def call(x: Any = _MISSING, /, *more: Any, **options: Any) -> Any:
                 key: Key | None = None
                 if type(x) is array:
                     if options or more:
                         key, arrays = _with_form((x.dtype, x.shape), more, options, names, others)
-                        run = self.known(key)
-                        if run is not None:
-                            return run(x, **arrays)  # type: ignore[operator]
+                        try:
+                            run = found[key]  # type: ignore[index]
+                        except (KeyError, TypeError):  # a new form, or an option given as a list
+                            pass
+                        else:
+                            return run(x, **arrays) if arrays else run(x)  # type: ignore[operator]
                     else:
                         try:
                             run = plain[x.dtype][x.shape]
@@ -91,7 +97,7 @@ class NumpyCalls(Generic[_Found]):
 
         def decorated(checked: Callable[..., Any]) -> Callable[..., Any]:
             plain, names, array = self._plain, _positional(checked)[2:], np.ndarray
-            self._parts = 4
+            self._parts, found = 4, self.found
 
             def call(a: Any = _MISSING, b: Any = _MISSING, /, *more: Any, **options: Any) -> Any:
                 key: Key | None = None
@@ -99,9 +105,12 @@ class NumpyCalls(Generic[_Found]):
                     if options or more:
                         key = a.dtype, a.shape, b.dtype, b.shape
                         key, arrays = _with_form(key, more, options, names, others)
-                        run = self.known(key)
-                        if run is not None:
-                            return run(a, b, **arrays)  # type: ignore[operator]
+                        try:
+                            run = found[key]  # type: ignore[index]
+                        except (KeyError, TypeError):  # a new form, or an option given as a list
+                            pass
+                        else:
+                            return run(a, b, **arrays) if arrays else run(a, b)  # type: ignore[operator]
                     else:
                         try:
                             run = plain[a.dtype][a.shape][b.dtype][b.shape]
@@ -164,26 +173,35 @@ class NumpyCalls(Generic[_Found]):
 
 
 def _with_form(
-    key: Key, more: tuple[Any, ...], options: dict[str, Any], names: tuple[str, ...],
+    key: Key,
+    more: tuple[Any, ...],
+    options: dict[str, Any],
+    names: tuple[str, ...],
     others: tuple[str, ...],
-) -> tuple[Key | None, dict[str, Any]]:  # fmt: skip
+) -> tuple[Key | None, dict[str, Any] | None]:
     """Return a key with what is given behind the operands, and those ``others`` that are arrays.
 
-    ``names`` are those of further positional arguments. A float equals the integer, and 1 the truth
-    value, whose call was kept; strides of a result that is refused are those of no kept form.
+    ``names`` are those of further positional arguments. Strides of a result that is refused are
+    those of no kept form.
     """
-    form, arrays = [*key, len(more)], {}
+    given: Iterable[tuple[str, Any]] = options.items()
     if more:
-        options = {**dict(zip(names, more, strict=False)), **options}
-    for name, x in options.items():
-        if name not in others or x is None:
-            form += name, type(x), x
+        if len(more) > len(names) or not options.keys().isdisjoint(names[: len(more)]):
+            return None, None
+        given = [*zip(names, more, strict=False), *given]
+    arrays: dict[str, Any] | None = None
+    for name, x in given:
+        if name not in others:
+            key += name, x, type(x)
         elif type(x) is np.ndarray:
-            form += name, x.dtype, x.shape, x.strides
-            arrays[name] = x
-        else:
-            return None, {}
-    return tuple(form), arrays
+            key += name, x.dtype, x.shape, x.strides
+            if arrays is None:
+                arrays = {name: x}
+            else:
+                arrays[name] = x
+        elif x is not None:
+            return None, None
+    return key, arrays
 
 
 def _given(*operands: Any) -> tuple[Any, ...]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import dft
 from argand.dft import api, scipy_transform
-from argand.runtime.numpy_calls import NumpyCalls
 from scipy import fft
 
 X = (np.arange(24).reshape(4, 6) - 3j * np.arange(6) ** 2).astype(np.complex64)
 
 
 @pytest.fixture(params=[1, 1 << 15], ids=["threads", "one core"], autouse=True)
-def new_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+def new_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(scipy_transform, "SHARED", request.param)
+    api._ON_HOST.clear()
+    yield
+    api._ON_HOST.clear()  # calls kept with other values
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
