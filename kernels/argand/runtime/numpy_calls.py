@@ -86,7 +86,9 @@ class NumpyCalls(Generic[_Found]):
                             key = x.dtype, x.shape
                         else:
                             return run(x)
-                return checked(key, *_given(x), *more, **options)
+                if x is _MISSING:
+                    return checked(key, **options)
+                return checked(key, x, *more, **options)
 
             return _as(checked, call)
 
@@ -118,7 +120,9 @@ class NumpyCalls(Generic[_Found]):
                             key = a.dtype, a.shape, b.dtype, b.shape
                         else:
                             return run(a, b)
-                return checked(key, *_given(a, b), *more, **options)
+                if b is _MISSING:
+                    return checked(key, *() if a is _MISSING else (a,), **options)
+                return checked(key, a, b, *more, **options)
 
             return _as(checked, call)
 
@@ -202,11 +206,6 @@ def _with_form(
         elif x is not None:
             return None, None
     return key, arrays
-
-
-def _given(*operands: Any) -> tuple[Any, ...]:
-    """Return the operands that are given by their places."""
-    return tuple(x for x in operands if x is not _MISSING)
 
 
 def _positional(checked: Callable[..., Any]) -> tuple[str, ...]:
