@@ -8,8 +8,8 @@
 // The kernel is persistent. A block takes tiles of 128 x 128 of the lower triangle; each of its two
 // consumer warpgroups computes 64 rows, the second after the first, from a ring of stages that one
 // producer thread fills by TMA. The mainloops alternate (ping-pong), so the epilogue of one
-// warpgroup overlaps the mainloop of the other.
-// The epilogue stores a tile and, of a full result, its conjugate transpose.
+// warpgroup overlaps the mainloop of the other. It stores a tile and, of a full result, the tile's
+// conjugate transpose.
 //
 // `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
 #pragma once
@@ -22,7 +22,7 @@ constexpr int kTile = 128, kHalf = 64, kTileK = 128, kStages = 4;
 constexpr int kConsumers = 2;
 constexpr int kXPlaneBytes = kHalf * kTileK, kYPlaneBytes = kTile * kTileK;
 constexpr int kStageBytes = 2 * (kXPlaneBytes + kYPlaneBytes);
-constexpr uint32 kRasterRows = 16;  // tile rows that are rasterized together
+constexpr uint32 kRasterGroupM = 16;  // tile rows that are rasterized together
 
 // Strides count complex numbers. Of a triangle `out_stride_n` and `c_stride_n` are those of its
 // elements.
@@ -44,7 +44,7 @@ struct Int8Tile {
 
 __device__ __forceinline__ Int8Tile int8_tile_at(const Int8Arguments& args, uint32 index) {
     const uint32 each = args.tile_rows * (args.tile_rows + 1) / 2, batch = index / each;
-    const TriangleTile tile = triangle_tile_at(index - batch * each, args.tile_rows, kRasterRows);
+    const TriangleTile tile = triangle_tile_at(index - batch * each, args.tile_rows, kRasterGroupM);
     return {int(batch), int(tile.row) * kTile, int(tile.column) * kTile};
 }
 
