@@ -123,7 +123,7 @@ def test_a_form_that_came_before_has_any_strides(op, c):
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("shape", [(7, 11), (1, 11), (2, 7, 11), (2, 1, 11), (60, 90)])
+@pytest.mark.parametrize("shape", [(7, 11), (1, 11), (2, 7, 11), (2, 1, 11), (60, 90), (700, 9)])
 def test_gaps_between_numbers_leave_the_bits_of_a_product(shape, dtype):
     rng = np.random.default_rng(sum(shape))
 
