@@ -87,7 +87,7 @@ def pack(
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
         x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x
         view = _rows_by_k(x, op, side, batch_shape)
-        source = PackSource(view.layout, half=isinstance(x, Pairs), flip=op == "C")
+        source = PackSource(view.layout, half=isinstance(x, Pairs), conjugate=op == "C")
         device = gpu(cupy.cuda.Device().id)
         launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
         memory = cupy.empty(launch.nbytes, cupy.uint8)

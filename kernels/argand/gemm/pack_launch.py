@@ -81,12 +81,12 @@ class PackSource:
     """An operand to pack: its layout, and what packing does beside rounding.
 
     ``layout`` is rows by k, complex64, or uint32 pairs of 16 bits with ``half``; a batch stride of
-    0 packs it once. ``flip`` conjugates; ``exchanges_k`` is that of `PackPlan`.
+    0 packs it once. ``conjugate`` takes the conjugate; ``exchanges_k`` is that of `PackPlan`.
     """
 
     layout: Layout
     half: bool = False
-    flip: bool = False
+    conjugate: bool = False
     exchanges_k: bool = False
 
     def plan(self, precision: Precision) -> PackPlan:
@@ -149,7 +149,7 @@ class PackLaunch:
                 "x": 0, "planes": 0, "row_absmax": 0, "panel_counters": 0, "descale": 0,
                 "row_stride": x.row_stride, "k_stride": x.column_stride,
                 "batch_stride": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": pitch,
-                "exchange_absmax": finds, "conjugate": source.flip,
+                "exchange_absmax": finds, "conjugate": source.conjugate,
             }  # fmt: skip
             values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
         kernel = PendingKernel(

@@ -38,7 +38,7 @@ class PackPlan:
 
     ``half_source`` says that it holds pairs of 16 bits, ``k_major`` that k is its contiguous axis,
     ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs a
-    `TILE` of ``rows`` by `depth` k; the blocks of the same rows are a panel. ``exchanges_k`` has
+    `TILE` of ``rows`` by `tile_k` k; the blocks of the same rows are a panel. ``exchanges_k`` has
     k = 2 i and 2 i + 1 change places in every second matrix, as beside an X of odd batches. The
     blocks of a panel are a ``cluster``, or wait for each other where there is 1 in it.
     """
@@ -63,7 +63,7 @@ class PackPlan:
         return 5 if self.rows < 64 else 4
 
     @property
-    def depth(self) -> int:
+    def tile_k(self) -> int:
         """Elements of k that a block packs."""
         return TILE // self.rows
 
@@ -73,7 +73,7 @@ class PackPlan:
 
     def panel_blocks(self, pitch: int) -> int:
         """Return how many blocks a panel has."""
-        return self.cluster if self.cluster > 1 else -(-pitch // self.depth)
+        return self.cluster if self.cluster > 1 else -(-pitch // self.tile_k)
 
 
 def scales(precision: Precision, plan: PackPlan) -> bool:
@@ -98,7 +98,7 @@ def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
     H200), where a panel is one block's or rows are not scaled, and where it has more blocks than a
     cluster holds.
     """
-    blocks = -(-pitch // plan.depth)
+    blocks = -(-pitch // plan.tile_k)
     cluster = 1 << (blocks - 1).bit_length()
     fills = cluster <= _MOST_CLUSTER and 4 * blocks >= 3 * cluster
     return cluster if scales(precision, plan) and fills else 1

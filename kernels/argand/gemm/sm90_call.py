@@ -57,9 +57,9 @@ class WgmmaCall:
             out, addend = out.transposed, addend.transposed
         planar = plan.storage == "planar"
         # conj(X) Y = conj(X conj(Y)): the kernel cannot conjugate an interleaved row operand.
-        flip_result = not planar and rows.conjugated
+        conjugate_result = not planar and rows.conjugated
         self._scaled = precision.scaled and not plan.prescaled
-        self._pack = self._packing(problem, plan, rows, columns, flip_result, device)
+        self._pack = self._packing(problem, plan, rows, columns, conjugate_result, device)
         packed = 0 if self._pack is None else self._pack.nbytes
         slices = choice.split_k_slices
         target, alpha, beta = out, problem.alpha, problem.beta
@@ -78,10 +78,10 @@ class WgmmaCall:
             precision, plan,
             WgmmaProblem(
                 num_rows, num_columns, problem.k, problem.batch, rows.batched, columns.batched,
-                complex(alpha), complex(beta), flip_result, slices, problem.mirror,
+                complex(alpha), complex(beta), conjugate_result, slices, problem.mirror,
             ),
             None if planar else rows.layout, addend, target, device,
-            columns.layout if plan.fused_pack else None, columns.conjugated != flip_result,
+            columns.layout if plan.fused_pack else None, columns.conjugated != conjugate_result,
             Workspace(packed, capacity, self._own_planes(plan, precision)),
             begins_early=self._pack is not None and not self._pack.scanned,
         )  # fmt: skip
@@ -96,20 +96,21 @@ class WgmmaCall:
 
     def _packing(
         self, problem: GemmProblem, plan: WgmmaPlan, rows: OperandForm, columns: OperandForm,
-        flip: bool, device: Device,
+        conjugate_columns: bool, device: Device,
     ) -> PackLaunch | None:  # fmt: skip
-        """Return the launch that packs what comes unpacked; ``flip`` conjugates columns."""
+        """Return the launch that packs what comes unpacked, columns perhaps conjugated."""
         planar = plan.storage == "planar"
         self._packs_rows = planar and rows.layout is not None
         #: Whether the planes of the row operand are those of the column operand too.
         self._one_operand = plan.conjugate_y
         apart = not (plan.fused_pack or self._one_operand)
         self._packs_columns = columns.layout is not None and apart
-        packed_here = [(rows, False)] * planar + [(columns, flip)] * self._packs_columns
         exchanges_k = plan.odd_batches and not plan.k_major
+        packed_here = [(rows, False)] * planar
+        packed_here += [(columns, conjugate_columns)] * self._packs_columns
         sources = [
-            PackSource(x.layout, x.half, x.conjugated != flipped, exchanges_k)
-            for x, flipped in packed_here
+            PackSource(x.layout, x.half, x.conjugated != conjugate, exchanges_k)
+            for x, conjugate in packed_here
             if x.layout is not None
         ]
         return PackLaunch(problem.precision, sources, problem.batch, device) if sources else None

@@ -98,10 +98,10 @@ def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue
 class WgmmaProblem:
     """Z = alpha X Y^T + beta C with ``rows`` (of X), ``columns`` (rows of Y) and k, in batches.
 
-    ``x_batched`` and ``y_batched`` say whether each product has its own operand. ``flip_result``
-    conjugates the product before alpha. With several ``split_k_slices`` there are as many times
-    more results, each the sum over its slice of k. ``mirror`` asks for the upper triangle beside
-    the lower one.
+    ``x_batched`` and ``y_batched`` say whether each product has its own operand.
+    ``conjugate_result`` conjugates the product before alpha. With several ``split_k_slices`` there
+    are as many times more results, each the sum over its slice of k. ``mirror`` asks for the upper
+    triangle beside the lower one.
     """
 
     rows: int
@@ -112,7 +112,7 @@ class WgmmaProblem:
     y_batched: bool
     alpha: complex = 1
     beta: complex = 0
-    flip_result: bool = False
+    conjugate_result: bool = False
     split_k_slices: int = 1
     mirror: bool = False
 

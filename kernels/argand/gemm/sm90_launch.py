@@ -29,7 +29,7 @@ from argand.runtime.tensor_map import ALIGNMENT
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 _FUSED_PACK_ARGUMENTS = (
-    "y_pitch", "conjugate_y", "pack_rows", "panels_per_wave", "pack_maximum_lead",
+    "y_pitch", "pack_conjugate", "pack_rows", "panels_per_wave", "pack_maximum_lead",
     "y_stride_n", "y_stride_batch",
 )  # fmt: skip
 """Arguments that only fused packing reads."""
@@ -49,7 +49,7 @@ class WgmmaLaunch:
             packed one.
         c: layout of C, out's where there is none.
         out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
-        y: layout of a column operand for fused packing, which ``y_flip`` conjugates.
+        y: layout of a column operand for fused packing, which ``pack_conjugate`` conjugates.
         workspace: the call's memory that is taken already, and what partial tiles may take.
         begins_early: the kernel before packs operands of this call, so the first of these waits
             for it only where it reads what that one writes.
@@ -65,7 +65,7 @@ class WgmmaLaunch:
         out: Layout,
         device: Device,
         y: Layout | None = None,
-        y_flip: bool = False,
+        pack_conjugate: bool = False,
         workspace: Workspace = Workspace(),  # noqa: B008
         *,
         begins_early: bool = False,
@@ -94,7 +94,7 @@ class WgmmaLaunch:
         self._packed_counts_offset = 4 * self.division.blocks * consumer_warps
         #: Bytes of counters that a call finds zero and leaves zero.
         self.counters = self._packed_counts_offset if self.division.stream_k_tiles else 0
-        packing = self._reserve_packing(y, y_flip)
+        packing = self._reserve_packing(y, pack_conjugate)
         throttle = self._reserve_throttle(tiles, device)
         spill = self._reserve_spill(base)
         values = self._arguments(c, spill) | packing | throttle
@@ -154,7 +154,7 @@ class WgmmaLaunch:
         numbers = x.batch * (x.rows * x.k + x.columns * x.k + x.rows * x.columns)
         return not self.plan.fused_pack and 8 * numbers <= _MOST_BYTES_TO_OVERLAP
 
-    def _reserve_packing(self, y: Layout | None, y_flip: bool) -> dict[str, int]:
+    def _reserve_packing(self, y: Layout | None, pack_conjugate: bool) -> dict[str, int]:
         """Reserve planes and counters of fused packing, and return its arguments."""
         plan, problem = self.plan, self._problem
         if not plan.fused_pack:
@@ -167,7 +167,7 @@ class WgmmaLaunch:
         self.nbytes += planes_bytes(self._precision, y.rows, y.columns, batches)
         return {
             "y_pitch": pitch_of(y.columns),
-            "conjugate_y": y_flip,
+            "pack_conjugate": pack_conjugate,
             "pack_rows": fused.rows,
             "panels_per_wave": fused.panels_per_wave,
             "pack_maximum_lead": fused.maximum_lead,
@@ -232,7 +232,7 @@ class WgmmaLaunch:
             "spill_stride_batch": spill.batch_stride,
             "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
             "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
-            "conjugate_result": problem.flip_result,
+            "conjugate_result": problem.conjugate_result,
             "store_pairs_m": self.plan.adjacent_rows and out.in_pairs(along_columns=False),
             "store_pairs_n": out.in_pairs(along_columns=True),
             "spill_pairs_n": spill.in_pairs(along_columns=True),

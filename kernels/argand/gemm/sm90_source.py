@@ -48,7 +48,7 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
         "m", "n", "k", "batches", "x_batched", "y_batched", "split_k_slices", "k_tiles_per_slice",
         "first_tile", "data_parallel_tiles", "stream_k_tiles", "k_tiles_per_block",
         "aligned_period", "throttle_interval", "maximum_lead",
-        "y_pitch", "conjugate_y", "pack_rows", "panels_per_wave", "pack_maximum_lead",
+        "y_pitch", "pack_conjugate", "pack_rows", "panels_per_wave", "pack_maximum_lead",
         "begins_early",
     )),
     *(("int64", name) for name in (

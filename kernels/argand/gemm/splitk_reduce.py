@@ -10,7 +10,7 @@ from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
 
 _THREADS, _MOST_GROUPS = 256, 8
-REDUCE_KERNEL = "gemm_add_parts"
+REDUCE_KERNEL = "gemm_reduce_split_k"
 # ReduceArguments of gemm/splitk_reduce.cuh.
 _ARGUMENTS = (
     ("const float2*", "partials"), ("const float2*", "c"), ("float2*", "out"),

@@ -112,7 +112,7 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
             for (int j = 0; j < 2; ++j) {
                 const float4 pair = x[eight / 2 * 2 + j];
                 float one = eight % 2 ? pair.y : pair.x, two = eight % 2 ? pair.w : pair.z;
-                if (eight % 2 && args.conjugate_y) {
+                if (eight % 2 && args.pack_conjugate) {
                     one = -one;
                     two = -two;
                 }

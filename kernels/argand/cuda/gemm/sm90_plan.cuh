@@ -197,7 +197,7 @@ struct WgmmaArguments {
     uint32 first_tile, data_parallel_tiles, stream_k_tiles;
     int k_tiles_per_block, aligned_period;
     int throttle_interval, maximum_lead;  // k-tiles; an interval of 0: no throttle
-    int y_pitch, conjugate_y;             // k of a row of planes; whether packing conjugates
+    int y_pitch, pack_conjugate;          // k of a row of planes; whether packing conjugates
     int pack_rows, panels_per_wave;       // rows of a unit; panels that one wave of tiles reads
     int pack_maximum_lead;                // k-blocks that packing may be ahead of its producer
     // The kernel before only packs operands of this call, so the entry (argand/gemm/sm90_source.py)
