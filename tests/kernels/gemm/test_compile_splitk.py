@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argand.gemm.splitk_reduce import REDUCE_KERNEL, reduce_source
+from argand.gemm.splitk_source import REDUCE_KERNEL, reduce_source
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import assert_clean
