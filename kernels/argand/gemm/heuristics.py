@@ -59,13 +59,13 @@ def choose(
         ((estimate(x, question, sm_count, memory), x) for x in in_tf32), key=_seconds
     )
     alike = replace(other, in_tf32=False)
-    k, triangle = question.sizes.k, question.sizes.triangle
+    k = question.sizes.k
 
     def clearly_faster(one: tuple[float, GemmChoice]) -> bool:
         seconds, choice = one
         packs = choice.plan is not None and choice.plan.storage == "planar"
         same = choice == alike
-        margin = tf32_margin(precision, k, packs=packs, same_plan=same, triangle=triangle)
+        margin = tf32_margin(precision, k, packs=packs, same_plan=same)
         return margin * seconds < least
 
     return min(filter(clearly_faster, timed), key=_seconds, default=(least, other))[1]

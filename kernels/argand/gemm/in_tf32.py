@@ -35,15 +35,13 @@ _OTHER_PLAN_MARGIN = 1.03
 1105 took 1.1 of tf32's time where its estimate was 0.98. By the same plan bf16 is no slower."""
 
 
-def tf32_margin(
-    precision: Precision, k: int, *, packs: bool, same_plan: bool, triangle: bool = False
-) -> float:
+def tf32_margin(precision: Precision, k: int, *, packs: bool, same_plan: bool) -> float:
     """Return the factor within which a plan of 16 bits counts as no faster than one in tf32.
 
     ``packs`` says that it packs the row operand, too, ``same_plan`` that the other does alike. Of
-    two terms the estimates are fitted to the same times, but in a ``triangle``.
+    two terms the estimates are fitted to the same times.
     """
-    if precision.terms > 1 and not triangle:
+    if precision.terms > 1:
         return 1.0
     if precision.scaled:
         return _SCALED_MARGIN

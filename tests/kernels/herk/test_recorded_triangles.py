@@ -2,7 +2,8 @@
 
 ``recorded_triangles.csv`` has all square tiles of both families at 14 drawn shapes of 17 to 123
 rows, at tf32 and fp16; at tf32 those of up to 64 rows by mma.sync are times in rows of calls. The
-models of `argand.gemm` are fitted to them.
+models of `argand.gemm` are fitted to them. Of 12 shapes of 421 to 1531 rows and short k it has
+times in rows of calls at 3xfp16, and at 3xtf32 of its kernels in tf32.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def chosen(shape: str, precision: str) -> tuple[str, str]:
     )
     sizes = GemmSizes(batch, n, n, k, triangle=True)
     choice = choose(Question(row, sizes, rows, columns), arch, SM_COUNT)
-    own = "tf32" if choice.in_tf32 else precision
+    own = precision.replace("fp16", "tf32") if choice.in_tf32 else precision
     if choice.plan is not None:
         return choice.name.removesuffix(", in tf32"), own
     tile = plan_gemm(
@@ -56,13 +57,14 @@ def chosen(shape: str, precision: str) -> tuple[str, str]:
 
 def test_the_choice_is_hardly_slower_than_the_fastest() -> None:
     for shape, by_precision in recorded().items():
-        for precision in by_precision:
+        for precision in by_precision.keys() - {"3xtf32"}:
             name, own = chosen(shape, precision)
             time = next(us for one, us in by_precision[own].items() if one.startswith(name))
             fastest = min(us for times in by_precision.values() for us in times.values())
             if precision == "tf32":
                 fastest = min(by_precision["tf32"].values())
-            assert time < 1.2 * fastest, (shape, precision, name)
+            most = 1.1 if precision == "3xfp16" else 1.2
+            assert time < most * fastest, (shape, precision, name)
 
 
 def test_mirrored_rows_in_the_middle_of_a_sector_take_tiles_of_64() -> None:
