@@ -21,7 +21,7 @@ from argand.gemm.sm90_form import WgmmaProblem
 from argand.gemm.sm90_launch import WgmmaLaunch
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OwnPlanes, TileDivision, Workspace
-from argand.gemm.splitk_reduce import ReduceLaunch
+from argand.gemm.splitk_launch import ReduceLaunch
 from argand.precision import Precision
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence

@@ -33,9 +33,9 @@ from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import with_ping_pong
+from argand.gemm.splitk_source import REDUCE_KERNEL, reduce_source
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
-from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
@@ -290,11 +290,4 @@ def test_what_holds_a_stream(arch: Arch) -> None:
 
 
 def test_the_split_k_reduction() -> None:
-    """The launch's own source (`gemm.splitk_reduce`) says the same, but needs CuPy."""
-    source = (
-        '#include "gemm/splitk_reduce.cuh"\n'
-        'extern "C" __global__ void __launch_bounds__(256)\n'
-        f"f(const __grid_constant__ ReduceArguments args) {{\n{WAIT_FIRST}"
-        "    reduce_split_k(args);\n}\n"
-    )
-    assert_clean(source, TARGET, "f")
+    assert_clean(reduce_source(), TARGET, REDUCE_KERNEL)
