@@ -34,6 +34,7 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kWarp": "gemm.fma_plan._LANES",
     },
     "gemm/absmax_scan.cuh": {"kScanWarps * kWarp": "gemm.scan_plan.SCAN_THREADS"},
+    "gemm/splitk_reduce.cuh": {"kReduceThreads": "gemm.splitk_source.REDUCE_THREADS"},
     "gemm/modular/norms.cuh": {
         "kNormThreads": "gemm.modular.product_plan.NORM_THREADS",
         "kExponentWarps": "gemm.modular.product_plan.EXPONENT_WARPS",
