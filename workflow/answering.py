@@ -104,5 +104,8 @@ def write_answers(
         page=files.page,
         markdown=files.markdown,
         failed=failed,
+        tolerances={
+            one.name: one.case.accepted_error for one in workloads if one.case.precision == "auto"
+        },
     )
     return found

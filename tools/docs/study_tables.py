@@ -37,7 +37,7 @@ def precisions_table(data: Path) -> str:
     columns = Record.columns_in_order()
     rows = [{key: row[key] for key in columns} for row in read_rows(data / H200)]
     records = [Record.from_mapping(row | {"verified": is_verified(row)}) for row in rows]
-    return markdown_table(precisions_columns(records), precisions_rows(records, {}))
+    return markdown_table(precisions_columns(records), precisions_rows(records, {}, {}))
 
 
 def study_growth_table(data: Path) -> str:

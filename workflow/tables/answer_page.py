@@ -35,11 +35,13 @@ def write_answer(
     page: Path,
     markdown: Path,
     failed: Sequence[Mapping[str, Any]] = (),
+    tolerances: Mapping[str, float] | None = None,
 ) -> None:
     """Write the answers as a page with figures and all rows, and as Markdown, each atomically.
 
     ``first`` stands below the answers, then what ``failed`` (rows of `readable.FAILED`), then what
-    each precision gives, ``others`` below the table of all rows.
+    each precision gives, ``others`` below the table of all rows. ``tolerances`` are those of the
+    workloads that leave the choice of a precision.
     """
     rows, completed = answer_rows(answers), ordered(complete(records))
     banner, about = unsettled_banner(completed), _about(answers, completed)
@@ -50,7 +52,7 @@ def write_answer(
         failures = [("Failed", FAILED_TEXT, FAILED, failed)]
         text += f"\n## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
     delivered = {one.workload: one.precision for one in answers if one.precision}
-    each = precisions_rows(completed, delivered)
+    each = precisions_rows(completed, delivered, tolerances or {})
     columns, note = precisions_columns(completed), precisions_text(completed)
     text += f"\n## Every precision\n\n{note}\n\n{markdown_table(columns, each)}"
     atomic_text(markdown, text)

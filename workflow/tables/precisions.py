@@ -41,13 +41,16 @@ def precisions_columns(records: Sequence[Record]) -> list[Column]:
 
 
 def precisions_rows(
-    records: Sequence[Record], delivered: Mapping[str, str]
+    records: Sequence[Record],
+    delivered: Mapping[str, str],
+    tolerances: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     """Return the rows of each workload, with the values by precision as they are shown.
 
     Args:
         records: of every workload; those of peers are left out.
         delivered: the precision of each product, by workload.
+        tolerances: on the error, by workload; of those that leave the choice of a precision.
     """
     ours = [one for one in ordered(records) if one.implementation == OURS]
     return [
@@ -55,16 +58,15 @@ def precisions_rows(
         | {one.precision: value for one, value in zip(own, values, strict=True)}
         for name in dict.fromkeys(one.workload for one in ours)
         for own in [[one for one in ours if one.workload == name]]
-        for what, values in _lines(own)
+        for what, values in _lines(own, tolerances.get(name))
         if any(values)
     ]
 
 
-def _lines(own: Sequence[Record]) -> Iterator[tuple[str, list[str]]]:
+def _lines(own: Sequence[Record], tolerance: float | None) -> Iterator[tuple[str, list[str]]]:
     """Yield what is shown of one workload's records, and the value of each, empty without one."""
     if not all(one.verified for one in own):
         yield "verdict", [one.verdict for one in own]
-    tolerance = next((one.tolerance for one in own if one.tolerance is not None), None)
     within = "" if tolerance is None else f" (tolerance {number(tolerance, scientific=True)})"
     error = _shown(lambda one: one.rel_frobenius, scientific=True)
     yield f"error{within}", [error(one) for one in own]

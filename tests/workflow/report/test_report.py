@@ -26,6 +26,12 @@ def finished(root, tmp_path_factory, tiny_run):
     return made_once(session_folder(tmp_path_factory) / "run-of-every-kind", make)
 
 
+def test_a_tolerance_stands_where_it_chose_the_precision(tiny_run):
+    text = (tiny_run / "results" / "answer.md").read_text().partition("## Every precision")[2]
+    shown = re.findall(r"^\| (\w+) \| \w+ \| (error.*?) \|", text, re.MULTILINE)
+    assert shown == [("product", "error (tolerance 1.00e-05)"), ("spectrum", "error")]
+
+
 @pytest.fixture
 def page(finished, browser):
     return ReportPage(browser, finished / "results" / "report.html")
