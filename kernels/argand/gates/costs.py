@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
 from argand.gates.plan import MOST_WIDTH
@@ -26,22 +28,32 @@ class SequenceCosts(NamedTuple):
     """Cost of a pass that gates of four qubits share, in copies of the state.
 
     Its tile has ``qubits`` qubits. ``passes`` are the costs of passes with one gate, two and so on,
-    up to the most that have products; further ones are phases.
+    up to the most that have products. A set of phases (`in_rows`) counts as ``phases`` gates.
     """
 
     qubits: int
     passes: tuple[float, ...]
+    phases: float = 1.0
 
     @property
     def gates(self) -> int:
         """The most gates with products that a pass has."""
         return len(self.passes)
 
-    def copies(self, gates: int) -> float:
-        """Return the cost of a pass with ``gates`` gates, in copies of the state."""
-        further = max(0, gates - self.gates)
-        each = (self.passes[-1] - self.passes[self.gates // 2]) / max(1, self.gates // 2)
-        return self.passes[min(gates, self.gates) - 1] + further * each
+    def copies(self, gates: int, sets: int = 0) -> float:
+        """Return the cost of a pass with ``gates`` products and ``sets``, in copies of the state.
+
+        Between numbers of gates it is linear, and beyond the most as from the middle of them on.
+        """
+        count, most = gates + self.phases * sets, self.gates
+        each = (self.passes[-1] - self.passes[most // 2]) / max(1, most - 1 - most // 2)
+        within = np.interp(count, range(1, most + 1), self.passes)
+        return float(within) + max(0.0, count - most) * each
+
+    def gates_of(self, copies: float) -> float:
+        """Return how many gates with products take as long, at most one beyond the most."""
+        longer = self.copies(self.gates + 1)
+        return float(np.interp(copies, [*self.passes, longer], range(1, self.gates + 2)))
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,7 @@ class GateCosts:
         if len(own) < 2:
             return sum(self.of_form(qubits, form, item) for form in own)
         (costs,) = (one for one in self.sequences if one.qubits == len(tile))
-        copies = costs.copies(count_gates(own, tile))
+        copies = costs.copies(*count_gates(own, tile))
         return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
 
 
@@ -184,12 +196,13 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GateCosts:
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
     shared = tuple(
-        SequenceCosts(int(size), tuple(map(float, passes))) for size, passes in row["sequences"]
+        SequenceCosts(int(size), tuple(map(float, passes)), float(phases))
+        for size, passes, phases in row["sequences"]
     )
     if (
         len(widths) != MOST_WIDTH
         or not min(rate, *(min(both) for both in widths)) > 0
-        or not all(min(one.passes) > 0 for one in shared)
+        or not all(min(*one.passes, one.phases) > 0 for one in shared)
     ):
         raise ValueError(f"{row} are not costs of gates")
     return GateCosts(rate, widths, call, measured=True, sequences=shared)

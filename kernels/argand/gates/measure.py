@@ -21,7 +21,14 @@ from argand.gates.costs import (
     kept_costs,
 )  # fmt: skip
 from argand.gates.plan import MOST_WIDTH
-from argand.gates.sequence_plan import LOW_QUBITS, TILES, WIDTH, completed_tile, plan_sequence
+from argand.gates.sequence_plan import (
+    LOW_QUBITS,
+    PHASE_QUBITS,
+    TILES,
+    WIDTH,
+    completed_tile,
+    plan_sequence,
+)
 from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
 from argand.runtime.compiler import compile_all
@@ -133,11 +140,14 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     shared = []
     for size, calls in _sequences(row, device, qubits, state, rng):
         times = _seconds([partial(one, state) for one in calls], device, settle)
-        copies = [max(_LEAST_COPIES, (one - call) * rate / (2 * state.nbytes)) for one in times]
+        *copies, mixed = [
+            max(_LEAST_COPIES, (one - call) * rate / (2 * state.nbytes)) for one in times
+        ]
         # One gate alone, with phases, takes no less: memory bounds two.
-        shared.append(
-            SequenceCosts(size, tuple(map(float, np.maximum.accumulate([copies[0], *copies]))))
-        )
+        own = SequenceCosts(size, tuple(map(float, np.maximum.accumulate([copies[0], *copies]))))
+        products, sets = _mixed_counts(own.gates)
+        phases = (own.gates_of(mixed) - products) / sets
+        shared.append(own._replace(phases=max(_LEAST_COPIES, phases)))
     return GateCosts(rate, widths, call, measured=True, sequences=tuple(shared))
 
 
@@ -146,7 +156,7 @@ def _sequences(
 ) -> Iterator[tuple[int, list[Callable[[Any], None]]]]:
     """Yield each tile's qubits, and passes that two, three, up to the most gates share.
 
-    Gates are random, on low to high qubits.
+    Gates are random, on low to high qubits. The last pass has sets of phases between products.
     """
     if device.backend == "cpu":
         return
@@ -155,16 +165,28 @@ def _sequences(
             continue
         chosen = [round(place * (qubits - 1) / (size - 1)) for place in range(size)]
         tile = completed_tile(qubits, chosen[-(size - LOW_QUBITS) :], size)
-        found = []
-        for count in range(2, plan.gates + 1):
-            forms = []
-            for _ in range(count):
-                parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
-                matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
-                targets = [int(qubit) for qubit in rng.permutation(tile)[:WIDTH]]
-                forms.append(gate_form(qubits, matrix, targets))
-            found.append(prepared_sequence(state, forms, row, tile))
+        products = []
+        for _ in range(plan.gates):
+            parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
+            matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
+            targets = [int(qubit) for qubit in rng.permutation(tile)[:WIDTH]]
+            products.append(gate_form(qubits, matrix, targets))
+        of_a_set = [
+            gate_form(qubits, np.diag([1, 1j]), tile[-1:], [control])
+            for control in tile[-PHASE_QUBITS:-1]
+        ]
+        mixed = products[:1]
+        for product in products[1 : _mixed_counts(plan.gates)[0]]:
+            mixed += [*of_a_set, product]
+        passes = [products[:count] for count in range(2, plan.gates + 1)]
+        found = [prepared_sequence(state, forms, row, tile) for forms in [*passes, mixed]]
         yield size, found
+
+
+def _mixed_counts(most: int) -> tuple[int, int]:
+    """Return the products, and the sets of phases between them, of a pass that tells their cost."""
+    products = most // 2
+    return products, products - 1
 
 
 def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm]) -> None:

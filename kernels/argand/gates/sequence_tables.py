@@ -201,12 +201,15 @@ def product_values(
     )
 
 
-def count_gates(forms: Sequence[GateForm], tile: Sequence[int]) -> int:
-    """Return how many gates the kernel applies for these: phases in a row are few."""
-    return sum(
-        len(in_rows(list(run), tile, PHASE_QUBITS)) if phase else sum(1 for _ in run)
-        for phase, run in groupby(forms, is_phase)
-    )
+def count_gates(forms: Sequence[GateForm], tile: Sequence[int]) -> tuple[int, int]:
+    """Return how many products the kernel computes for these gates, and how many sets of phases."""
+    products = sets = 0
+    for phase, run in groupby(forms, is_phase):
+        if phase:
+            sets += len(in_rows(list(run), tile, PHASE_QUBITS))
+        else:
+            products += sum(1 for _ in run)
+    return products, sets
 
 
 def tables(

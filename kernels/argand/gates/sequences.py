@@ -18,6 +18,7 @@ from argand.gates.canonical import KEPT, gate_form
 from argand.gates.fusion import Following, Pass, bits_of, fuse
 from argand.gates.gate import UNITARY, Dependencies, Gate
 from argand.gates.growing import Growing, grow
+from argand.gates.moved_phases import Tiled, with_fewer_sets
 from argand.gates.phases import is_controlled_phase
 from argand.gates.sequence_plan import (
     LOW_QUBITS,
@@ -86,12 +87,10 @@ def sequences_of(
         light=light, kept=max(1, min(kept, _MOST_WORK // max(1, len(gates)))),
         known=known.tiles,
     )  # fmt: skip
-    passes: list[Pass] = []
-    groups: list[Group] = []
+    tiled: list[Tiled] = []
     for tile in tiles:
         if tile.gates[0] in alone:
-            passes.append(tile)
-            groups.append(Group(1))
+            tiled.append(([tile], ()))
             continue
         lights = [place for place, number in enumerate(tile.gates) if number in light]
         search = tile.gates, 0 if lights else min(kept, _KEPT_GATES)
@@ -105,9 +104,12 @@ def sequences_of(
         ordered = known.gates[search]
         chosen = completed_tile(qubits, tile.qubits, size)
         for part in _parts(ordered, {*lights}, most):
-            passes += [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]
-            groups.append(Group(len(part), chosen))
-    return passes, groups
+            own_passes = [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]
+            tiled.append((own_passes, chosen))
+    if light:
+        tiled = with_fewer_sets(qubits, gates, tiled, light)
+    passes = [one for own_passes, _ in tiled for one in own_passes]
+    return passes, [Group(len(own_passes), chosen) for own_passes, chosen in tiled]
 
 
 def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[list[Pass]]:

@@ -10,6 +10,7 @@ from argand import Gate, apply_gate
 from argand.gates import sequence_plan as plans
 from argand.gates import sequence_tables as tables
 from argand.gates.canonical import gate_form
+from argand.gates.costs import SequenceCosts
 from argand.gates.fusion import checked_gates, fused_gate
 from argand.gates.phases import in_rows, is_controlled_phase, is_phase, phase_tables
 from argand.gates.sequences import in_groups, sequences_of
@@ -42,7 +43,7 @@ def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in fused]
     for group, members in zip(groups, in_groups(groups), strict=True):
         own = forms[members]
-        assert tables.count_gates(own, group.tile) < 12
+        assert sum(tables.count_gates(own, group.tile)) < 12
         products = iter([form for form in own if not is_phase(form)])
         outside = [qubit for qubit in range(qubits) if qubit not in group.tile]
         gates, _, phases = tables.tables(qubits, own, group.tile, PLAN)
@@ -94,3 +95,14 @@ def test_phases_between_two_groups_of_qubits_are_few_sets() -> None:
     assert len(found) == 2
     assert all(len(inside) <= 8 for _, inside in found)
     assert sorted(id(form) for own, _ in found for form in own) == sorted(map(id, forms))
+
+
+def test_a_set_of_phases_counts_as_gates() -> None:
+    costs = SequenceCosts(12, (1.2, 1.2, 1.4, 1.8, 2.0), phases=1.5)
+    assert costs.copies(2) == 1.2
+    assert costs.copies(2, 1) == pytest.approx(1.6)
+    assert costs.copies(0, 1) == pytest.approx(1.2)
+    assert costs.copies(4, 2) == pytest.approx(2.6)  # two beyond the most, each as the last two
+    for products, sets in ((3, 1), (4, 1)):
+        longer = costs.gates_of(costs.copies(products, sets))
+        assert longer == pytest.approx(products + 1.5 * sets)
