@@ -21,8 +21,6 @@ Bound = Callable[[Array, Array, Array, Array], bool]
 """Returns whether the backward error of x is surely accepted, of A, b, LAPACK's factors and x."""
 _COLUMNS_ONE_BY_ONE = 6
 """Most columns whose norms take less time by a call of BLAS each than by NumPy's dot products."""
-_SQUARE_ROOTS = 100
-"""Most numbers of a residual whose largest one LAPACK finds, by a square root for each."""
 _ROWS_BY_NORMS = 128
 """Most rows of which 2-norms bound the error closely enough; of more, maximum norms do, which take
 longer by themselves, and less time than the rest of such a system by far."""
@@ -146,47 +144,39 @@ def _residual_by_parts(a: Array, b: Array, x: Array) -> Array:
 def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], bool]:
     """Return what says whether no column of a residual is larger than so much of that of x.
 
-    In the maximum norm. A column's 2-norm is at least that, and at most sqrt(n) times as much. Of
-    many rows the number whose |Re| + |Im| is the largest one, as BLAS finds it, is compared: that
-    sum is at least the norm, and the number's magnitude at most. The largest number of all
-    residuals mostly suffices for few columns.
+    In the maximum norm. The number whose |Re| + |Im| is the largest one, as BLAS finds it, has a
+    sum of at least that norm, and a magnitude of at most. Of few columns the one of all residuals
+    mostly is no larger than so much of each number in the first row of x, or of each column's own.
+    A 2-norm is at least the maximum norm, and at most sqrt(n) times as much.
     """
-    from scipy.linalg import blas, lapack
+    from scipy.linalg import blas
 
     norm: Any = blas.dznrm2
-    lange: Any = lapack.zlange
     place: Any = blas.izamax
     n, vecdot, (least, most) = problem.n, np.vecdot, safe_norms(problem.dtype)
     share, starts = 1 / math.sqrt(n), range(0, n * problem.columns, n)
-    many_rows, few_numbers = n > _ROWS_BY_NORMS, n * problem.columns <= _SQUARE_ROOTS
+    many_rows = n > _ROWS_BY_NORMS
 
-    def largest(numbers: Array, length: int, start: int) -> float:
-        number: complex = numbers.item(start + place(numbers, length, start))
+    def largest_of(residual: Array) -> float:
+        numbers = residual.ravel("K")
+        number: complex = numbers.item(place(numbers))
         return abs(number.real) + abs(number.imag)
-
-    def largest_of(residual: Array) -> Any:
-        if few_numbers:
-            return lange("M", residual.T)
-        return largest(residual.ravel("K"), residual.size, 0)
 
     def alone(allowed: float, x: Array, residual: Array) -> bool:
         size = norm(x.ravel())
         return bool(least <= size <= most and norm(residual) <= allowed * share * size)
 
     def few(allowed: float, x: Array, residual: Array) -> bool:
-        numbers = x.ravel("K")
-        if many_rows:
-            sizes = [abs(numbers.item(start + place(numbers, n, start))) for start in starts]
-        else:
-            sizes = [share * norm(numbers, n, start) for start in starts]
-        smallest = min(sizes)
-        if not (least <= smallest and sum(sizes) <= most):  # also with NaN among them
+        numbers, largest = x.ravel("K"), largest_of(residual)
+        if not norm(numbers) <= most:  # also where one is NaN, which BLAS may not find the largest
             return False
-        if largest_of(residual) <= allowed * smallest:
+        smallest = min(map(abs, x[0].tolist()))
+        if least <= smallest and largest <= allowed * smallest:
             return True
-        columns = residual.T.ravel()
-        errors = [largest(columns, n, start) for start in starts]
-        return all(map(le, errors, [allowed * size for size in sizes]))
+        smallest = min([abs(numbers.item(start + place(numbers, n, start))) for start in starts])
+        if least <= smallest and largest <= allowed * smallest:
+            return True
+        return bool(several(allowed, x, residual))
 
     def dots(allowed: float, x: Array, residual: Array) -> bool:
         sizes = vecdot(x.T, x.T).real.tolist()
@@ -204,8 +194,7 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
             return False
         return bool((_maximum(np.abs(residual), 0) <= allowed * sizes).all())
 
+    several = partial(quietly, maxima if many_rows else dots)
     if problem.columns == 1 and not many_rows:
         return alone
-    if problem.columns <= _COLUMNS_ONE_BY_ONE:
-        return few
-    return partial(quietly, maxima if many_rows else dots)
+    return few if problem.columns <= _COLUMNS_ONE_BY_ONE else several

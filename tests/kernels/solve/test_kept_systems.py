@@ -242,3 +242,26 @@ def test_a_residual_by_parts_is_that_of_complex_numbers() -> None:
     a, b, x = (normal(rng, "complex128", 150, columns) for columns in (150, 3, 3))
     found = error_bounds._residual_by_parts(a, b, x)
     np.testing.assert_allclose(found, b - a @ x, rtol=0, atol=150 * 2**-50)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 20])
+@pytest.mark.parametrize("n", [3, 24, 150])
+def test_the_bound_by_a_residual_looks_at_every_column(n: int, columns: int) -> None:
+    """Whatever the first row of x is, the largest residual's column, and the scale of each."""
+    rng = np.random.default_rng(n)
+    types = np.dtype("complex128")
+    problem = solve_problem(((n, n), types), ((n, columns), types), "cpu", precision=None)
+    is_accepted = error_bounds.bounded_by_residual(problem)
+    a, x = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)
+    x *= 2.0 ** np.arange(columns)
+    for first in (1, 0, 1e-9):
+        x[0] *= first
+        b = a @ x
+        lu, _, found, _ = scipy.linalg.lapack.zgesv(a, b)
+        for matrix in (a, np.asfortranarray(a)):
+            assert is_accepted(matrix, b, lu, found)
+            for column in {0, columns // 2, columns - 1}:
+                for changed in (1 + 1e-12, np.nan, 1e300, 0):
+                    bad = found.copy("F")
+                    bad[:, column] *= changed
+                    assert not is_accepted(matrix, b, lu, bad)
