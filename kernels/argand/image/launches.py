@@ -140,7 +140,7 @@ class ImageLaunches:
         table = _table(
             x.tobytes(), x.dtype, x.shape, f.tobytes(), f.dtype, problem.sign, self._device.index
         )
-        memory = call_memory(self._bytes)
+        memory = call_memory(self._bytes, table)
         at = {part: memory.ptr + offset for part, offset in self._offsets.items()}
         directions = at.get("unit_vectors", s)
         self._check({
@@ -148,7 +148,7 @@ class ImageLaunches:
             "unit_vectors": directions, "suspect": suspect,
         })  # fmt: skip
         members = {
-            "positions": table.data.ptr, "scales": table.data.ptr + self._scales_at,
+            "positions": table.address, "scales": table.address + self._scales_at,
             "directions": directions, "power": at.get("parts", out),
         }  # fmt: skip
         if self._pack is None:
@@ -164,11 +164,20 @@ class ImageLaunches:
             kernel_trace.note(self.name)
 
 
+class _Table:
+    """Numbers on the current device, which a graph that reads them keeps by this object."""
+
+    def __init__(self, numbers: Any) -> None:
+        self._array = device_table(numbers)
+        #: Where they are.
+        self.address = int(self._array.data.ptr)
+
+
 @lru_cache(maxsize=64)
 def _table(
     x_bytes: bytes, x_type: Any, x_shape: tuple[int, ...], f_bytes: bytes, f_type: Any, sign: int,
     device: int,
-) -> Any:  # fmt: skip
+) -> _Table:  # fmt: skip
     """Return positions, then the channels' scales as kernels read them, on the current device.
 
     They are kept by their numbers, whose checks and copies take longer than a small image.
@@ -178,7 +187,7 @@ def _table(
     x, f = read_places(x, f, len(x), len(f))
     places = np.zeros((PANEL * panels_of(len(x)), 3))
     places[: len(x)] = centred(x)
-    return device_table(np.concatenate([places.ravel(), sign / TURN * (f / SPEED_OF_LIGHT)]))
+    return _Table(np.concatenate([places.ravel(), sign / TURN * (f / SPEED_OF_LIGHT)]))
 
 
 def _bound(
