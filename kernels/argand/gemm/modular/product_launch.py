@@ -63,8 +63,8 @@ def product_launch(
     k_tiles = problem.pitch // TILE_K
     values = {
         "a": 0, "b": 0, "residues": 0, "m": a.lines, "n": b.lines,
-        "slice_bytes": planes * piece.products * a.lines * b.lines, "k_tiles": k_tiles,
-        "slice_tiles": -(-k_tiles // slices), "slices": slices, "planes": planes,
+        "slice_bytes": planes * piece.products * a.lines * b.lines, "num_k_tiles": k_tiles,
+        "k_tiles_per_slice": -(-k_tiles // slices), "split_k_slices": slices, "planes": planes,
         "a_batched": a.batched, "b_batched": b.batched,
         "tiles_m": tiles_m, "tiles_n": tiles_n, "tiles": tiles,
         "a_plane": a.stored * problem.pitch, "b_plane": b.stored * problem.pitch,
@@ -103,7 +103,7 @@ def add_slices(
     kernel = bound(
         device, slice_source(), SLICE_KERNEL, -(-nbytes // (16 * threads)), threads,
         SLICE_ARGUMENTS,
-        {"slice_bytes": nbytes, "plane_bytes": plane, "slices": slices, "planes": planes},
+        {"slice_bytes": nbytes, "plane_bytes": plane, "split_k_slices": slices, "planes": planes},
     )  # fmt: skip
     return KernelLaunch(kernel, {"residues": residues}, writes=(RESIDUES,))
 

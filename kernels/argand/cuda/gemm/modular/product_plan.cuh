@@ -29,12 +29,13 @@ constexpr int kRasterRows = 2048;  // rows of C that are rasterized together
 
 struct ResidueArguments {
     const signed char *a, *b;  // planes of A and B; wgmma reads them by tensor maps
-    signed char* residues;     // (slices, batches, planes, m, n)
+    signed char* residues;     // (split_k_slices, batches, planes, m, n)
     int64 slice_bytes;         // of a slice's residues
     int64 a_plane, b_plane;    // bytes from plane to plane
     int m, n;                  // n is a multiple of kColumnBlock
-    int k_tiles, slice_tiles;  // of a line, and of a split-K slice, the last one maybe fewer
-    int slices;
+    int num_k_tiles;           // of a line
+    int k_tiles_per_slice;     // of a split-K slice; the last one may have fewer
+    int split_k_slices;
     int planes;                // of one product: two for each modulus
     int a_batched, b_batched;  // 0 where all products of the batch share the operand
     uint32 tiles_m, tiles_n;
@@ -62,7 +63,7 @@ __device__ __forceinline__ int64 b_plane_of(const ResidueArguments& args,
 
 // The k-tiles of a slice.
 __device__ __forceinline__ int k_tiles_of(const ResidueArguments& args, int slice) {
-    return min(args.slice_tiles, args.k_tiles - slice * args.slice_tiles);
+    return min(args.k_tiles_per_slice, args.num_k_tiles - slice * args.k_tiles_per_slice);
 }
 
 // Tile number `index`: slice after slice, plane after plane, in groups of rows, whose tiles run
@@ -73,13 +74,13 @@ __device__ __forceinline__ ResidueTile residue_tile_at(const ResidueArguments& a
                                                        uint32 index) {
     constexpr uint32 kGroup = kRasterRows / plan.block_m;
     const uint32 each = args.tiles_m * args.tiles_n;
-    const uint32 tile = index % each, slice = index / each, plane = slice / args.slices;
+    const uint32 tile = index % each, slice = index / each, plane = slice / args.split_k_slices;
     const uint32 group = tile / (kGroup * args.tiles_n), inside = tile % (kGroup * args.tiles_n);
     const uint32 height = min(args.tiles_m - group * kGroup, kGroup);
     uint32 column = inside / height;
     const uint32 row = group * kGroup + inside % height;
     if (group % 2) column = args.tiles_n - 1 - column;
-    return {int(plane / args.planes), int(plane % args.planes), int(slice % args.slices),
+    return {int(plane / args.planes), int(plane % args.planes), int(slice % args.split_k_slices),
             int(row) * plan.block_m, int(column) * plan.block_n};
 }
 

@@ -3,9 +3,9 @@
 #include "product_plan.cuh"
 
 struct SliceArguments {
-    signed char* residues;  // (slices, planes of all products, plane_bytes)
+    signed char* residues;  // (split_k_slices, planes of all products, plane_bytes)
     int64 slice_bytes, plane_bytes;
-    int slices, planes;  // planes of one product
+    int split_k_slices, planes;  // planes of one product
 };
 
 // A thread adds 16 residues of each slice.
@@ -16,7 +16,7 @@ __device__ __forceinline__ void add_slices(const SliceArguments& args) {
     int sums[16];
     set_bias(sums);
 #pragma unroll 4
-    for (int slice = 0; slice < args.slices; ++slice) {
+    for (int slice = 0; slice < args.split_k_slices; ++slice) {
         const uint4 words =
             *reinterpret_cast<const uint4*>(args.residues + slice * args.slice_bytes + at);
         const uint32 four[4] = {words.x, words.y, words.z, words.w};

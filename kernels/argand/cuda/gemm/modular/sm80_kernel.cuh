@@ -39,8 +39,8 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     constexpr int kThreads = kWarp * kWarpsM * kWarpsN;
     extern __shared__ __align__(128) unsigned char stages[];
     const ResidueTile tile = residue_tile_at<plan>(args, blockIdx.x);
-    const int64 pitch = int64(args.k_tiles) * kTileK;
-    const int first_k = tile.slice * args.slice_tiles * kTileK;
+    const int64 pitch = int64(args.num_k_tiles) * kTileK;
+    const int first_k = tile.slice * args.k_tiles_per_slice * kTileK;
     const int k_tiles = k_tiles_of(args, tile.slice);
     const signed char* a = args.a + first_k + a_plane_of(args, tile) * args.a_plane;
     const signed char* b = args.b + first_k + b_plane_of(args, tile) * args.b_plane;

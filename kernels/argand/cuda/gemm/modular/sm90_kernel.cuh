@@ -76,7 +76,7 @@ __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const Ten
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
         const ResidueTile tile = residue_tile_at<plan>(args, index);
         const int a_plane = int(a_plane_of(args, tile)), b_plane = int(b_plane_of(args, tile));
-        const int first = tile.slice * args.slice_tiles;
+        const int first = tile.slice * args.k_tiles_per_slice;
         const int k_tiles = k_tiles_of(args, tile.slice), end = first + k_tiles;
         for (int k_tile = first; k_tile < end; ++k_tile) {
             mbarrier_wait(ring.empty(), ring.parity);

@@ -66,7 +66,7 @@ __device__ __forceinline__ void produce_stacks(const TensorMap& a_map, const Ten
         const ResidueTile& tile = stack.first;
         const int a_plane = int(a_plane_of(args, tile)), b_plane = int(b_plane_of(args, tile));
         for (int row = 0; row < stack.rows; ++row) {
-            for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
+            for (int k_tile = 0; k_tile < args.num_k_tiles; ++k_tile) {
                 if (row == 0) {
                     mbarrier_wait(ring.b_empty(k_tile), b_parity);
                     mbarrier_arrive_expect_tx(ring.b_full(k_tile), plan.b_bytes());
@@ -131,7 +131,7 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
         const bool last_stack = index + gridDim.x >= stacks;
         if (stack.rows == 1 && is_others) {
             // All tiles of B are released by both.
-            for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
+            for (int k_tile = 0; k_tile < args.num_k_tiles; ++k_tile) {
                 mbarrier_wait(ring.b_full(k_tile), b_parity);
                 if (lane == 0) mbarrier_arrive(ring.b_empty(k_tile));
             }
@@ -140,13 +140,13 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
             const bool begins = first;
             first = false;
             if (is_others) {
-                ring.advance(args.k_tiles);
+                ring.advance(args.num_k_tiles);
                 continue;
             }
             accumulators.each([](auto& slab, int) { set_bias(slab); });
             if (!begins) ping_pong_wait(consumer);
             const bool ends = last_stack && row + 1 == stack.rows;
-            add_resident_products<plan>(accumulators, ring, args.k_tiles, b_parity,
+            add_resident_products<plan>(accumulators, ring, args.num_k_tiles, b_parity,
                                         row + 2 >= stack.rows, lane, [&] {
                                             if (!ends) ping_pong_arrive(consumer);
                                         });
