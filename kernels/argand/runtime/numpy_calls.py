@@ -88,7 +88,9 @@ class NumpyCalls(Generic[_Found]):
                             return run(x)
                 if x is _MISSING:
                     return checked(key, **options)
-                return checked(key, x, *more, **options)
+                if options or more:
+                    return checked(key, x, *more, **options)
+                return checked(key, x)
 
             return _as(checked, call)
 
@@ -122,7 +124,9 @@ class NumpyCalls(Generic[_Found]):
                             return run(a, b)
                 if b is _MISSING:
                     return checked(key, *() if a is _MISSING else (a,), **options)
-                return checked(key, a, b, *more, **options)
+                if options or more:
+                    return checked(key, a, b, *more, **options)
+                return checked(key, a, b)
 
             return _as(checked, call)
 
