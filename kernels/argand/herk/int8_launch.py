@@ -123,8 +123,9 @@ class Int8Launch:
             "c_stride_batch": c.batch_stride,
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
             "out_stride_batch": out.batch_stride,
-            "alpha": problem.alpha, "beta": problem.beta, "n": n,
-            "k_tiles": self._pitch // INT8_TILE_K, "tile_rows": -(-n // INT8_TILE), "tiles": tiles,
+            "alpha": problem.alpha, "beta": problem.beta,
+            "n": n, "num_k_tiles": self._pitch // INT8_TILE_K,
+            "tile_rows": -(-n // INT8_TILE), "tiles": tiles,
             "conjugate": problem.conjugate, "pairs": out.in_pairs(along_columns=True),
         }  # fmt: skip
         kernel = PendingKernel(

@@ -42,7 +42,7 @@ INT8_ARGUMENTS = (
         "c_stride_m", "c_stride_n", "c_stride_batch",
         "out_stride_m", "out_stride_n", "out_stride_batch",
     )),
-    ("double", "alpha"), ("double", "beta"), ("int", "n"), ("int", "k_tiles"),
+    ("double", "alpha"), ("double", "beta"), ("int", "n"), ("int", "num_k_tiles"),
     ("uint32", "tile_rows"), ("uint32", "tiles"), ("int", "conjugate"), ("int", "pairs"),
 )  # fmt: skip
 

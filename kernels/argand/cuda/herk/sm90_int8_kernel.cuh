@@ -32,7 +32,7 @@ struct Int8Arguments {
     int64 c_stride_m, c_stride_n, c_stride_batch;
     int64 out_stride_m, out_stride_n, out_stride_batch;
     double alpha, beta;
-    int n, k_tiles;
+    int n, num_k_tiles;
     uint32 tile_rows, tiles;
     int conjugate;  // the result is the conjugate: X^H X of columns
     int pairs;      // two neighbours of a row may be stored as one vector
@@ -76,7 +76,7 @@ __device__ __forceinline__ void produce_int8(const TensorMap& x_map, const Tenso
 #pragma unroll 1
         for (int m0 = tile.m0; m0 < min(tile.m0 + kTile, args.n); m0 += kHalf) {
 #pragma unroll 1
-            for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
+            for (int k_tile = 0; k_tile < args.num_k_tiles; ++k_tile) {
                 mbarrier_wait(ring.empty(), ring.parity);
                 mbarrier_arrive_expect_tx(ring.full(), kStageBytes);
 #pragma unroll
@@ -209,17 +209,17 @@ __device__ __forceinline__ void consume_int8(const Int8Arguments& args, uint32 b
         const Int8Tile tile = int8_tile_at(args, index);
         const bool two = tile.m0 + kHalf < args.n;  // else there are no rows of the second half
         if (half == 1) {
-            ring.advance(args.k_tiles);  // stages of the first half
+            ring.advance(args.num_k_tiles);  // stages of the first half
             if (!two) {
                 ping_pong_wait(1);
                 ping_pong_arrive(1);
                 continue;
             }
         }
-        multiply_int8(accumulators, ring, args.k_tiles, lane, half);
+        multiply_int8(accumulators, ring, args.num_k_tiles, lane, half);
         store_int8<Real, full>(args, accumulators, tile.batch, tile.m0 + half * kHalf + warp * 16,
                                tile.n0, lane);
-        if (half == 0 && two) ring.advance(args.k_tiles);
+        if (half == 0 && two) ring.advance(args.num_k_tiles);
     }
 }
 
