@@ -6,12 +6,50 @@
 #include "device/cp_async.cuh"
 #include "encode.cuh"
 
+// Loads lines from `first_k` on to rows of `pitch` numbers, zeros past k and past the last line.
+template <typename Source, int lines, int span, int pitch>
+__device__ __forceinline__ void load_lines_to_shared(const EncodeArguments& args,
+                                                     Complex<Source>* tile, int batch,
+                                                     int first_line, int first_k) {
+    constexpr int kItem = sizeof(Complex<Source>), kThreads = kAcrossWarps * kWarp;
+    const int line = threadIdx.x % lines;
+    const Complex<Source>* source =
+        static_cast<const Complex<Source>*>(args.x) + batch * args.batch_stride +
+        (args.first_line + first_line + line) * args.line_stride + first_k * args.k_stride;
+    const int end = first_line + line < args.lines ? args.k - first_k : 0;
+#pragma unroll 8
+    for (int k = threadIdx.x / lines; k < span; k += kThreads / lines) {
+        const bool valid = k < end;
+        cp_async<kItem>(tile + line * pitch + k, valid ? source + k * args.k_stride : args.x,
+                        valid ? kItem : 0);
+    }
+}
+
+// Stores the norm of each block of the lines in shared memory.
+template <typename Source, int lines, int blocks, int pitch>
+__device__ __forceinline__ void store_block_norms(const EncodeArguments& args,
+                                                  const Complex<Source>* tile, uint64* norms,
+                                                  int first_k) {
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+#pragma unroll 1
+    for (int i = warp; i < lines * blocks; i += kAcrossWarps) {
+        const Complex<Source>* numbers =
+            tile + i / blocks * pitch + i % blocks * kLineBlock + lane;
+        Complex<Source> x[kLineNumbers];
+#pragma unroll
+        for (int j = 0; j < kLineNumbers; ++j) x[j] = numbers[j * kWarp];
+        const int k = first_k + i % blocks * kLineBlock + lane;
+        const uint64 norm = warp_norm<Source>(x, count_below(k, kWarp, kLineNumbers, args.k));
+        if (lane == 0) norms[i] = norm;
+    }
+}
+
 // `cluster` CTAs, each of which holds `blocks` blocks of kAcrossBytes of lines.
 template <typename T, typename Source, bool permuted, bool proved, int cluster, int blocks>
 __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& args) {
     constexpr int kItem = sizeof(Complex<Source>), kLines = kAcrossBytes / kItem;
     constexpr int kSpan = blocks * kLineBlock, kPitch = kSpan + 1;  // odd, against bank conflicts
-    constexpr int kWarps = kAcrossWarps, kThreads = kWarps * kWarp;
+    constexpr int kWarps = kAcrossWarps;
     constexpr int kWarpLines = kLines / kWarps;
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ LineFactor<T> factors[proved && permuted ? kLines : 1];
@@ -22,33 +60,11 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
     const uint32 index = blockIdx.x / cluster;
     const int first_line = index % groups * kLines, batch = index / groups;
     const int first_k = rank * kSpan;
-    {
-        const int line = threadIdx.x % kLines;
-        const Complex<Source>* source =
-            static_cast<const Complex<Source>*>(args.x) + batch * args.batch_stride +
-            (args.first_line + first_line + line) * args.line_stride + first_k * args.k_stride;
-        const int end = first_line + line < args.lines ? args.k - first_k : 0;
-#pragma unroll 8
-        for (int k = threadIdx.x / kLines; k < kSpan; k += kThreads / kLines) {
-            const bool valid = k < end;
-            cp_async<kItem>(tile + line * kPitch + k,
-                            valid ? source + k * args.k_stride : args.x, valid ? kItem : 0);
-        }
-    }
+    load_lines_to_shared<Source, kLines, kSpan, kPitch>(args, tile, batch, first_line, first_k);
     cp_async_commit();
     cp_async_wait<0>();
     __syncthreads();
-#pragma unroll 1
-    for (int i = warp; i < kLines * blocks; i += kWarps) {
-        const Complex<Source>* numbers =
-            tile + i / blocks * kPitch + i % blocks * kLineBlock + lane;
-        Complex<Source> x[kLineNumbers];
-#pragma unroll
-        for (int j = 0; j < kLineNumbers; ++j) x[j] = numbers[j * kWarp];
-        const int k = first_k + i % blocks * kLineBlock + lane;
-        const uint64 norm = warp_norm<Source>(x, count_below(k, kWarp, kLineNumbers, args.k));
-        if (lane == 0) norms[i] = norm;
-    }
+    store_block_norms<Source, kLines, blocks, kPitch>(args, tile, norms, first_k);
     cluster_arrive();
     cluster_wait();
     int exponents[kWarpLines];
