@@ -12,6 +12,7 @@ from argand.gemm.memory import OperandMemory
 from argand.gemm.pack_plan import planes_bytes
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_slices import left_bytes
 
 if TYPE_CHECKING:
     from argand.gemm.candidates import GemmChoice
@@ -35,9 +36,11 @@ def workspace_of(choice: GemmChoice, question: Question) -> int:
         beside = question.adds or sizes.power
         spills = beside and choice.plan.spills_accumulators(question.precision, sizes.k)
         return packed + spills * 8 * sizes.batch * sizes.m * sizes.n
-    if choice.fma is None and question.precision.scaled:
-        return 4 * sizes.batch * (sizes.m + sizes.n)
-    return 0
+    if choice.fma is not None:
+        return 0
+    tile = choice.tile
+    left = left_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0
+    return left + gemm_memory.scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
 
 
 def partials_capacity(choice: GemmChoice, question: Question) -> int:
@@ -84,7 +87,8 @@ def _packed_bytes(choice: GemmChoice, question: Question) -> int:
         if packs and not operand.packed:
             batches = sizes.batch if operand.batched else 1
             found += _aligned(planes_bytes(precision, lines, sizes.k, batches))
-            found += _aligned(8 * batches * lines) if precision.scaled else 0
+            # Factors that scale results, and what a scan may find before.
+            found += _aligned(8 * batches * lines) + 4 * batches * lines if precision.scaled else 0
     return found
 
 

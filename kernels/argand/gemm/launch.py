@@ -29,7 +29,7 @@ from argand.runtime.graph import LaunchSequence
 from argand.runtime.layout import Layout
 from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace_limit import allowed_workspace, workspace_error
+from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
 
 PLAN_OVERRIDE: PlanOverride[GemmChoice] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(choice)`` every product takes this choice: for tests and tuning.
@@ -94,18 +94,22 @@ def _whole_within(
     c: Layout | None, out: Layout,
 ) -> GemmLaunch:  # fmt: skip
     """Return the launches of a product that is not cut, whose workspace is within a limit."""
-    question = question_of(problem, a, b, allowed)
+    question, beside = question_of(problem, a, b, allowed), 0
     while True:
-        choice = choice_for(question, device, problem.kernels)
+        try:
+            choice = choice_for(question, device, problem.kernels)
+        except WorkspaceError as error:
+            if not beside:
+                raise
+            raise workspace_error("the product", error.needed + beside, allowed) from error
         launch = GemmLaunch(problem, a, b, c, out, choice, gpu(device), question.allowed)
         if launch.nbytes <= allowed:
             return launch
         # What depends on layouts, such as scales of what is packed, is in no choice's workspace.
-        assert question.allowed is not None
-        if question.allowed == 0:
+        if beside == allowed:
             raise workspace_error("the product", launch.nbytes, allowed)
-        less = max(0, question.allowed - (launch.nbytes - allowed))
-        question = question._replace(allowed=less)
+        beside = min(allowed, beside + launch.nbytes - allowed)
+        question = question._replace(allowed=allowed - beside)
 
 
 def question_of(

@@ -42,6 +42,11 @@ def partials_capacity(a: OperandMemory, b: OperandMemory, *, packs_a: bool, pack
     return MAX_WORKSPACE * (a.bytes + b.bytes) - packs_a * a.planes - packs_b * b.planes
 
 
+def scan_bytes(precision: Precision, batch: int, m: int, n: int) -> int:
+    """Return the most bytes of what a scan before mma.sync finds: the absmax of lines."""
+    return 4 * batch * (m + n) * precision.scaled
+
+
 def slices_pitch(columns: int) -> int:
     """Return the distance of rows of split-K slices, in complex64: TMA stores whole 16 bytes."""
     return columns + columns % 2

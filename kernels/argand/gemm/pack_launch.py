@@ -200,6 +200,11 @@ class PackLaunch:
         """Whether a scan before finds the rows' absmax, into memory of its own."""
         return self._scan is not None
 
+    @property
+    def scan_bytes(self) -> int:
+        """Bytes of that memory."""
+        return 0 if self._scan is None else self._scan.nbytes
+
 
 def _aligned(nbytes: int) -> int:
     """Round up to where the next part of the memory begins."""

@@ -37,6 +37,8 @@ class ScanLaunch:
     def __init__(self, operands: Sequence[Layout], batch: int, device: Device) -> None:
         batches = [batch if x.batch_stride else 1 for x in operands]
         self._rows = [n * x.rows for n, x in zip(batches, operands, strict=True)]
+        #: Bytes of what it returns.
+        self.nbytes = 4 * sum(self._rows)
         sources = [_scanned(x) for x in operands]
         blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
         # The kernel takes two operands; no block reads the second of a single one.
@@ -50,8 +52,8 @@ class ScanLaunch:
 
     def __call__(self, addresses: Sequence[int]) -> Any:
         """Return uint32 (rows of the first operand, then of the second, batch after batch)."""
-        count = sum(self._rows)
-        row_absmax = cupy.ndarray((count,), cupy.uint32, call_memory(4 * count))
+        memory = call_memory(self.nbytes)
+        row_absmax = cupy.ndarray((sum(self._rows),), cupy.uint32, memory)
         members: dict[str, int] = {}
         for side, x, found in zip("ab", addresses, self.split(row_absmax), strict=False):
             members |= {f"{side}_x": x, f"{side}_row_absmax": found}

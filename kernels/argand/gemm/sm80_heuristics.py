@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
+from argand.gemm.memory import scan_bytes
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_occupancy import multiplying_warps, occupancy
 from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, check_plan, holds_accumulators
@@ -26,8 +27,11 @@ def plan_gemm(
 
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
     operands' layout. Of a ``triangle`` tiles are square. What clusters that share a tile leave for
-    each other takes at most ``allowed`` bytes. Raises PlanError where none is legal.
+    each other takes at most ``allowed`` bytes, with what a scan finds. Raises PlanError where none
+    is legal.
     """
+    if allowed is not None:
+        allowed = max(0, allowed - scan_bytes(precision, batch, m, n))
     sizes = (batch, m, n, k)
     tiles = [tile] if tile else cut_tiles(
         precision, arch, sizes, sm_count, triangle=triangle, allowed=allowed

@@ -20,6 +20,7 @@ from argand.gemm.sm80_plan import (
     gemm_source,
     kernel_name,
 )
+from argand.gemm.sm80_slices import left_bytes
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
@@ -83,8 +84,9 @@ class MmaLaunch:
         sizes = GemmSizes(1, problem.m, problem.n, problem.k, triangle=problem.triangle)
         tiles = sizes.tiles(plan.block_m, plan.block_n)
         shared = problem.batch * tiles * (plan.grid_slices > 1)
-        #: Bytes of workspace: what clusters that share a tile leave for the last one.
-        self.nbytes = 8 * shared * plan.grid_slices * plan.block_m * plan.block_n
+        self._left_bytes = problem.batch * tiles * left_bytes(plan)
+        #: Bytes of workspace: that, and what a scan finds.
+        self.nbytes = self._left_bytes + (self._scan.nbytes if self._scan else 0)
         self._counters = 4 * shared * plan.split_k_slices
         self._device = device.index
         self._launches = in_grids(
@@ -96,7 +98,7 @@ class MmaLaunch:
     @property
     def sequence(self) -> LaunchSequence | None:
         """The launches, where they need no scan for scales and no workspace."""
-        return self._launches if self._scan is None and not self.nbytes else None
+        return self._launches if not self.nbytes else None
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
@@ -107,9 +109,9 @@ class MmaLaunch:
             absmax = self._scan.split(row_absmax)
         stream = cupy.cuda.get_current_stream().ptr
         workspace: tuple[int, ...] = ()
-        if self.nbytes:
+        if self._left_bytes:
             # Freed after the launch, it is reused in the stream's order, as are the counters.
-            memory = call_memory(self.nbytes)
+            memory = call_memory(self._left_bytes)
             workspace = (memory.ptr, zeroed_workspace(self._counters, stream, self._device))
         self._launches((a, b, c, out, *absmax, *workspace), stream)
 

@@ -25,6 +25,11 @@ def k_tiles_of(plan: MmaPlan, k: int) -> int:
     return -(-max(1, -(-k // plan.block_k)) // plan.slices)
 
 
+def left_bytes(plan: MmaPlan) -> int:
+    """Return the bytes that clusters which share a tile leave for the last of them."""
+    return 8 * plan.grid_slices * plan.block_m * plan.block_n * (plan.grid_slices > 1)
+
+
 def sliced(tiles: Sequence[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
     """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
     for tile in tiles:

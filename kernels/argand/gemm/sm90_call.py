@@ -86,12 +86,20 @@ class WgmmaCall:
             begins_early=self._pack is not None and not self._pack.scanned,
         )  # fmt: skip
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
-        #: Bytes of workspace: planes, and partial tiles or split-K slices.
-        self.nbytes = packed + self._multiply.nbytes
-        self._slices_offset = -(-self.nbytes // 256) * 256
+        # Planes, and partial tiles or split-K slices: one allocation.
+        self._memory_bytes = packed + self._multiply.nbytes
+        self._slices_offset = -(-self._memory_bytes // 256) * 256
         if slices > 1:
             results = math.prod((slices, problem.batch, num_rows, slices_pitch(num_columns)))
-            self.nbytes = self._slices_offset + 8 * results
+            self._memory_bytes = self._slices_offset + 8 * results
+        #: Bytes of workspace: that, what a scan finds, and at most factors of planes without own.
+        self.nbytes = self._memory_bytes + (self._pack.scan_bytes if self._pack else 0)
+        if self._scaled:
+            counts = (num_rows, rows), (num_columns, columns)
+            packed_lines = sum(
+                (problem.batch if x.batched else 1) * n for n, x in counts if x.layout is None
+            )
+            self.nbytes += 8 * packed_lines
         self._launches = self._in_order()
 
     def _packing(
@@ -158,7 +166,7 @@ class WgmmaCall:
         rows, columns = (b, a) if self._swapped else (a, b)
         stream = cupy.cuda.get_current_stream().ptr
         # One allocation for all; freed after the launches, it is reused in the stream's order.
-        memory = call_memory(self.nbytes) if self.nbytes else None
+        memory = call_memory(self._memory_bytes) if self._memory_bytes else None
         at = 0 if memory is None else memory.ptr
         zeros = zeroed_workspace(self._counters, stream, self._device) if self._counters else 0
         ones: list[Any] = []

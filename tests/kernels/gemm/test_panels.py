@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, WorkspaceError
 from argand.device import HOPPER, arch_for
+from argand.gemm.candidates import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity, workspace_of
 from argand.gemm.heuristics import choose
+from argand.gemm.memory import scan_bytes
 from argand.gemm.panels import Panels, choose_panels
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_heuristics import plan_gemm
+from argand.gemm.sm80_slices import left_bytes
 
 ARCH, SM_COUNT = arch_for(HOPPER), 132
 SQUARE = GemmSizes(1, 4096, 4096, 4096)
@@ -48,9 +52,10 @@ def test_panels_are_within_the_limit(precision: str, limit: int, sizes: GemmSize
 def test_a_limit_that_does_not_bind_changes_nothing() -> None:
     question = Question(PRECISIONS["3xtf32"], SQUARE, *TRAITS)
     fastest = choose(question, ARCH, SM_COUNT)
-    limited = question._replace(allowed=1 << 32)
-    assert panels_of(limited) == Panels.whole(SQUARE)
-    assert choose(limited, ARCH, SM_COUNT) == fastest
+    for limit in (1 << 32, 10**400):  # the second is no float
+        limited = question._replace(allowed=limit)
+        assert panels_of(limited) == Panels.whole(SQUARE)
+        assert choose(limited, ARCH, SM_COUNT) == fastest
 
 
 def test_large_products_keep_the_tensor_cores_of_hopper() -> None:
@@ -108,3 +113,21 @@ def test_the_error_says_what_is_needed() -> None:
     panels_of(question)
     with pytest.raises(WorkspaceError, match=f"needs {needed} bytes"):
         panels_of(question._replace(allowed=needed - 1))
+
+
+@pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "fp16"])
+def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
+    """What a scan finds, and what clusters that share a tile leave, which take all they may."""
+    row, (batch, m, n, k) = PRECISIONS[precision], (2, 64, 96, 50_000)
+    free = plan_gemm(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT)
+    sizes = GemmSizes(batch, m, n, k)
+    shared = []
+    for limit in (1 << 30, 1 << 20, 200_000, 4 * batch * (m + n), 0):
+        plan = plan_gemm(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT, allowed=limit)
+        left = left_bytes(plan) * sizes.tiles(plan.block_m, plan.block_n)
+        assert left + scan_bytes(row, batch, m, n) <= limit or not left
+        question = Question(row, sizes, *TRAITS, limit)
+        assert workspace_of(GemmChoice(tile=plan), question) == left + scan_bytes(row, batch, m, n)
+        shared.append(plan.grid_slices)
+    assert shared[0] == free.grid_slices > 1
+    assert shared[-1] == 1
