@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 
-from argand.beam_power.plan import BEAM_POWER_ARGUMENTS, DEPTH, Samples, TimeTiles
-from argand.beam_power.problem import BeamPowerProblem
-from argand.beam_power.sm90_plan import WGMMA_TIMES
+from argand.beam_power.plan import BEAM_POWER_ARGUMENTS, Samples, TimeTiles
 from argand.device import Arch
-from argand.multiprocessor import REGISTERS, RESERVED_BYTES, WARP, registers
+from argand.multiprocessor import RESERVED_BYTES, WARP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -19,25 +14,10 @@ from argand.runtime.plan import PlanError
 
 MOST_FEW_BEAMS = 16
 """Beams whose products by fp32 take less time than those of two terms on tensor cores."""
-_MOST_BEAMS_OF_ONE_TERM = {"complex64": 8, "half": 8, "int8": 12}
-"""The same of one term, by samples: those of int8 take tensor cores longest."""
-_MOST_HALF_BEAMS, _FULL_TILES = 4, 0.75
-"""The same of the power of halves where bins fill so much of the tiles of wgmma."""
 MOST_PART_ANTENNAS = 512
 """Antennas of a part up to which sums keep the bound of two terms, whose sums are promoted."""
-_PARTS, _LEAST_ANTENNAS = (1, 2, 4), 64
-"""Parts, and antennas of each of several: their sums are added at the end of each tile."""
-_USUAL_PARTS = 2
-_PARTS_GAIN = 1.1
-"""Factor of the usual number of parts: tiles of more parts end later, of fewer begin later."""
-_LANE_TIMES = 2
-_UNROLL = 4
-_WARPS = (2, 3, 4, 5)
-"""Warps of each part: where lanes and registers are filled alike, the first."""
-_LEAST_REGISTERS, _OTHER_REGISTERS = 64, 20
-"""Registers of a thread; those beside beams and samples."""
-_ENOUGH = 0.95
-"""Part of the registers without which threads spill some: the number is an estimate."""
+LANE_TIMES, UNROLL = 2, 4
+"""Samples of a tile that a thread has, and antennas on their way to it, of the usual plan."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +37,12 @@ class FewBeamsPlan:
 
     beams: int
     parts: int = 2
-    unroll: int = _UNROLL
+    unroll: int = UNROLL
     blocks: int = 5
     samples: Samples = "complex64"
     polarizations: int = 1
-    warps: int = _WARPS[0]
-    lane_times: int = _LANE_TIMES
+    warps: int = 2
+    lane_times: int = LANE_TIMES
 
     @property
     def times(self) -> int:
@@ -104,93 +84,6 @@ def few_beams_tiles(times: int, integrate: int) -> TimeTiles:
         return TimeTiles(times // integrate, 1, 0, 1, False)
     slices = -(-integrate // times)
     return TimeTiles(1, slices, -(-integrate // slices), 1, False)
-
-
-@lru_cache(maxsize=256)
-def takes_few_beams(
-    problem: BeamPowerProblem, precision: Precision, samples: Samples, arch: Arch
-) -> bool:
-    """Return whether fp32 computes a problem at a precision.
-
-    Tensor cores multiply more beams at one term in less time, unless antennas do not fill a stage
-    of samples in shared memory, which are 16 bits or less there.
-    """
-    most = MOST_FEW_BEAMS
-    if precision.terms == 1 and not precision.exact_operands:
-        filled = samples == "complex64" or problem.antennas >= DEPTH[samples]
-        most = _MOST_BEAMS_OF_ONE_TERM[samples] if filled else MOST_FEW_BEAMS
-        if filled and (samples, problem.detect) == ("half", "power"):
-            full = _filled_lanes(problem, WGMMA_TIMES) >= _FULL_TILES
-            most = _MOST_HALF_BEAMS if full else most
-    return problem.beams <= most and bool(_plans(problem, samples, arch))
-
-
-def choose_few_beams_plan(problem: BeamPowerProblem, samples: Samples, arch: Arch) -> FewBeamsPlan:
-    """Return the plan of a problem that `takes_few_beams`, which leaves few lanes without work.
-
-    Of fewer threads each has more of the rates of memory and operations, but not all that others
-    would have: their part counts as its square root.
-    """
-    usual = min(_USUAL_PARTS, max(1, problem.antennas // _LEAST_ANTENNAS))
-
-    def filled(plan: FewBeamsPlan) -> float:
-        lanes = _filled_lanes(problem, plan.times)
-        return (_PARTS_GAIN if plan.parts == usual else 1) * lanes * math.sqrt(_held(plan))
-
-    return max(_plans(problem, samples, arch), key=filled)
-
-
-def _filled_lanes(problem: BeamPowerProblem, times: int) -> float:
-    """Return the part of the samples of tiles that are of a bin."""
-    tiles = few_beams_tiles(times, problem.integrate)
-    count = -(-problem.bins // tiles.bins) * tiles.slices
-    return problem.bins * problem.integrate / max(1, count * times)
-
-
-def _plans(problem: BeamPowerProblem, samples: Samples, arch: Arch) -> list[FewBeamsPlan]:
-    """Return the legal plans whose threads hold half of the registers or more.
-
-    Fewer do not read samples at the rate of memory.
-    """
-    found = []
-    width = problem.beams + problem.beams % 2
-    for parts in _PARTS:
-        if parts > 1 and problem.antennas < parts * _LEAST_ANTENNAS:
-            continue
-        for warps in _WARPS:
-            plan = FewBeamsPlan(
-                width, parts, _UNROLL, 1, samples, problem.polarizations, warps, _LANE_TIMES
-            )
-            plan = replace(plan, blocks=_blocks(plan, problem.antennas, arch))
-            if plan.blocks and _held(plan) >= 0.5:
-                with suppress(PlanError):
-                    check_few_beams_plan(plan, problem.antennas, arch)
-                    found.append(plan)
-    return found
-
-
-def _blocks(plan: FewBeamsPlan, antennas: int, arch: Arch) -> int:
-    """Return the blocks of a multiprocessor whose threads have their registers and memory."""
-    memory, needed = arch.shared_bytes + RESERVED_BYTES, _registers(plan)
-    most = memory // (plan.shared_bytes(antennas) + RESERVED_BYTES)
-    for blocks in range(min(most, REGISTERS // (needed * plan.threads)), 0, -1):
-        if registers(blocks * plan.threads) >= _ENOUGH * needed:
-            return blocks
-    return 0
-
-
-def _held(plan: FewBeamsPlan) -> float:
-    """Return the part of a multiprocessor's registers that its blocks hold."""
-    return plan.blocks * plan.threads * _registers(plan) / REGISTERS
-
-
-def _registers(plan: FewBeamsPlan) -> int:
-    """Return the registers with which a thread of a kernel spills none."""
-    sums = 4 * plan.beams * plan.lane_times  # twice their numbers
-    words = plan.unroll * plan.lane_times * (2 if plan.samples == "complex64" else 1)
-    widened = 0 if plan.samples == "complex64" else 24
-    needed = sums + words + widened + 8 * plan.polarizations + _OTHER_REGISTERS
-    return max(_LEAST_REGISTERS, -(-needed // 8) * 8)  # registers are given by eights
 
 
 def few_beams_kernel_name(plan: FewBeamsPlan, precision: Precision) -> str:

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from argand.beam_power.blocks import in_blocks, in_exact_blocks
-from argand.beam_power.few_beams_plan import takes_few_beams
+from argand.beam_power.few_beams_heuristics import takes_few_beams
 from argand.beam_power.heuristics import AnyPlan, KernelForm, takes_exact
 from argand.beam_power.launch import BeamPowerLaunch
 from argand.beam_power.plan import Samples

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from argand.beam_power.few_beams_heuristics import choose_few_beams_plan, takes_few_beams
 from argand.beam_power.few_beams_plan import (
     FewBeamsPlan,
     check_few_beams_plan,
-    choose_few_beams_plan,
     few_beams_kernel_name,
     few_beams_source,
     few_beams_tiles,
-    takes_few_beams,
 )
 from argand.beam_power.int8_plan import (
     Int8BeamPowerPlan,
@@ -110,7 +109,7 @@ class Kernels:
 
 def planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     """Return the plan of a form, and how its tiles lie along time."""
-    plan = form.plan or _chosen(form, device.require_arch())
+    plan = form.plan or _chosen(form, device)
     if isinstance(plan, FewBeamsPlan):
         return plan, few_beams_tiles(plan.times, form.problem.integrate)
     largest = LARGEST_GROUP[form.samples]
@@ -125,12 +124,12 @@ def planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     return replace(plan, group=tiles.group, aligned=aligned), tiles
 
 
-def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
+def _chosen(form: KernelForm, device: Device) -> AnyPlan:
     """Return wgmma's plan on Hopper where there is one, else mma.sync's.
 
     Raises PlanError where exact beams have none (`takes_exact`).
     """
-    problem, samples = form.problem, form.samples
+    problem, samples, arch = form.problem, form.samples, device.require_arch()
     if form.precision == EXACT:
         plan = _exact_plan(problem, arch)
         if plan is None:
@@ -139,7 +138,7 @@ def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
             )
         return plan
     if takes_few_beams(problem, form.precision, samples, arch):
-        return choose_few_beams_plan(problem, samples, arch)
+        return choose_few_beams_plan(problem, samples, device)
     found = None
     # mma.sync has smaller blocks for two polarizations and few beams.
     many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS

@@ -7,20 +7,19 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS
+from argand.beam_power.few_beams_heuristics import choose_few_beams_plan, takes_few_beams
 from argand.beam_power.few_beams_plan import (
     MOST_FEW_BEAMS,
     MOST_PART_ANTENNAS,
     FewBeamsPlan,
     check_few_beams_plan,
-    choose_few_beams_plan,
     few_beams_kernel_name,
     few_beams_source,
     few_beams_tiles,
-    takes_few_beams,
 )
 from argand.beam_power.plan import Samples
 from argand.beam_power.problem import Detect, beam_power_problem
-from argand.device import ARCHITECTURES, Arch
+from argand.device import ARCHITECTURES, Arch, Device
 from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.compiled import assert_clean
@@ -30,16 +29,16 @@ HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 
 def chosen(
     name: str, beams: int, antennas: int, samples: Samples = "complex64", *,
-    detect: Detect = "power", integrate: int = 4, arch: Arch = HOPPER,
+    detect: Detect = "power", integrate: int = 4, arch: Arch = HOPPER, batch: int = 3,
 ) -> FewBeamsPlan | None:  # fmt: skip
-    leading = (3, 2) if detect == "stokes" else (3,)
+    leading = (batch, 2) if detect == "stokes" else (batch,)
     problem = beam_power_problem(
         (*leading, beams, antennas), (*leading, antennas, 1000), detect=detect,
         integrate=integrate, precision=PRECISIONS[name],
     )  # fmt: skip
     if not takes_few_beams(problem, PRECISIONS[name], samples, arch):
         return None
-    return choose_few_beams_plan(problem, samples, arch)
+    return choose_few_beams_plan(problem, samples, Device("cuda", "a card", 0, arch, 132))
 
 
 @pytest.mark.each_value
@@ -77,13 +76,25 @@ def test_few_beams_of_many_antennas_have_fewer_blocks_or_no_plan() -> None:
     assert chosen("3xtf32", 2, most + 1) is None
 
 
-@pytest.mark.parametrize(
-    ("integrate", "times"), [(1, 128), (18, 128), (75, 256), (131, 192), (150, 320), (190, 192)]
-)
-def test_tiles_are_as_long_as_bins_fill_them(integrate: int, times: int) -> None:
-    plan = chosen("fp32", 4, 200, integrate=integrate)
+@pytest.mark.parametrize("integrate", [1, 18, 75, 131, 150, 190, 1000])
+@pytest.mark.parametrize("antennas", [30, 200, 500])
+def test_tiles_are_as_long_as_bins_fill_them(integrate: int, antennas: int) -> None:
+    plan = chosen("fp32", 4, antennas, integrate=integrate, batch=900)
     assert plan is not None
-    assert plan.times == times
+    tiles = few_beams_tiles(plan.times, integrate)
+    held = tiles.bins * integrate / tiles.slices
+    assert held >= 2 / 3 * plan.times
+
+
+def test_few_tiles_have_more_loads_on_their_way() -> None:
+    """As many as multiprocessors hold at once: each waits for its own samples alone."""
+    problem = beam_power_problem(
+        (45, 5, 398), (45, 398, 1872), detect="power", integrate=75, precision=PRECISIONS["fp16"]
+    )
+    plan = choose_few_beams_plan(problem, "half", Device("cuda", "a card", 0, HOPPER, 132))
+    tiles = few_beams_tiles(plan.times, 75)
+    assert plan.unroll > FewBeamsPlan(6).unroll
+    assert 45 * -(-problem.bins // tiles.bins) <= 132 * plan.blocks
 
 
 @pytest.mark.parametrize("integrate", [1, 7, 64, 65, 128, 129, 1000, 9001])
