@@ -43,8 +43,10 @@ struct Int8Tile {
 };
 
 __device__ __forceinline__ Int8Tile int8_tile_at(const Int8Arguments& args, uint32 index) {
-    const uint32 each = args.tile_rows * (args.tile_rows + 1) / 2, batch = index / each;
-    const TriangleTile tile = triangle_tile_at(index - batch * each, args.tile_rows, kRasterGroupM);
+    const uint32 triangle_tiles = args.tile_rows * (args.tile_rows + 1) / 2;
+    const uint32 batch = index / triangle_tiles;
+    const TriangleTile tile =
+        triangle_tile_at(index - batch * triangle_tiles, args.tile_rows, kRasterGroupM);
     return {int(batch), int(tile.row) * kTile, int(tile.column) * kTile};
 }
 

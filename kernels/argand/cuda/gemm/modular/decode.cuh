@@ -51,17 +51,18 @@ struct NoProof {
 template <typename T>
 constexpr int kLimbs = sizeof(T) == 4 ? 3 : 4;
 
-// A limb less its bias as fp64, without a conversion instruction.
-__device__ __forceinline__ double to_double(uint32 limb) {
-    return __hiloint2double(0x43300000, int(limb)) - 4503601774854144.0;
+// A limb less its bias as fp64, without a conversion instruction: the limb becomes the low bits of
+// 2^52's significand.
+__device__ __forceinline__ double limb_value(uint32 limb) {
+    return __hiloint2double(0x43300000, int(limb)) - (0x1p52 + kLimbBias);
 }
 
 // C' from its fraction's limbs, scaled by 2^-exponent and rounded. Sets `certain` to false where
 // the error of the fraction may change the rounding.
 __device__ __forceinline__ float round_fraction(const uint32 (&limbs)[3], double scale, float,
                                                 bool& certain) {
-    const double high = __fma_rn(to_double(limbs[0]), 524288.0, to_double(limbs[1]));
-    const double value = __fma_rn(to_double(limbs[2]), kProductTail, high * kProductHigh);
+    const double high = __fma_rn(limb_value(limbs[0]), 0x1p19, limb_value(limbs[1]));
+    const double value = __fma_rn(limb_value(limbs[2]), kProductTail, high * kProductHigh);
     const double error = __fma_rn(fabs(value), 0x1p-50, kFractionError);
     const float upper = __double2float_rn((value + error) * scale);
     const float lower = __double2float_rn((value - error) * scale);
@@ -71,8 +72,8 @@ __device__ __forceinline__ float round_fraction(const uint32 (&limbs)[3], double
 
 __device__ __forceinline__ double round_fraction(const uint32 (&limbs)[4], double scale, double,
                                                  bool& certain) {
-    const double high = __fma_rn(to_double(limbs[0]), 524288.0, to_double(limbs[1]));
-    const double low = __fma_rn(to_double(limbs[2]), 524288.0, to_double(limbs[3]));
+    const double high = __fma_rn(limb_value(limbs[0]), 0x1p19, limb_value(limbs[1]));
+    const double low = __fma_rn(limb_value(limbs[2]), 0x1p19, limb_value(limbs[3]));
     // Not fused with the sums below: `rest` holds what this product loses.
     const double value = __dmul_rn(high, kProductHigh);
     const double rest = __fma_rn(high, kProductHigh, -value) +

@@ -211,11 +211,11 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
     __syncthreads();
 #pragma unroll 1
     for (int i = 0; i < kLines / kWarps; ++i) {
-        const int inside = warp + i * kWarps, line = first_line + inside;
+        const int tile_line = warp + i * kWarps, line = first_line + tile_line;
         if (line >= args.stored_lines) break;
         const int exponent = i == 0 ? exponents[0] : exponents[kLines / kWarps - 1];
         const int row = permuted ? stored_row<Source>(line) : line;
-        encode_shared_block<T, Source, proved && !permuted>(args, tile[inside], exponent, batch,
+        encode_shared_block<T, Source, proved && !permuted>(args, tile[tile_line], exponent, batch,
                                                             row, block);
     }
     if constexpr (proved && permuted) {

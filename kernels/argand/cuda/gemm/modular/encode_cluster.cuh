@@ -95,12 +95,13 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
     const int first_block = rank * blocks;
 #pragma unroll 1
     for (int i = warp; i < kLines * blocks; i += kWarps) {
-        const int inside = i % kLines, line = first_line + inside, block = first_block + i / kLines;
+        const int tile_line = i % kLines, line = first_line + tile_line;
+        const int block = first_block + i / kLines;
         if (line >= args.stored_lines || block >= args.k_blocks) continue;
         const int row = permuted ? stored_row<Source>(line) : line;
         const int number = i / kWarps % kWarpLines;
         encode_shared_block<T, Source, proved && !permuted>(
-            args, tile + inside * kPitch + i / kLines * kLineBlock,
+            args, tile + tile_line * kPitch + i / kLines * kLineBlock,
             number == 0 ? exponents[0] : exponents[kWarpLines - 1], batch, row, block);
     }
     if constexpr (proved && permuted) {

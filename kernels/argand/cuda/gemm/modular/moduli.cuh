@@ -42,9 +42,9 @@ __device__ __forceinline__ uint32 dot_bytes(uint32 a, uint32 b, uint32 d) {
 
 // d + the dot product of the unsigned bytes of a and the signed bytes of b.
 __device__ __forceinline__ uint32 dot_unsigned_bytes(uint32 a, uint32 b, uint32 d) {
-    uint32 found;
-    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(found) : "r"(a), "r"(b), "r"(d));
-    return found;
+    uint32 result;
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(d));
+    return result;
 }
 
 // The residue modulo p nearest to 0 of z = bits - bits of 2^23, in the low byte.
@@ -122,11 +122,12 @@ __device__ __forceinline__ int column_of_byte(int byte) {
 // of C.
 template <typename T>
 __device__ __forceinline__ int stored_row(int column) {
-    const int inside = column % kColumnBlock;
+    const int in_block = column % kColumnBlock;
     // The inverse of `column_of_byte`.
-    const int byte = sizeof(T) == 4 ? 4 * (inside % 64 / 2) + inside / 64 * 2 + inside % 2
-                                    : 4 * (inside % 32) + inside / 32;
+    const int byte = sizeof(T) == 4 ? 4 * (in_block % 64 / 2) + in_block / 64 * 2 + in_block % 2
+                                    : 4 * (in_block % 32) + in_block / 32;
     // Byte 16 c + 2 j + e of 64 is accumulator column 8 j + 2 c + e.
     const int in_half = byte % 64;
-    return column - inside + byte / 64 * 64 + in_half % 16 / 2 * 8 + in_half / 16 * 2 + in_half % 2;
+    return column - in_block + byte / 64 * 64 + in_half % 16 / 2 * 8 + in_half / 16 * 2 +
+           in_half % 2;
 }

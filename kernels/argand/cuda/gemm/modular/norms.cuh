@@ -157,11 +157,11 @@ __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
     // Padded by one, so that warps read columns without bank conflicts.
     __shared__ Bits largest_of[kGroups][kLines + 1], largest_of_line[kLines];
     __shared__ uint64 sum_of[kGroups][kLines + 1];
-    const int inside = threadIdx.x % kLines, group = threadIdx.x / kLines;
+    const int cta_line = threadIdx.x % kLines, group = threadIdx.x / kLines;
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int line_blocks = (args.lines + kLines - 1) / kLines;
     uint32 index = blockIdx.x;
-    const int first_line = index % line_blocks * kLines, line = first_line + inside;
+    const int first_line = index % line_blocks * kLines, line = first_line + cta_line;
     index /= line_blocks;
     const int block = index % args.k_blocks, batch = index / args.k_blocks;
     const Complex<T>* source = static_cast<const Complex<T>*>(args.x) +
@@ -176,15 +176,15 @@ __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
         if (i < valid) x[i] = source[(first + i * kGroups) * args.k_stride];
         largest = max(largest, max(magnitude_bits(x[i].x), magnitude_bits(x[i].y)));
     }
-    largest_of[group][inside] = largest;
+    largest_of[group][cta_line] = largest;
     __syncthreads();
     for (int i = warp; i < kLines; i += kNormThreads / kWarp) {
         const Bits found = warp_max(lane < kGroups ? largest_of[lane][i] : Bits(0));
         if (lane == 0) largest_of_line[i] = found;
     }
     __syncthreads();
-    const int unit = exponent_of(largest_of_line[inside]) - kQuantumBits;
-    sum_of[group][inside] = squares<T>(x, unit, valid);
+    const int unit = exponent_of(largest_of_line[cta_line]) - kQuantumBits;
+    sum_of[group][cta_line] = squares<T>(x, unit, valid);
     __syncthreads();
     for (int i = warp; i < kLines; i += kNormThreads / kWarp) {
         const uint64 sum = warp_sum(lane < kGroups ? sum_of[lane][i] : 0);
@@ -246,7 +246,7 @@ struct ExponentArguments {
 constexpr int kExponentWarps = 32;
 
 __device__ __forceinline__ void line_exponents(const ExponentArguments& args) {
-    __shared__ uint64 found[kExponentWarps][kWarp];
+    __shared__ uint64 shared[kExponentWarps][kWarp];
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int groups = (args.lines + kWarp - 1) / kWarp;
     const int line = int(blockIdx.x % groups) * kWarp + lane, batch = blockIdx.x / groups;
@@ -257,19 +257,19 @@ __device__ __forceinline__ void line_exponents(const ExponentArguments& args) {
     for (int i = warp; i < count; i += kExponentWarps) {
         largest = max(largest, norms[int64(i) * args.lines]);
     }
-    found[warp][lane] = largest;
+    shared[warp][lane] = largest;
     __syncthreads();
-    for (int i = 0; i < kExponentWarps; ++i) largest = max(largest, found[i][lane]);
+    for (int i = 0; i < kExponentWarps; ++i) largest = max(largest, shared[i][lane]);
     __syncthreads();
     uint64 sum = 0;
 #pragma unroll 4
     for (int i = warp; i < count; i += kExponentWarps) {
         sum += in_unit_of(largest, norms[int64(i) * args.lines]);
     }
-    found[warp][lane] = sum;
+    shared[warp][lane] = sum;
     __syncthreads();
     if (warp != 0 || line >= args.lines) return;
-    for (int i = 1; i < kExponentWarps; ++i) sum += found[i][lane];
+    for (int i = 1; i < kExponentWarps; ++i) sum += shared[i][lane];
     args.exponents[int64(batch) * args.lines + line] =
         exponent_within(largest, sum, args.limit, args.limit_shift);
 }

@@ -73,12 +73,13 @@ template <ResiduePlan plan>
 __device__ __forceinline__ ResidueTile residue_tile_at(const ResidueArguments& args,
                                                        uint32 index) {
     constexpr uint32 kGroup = kRasterRows / plan.block_m;
-    const uint32 each = args.tiles_m * args.tiles_n;
-    const uint32 tile = index % each, slice = index / each, plane = slice / args.split_k_slices;
-    const uint32 group = tile / (kGroup * args.tiles_n), inside = tile % (kGroup * args.tiles_n);
+    const uint32 plane_tiles = args.tiles_m * args.tiles_n;
+    const uint32 tile = index % plane_tiles, slice = index / plane_tiles;
+    const uint32 plane = slice / args.split_k_slices;
+    const uint32 group = tile / (kGroup * args.tiles_n), in_group = tile % (kGroup * args.tiles_n);
     const uint32 height = min(args.tiles_m - group * kGroup, kGroup);
-    uint32 column = inside / height;
-    const uint32 row = group * kGroup + inside % height;
+    uint32 column = in_group / height;
+    const uint32 row = group * kGroup + in_group % height;
     if (group % 2) column = args.tiles_n - 1 - column;
     return {int(plane / args.planes), int(plane % args.planes), int(slice % args.split_k_slices),
             int(row) * plan.block_m, int(column) * plan.block_n};

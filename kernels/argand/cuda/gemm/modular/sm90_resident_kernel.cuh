@@ -20,8 +20,9 @@ __device__ __forceinline__ uint32 stacks_of_plane(const ResidueArguments& args) 
 // Stack number `index`: plane after plane; neighbours share rows of A.
 template <ResiduePlan plan>
 __device__ __forceinline__ Stack stack_at(const ResidueArguments& args, uint32 index) {
-    const uint32 each = stacks_of_plane<plan>(args), plane = index / each, inside = index % each;
-    const uint32 row = inside / args.tiles_n * plan.stack_tiles, column = inside % args.tiles_n;
+    const uint32 plane_stacks = stacks_of_plane<plan>(args);
+    const uint32 plane = index / plane_stacks, stack = index % plane_stacks;
+    const uint32 row = stack / args.tiles_n * plan.stack_tiles, column = stack % args.tiles_n;
     return {{int(plane / args.planes), int(plane % args.planes), 0, int(row) * plan.block_m,
              int(column) * plan.block_n},
             int(min(args.tiles_m - row, uint32(plan.stack_tiles)))};
@@ -183,8 +184,8 @@ __device__ __forceinline__ void residue_product_resident(const TensorMap& a_map,
         prefetch_tensor_map(b_map);
     }
     __syncthreads();
-    const uint32 each = args.tiles_m * args.tiles_n;
-    const uint32 stacks = args.tiles / each * stacks_of_plane<plan>(args);
+    const uint32 plane_tiles = args.tiles_m * args.tiles_n;
+    const uint32 stacks = args.tiles / plane_tiles * stacks_of_plane<plan>(args);
     const int role = warpgroup_role();
     if (role == kConsumers) {
         warpgroup_reg_dealloc<24>();
