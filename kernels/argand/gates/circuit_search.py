@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts, SequenceCosts
@@ -48,6 +49,9 @@ class _Sharing:
     phases: bool
     tile: SequenceCosts
     known: Known = field(default_factory=Known, repr=False)
+    plans: dict[tuple[tuple[Pass, ...], tuple[Group, ...]], CircuitPlan] = field(
+        default_factory=dict, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,11 @@ class CircuitSearch:
         """Return the plan in which each fused gate is a pass over the state."""
         return self._plan_of(width, self.runs, passes, [Group(1)] * len(passes))
 
+    @cached_property
+    def _fewest_passes(self) -> int:
+        """Return how few passes may be: tiles of all qubits that gates change."""
+        return fewest_tiles(self.runs, max(tile.qubits for tile in self.costs.sequences))
+
     def _short_searches(self, width: int) -> list[tuple[CircuitPlan, _Sharing]]:
         """Return plans in which gates share passes, by few beams, and how each was searched.
 
@@ -160,8 +169,7 @@ class CircuitSearch:
             ways = [_Sharing(width, self.runs, False, tile) for tile in tiles]
             found += [(self._shared(way, _FIRST_KEPT), way) for way in ways]
             fastest, _ = min(found, key=lambda one: one[0].predicted_seconds)
-            largest = max(tile.qubits for tile in tiles)
-            if len(fastest.groups) <= fewest_tiles(self.runs, largest):
+            if len(fastest.groups) <= self._fewest_passes:
                 return found
         if phases:
             runs = split_phases(self.runs)
@@ -186,9 +194,9 @@ class CircuitSearch:
                 found.append((self._shared(way, KEPT_TILES[0]), way))
         if not found:
             return []
-        _, best = min(found, key=lambda one: one[0].predicted_seconds)
-        fewer = [self._shared(best, kept) for kept in KEPT_TILES[1:]]
-        return [*(plan for plan, _ in found), *fewer]
+        fastest, best = min(found, key=lambda one: one[0].predicted_seconds)
+        kept = KEPT_TILES[1:] if len(fastest.groups) > self._fewest_passes else ()
+        return [*(plan for plan, _ in found), *(self._shared(best, fewer) for fewer in kept)]
 
     def _shared(self, way: _Sharing, kept: int) -> CircuitPlan:
         """Return the plan in which gates share passes of a tile, by ``kept`` beams."""
@@ -197,7 +205,10 @@ class CircuitSearch:
             self.qubits, gates, way.tile.qubits, way.tile.gates,
             kept=kept, phases=way.phases, known=way.known,
         )  # fmt: skip
-        return self._plan_of(way.width, way.runs, *found)
+        key = tuple(found[0]), tuple(found[1])
+        if key not in way.plans:  # searches often find the same
+            way.plans[key] = self._plan_of(way.width, way.runs, *found)
+        return way.plans[key]
 
     def _plan_of(
         self, width: int, runs: Sequence[Run], fused: Sequence[Pass], groups: Sequence[Group]

@@ -109,7 +109,7 @@ def test_tiles_of_about_the_same_time_are_searched_long(
 ) -> None:
     """Short searches alone would decide for the tile whose search comes late to a good plan.
 
-    The best of them is searched again by each fewer number of beams.
+    The best of them is searched again by each fewer number of beams where fewer passes may be.
     """
     searched = Counter[int]()
 
@@ -119,11 +119,12 @@ def test_tiles_of_about_the_same_time_are_searched_long(
 
     monkeypatch.setattr(circuit_search, "sequences_of", counted)
     gates = [Gate(random_unitary(rng, 2), (low, low + 1)) for low in range(10)]
-    for larger, times in ((1.05, 2), (9.0, 1)):
+    again = 1 + len(KEPT_TILES)
+    for rows, larger, times in ((1, 1.05, (2, 2)), (9, 1.05, (again, 2)), (9, 9.0, (again, 1))):
         searched.clear()
-        tiles = SequenceCosts(12, (0.1,) * 8), SequenceCosts(13, (0.1 * larger,) * 6)
-        plan_circuit(14, gates, costs=replace(FLAT, sequences=tiles))
-        assert searched == {12: 1 + len(KEPT_TILES), 13: times}
+        tiles = SequenceCosts(12, (0.1,) * 8), SequenceCosts(13, (0.1 * larger,) * 8)
+        plan_circuit(14, gates * rows, costs=replace(FLAT, sequences=tiles))
+        assert (searched[12], searched[13]) == times
 
 
 def test_the_plan_takes_the_cheapest_width(rng: np.random.Generator) -> None:
