@@ -20,7 +20,7 @@ struct SampleRing {
     int tile, polarization = 0, chunk = 0;  // what is copied next
     uint32 stage = 0;
     const unsigned char* from = nullptr;  // the thread's first copy of that
-    int there = 0;                        // bytes of a copy that are within the tile
+    int valid_bytes = 0;                  // of a copy, within the tile
 
     __device__ __forceinline__ SampleRing(const BeamPowerArguments& args, uint32 base, int thread,
                                           int result, int tile, int last)
@@ -42,13 +42,13 @@ struct SampleRing {
                     const int antenna = row + pass * kRows;
                     if (antenna < kDepth<samples>)
                         copy_samples<kCopy>(to + pass * kRows * Here::kPitch, from + pass * step,
-                                            antenna < left ? there : 0);
+                                            antenna < left ? valid_bytes : 0);
                 }
                 from += kDepth<samples> * Here::kItem * args.stride_antenna;
             } else {
 #pragma unroll
                 for (int pass = 0; pass < kPasses; ++pass) {
-                    copy_samples<kCopy>(to + pass * kRows * Here::kPitch, from, there);
+                    copy_samples<kCopy>(to + pass * kRows * Here::kPitch, from, valid_bytes);
                     from += step;
                 }
             }
@@ -65,7 +65,7 @@ struct SampleRing {
         const int64 batch = int64(result) * Polarizations + polarization;
         const int64 sample = batch * args.stride_batch + row * args.stride_antenna + here.first;
         from = static_cast<const unsigned char*>(args.samples) + sample * Here::kItem + at;
-        there = min(max(here.valid * Here::kItem - at, 0), kCopy);
+        valid_bytes = min(max(here.valid * Here::kItem - at, 0), kCopy);
     }
 
     __device__ __forceinline__ void advance(const BeamPowerArguments& args) {

@@ -24,21 +24,22 @@ struct Stage {
     static constexpr int kBytes = kDepth<samples> * kPitch;
 };
 
-// Begins to copy the first `there` of `Bytes` bytes to shared memory, zeros beside them; of 16
-// bytes beside L1, which keeps the weights. With none the source is not read.
+// Begins to copy the first `valid_bytes` of `Bytes` bytes to shared memory, and zeros for the rest;
+// of 16 bytes beside L1, which keeps the weights. With none the source is not read.
 template <int Bytes>
-__device__ __forceinline__ void copy_samples(uint32 to, const unsigned char* from, int there) {
+__device__ __forceinline__ void copy_samples(uint32 to, const unsigned char* from,
+                                             int valid_bytes) {
     if constexpr (Bytes == 2) {
         unsigned short x = 0;
-        if (there > 0) x = *reinterpret_cast<const unsigned short*>(from);
+        if (valid_bytes > 0) x = *reinterpret_cast<const unsigned short*>(from);
         asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(x) : "memory");
     } else if constexpr (Bytes == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-                     "r"(there)
+                     "r"(valid_bytes)
                      : "memory");
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from),
-                     "n"(Bytes), "r"(there)
+                     "n"(Bytes), "r"(valid_bytes)
                      : "memory");
     }
 }

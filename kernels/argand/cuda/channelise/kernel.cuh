@@ -66,11 +66,11 @@ struct ChanneliseKernel {
     // Loads a frame of the batch.
     static __device__ __forceinline__ void load_frame(float2 (&x)[R0], const Item& item, int frame,
                                                       int column) {
-        const bool there = frame < item.frames();
+        const bool inside = frame < item.frames();
 #pragma unroll
         for (int i = 0; i < R0; ++i) {
             const int unit = place(column, i, item.start) + frame * M;
-            x[i] = there ? global_unit<Of>(item.x + unit * Samples::kBytes) : float2{0.0f, 0.0f};
+            x[i] = inside ? global_unit<Of>(item.x + unit * Samples::kBytes) : float2{0.0f, 0.0f};
         }
     }
 

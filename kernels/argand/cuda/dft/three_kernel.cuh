@@ -40,8 +40,8 @@ struct ThreeKernelPlan {
     constexpr int tile_bytes() const { return lines() * tile_width * 8; }
     // Inputs of a butterfly of A that are not padding.
     constexpr int inputs_per_butterfly() const {
-        const int each = column_radices[1] * line_length();
-        return (length + each - 1) / each;
+        const int apart = column_radices[1] * line_length();
+        return (length + apart - 1) / apart;
     }
     // Offsets of the tables: W_M1^(b k_A), then W_M^(n2 k_A), W_M^(n2 A k_B), and those of a line.
     constexpr int base_twiddles() const { return lines(); }

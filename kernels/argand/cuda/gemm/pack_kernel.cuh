@@ -94,11 +94,12 @@ __device__ __forceinline__ void exchange_in_cluster(const uint32* row_absmax,
     cluster_arrive();
     cluster_wait();
     if (threadIdx.x < plan.rows) {
-        uint32 found = 0;
+        uint32 largest = 0;
 #pragma unroll
         for (int rank = 0; rank < plan.cluster; ++rank)
-            found = max(found, load_cluster_32(map_shared_rank(row_absmax + threadIdx.x, rank)));
-        panel_absmax[threadIdx.x] = found;
+            largest =
+                max(largest, load_cluster_32(map_shared_rank(row_absmax + threadIdx.x, rank)));
+        panel_absmax[threadIdx.x] = largest;
     }
     __syncwarp();
     cluster_arrive_relaxed();  // every absmax that was loaded is part of a maximum

@@ -59,29 +59,29 @@ __device__ __forceinline__ float2 widen(uint32 pair) {
     return {x[0], x[1]};
 }
 
-// Loads one or two neighbours along the contiguous axis, 0 outside. The source is read once, so it
-// leaves L2 first.
+// Loads the first `valid` of one or two neighbours along the contiguous axis, and zeros. The source
+// is read once, so it leaves L2 first.
 template <PackPlan plan>
-__device__ __forceinline__ void load_vector(const PackArguments& args, int64 at, int inside,
+__device__ __forceinline__ void load_vector(const PackArguments& args, int64 at, int valid,
                                             float2 (&x)[plan.vector]) {
 #pragma unroll
     for (int i = 0; i < plan.vector; ++i) x[i] = {0.0f, 0.0f};
     if constexpr (plan.half_source) {
         const uint32* from = static_cast<const uint32*>(args.x) + at;
-        if (inside >= plan.vector && plan.vector == 2) {
+        if (valid >= plan.vector && plan.vector == 2) {
             const uint2 pairs = __ldcs(reinterpret_cast<const uint2*>(from));
             x[0] = widen<plan>(pairs.x);
             x[plan.vector - 1] = widen<plan>(pairs.y);
-        } else if (inside >= 1) {
+        } else if (valid >= 1) {
             x[0] = widen<plan>(__ldcs(from));
         }
     } else {
         const float2* from = static_cast<const float2*>(args.x) + at;
-        if (inside >= plan.vector && plan.vector == 2) {
+        if (valid >= plan.vector && plan.vector == 2) {
             const float4 pairs = __ldcs(reinterpret_cast<const float4*>(from));
             x[0] = {pairs.x, pairs.y};
             x[plan.vector - 1] = {pairs.z, pairs.w};
-        } else if (inside >= 1) {
+        } else if (valid >= 1) {
             x[0] = __ldcs(from);
         }
     }

@@ -165,12 +165,12 @@ struct GridReduction {
         __shared__ uint32 before;
         __syncthreads();
         if (threadIdx.x == 0) {
-            uint32 found;
+            uint32 old;
             asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
-                         : "=r"(found)
+                         : "=r"(old)
                          : "l"(arrived)
                          : "memory");
-            before = found;
+            before = old;
         }
         __syncthreads();
         if (before + 1 < args.grid_slices) return false;

@@ -199,10 +199,10 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
 #pragma unroll
         for (int term = 0; term < plan.register_terms(); ++term) {
             const int mma = k / plan.mma_k(), box = mma / plan.mmas_per_box();
-            const int inside =
+            const int offset =
                 mma % plan.mmas_per_box() * plan.mma_k_bytes() + term * plan.term_bytes();
             const uint32 at =
-                tile + box * plan.planes() * plan.x_plane_bytes() + (reader.at[0] ^ inside);
+                tile + box * plan.planes() * plan.x_plane_bytes() + (reader.at[0] ^ offset);
             load_matrices(fragment.re[term], at);
             load_matrices(fragment.im[term], at + plan.x_plane_bytes());
         }

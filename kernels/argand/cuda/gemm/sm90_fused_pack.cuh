@@ -64,9 +64,9 @@ struct Panels {
           k_blocks((opaque(args.y_pitch) + kPackBlockK - 1) / kPackBlockK) {}
 };
 
-// Two neighbouring k, 0 from `inside` on. It is predicated and not branched, so all loads of a lane
-// are in flight at once. Y is read once, so it leaves L2 first.
-__device__ __forceinline__ float4 load_k_pair(const float2* from, int inside) {
+// The first `valid` of two neighbouring k, and zeros. Loads are predicated and not branched, so all
+// of a lane are in flight at once. Y is read once, so it leaves L2 first.
+__device__ __forceinline__ float4 load_k_pair(const float2* from, int valid) {
     float4 x;
     asm volatile(
         "{\n.reg .pred two, one;\nsetp.ge.s32 two, %5, 2;\nsetp.eq.s32 one, %5, 1;\n"
@@ -74,7 +74,7 @@ __device__ __forceinline__ float4 load_k_pair(const float2* from, int inside) {
         "@two ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];\n"
         "@one ld.global.cs.v2.f32 {%0, %1}, [%4];\n}"
         : "=&f"(x.x), "=&f"(x.y), "=&f"(x.z), "=&f"(x.w)
-        : "l"(from), "r"(inside));
+        : "l"(from), "r"(valid));
     return x;
 }
 
@@ -142,10 +142,11 @@ __device__ __forceinline__ void run_fused_pack(const WgmmaArguments& args,
         const uint32 wave_units = args.panels_per_wave * panels.k_blocks * units_per_k_block;
         const uint32 tiles_m = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
         const uint32 height = min(tiles_m, raster_group_m(panels.per_product));
-        const uint32 first = unit / wave_units * args.panels_per_wave, inside = unit % wave_units;
+        const uint32 first = unit / wave_units * args.panels_per_wave;
+        const uint32 wave_unit = unit % wave_units;
         const uint32 count = min(uint32(args.panels_per_wave), panels.total - first);
-        const uint32 unit_row = inside % units_per_k_block,
-                     panel_k_block = inside / units_per_k_block;
+        const uint32 unit_row = wave_unit % units_per_k_block,
+                     panel_k_block = wave_unit / units_per_k_block;
         const uint32 k_block = panel_k_block / count, panel = first + panel_k_block % count;
         // The first tile that reads the first panel of this wave, and where its producer is then.
         const uint32 tile =

@@ -88,8 +88,9 @@ __device__ __forceinline__ void sum_cells(const SampleArguments& args) {
 __device__ __forceinline__ void sum_blocks(const SampleArguments& args) {
     __shared__ uint64 warp_sums[kScanThreads / kWarp];
     __shared__ double warp_norms[kScanThreads / kWarp];
-    const int64 each = (args.blocks + kScanThreads - 1) / kScanThreads;
-    const int64 first = min(each * threadIdx.x, args.blocks), last = min(first + each, args.blocks);
+    const int64 per_thread = (args.blocks + kScanThreads - 1) / kScanThreads;
+    const int64 first = min(per_thread * threadIdx.x, args.blocks);
+    const int64 last = min(first + per_thread, args.blocks);
     uint64 sum = 0;
     double norm = 0;
     for (int64 i = first; i < last; ++i) {

@@ -47,17 +47,17 @@ __device__ __forceinline__ void sum_terms(const SumArguments& args) {
     const int64 tiles = (args.computed + 31) / 32, all = args.rows * tiles;
     for (int64 at = blockIdx.x; at < all; at += gridDim.x) {
         const int64 row = at / tiles, k = at % tiles * 32 + column;
-        const bool there = k < args.computed;
+        const bool inside = k < args.computed;
         const Term* const from =
             static_cast<const Term*>(args.from) + row * args.terms * args.stride + k;
         double sum = 0.0;
-        if (there) {
+        if (inside) {
 #pragma unroll 4
             for (int64 t = lane; t < args.terms; t += Lanes) sum += term(from[t * args.stride]);
         }
         sums[lane][column] = sum;
         __syncthreads();
-        if (lane == 0 && there) {
+        if (lane == 0 && inside) {
 #pragma unroll
             for (int other = 1; other < Lanes; ++other) sum += sums[other][column];
             if (args.partial) {
