@@ -19,8 +19,6 @@ from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 ROUNDS, _FEWEST = 12, 5
 """Rows of a call, and of one that takes so long that `SECONDS` do not suffice for all."""
 SECONDS = 0.02
-_CALLS_OF_A_ROW = 16
-"""At most: one on each of the sets of operands that short calls have, or on some as often."""
 _CALLS_BEFORE = 3
 """Calls on each set of operands before the clock starts: libraries and ours prepare graphs then,
 for which the driver may wait for the device."""
@@ -89,7 +87,7 @@ def _is_due(number: int, rounds: int, seconds: float) -> bool:
 
 
 def _row(task: Task, number: int, seconds: float, measure: Callable[..., Queued]) -> Queued:
-    length = min(_CALLS_OF_A_ROW, row_length(seconds))
+    length = row_length(seconds)
     calls = _from(task.calls, number * length)
     if task.taking is None:
         return measure(calls, 1, length)
@@ -105,7 +103,14 @@ def _from(calls: Calls, start: int) -> Calls:
 
 
 def _joined(rows: Sequence[Queued]) -> Queued:
+    """Return the times of rows: where some are held, of these alone.
+
+    A call that waits for the device, perhaps because the driver makes room for a graph, has the
+    host's time in the others.
+    """
+    held = [row for row in rows if row.held]
+    taken = held or rows
     return Queued(
-        [x for row in rows for x in row.seconds], [x for row in rows for x in row.host_seconds],
-        all(row.held for row in rows),
+        [x for row in taken for x in row.seconds], [x for row in taken for x in row.host_seconds],
+        bool(held),
     )  # fmt: skip

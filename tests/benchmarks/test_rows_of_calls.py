@@ -31,7 +31,7 @@ def test_a_row_has_events_at_its_ends_alone(monkeypatch: pytest.MonkeyPatch) -> 
     assert made == [0, 1, 2] * 8
     assert asked == [(2, True), (2, True), (2, False)]  # a call waited in the second
     assert found == Queued([5e-6 / 4] * 3, [1e-6] * 3, held=False)
-    assert [row_length(seconds) for seconds in (3e-6, 25e-6, 1e-4, 2e-4, 1.0)] == [25, 10, 2, 1, 1]
+    assert [row_length(seconds) for seconds in (3e-6, 25e-6, 1e-4, 2e-4, 1.0)] == [32, 10, 2, 1, 1]
 
 
 @pytest.mark.parametrize("device", [3e-6, 3e-4, 0.03])

@@ -56,7 +56,7 @@ def test_long_calls_have_few_rows_that_lie_apart() -> None:
     tasks = Task([lambda: "short"], 5e-6), Task([lambda: "long"], 0.5)
     found = timed_in_turn(tasks, measure=measure)
     assert [len(one.seconds) for one in found] == [12, 5]
-    assert set(rows) == {"short16", "long1"}
+    assert set(rows) == {"short32", "long1"}
     places = [place for place, row in enumerate(rows) if row == "long1"]
     assert min(b - a for a, b in pairwise(places)) > 1
     assert places[-1] - places[0] > len(rows) // 2
@@ -70,9 +70,20 @@ def test_a_first_time_that_was_too_long_shortens_one_row() -> None:
         return Queued([3e-6] * rows, [1e-5] * rows, held=True)
 
     (found,) = timed_in_turn([Task([lambda: None], 0.7)], measure=measure)
-    assert lengths[:2] == [1, 16]
-    assert set(lengths[1:]) == {16}
+    assert lengths[:2] == [1, 32]
+    assert set(lengths[1:]) == {32}
     assert len(found.seconds) == len(lengths) >= 9
+
+
+def test_rows_that_waited_for_the_host_do_not_count_beside_others() -> None:
+    rows = [Queued([2e-5], [1e-5], held=number % 3 == 0) for number in range(12)]
+    for row in rows[::3]:
+        row.seconds[0] = 2e-6
+    task = Task([lambda: None], 2e-6)
+    (found,) = timed_in_turn([task], measure=lambda *_: rows.pop())
+    assert found == Queued([2e-6] * 4, [1e-5] * 4, held=True)
+    (waiting,) = timed_in_turn([task], measure=lambda *_: Queued([2e-5], [1e-5]))
+    assert waiting == Queued([2e-5] * 12, [1e-5] * 12)
 
 
 def test_rows_come_to_all_sets_and_each_context_is_prepared() -> None:
