@@ -66,6 +66,10 @@ _REDUCE_LAUNCH = {1: 1.64e-6, 2: 2.68e-6}
 """By terms. The fit was 2.65 us; 0.9 less since the reduction begins as the product's blocks end
 (the mean of 44 drawn products at tf32 and 3xtf32). At two terms that left slices 0.04 to 0.07 too
 short beside tiles that are not sliced (94 products on an H200, seeds 20261251 to 20261321)."""
+_HIDDEN_PARTIALS = 3e6
+"""Bytes of slices' partial tiles that are written while others multiply; what is beyond takes as
+long as reading it. Without that 434 plans of one term with more than 4 MB took 1.07 of their
+estimates, 755 with less 0.99 (products of five seeds on an H200)."""
 _ODD_PITCH = 6.1e-7
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
 Fitted to 170 candidates of 44 drawn products that a library won."""
@@ -173,8 +177,10 @@ def estimate(
         mma_k = precision.operand.mma_k
         mainloop *= -(-k // mma_k) * mma_k / (-(-k // plan.block_k) * plan.block_k)
     if choice.split_k_slices > 1:
-        partials = 8 * batch * m * n * (choice.split_k_slices + 1)
-        total += _REDUCE_LAUNCH[precision.terms] + partials / pack_bytes
+        result_bytes = 8 * batch * m * n
+        partials = result_bytes * choice.split_k_slices
+        exchanged = max(0, partials - _HIDDEN_PARTIALS) + partials + result_bytes
+        total += _REDUCE_LAUNCH[precision.terms] + exchanged / pack_bytes
     division = TileDivision(min(tiles, sm_count), tiles)
     if plan.cluster > 1:
         total += _CLUSTER_EXCHANGE
