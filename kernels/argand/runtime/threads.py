@@ -15,8 +15,9 @@ _Item = TypeVar("_Item")
 ONE_CORE, ONE_CORE_COMPLEX = 1 << 18, (1 << 16) - 1
 """Products of numbers, real and complex, up to which BLAS computes a matrix product on one core
 (OpenBLAS)."""
-ONE_CORE_VECTOR = 9_215
-"""Numbers of a real matrix up to which BLAS multiplies it by a vector on one core (OpenBLAS)."""
+ONE_CORE_VECTOR, ONE_CORE_COMPLEX_VECTOR = 9_215, 4_095
+"""Numbers of a matrix, real and complex, up to which BLAS multiplies it by a vector on one core
+(OpenBLAS)."""
 ONE_CORE_DOT = 10_000
 """Numbers up to which BLAS computes a dot product on one core (OpenBLAS)."""
 

@@ -21,7 +21,7 @@ from argand.device import available_cores
 from argand.rounding import Array
 from argand.runtime.quiet import quietly
 from argand.runtime.scipy_blas import on_one_core
-from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_VECTOR
+from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
 from argand.solve.error_bounds import bounded_by_factors, bounded_by_residual
@@ -49,9 +49,6 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
 
     gesv: Any = lapack.zgesv
     narrow, measured = problem.dtype == "complex64", _measured(problem)
-    on_one = _is_on_one_core(problem)
-    if narrow and on_one:  # zgesv alone takes one core by itself
-        measured = partial(on_one_core, measured)
     is_accepted = bounded_by_factors(problem) if narrow else bounded_by_residual(problem)
     dtype, shape, columns = np.dtype(problem.dtype), b.shape, (problem.n, problem.columns)
     flat = b.ndim == 1
@@ -74,17 +71,22 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
         x = solution.x.astype(dtype, "C").reshape(shape)
         return _chosen(solution._replace(x=x), details)
 
-    return run if narrow or not on_one else partial(on_one_core, run)
+    return partial(on_one_core, run) if _is_on_one_core(problem) else run
 
 
 def _is_on_one_core(problem: SolveProblem) -> bool:
-    """Return whether zgesv takes one core by itself, and what finds its residual would not.
+    """Return whether zgesv takes one core by itself, and what bounds its error would not.
 
-    Threads take less time for a residual than they do to start, and beside other work they wait for
-    milliseconds.
+    Threads take less time for a residual or a norm than they do to start, and beside other work
+    they wait for milliseconds.
     """
-    matrix = problem.n * problem.n
-    alone = matrix * problem.columns <= ONE_CORE_COMPLEX and matrix <= ONE_CORE_VECTOR
+    matrix, columns = problem.n * problem.n, problem.columns
+    if problem.dtype == "complex64":
+        alone = matrix <= ONE_CORE_DOT  # sums of magnitudes
+    elif columns == 1:
+        alone = matrix <= ONE_CORE_COMPLEX_VECTOR
+    else:
+        alone = matrix * columns <= ONE_CORE_COMPLEX and matrix <= ONE_CORE_DOT
     return available_cores() > 1 and not alone and matrix < _THREADED_NUMBERS
 
 

@@ -209,10 +209,12 @@ def test_blas_takes_one_core_for_a_residual_where_zgesv_does(
     monkeypatch.setattr(kept_systems, "available_cores", lambda: 2)
     monkeypatch.setattr(kept_systems, "on_one_core", counted)
     rng = np.random.default_rng(6)
-    for n, columns in ((60, 3), (97, 1), (64, 17), (199, 1), (200, 1)):
+    for n, columns in ((60, 3), (63, 1), (64, 1), (64, 17), (101, 2), (199, 1), (200, 1)):
         a, b = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)
         np.testing.assert_allclose(a @ solve(a, b), b, rtol=0, atol=1e-9)
-    assert one_core == [97, 64, 199]
+        single = solve(a.astype("complex64"), b.astype("complex64"))
+        np.testing.assert_allclose(a @ single, b, rtol=0, atol=1e-1)
+    assert one_core == [64, 64, 101, 101, 199, 199]
 
 
 @pytest.mark.parametrize("scale", [1e-7, 1.0, 1e7])
