@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from argand.runtime.timing import Calls, Queued, queued
@@ -87,13 +87,14 @@ def _is_due(number: int, rounds: int, seconds: float) -> bool:
 
 
 def _row(task: Task, number: int, seconds: float, measure: Callable[..., Queued]) -> Queued:
+    """Return the times of a row, once more where a call waited for the device."""
     length = row_length(seconds)
     calls = _from(task.calls, number * length)
-    if task.taking is None:
-        return measure(calls, 1, length)
-    with task.taking():
-        make_before(calls)
-        return measure(calls, 1, length)
+    with task.taking() if task.taking else nullcontext():
+        if task.taking:
+            make_before(calls)
+        found = measure(calls, 1, length)
+        return found if found.held else measure(calls, 1, length)
 
 
 def _from(calls: Calls, start: int) -> Calls:

@@ -76,12 +76,18 @@ def test_a_first_time_that_was_too_long_shortens_one_row() -> None:
 
 
 def test_rows_that_waited_for_the_host_do_not_count_beside_others() -> None:
-    rows = [Queued([2e-5], [1e-5], held=number % 3 == 0) for number in range(12)]
-    for row in rows[::3]:
-        row.seconds[0] = 2e-6
+    """Each is taken once more: of a call that waits now and then some are held."""
+    held = iter([False, True, *[False, False] * 10, True])
+    made: list[bool] = []
+
+    def measure(*_: Any) -> Queued:
+        made.append(next(held))
+        return Queued([2e-6 if made[-1] else 2e-5], [1e-5], held=made[-1])
+
     task = Task([lambda: None], 2e-6)
-    (found,) = timed_in_turn([task], measure=lambda *_: rows.pop())
-    assert found == Queued([2e-6] * 4, [1e-5] * 4, held=True)
+    (found,) = timed_in_turn([task], measure=measure)
+    assert found == Queued([2e-6] * 2, [1e-5] * 2, held=True)
+    assert len(made) == 2 * 12 - 1
     (waiting,) = timed_in_turn([task], measure=lambda *_: Queued([2e-5], [1e-5]))
     assert waiting == Queued([2e-5] * 12, [1e-5] * 12)
 
