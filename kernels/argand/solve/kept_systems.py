@@ -36,6 +36,8 @@ Run = Callable[[Array, Array], Any]
 x elsewhere."""
 _THREADED_NUMBERS = 40_000
 """Numbers of a matrix from which OpenBLAS's gesv takes threads."""
+_LITTLE_PRODUCTS = 1 << 20
+"""Most products of a residual, some 0.15 ms, that one core computes after threads solved."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
@@ -50,6 +52,8 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
     gesv: Any = lapack.zgesv
     narrow, measured = problem.dtype == "complex64", _measured(problem)
     is_accepted = bounded_by_factors(problem) if narrow else bounded_by_residual(problem)
+    if _is_bounded_on_one_core(problem):
+        is_accepted = partial(on_one_core, is_accepted)
     dtype, shape, columns = np.dtype(problem.dtype), b.shape, (problem.n, problem.columns)
     flat = b.ndim == 1
 
@@ -88,6 +92,16 @@ def _is_on_one_core(problem: SolveProblem) -> bool:
     else:
         alone = matrix * columns <= ONE_CORE_COMPLEX and matrix <= ONE_CORE_DOT
     return available_cores() > 1 and not alone and matrix < _THREADED_NUMBERS
+
+
+def _is_bounded_on_one_core(problem: SolveProblem) -> bool:
+    """Return whether one core bounds the error of what threads solve: the rest is little beside it.
+
+    Each further call by threads may wait for those of another program or of NumPy's BLAS.
+    """
+    matrix = problem.n * problem.n
+    little = problem.dtype == "complex64" or matrix * problem.columns <= _LITTLE_PRODUCTS
+    return available_cores() > 1 and matrix >= _THREADED_NUMBERS and little
 
 
 def _chosen(found: Solution, details: bool) -> Any:
