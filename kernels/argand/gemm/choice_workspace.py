@@ -84,8 +84,10 @@ def _packed_bytes(choice: GemmChoice, question: Question) -> int:
         (rows, x, plan.storage == "planar"),
         (columns, y, not plan.conjugate_y),  # else its planes are those of X
     ):
-        if packs and not operand.packed:
-            batches = sizes.batch if operand.batched else 1
+        batches = sizes.batch if operand.batched else 1
+        if operand.packed and precision.scaled:
+            found += 8 * batches * lines  # factors of 1, where those that are packed have none
+        elif packs and not operand.packed:
             found += _aligned(planes_bytes(precision, lines, sizes.k, batches))
             # Factors that scale results, and what a scan may find before.
             found += _aligned(8 * batches * lines) + 4 * batches * lines if precision.scaled else 0

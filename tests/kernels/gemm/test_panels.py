@@ -131,3 +131,12 @@ def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
         shared.append(plan.grid_slices)
     assert shared[0] == free.grid_slices > 1
     assert shared[-1] == 1
+
+
+@pytest.mark.parametrize("precision", ["fp16", "tf32"])
+def test_factors_of_packed_operands_are_workspace(precision: str) -> None:
+    """Beside scaled planes those that were packed from 16-bit numbers have factors of 1."""
+    row, packed = PRECISIONS[precision], OperandTraits(packed=True)
+    question = Question(row, SQUARE, packed, packed)
+    choice = choose(question, ARCH, SM_COUNT, "wgmma")
+    assert workspace_of(choice, question) == 8 * (SQUARE.m + SQUARE.n) * row.scaled
