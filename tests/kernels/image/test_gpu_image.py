@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import PRECISIONS, image, launched
 from argand.device import gpu
-from argand.image import launches
 from argand.image.few_antennas_plan import MOST_ANTENNAS
 from argand.image.heuristics import PLAN_OVERRIDE, plan_of
 from argand.image.plan import MmaImagePlan
@@ -266,7 +266,7 @@ def test_any_number_of_splits_computes_the_same(
 ) -> None:
     """Of channels and, on tensor cores, of pairs of panels: 20 are all of two channels."""
     one = sky(antennas, 2, 70, leading=(2,), seed=20)
-    few = antennas <= MOST_ANTENNAS
+    few, launches = antennas <= MOST_ANTENNAS, import_module("argand.image.launches")
     monkeypatch.setattr(launches, "splits_of", lambda *_: min(splits, 2) if few else splits)
     row = PRECISIONS["3xtf32"]
     with cp.cuda.Device(0):
