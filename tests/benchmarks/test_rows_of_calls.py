@@ -51,6 +51,21 @@ def test_the_hosts_time_decides_no_length_of_a_row(
     assert task.seconds == device
 
 
+def test_one_of_the_first_calls_may_wait_for_the_device_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter([True, False, True])
+
+    def timed(_: Any, count: int, *, held: bool) -> Queued:
+        assert held
+        return Queued([2e-6] * count, [9e-6] * count, held=next(answers))
+
+    monkeypatch.setattr(in_turn, "queued", timed)
+    task, is_held = in_turn.prepared([lambda: None])
+    assert is_held
+    assert task.seconds == 2e-6
+
+
 def test_calls_that_wait_for_the_device_are_held_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, bool]] = []
 
