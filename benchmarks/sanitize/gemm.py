@@ -24,7 +24,6 @@ from argand.gemm.families import Family
 from argand.gemm.fma_plan import fma_plans
 from argand.gemm.operands import OPS
 from argand.gemm.question import OperandTraits, Question
-from argand.gemm.short_k_plan import short_k_plans
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import CLUSTER_SM, SPLIT_K_SLICES
 from argand.gemm.sm80_tiles import mma_tiles
@@ -163,15 +162,14 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 
 
 def short_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """Yield (call, its result's accuracy): every plan of fma and short k, which Hopper takes."""
+    """Yield (call, its result's accuracy): every plan of the fma family, which Hopper takes."""
     if precision.exact_operands:
         return
     a, b = random_operands(SHORT, _SEED)
     c = np.ones((*SHORT.leading, SHORT.m, SHORT.n), precision.output)
     reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
-    choices = [GemmChoice(fma=plan) for plan in fma_plans(precision, SHORT.k)]
-    choices += [GemmChoice(short_k=plan) for plan in short_k_plans(precision, SHORT.k)]
-    for choice in choices:
+    for plan in fma_plans(precision, SHORT.k):
+        choice = GemmChoice(fma=plan)
         result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
         yield (
             f"gemm {SHORT} {choice.name}",

@@ -33,12 +33,6 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "FmaPlan::kWarps": "gemm.fma_plan._WARPS",
         "kWarp": "gemm.fma_plan._LANES",
     },
-    "gemm/short_k_kernel.cuh": {
-        "ShortKPlan::kSide": "gemm.short_k_plan.SIDE",
-        "ShortKPlan::kMmaK": "gemm.short_k_plan.MMA_K",
-        "ShortKPlan::kRowBytes": "gemm.short_k_plan._ROW_BYTES",
-        "ShortKPlan::kThreads": "gemm.short_k_plan.THREADS",
-    },
     "gemm/absmax_scan.cuh": {"kScanWarps * kWarp": "gemm.scan_plan.SCAN_THREADS"},
     "gemm/splitk_reduce.cuh": {"kReduceThreads": "gemm.splitk_source.REDUCE_THREADS"},
     "gemm/modular/norms.cuh": {

@@ -13,7 +13,6 @@ from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
 from argand.gemm.question import OperandTraits, Question
-from argand.gemm.short_k_plan import ShortKPlan, short_k_plans
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_legality import is_legal
@@ -30,7 +29,7 @@ class GemmChoice:
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
     plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
     row operand. k is cut into ``split_k_slices``. ``in_tf32`` computes by kernels of tf32
-    (`product_in_tf32`). ``fma`` and ``short_k`` are the plans of these families.
+    (`product_in_tf32`). ``fma`` is the plan of the fma family.
     """
 
     plan: WgmmaPlan | None = None
@@ -39,15 +38,12 @@ class GemmChoice:
     tile: MmaPlan | None = None
     in_tf32: bool = False
     fma: FmaPlan | None = None
-    short_k: ShortKPlan | None = None
 
     @property
     def family(self) -> ChosenFamily:
         """The family of the product's kernel."""
         if self.fma is not None:
             return "fma"
-        if self.short_k is not None:
-            return "short k"
         return "mma.sync" if self.plan is None else "wgmma"
 
     @property
@@ -56,8 +52,6 @@ class GemmChoice:
         in_tf32 = ", in tf32" if self.in_tf32 else ""
         if self.fma is not None:
             return f"fma {self.fma.name}{in_tf32}"
-        if self.short_k is not None:
-            return f"short k {self.short_k.name}"
         if self.plan is None:
             return "mma.sync" + (f" {self.tile.name}" if self.tile else "") + in_tf32
         order = "B^T A^T" if self.swapped else "A B"
@@ -81,7 +75,7 @@ class GemmChoice:
 def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice]:
     """List every candidate plan of a product on ``sm_count`` multiprocessors.
 
-    mma.sync, fma and short k read neither planes nor pairs of 16 bits, and store no 16-bit results.
+    mma.sync and fma read neither planes nor pairs of 16 bits, and store no 16-bit results.
     """
     precision, sizes, a, b, *_ = question
     planes = any(x.packed and not x.copied for x in (a, b))
@@ -91,7 +85,6 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
         return found
     if not (wgmma_only or sizes.triangle or a.packed or b.packed):
         found += [GemmChoice(fma=plan) for plan in fma_plans(precision, sizes.k)]
-        found += [GemmChoice(short_k=plan) for plan in short_k_plans(precision, sizes.k)]
     for swapped in (False, True)[: 1 if sizes.triangle else 2]:
         rows, columns = (b, a) if swapped else (a, b)
         turned = replace(sizes, m=sizes.n, n=sizes.m) if swapped else sizes

@@ -36,7 +36,7 @@ def workspace_of(choice: GemmChoice, question: Question) -> int:
         beside = question.adds or sizes.power
         spills = beside and choice.plan.spills_accumulators(question.precision, sizes.k)
         return packed + spills * 8 * sizes.batch * sizes.m * sizes.n
-    if choice.fma is not None or choice.short_k is not None:
+    if choice.fma is not None:
         return 0
     tile = choice.tile
     left = left_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0

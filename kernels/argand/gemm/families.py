@@ -13,9 +13,8 @@ from argand.runtime.plan import TARGET
 
 Family = Literal["wgmma", "mma.sync", "cublas"]
 """Families that a call may ask for."""
-ChosenFamily = Literal["wgmma", "mma.sync", "fma", "short k"]
-"""Families of candidate plans: fma computes products of a short k without tensor cores, short k by
-wgmma without packing."""
+ChosenFamily = Literal["wgmma", "mma.sync", "fma"]
+"""Families of candidate plans: fma computes products of a short k without tensor cores."""
 
 
 def families_of(precision: Precision) -> tuple[Family, ...]:

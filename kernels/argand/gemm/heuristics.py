@@ -10,12 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 
 from argand.device import HOPPER, Arch, arch_for
-from argand.gemm import (
-    fma_heuristics,
-    short_k_heuristics,
-    sm80_heuristics,
-    sm90_heuristics,
-)
+from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
@@ -109,8 +104,6 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
         return 1e-6 * fma_heuristics.estimate(
             choice.fma, precision, sm_count, (batch, m, n, k), memory, strided
         )
-    if choice.short_k is not None:
-        return 1e-6 * short_k_heuristics.estimate(choice.short_k, sm_count, (batch, m, n, k))
     if plan is None:
         return _mma_sync_estimate(choice, question, sm_count, memory)
     return sm90_heuristics.estimate(choice, plan, question, sm_count, memory)

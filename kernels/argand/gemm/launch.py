@@ -21,7 +21,6 @@ from argand.gemm.panel_launch import PanelLaunch
 from argand.gemm.panels import Panels, choose_panels
 from argand.gemm.problem import GemmProblem
 from argand.gemm.question import Question
-from argand.gemm.short_k_launch import ShortKLaunch
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_call import WgmmaCall
@@ -166,7 +165,7 @@ class GemmLaunch:
         if choice.in_tf32 and any(x.layout is None or x.half for x in (a, b)):
             raise PlanError(f"packed operands and pairs are in the format of {asked.name}")
         addend = out if c is None else c
-        self._in_place: MmaLaunch | FmaLaunch | ShortKLaunch | None = None
+        self._in_place: MmaLaunch | FmaLaunch | None = None
         self._wgmma: WgmmaCall | None = None
         if choice.plan is None:
             self._in_place = _in_place(problem, a, b, addend, out, choice, device, allowed)
@@ -187,11 +186,7 @@ class GemmLaunch:
     def mirrors(self) -> bool:
         """Whether a Hermitian result is stored whole, with a real diagonal."""
         made = self._wgmma or self._in_place
-        return (
-            made is not None
-            and not isinstance(made, (FmaLaunch, ShortKLaunch))
-            and made.plan.mirror
-        )
+        return made is not None and not isinstance(made, FmaLaunch) and made.plan.mirror
 
     @property
     def sequence(self) -> LaunchSequence | None:
@@ -217,13 +212,11 @@ class GemmLaunch:
 def _in_place(
     problem: GemmProblem, a: OperandForm, b: OperandForm, addend: Layout, out: Layout,
     choice: GemmChoice, device: Device, allowed: int | None,
-) -> MmaLaunch | FmaLaunch | ShortKLaunch:  # fmt: skip
+) -> MmaLaunch | FmaLaunch:  # fmt: skip
     """Return the launches of a choice that reads operands, or copies beside planes, in place."""
     first, second = a.layout or a.copy, b.layout or b.copy
     assert first is not None
     assert second is not None
     if choice.fma is not None:
         return FmaLaunch(problem, first, second, addend, out, device, choice.fma)
-    if choice.short_k is not None:
-        return ShortKLaunch(problem, first, second, addend, out, device, choice.short_k)
     return MmaLaunch(problem, first, second, addend, out, device, choice.tile, allowed)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.question import OperandTraits
-from argand.gemm.short_k_plan import ShortKPlan
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision
@@ -16,15 +15,14 @@ from argand.precision import Precision
 
 
 def in_place_name(
-    plan: MmaPlan | FmaPlan | ShortKPlan, precision: Precision, a: OperandTraits, b: OperandTraits
+    plan: MmaPlan | FmaPlan, precision: Precision, a: OperandTraits, b: OperandTraits
 ) -> str:
     """Return ``mma.sync 64x64x16 4 stages: A in place, B copied before, absmax by each block``.
 
-    Or ``fma 8x32: A in place, B in place``, or ``short k`` in place of ``fma``.
+    Or ``fma 8x32: A in place, B in place``.
     """
-    if isinstance(plan, FmaPlan | ShortKPlan):
-        family = "fma" if isinstance(plan, FmaPlan) else "short k"
-        return f"{family} {plan.name}: A in place, B in place"
+    if isinstance(plan, FmaPlan):
+        return f"fma {plan.name}: A in place, B in place"
     scaling = ""
     if precision.scaled:
         scaling = ", absmax by each block" if plan.finds_absmax else ", absmax by a launch before"

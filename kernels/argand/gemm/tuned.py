@@ -23,7 +23,6 @@ from argand.gemm.candidates import (
 )
 from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.question import OperandTraits, Question
-from argand.gemm.short_k_plan import ShortKPlan
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS
@@ -103,7 +102,6 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
     choice = GemmChoice(
         plan, row["swapped"], row["split_k_slices"], in_tf32=row.get("in_tf32", False),
         fma=None if row.get("fma") is None else FmaPlan(**row["fma"]),
-        short_k=None if row.get("short_k") is None else ShortKPlan(**row["short_k"]),
     )  # fmt: skip
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
     whole, slices = replace(choice, split_k_slices=1), choice.split_k_slices
@@ -118,8 +116,8 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
 def _candidates(
     precision: str, device: Device, stored: int, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
-    # A long k has every tile but those that are of a shorter one alone: of the families fma and
-    # short k, and of warpgroups and clusters that share k.
+    # A long k has every tile but those that are of a shorter one alone: of the fma family, and of
+    # warpgroups and clusters that share k.
     found: set[GemmChoice] = set()
     for k in (1, EVERY_CLUSTER_K, 2**30):
         sizes = GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2)

@@ -17,7 +17,6 @@ from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, in_clusters, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
-from argand.gemm.short_k_plan import ShortKPlan, short_k_kernel_name, short_k_source
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
@@ -222,21 +221,6 @@ def test_every_plan_of_fma(precision: str, plan: FmaPlan) -> None:
     row = PRECISIONS[precision]
     assert plan in (*fma_plans(row, 1), *fma_plans(row, MAX_K))
     assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))
-
-
-@pytest.mark.each_value
-@pytest.mark.parametrize("k", [10, 30, 45, 62, 86, 121, 145])
-def test_every_plan_of_a_short_k(k: int) -> None:
-    """The registers of a block are those of as many as a multiprocessor is to hold."""
-    row = PRECISIONS["3xfp16"]
-    laid = ShortKPlan().of_k(k)
-    assert laid.chunks * laid.chunk_k >= k
-    assert laid.shared_bytes <= ARCHS[TARGET].shared_bytes
-    for a, b in product((True, False), (True, False)):
-        plan = replace(laid, a_k_major=a, b_k_major=b)
-        assert_clean(short_k_source(row, plan), TARGET, short_k_kernel_name(row, plan))
-    strided = replace(laid, any_strides=True)
-    assert_clean(short_k_source(row, strided), TARGET, short_k_kernel_name(row, strided))
 
 
 def test_strides_beyond_32_bits() -> None:

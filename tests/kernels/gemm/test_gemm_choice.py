@@ -277,21 +277,3 @@ def test_slices_of_a_cluster_are_not_short(precision: str) -> None:
         assert max(planar) <= most
         assert set(planar) >= {x for x in (2, 4) if x <= most}
         assert max(in_place, default=1) <= max(1, most // 2 if rounds else most)
-
-
-def test_a_short_k_is_converted_where_it_is_read_if_tiles_fill_few_waves() -> None:
-    """The opposite sizes have few tiles, many, a long k, and a precision without scales."""
-
-    def family(precision: str, m: int, n: int, k: int) -> str:
-        question = Question(
-            PRECISIONS[precision], GemmSizes(1, m, n, k), OperandTraits(),
-            OperandTraits(k_major=False),
-        )  # fmt: skip
-        return choose(question, HOPPER, SM_COUNT).family
-
-    assert family("3xfp16", 603, 810, 86) == "short k"
-    for precision, m, n, k in (
-        ("3xfp16", 300, 300, 86), ("3xfp16", 4512, 5966, 86), ("3xfp16", 603, 810, 400),
-        ("3xtf32", 603, 810, 86),
-    ):  # fmt: skip
-        assert family(precision, m, n, k) != "short k"

@@ -1,4 +1,4 @@
-// Shared-memory addresses, loads and stores of 4 to 16 bytes by them. They are volatile and
+// Shared-memory addresses, and loads and stores of 8 and 16 bytes by them. They are volatile and
 // clobber memory, so the compiler keeps their order around barriers. Those of `_unordered` do not
 // clobber memory: the compiler may move other accesses across them, which fragments gain by, and
 // the asm of barriers and mbarrier waits keeps their order.
@@ -30,12 +30,6 @@ __device__ __forceinline__ float2 load_shared_8(uint32 address) {
                  : "=f"(x.x), "=f"(x.y)
                  : "r"(address)
                  : "memory");
-    return x;
-}
-
-__device__ __forceinline__ float load_shared_4(uint32 address) {
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory");
     return x;
 }
 
