@@ -136,9 +136,8 @@ def test_what_complex_numbers_have_not(tmp_path: Path) -> None:
     ("units", "unit", "date"),
     [
         ("seconds since 2026-11-28 10:00:00", "s", " since 2026-11-28 10:00:00"),
-        ("Milliseconds", "ms", ""), (" us ", "us", ""), ("MHz", "MHz", ""), ("hertz", "Hz", ""),
-        ("days since 1970-01-01", "d", " since 1970-01-01"), ("fortnights", "fortnights", ""),
-        ("kilometres", "km", ""), ("centimeter", "cm", ""),
+        ("Milliseconds", "ms", ""), (" us ", "us", ""), ("fortnights", "fortnights", ""),
+        ("days since 1970-01-01", "d", " since 1970-01-01"),
     ],
 )  # fmt: skip
 def test_units_in_words_and_dates(tmp_path: Path, units: str, unit: str, date: str) -> None:
