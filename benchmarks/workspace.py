@@ -85,15 +85,15 @@ class Products:
 
     @cached_property
     def _size(self) -> Any:
-        """Of each element |A| |B|."""
+        """Return |A| |B|, which bounds the terms that each element adds up."""
         return abs(self._a).astype("float64") @ abs(self._b).astype("float64")
 
     @cached_property
     def _largest(self) -> Any:
-        """Of each element what its bound multiplies that scaled lines lose of their largest.
+        """Return the factor of `underflow` in the bound of each element.
 
-        A component loses as much, in each of two operands, and twice for products of terms that are
-        not kept (`underflow`).
+        A component of a scaled line loses up to that part of the line's largest, in each of two
+        operands, and twice for products of terms that are not kept.
         """
         largest_a = _components(self._a).max(axis=(1, 2))
         largest_b = _components(self._b).max(axis=(0, 2))

@@ -1,4 +1,4 @@
-"""What a choice of a plan costs: the chosen one beside its candidates, timed in turn."""
+"""Regret: the time of the chosen plan over that of the fastest candidate, all timed in turn."""
 
 from __future__ import annotations
 

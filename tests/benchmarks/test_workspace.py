@@ -1,4 +1,4 @@
-"""What the benchmark of workspace limits calls right."""
+"""The benchmark of workspace limits accepts right results and refuses wrong ones."""
 
 from __future__ import annotations
 

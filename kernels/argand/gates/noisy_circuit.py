@@ -11,7 +11,7 @@ from argand.precision import Precision
 
 @dataclass(frozen=True)
 class NoisyCircuit:
-    """What trajectories of a circuit depend on, whichever of them are computed.
+    """A circuit with noise, and the seed that all of its trajectories share.
 
     Attributes:
         qubits: of the state.

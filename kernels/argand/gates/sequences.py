@@ -39,7 +39,7 @@ _PHASE_WEIGHT = 0.1
 
 @dataclass(frozen=True)
 class Known:
-    """What searches of one circuit found for tiles of one size, which further ones need not find.
+    """Tiles of one size and fused gates that searches of a circuit keep for further searches.
 
     Attributes:
         tiles: that may come next, as `fusion.fuse` keeps them.

@@ -21,7 +21,7 @@ Output = Literal["complex64", "complex128", "complex-half", "power"]
 """The type of a result; complex-half is `Pairs` of the format in which the operands multiply, power
 an array of the squared magnitudes."""
 OperandKind = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "packed"]
-"""What a caller gives as an operand: an array, `Pairs` of a format, or `Packed`."""
+"""The kind of an operand that a caller gives: an array, `Pairs` of a format, or `Packed`."""
 
 
 def allowed_outputs(precision: Precision) -> tuple[Output, ...]:

@@ -264,7 +264,7 @@ def test_wrong_covariances_are_refused(cp: Any) -> None:
 def test_any_number_of_splits_computes_the_same(
     cp: Any, monkeypatch: pytest.MonkeyPatch, antennas: int, splits: int
 ) -> None:
-    """Of channels and, on tensor cores, of pairs of panels: 20 are all of two channels."""
+    """Splits divide channels and, on tensor cores, pairs of panels; two channels have 20 pairs."""
     one = sky(antennas, 2, 70, leading=(2,), seed=20)
     few, launches = antennas <= MOST_ANTENNAS, import_module("argand.image.launches")
     monkeypatch.setattr(launches, "splits_of", lambda *_: min(splits, 2) if few else splits)

@@ -40,7 +40,7 @@ def test_a_plan_computes_what_the_call_does(cp: Any, antennas: int, precision: s
 @pytest.mark.parametrize("columns", [2, 3])
 @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "bf16"])
 def test_what_a_call_refuses_is_nan(cp: Any, antennas: int, columns: int, precision: str) -> None:
-    """That image and these directions alone, and what comes next is right again."""
+    """Only that image and those directions are NaN, and the next call is right again."""
     one = sky(antennas, 3, 300, leading=(3,), seed=4)
     r, x, f, s = (np.array(given) for given in one.arguments)
     if columns == 3:

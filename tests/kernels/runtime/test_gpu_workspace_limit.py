@@ -156,7 +156,7 @@ def test_the_limit_of_a_call_that_was_made_before(cp: Any, rng: np.random.Genera
 def test_a_limit_that_another_thread_changes_within_a_call(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was planned without the limit is not kept as a call within it."""
+    """A call that was planned without the limit is not kept as one within it."""
     m, n, k = 1100, 1500, 704
     a, b = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     out = cp.empty((m, n), cp.complex64)

@@ -49,7 +49,7 @@ def test_contexts_of_threads_end_in_any_order() -> None:
 
 
 class Noted:
-    """What follows the limit."""
+    """A follower, which notes each limit."""
 
     def changed_limit(self) -> None:
         self.limit = allowed_workspace()
