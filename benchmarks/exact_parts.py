@@ -8,13 +8,14 @@ from typing import Any
 
 from argand import gemm
 from argand.device import gpu
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.modular.heuristics import choose_plan
 from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_launch import Planes, product_launch
-from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.layout import batched
 

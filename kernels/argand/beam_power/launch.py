@@ -14,15 +14,18 @@ from argand.beam_power.plan import (
     PACK_THREADS,
     ROW_TILE,
     WEIGHT_ARGUMENTS,
+    TimeTiles,
 )
 from argand.device import Device
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
 
+_WEIGHTS, _SAMPLES, _POWER, _PACKED = range(4)
+"""Addresses of a call: weights, samples, the result, and workspace for packed weights."""
 _MOST_BLOCK_TILES = 256
 """Most tiles of a block, one after another."""
 
@@ -36,70 +39,77 @@ class BeamPowerLaunch:
         #: The plan of the kernel.
         self.plan = plan
         self.slices = tiles.slices
-        kernels = kernels_of(plan, form, device.require_arch())
+        self._form, self._device = form, device
+        self._kernels = kernels_of(plan, form, device.require_arch())
         beam_blocks = -(-problem.beams // plan.beams)
-        row_tiles = -(-beam_blocks * plan.beams // ROW_TILE)
-        matrices = problem.batch * problem.polarizations if form.weights_batched else 1
-        fragments = matrices * row_tiles * kernels.fragment_bytes
-        descales = 4 * matrices * row_tiles * ROW_TILE
-        self._nbytes = fragments + descales if kernels.pack else 0
-        count = -(-problem.bins // tiles.bins) * tiles.slices
-        block_tiles = _block_tiles(
-            count, problem.batch * beam_blocks, device.sm_count * kernels.blocks, kernels.start
+        #: Blocks of 16 beams of a matrix of weights, and matrices.
+        self._row_tiles = -(-beam_blocks * plan.beams // ROW_TILE)
+        self._matrices = problem.batch * problem.polarizations if form.weights_batched else 1
+        packed_tiles = self._matrices * self._row_tiles
+        fragments = packed_tiles * self._kernels.fragment_bytes
+        descales = 4 * packed_tiles * ROW_TILE
+        self._nbytes = fragments + descales if self._kernels.pack else 0
+        self._name = self._kernels.power[1]
+        power = self._power_kernel(tiles, problem.batch * beam_blocks)
+        members = {"samples": Address(_SAMPLES), "power": Address(_POWER)}
+        if self._kernels.pack is None:
+            members["fragments"] = Address(_WEIGHTS)
+            self._launches = LaunchSequence(
+                [power], lambda addresses: [power.argument_update(members, (), addresses)]
+            )
+            return
+        packed = {"fragments": Address(_PACKED), "descales": Address(_PACKED, fragments)}
+        pack = self._pack_kernel(self._kernels.pack)
+        self._launches = LaunchSequence(
+            [pack, power],
+            lambda addresses: [
+                pack.argument_update({"weights": Address(_WEIGHTS), **packed}, (), addresses),
+                power.argument_update(members | packed, (), addresses),
+            ],
         )
-        blocks = problem.batch * beam_blocks * -(-count // block_tiles)
-        if max(blocks, matrices * row_tiles) > LARGEST_GRID:
+
+    def _power_kernel(self, tiles: TimeTiles, rows: int) -> BoundKernel:
+        """Return the kernel that multiplies and detects, for ``rows`` rows of tiles along time.
+
+        Raises ValueError where a launch has no room for its blocks.
+        """
+        form, kernels, problem = self._form, self._kernels, self._form.problem
+        count = -(-problem.bins // tiles.bins) * tiles.slices
+        slots = self._device.sm_count * kernels.blocks
+        block_tiles = _block_tiles(count, rows, slots, kernels.start)
+        blocks = rows * -(-count // block_tiles)
+        if max(blocks, self._matrices * self._row_tiles) > LARGEST_GRID:
             raise ValueError(f"leading axes, beams and bins take {blocks} blocks, too many")
-        power = BoundKernel(
+        return BoundKernel(
             PendingKernel(
-                kernels.power[0], device.target, kernels.power[1], kernels.shared_bytes
+                kernels.power[0], self._device.target, kernels.power[1], kernels.shared_bytes
             ),
-            blocks, plan.threads,
+            blocks, self.plan.threads,
             Arguments(arguments_dtype(BEAM_POWER_ARGUMENTS), {
                 "fragments": 0, "descales": 0, "samples": 0, "power": 0,
                 "stride_antenna": form.stride_antenna, "stride_batch": form.stride_batch,
                 "weights_batched": form.weights_batched, "antennas": problem.antennas,
                 "chunks": -(-problem.antennas // DEPTH[form.samples]), "beams": problem.beams,
-                "row_tiles": row_tiles, "columns": problem.bins * tiles.slices,
+                "row_tiles": self._row_tiles, "columns": problem.bins * tiles.slices,
                 "bins": problem.bins, "integrate": problem.integrate, "tile_bins": tiles.bins,
                 "slices": tiles.slices, "slice": tiles.slice, "tiles": count,
                 "block_tiles": block_tiles,
             }),
             shared_bytes=kernels.shared_bytes,
         )  # fmt: skip
-        weights, samples = Address(BaseAddress.ROWS), Address(BaseAddress.COLUMNS)
-        out = Address(BaseAddress.OUT)
-        self._name = kernels.power[1]
-        if kernels.pack is None:
-            self._launches = LaunchSequence(
-                [power],
-                lambda addresses: [
-                    power.argument_update(
-                        {"samples": samples, "power": out, "fragments": weights}, (), addresses
-                    ),
-                ],
-            )
-            return
-        packed = {
-            "fragments": Address(BaseAddress.MEMORY),
-            "descales": Address(BaseAddress.MEMORY, fragments),
-        }
-        pack = BoundKernel(
-            PendingKernel(kernels.pack[0], device.target, kernels.pack[1]),
-            matrices * row_tiles, PACK_THREADS,
+
+    def _pack_kernel(self, kernel: tuple[str, str]) -> BoundKernel:
+        """Return the kernel that packs weights, of this source and name."""
+        problem = self._form.problem
+        return BoundKernel(
+            PendingKernel(kernel[0], self._device.target, kernel[1]),
+            self._matrices * self._row_tiles, PACK_THREADS,
             Arguments(arguments_dtype(WEIGHT_ARGUMENTS), {
                 "weights": 0, "fragments": 0, "descales": 0, "beams": problem.beams,
-                "antennas": problem.antennas, "row_tiles": row_tiles,
-                "fragments_k": kernels.fragments_k,
+                "antennas": problem.antennas, "row_tiles": self._row_tiles,
+                "fragments_k": self._kernels.fragments_k,
             }),
         )  # fmt: skip
-        self._launches = LaunchSequence(
-            [pack, power],
-            lambda addresses: [
-                pack.argument_update({"weights": weights, **packed}, (), addresses),
-                power.argument_update({"samples": samples, "power": out, **packed}, (), addresses),
-            ],
-        )
 
     def __call__(self, weights: int, samples: int, out: int) -> None:
         """Launch on these addresses."""
@@ -109,7 +119,7 @@ class BeamPowerLaunch:
         memory = cupy.cuda.alloc(self._nbytes) if self._nbytes else None
         stream = cupy.cuda.get_current_stream().ptr
         packed = memory.ptr if memory is not None else 0
-        self._launches((weights, samples, out, out, packed, 0, 0, 0), stream)
+        self._launches((weights, samples, out, packed), stream)
 
 
 def _block_tiles(tiles: int, rows: int, slots: int, start: float) -> int:

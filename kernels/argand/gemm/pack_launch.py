@@ -10,6 +10,7 @@ from typing import Any
 import cupy
 
 from argand.device import Device
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.pack_plan import (
     PACK_SOURCE,
     THREADS,
@@ -26,7 +27,7 @@ from argand.gemm.pack_plan import (
 )
 from argand.gemm.scan_launch import ScanLaunch
 from argand.precision import Precision
-from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel

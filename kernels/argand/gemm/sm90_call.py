@@ -9,6 +9,7 @@ from typing import Any
 import cupy
 
 from argand.device import Device
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.memory import slices_pitch
@@ -23,7 +24,7 @@ from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OwnPlanes, TileDivision, Workspace
 from argand.gemm.splitk_launch import ReduceLaunch
 from argand.precision import Precision
-from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate
 from argand.runtime.layout import Layout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argand.device import Device
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_form import (
@@ -21,7 +22,7 @@ from argand.gemm.sm90_throttle import find_throttle
 from argand.gemm.sm90_tiles import with_ping_pong
 from argand.multiprocessor import WARP, WARPGROUP
 from argand.precision import Precision
-from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argand.device import Device
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.splitk_source import (
     REDUCE_ARGUMENTS,
     REDUCE_KERNEL,
     REDUCE_THREADS,
     reduce_source,
 )
-from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel

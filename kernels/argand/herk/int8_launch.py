@@ -28,7 +28,7 @@ from argand.herk.kernel_sources import (
 )
 from argand.herk.problem import Form
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
@@ -37,6 +37,8 @@ from argand.runtime.tensor_map import TensorMap, tensor_map
 
 _VECTOR = 16
 """Bytes of a load of the kernel that packs."""
+_X, _C, _OUT, _PLANES = map(Address, range(4))
+"""Addresses of a call: the operand, C, the result, and workspace for both planes."""
 NAME = (
     f"wgmma s8 {INT8_HALF}x{INT8_TILE}x{INT8_TILE_K} {INT8_STAGES} stages: "
     "lower triangle, exact in s32"
@@ -72,15 +74,14 @@ class Int8Launch:
         self._rows, self._batch = x.rows, problem.batch
         self.nbytes = 2 * problem.batch * x.rows * self._pitch
         pack, product = self._pack(problem, device), self._product(problem, device)
-        source, memory = Address(BaseAddress.ROWS), Address(BaseAddress.MEMORY)
-        results = {"c": Address(BaseAddress.C), "out": Address(BaseAddress.OUT)}
-        if problem.c is None:
-            del results["c"]  # stays null
+        results = {"out": _OUT}
+        if problem.c is not None:  # else it stays null
+            results["c"] = _C
         self._launches = LaunchSequence(
             [pack, product],
             lambda addresses: [
-                pack.argument_update({"x": source, "planes": memory}, (), addresses),
-                product.argument_update(results, (memory, memory), addresses),
+                pack.argument_update({"x": _X, "planes": _PLANES}, (), addresses),
+                product.argument_update(results, (_PLANES, _PLANES), addresses),
             ],
         )
 
@@ -91,7 +92,7 @@ class Int8Launch:
         # Freed after the launches, it is reused in the stream's order.
         memory = cupy.cuda.alloc(self.nbytes)
         stream = cupy.cuda.get_current_stream().ptr
-        self._launches((x, x, c, out, memory.ptr, 0, 0, 0), stream)
+        self._launches((x, c, out, memory.ptr), stream)
 
     def _pack(self, problem: Int8Problem, device: Device) -> BoundKernel:
         x = problem.x

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,20 +16,6 @@ _SCALARS = {
     "int": np.int32, "uint32": np.uint32, "int64": np.int64,
     "float": np.float32, "double": np.float64,
 }  # fmt: skip
-
-
-class BaseAddress(IntEnum):
-    """Indices of the addresses that a call of a product gives its launches."""
-
-    ROWS = 0
-    COLUMNS = 1
-    C = 2
-    OUT = 3
-    MEMORY = 4
-    ZEROS = 5
-    X_DESCALE = 6
-    Y_DESCALE = 7
-    HOST = 8
 
 
 class Address(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import cupy
 
 from argand.device import Device
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.modular.heuristics import (
     choose_pieces,
     choose_plan,
@@ -32,7 +33,7 @@ from argand.gemm.modular.product_plan import (
 from argand.gemm.modular.proof import wrong_product
 from argand.gemm.modular.proof_launch import ProofLaunch, begin_verdict
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate
 from argand.runtime.workspace import call_memory

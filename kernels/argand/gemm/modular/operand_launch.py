@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argand.device import Arch, Device
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.modular.kernel_sources import (
     ENCODE_ARGUMENTS,
     ENCODE_KERNEL,
@@ -37,7 +38,7 @@ from argand.gemm.modular.product_plan import (
     whole_line_bytes,
 )
 from argand.gemm.modular.scaling import normal_limit
-from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, Fields, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel

@@ -9,11 +9,12 @@ from typing import Any
 import cupy
 
 from argand.device import gpu
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.modular.operand_launch import PLANES_ALIGNMENT, OperandLaunch, planes_bytes
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.operands import Op, Side
-from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.arguments import Address
 from argand.runtime.complex_types import ITEM
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.layout import Layout, batched, device_of

@@ -10,6 +10,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device
+from argand.gemm.base_address import BaseAddress
 from argand.gemm.modular.launch_order import (
     IMAGE,
     PROOF,
@@ -39,7 +40,7 @@ from argand.gemm.modular.proof_plan import (
     image_warps,
     reduce_image_source,
 )
-from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.arguments import Address
 from argand.runtime.layout import Layout, is_k_major
 
 _KEY_BYTES = 8
