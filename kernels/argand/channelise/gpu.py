@@ -57,7 +57,7 @@ PLAN_OVERRIDE: PlanOverride[ChannelisePlan | SingleThreadPlan | None] = PlanOver
 WAVES = 4
 """Waves that several rows or phases are cut into; a single one is one wave of equal chunks."""
 _MOST_FRAMES = 1 << 30
-"""Most frames of a chunk: the kernel counts them in 32 bits."""
+"""Most frames of a chunk: kernels count them in 32 bits."""
 
 
 def channelise(
@@ -127,7 +127,10 @@ def _in_one_kernel(
             found = specialized(plan, component, device.require_arch())
         plan = found or without_spills(plan, component, device.target)
     unit = 2 if problem.real else 1
-    chunks, batches = _chunks(problem, plan, _resident(plan, component, device))
+    chunks, batches = chunks_of(
+        -(-problem.spectra // problem.phases), problem.rows * problem.phases, plan,
+        _resident(plan, component, device),
+    )  # fmt: skip
     items = problem.rows * chunks * problem.phases
     taps = stream_table(coefficients.astype(np.float32))
     blocks = items * _cluster(plan) if plan.groups == 1 else -(-items // plan.groups)
@@ -182,14 +185,12 @@ def _resident(plan: ChannelisePlan, component: str, device: Device) -> int:
     return found or max(1, device.sm_count * plan.blocks // cluster)
 
 
-def _chunks(problem: ChanneliseProblem, plan: ChannelisePlan, resident: int) -> tuple[int, int]:
-    """Return the number of chunks that cut the spectra of a row and phase, and a chunk's batches.
+def chunks_of(count: int, apart: int, plan: ChannelisePlan, resident: int) -> tuple[int, int]:
+    """Return the number of chunks that cut ``count`` spectra in a row, and a chunk's batches.
 
-    ``resident`` chunks are worked on at a time.
+    There are ``apart`` such rows, and the device works on ``resident`` chunks at a time.
     """
-    each = -(-problem.spectra // problem.phases)
-    batches = -(-each // plan.batch)
-    apart = problem.rows * problem.phases
+    batches = -(-count // plan.batch)
     target_blocks = max(1, resident if apart == 1 else -(-WAVES * resident // apart))
     most = max(1, _MOST_FRAMES // (plan.batch * plan.frames))
     of_chunk = min(max(1, -(-batches // target_blocks)), most)

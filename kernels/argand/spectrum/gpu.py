@@ -8,8 +8,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from argand.channelise.gpu import device_twiddles
-from argand.channelise.plan import COMPONENTS, UNITS, ChannelisePlan, read_as
+from argand.channelise.gpu import chunks_of, device_twiddles
+from argand.channelise.plan import COMPONENTS, UNITS, read_as
 from argand.channelise.signal import written_array
 from argand.device import Device, gpu
 from argand.dft.plan_words import plan_words
@@ -41,10 +41,6 @@ PLAN_OVERRIDE: PlanOverride[SpectrumPlan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is `argand.dft`."""
 KERNEL = "kernel"
 """Answer of `algorithm`, which bounds read, where one kernel computes."""
-WAVES = 4
-"""Waves that several rows or groups are cut into; a single one is one wave of equal chunks."""
-_MOST_SEGMENTS = 1 << 30
-"""Most segments of a chunk: the kernel counts them in 32 bits."""
 
 
 def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any], out: Any) -> Any:
@@ -102,9 +98,10 @@ def _in_one_kernel(
         plan = without_spills(plan, component, device.target, aligned=aligned)
     one = plan.transforms
     each = problem.rows * (1 if plan.summed else problem.groups)
-    chunks, batches = _chunks(
-        problem.segments if plan.summed else problem.average, each, one, device
-    )
+    chunks, batches = chunks_of(
+        problem.segments if plan.summed else problem.average, each, one,
+        device.sm_count * one.blocks * one.groups,
+    )  # fmt: skip
     items = each * chunks
     partial = None
     if not plan.summed and chunks > 1:
@@ -137,16 +134,6 @@ def _units(problem: SpectrumProblem, x: Any) -> tuple[Any, str, int]:
     if not problem.real and x.data.ptr % COMPONENTS[component][1]:
         x = x.copy()
     return x, read_as(component, conjugate=problem.conjugate), problem.samples
-
-
-def _chunks(segments: int, each: int, plan: ChannelisePlan, device: Device) -> tuple[int, int]:
-    """Return the number of chunks that cut each run of segments, and the batches of a chunk."""
-    batches = -(-segments // plan.batch)
-    resident = device.sm_count * plan.blocks * plan.groups
-    target_blocks = max(1, resident if each == 1 else -(-WAVES * resident // each))
-    most = max(1, _MOST_SEGMENTS // plan.batch)
-    of_chunk = min(max(1, -(-batches // target_blocks)), most)
-    return -(-batches // of_chunk), of_chunk
 
 
 @lru_cache(maxsize=64)

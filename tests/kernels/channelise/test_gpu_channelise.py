@@ -73,6 +73,11 @@ OTHERS = (
 """Banks that the kernel does not take."""
 
 
+def one_chunk(count: int, apart: int, plan: Any, resident: int) -> tuple[int, int]:
+    """In the place of `chunks_of`: a block has all spectra of a row."""
+    return 1, -(-count // plan.batch)
+
+
 def problem_of(one: Bank, precision: str) -> ChanneliseProblem:
     x = one.samples
     return ChanneliseProblem(
@@ -172,8 +177,7 @@ def test_specialised_warps_turn_their_ring_many_times(
     found = specialized(plan, "float32", device.require_arch())
     if found is None:
         pytest.skip("specialised warps are Hopper's")
-    # A block has all spectra of a row.
-    monkeypatch.setattr(on_gpus, "_chunks", lambda _, plan, __: (1, -(-173 // plan.batch)))
+    monkeypatch.setattr(on_gpus, "chunks_of", one_chunk)
     unit_bytes = {"complex64": 8, "int8 pairs": 2, "int16 pairs": 4}[kind]
     found = replace(found, unit_bytes=unit_bytes, **changes)
     with on_gpus.PLAN_OVERRIDE.use(found), launched() as names:
@@ -207,7 +211,7 @@ def test_clusters_share_the_columns_of_long_banks(
     if found is None:
         pytest.skip("clusters are Hopper's")
     assert found.cluster > 1
-    monkeypatch.setattr(on_gpus, "_chunks", lambda _, plan, __: (1, -(-spectra // plan.batch)))
+    monkeypatch.setattr(on_gpus, "chunks_of", one_chunk)
     found = replace(found, unit_bytes={"complex64": 8, "int8 pairs": 2}[kind], **changes)
     options = one.options | {"precision": "fp32"}
     with on_gpus.PLAN_OVERRIDE.use(found):
