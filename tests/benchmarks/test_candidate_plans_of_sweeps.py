@@ -9,7 +9,7 @@ import pytest
 from argand import PRECISIONS, Device
 from argand.device import arch_for
 from argand.gates.direct import near_targets
-from argand.gates.heuristics import plan_gate
+from argand.gates.heuristics import GateTraits, plan_gate
 from argand.gates.layout import tile_columns
 from argand.gemm import tuned
 from argand.gemm.heuristics import choose
@@ -62,10 +62,9 @@ def test_the_plan_of_a_gate_is_among_those_that_are_measured(
         row, targets = PRECISIONS[name], sorted(case.gate.targets)
         one = Candidate("argand", row, "", lambda: (), lambda: None)
         columns = 1 << len(tile_columns(case.qubits, targets, case.gate.controls, 8))
-        chosen = plan_gate(
-            row, arch_for(90), width=len(targets), targets_qubit0=targets[0] == 0, monomial=False,
-            columns=columns, near=len(near_targets(targets)), sm_count=132,
-        )  # fmt: skip
+        near = len(near_targets(targets))
+        traits = GateTraits(len(targets), columns, targets[0] == 0, near=near)
+        chosen = plan_gate(traits, row, arch_for(90), 132)
         assert chosen is not None
         if found := case.plans(one, (on_card,)):
             assert chosen.kind in {plan.kind for plan in found}

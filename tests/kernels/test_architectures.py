@@ -11,7 +11,7 @@ from argand.dft.heuristics import choose as choose_transform
 from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
-from argand.gates.heuristics import plan_gate
+from argand.gates.heuristics import GateTraits, plan_gate
 from argand.gates.plan import GatePlan, check_gate_plan
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import choose
@@ -77,9 +77,7 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
         transform = own_plan(method_for(length), row, arch, wide=False)
         assert transform is not None
         check_dft_plan(transform, row, arch)
-    gate = plan_gate(
-        row, arch, width=5, targets_qubit0=False, monomial=False, columns=1 << 20, sm_count=100
-    )
+    gate = plan_gate(GateTraits(5, 1 << 20), row, arch, 100)
     assert gate is not None
     check_gate_plan(gate, arch)
 

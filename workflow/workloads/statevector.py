@@ -14,7 +14,7 @@ from argand.gates.canonical import gate_form
 from argand.gates.costs import gate_costs
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.prepared_gates import prepared_gates
-from argand.gates.sequences import Group
+from argand.gates.sequences import SharedPass
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import StateReference, state_reference
@@ -211,7 +211,7 @@ class Statevector(Workload):
             algorithm += f", {in_words(plan_words)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
-            groups = (Group(1),) * len(forms)
+            groups = (SharedPass(1),) * len(forms)
             costs = gate_costs(precision, device, qubits)
             item = operands.complex_bytes(precision)
             predicted = sum(costs.of_form(qubits, form, item) for form in forms)

@@ -11,7 +11,7 @@ import numpy as np
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.circuit_search import CircuitPlan
 from argand.gates.fusion import Pass
-from argand.gates.sequences import Group
+from argand.gates.sequences import SharedPass
 from argand.precision import get_precision
 from argand.runtime.plan_files import read_plan, write_plan
 
@@ -58,7 +58,7 @@ def _plan_of(content: dict[str, Any]) -> CircuitPlan:
     qubits, gates = int(content["qubits"]), content["gates"]
     forms = tuple(_form(qubits, gate) for gate in gates)
     passes = tuple(Pass(tuple(gate["circuit gates"]), tuple(gate["qubits"])) for gate in gates)
-    groups = tuple(Group(int(count), tuple(tile)) for count, tile in content["groups"])
+    groups = tuple(SharedPass(int(count), tuple(tile)) for count, tile in content["groups"])
     seconds = tuple(map(float, content["seconds"]))
     if sum(group.count for group in groups) != len(forms) or len(seconds) != len(groups):
         raise ValueError(f"{len(forms)} gates, {len(groups)} passes, {len(seconds)} times")

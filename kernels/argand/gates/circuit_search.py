@@ -13,13 +13,13 @@ from argand.gates.fusion import Cost, Pass, fuse, fused_gate, passes_by_width
 from argand.gates.gate import Gate
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequence_plan import WIDTH
-from argand.gates.sequences import KEPT_TILES, Group, Known, in_groups, sequences_of
+from argand.gates.sequences import TILE_BEAM_WIDTHS, SearchMemo, SharedPass, in_groups, sequences_of
 from argand.precision import Precision
 
-_MOST_KEPT = 16
-"""Beams of the search that fuses a circuit; 64 of them hardly find fewer passes."""
-_FIRST_KEPT = 4
-"""Beams of the search that compares sizes of tiles."""
+_BEAM_WIDTH = 16
+"""Beam width of the search that fuses a circuit; with 64 it hardly finds fewer passes."""
+_SHORT_BEAM_WIDTH = 4
+"""Beam width of the searches that compare sizes of tiles."""
 _AS_FAST = 1.1
 """Largest ratio of two short searches' predicted times of which long ones may change the order:
 they take up to a tenth off."""
@@ -29,8 +29,8 @@ short searches was the faster one by long ones four times, by up to 9%, within 7
 _MOST_JOINED = 2.0
 """Most phases on two qubits beside another gate of which some plan has them in dense gates: with
 1.0 on a chain that takes three quarters of the time, with 1.6 on a grid an eighth more."""
-_KEPT_GATES = 16_000
-"""Largest product of gates and beams: the search takes up to a millisecond each."""
+_MOST_WORK = 16_000
+"""Largest product of gates and beam width: the search takes up to a millisecond each."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class _Sharing:
     runs: Sequence[Run]
     phases: bool
     tile: SequenceCosts
-    known: Known = field(default_factory=Known, repr=False)
-    plans: dict[tuple[tuple[Pass, ...], tuple[Group, ...]], CircuitPlan] = field(
+    memo: SearchMemo = field(default_factory=SearchMemo, repr=False)
+    plans: dict[tuple[tuple[Pass, ...], tuple[SharedPass, ...]], CircuitPlan] = field(
         default_factory=dict, repr=False
     )
 
@@ -75,7 +75,7 @@ class CircuitPlan:
     width: int
     passes: tuple[Pass, ...]
     forms: tuple[GateForm, ...] = field(repr=False)
-    groups: tuple[Group, ...] = field(repr=False)
+    groups: tuple[SharedPass, ...] = field(repr=False)
     seconds: tuple[float, ...] = field(repr=False)
     measured: bool
 
@@ -136,18 +136,18 @@ class CircuitSearch:
         alone = self._alone(width, passes)
         shared = self._short_searches(width)
         plans = [alone, *(plan for plan, _ in shared)]
-        kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(gates)))
+        beam_width = min(_BEAM_WIDTH, _MOST_WORK // max(1, len(gates)))
         # Long searches are of what a short one found to be about as fast as the fastest.
         least = min(plan.predicted_seconds for plan in plans)
-        if kept > 1 and alone.predicted_seconds <= _AS_FAST * least:
-            longer = fuse(self.qubits, gates, width, self._cost, kept=kept)
+        if beam_width > 1 and alone.predicted_seconds <= _AS_FAST * least:
+            longer = fuse(self.qubits, gates, width, self._cost, beam_width=beam_width)
             plans.append(self._alone(width, longer))
         plans += self._long_searches(shared, least)
         return min(plans, key=lambda plan: plan.predicted_seconds)
 
     def _alone(self, width: int, passes: Sequence[Pass]) -> CircuitPlan:
         """Return the plan in which each fused gate is a pass over the state."""
-        return self._plan_of(width, self.runs, passes, [Group(1)] * len(passes))
+        return self._plan_of(width, self.runs, passes, [SharedPass(1)] * len(passes))
 
     @cached_property
     def _fewest_passes(self) -> int:
@@ -155,7 +155,7 @@ class CircuitSearch:
         return fewest_tiles(self.runs, max(tile.qubits for tile in self.costs.sequences))
 
     def _short_searches(self, width: int) -> list[tuple[CircuitPlan, _Sharing]]:
-        """Return plans in which gates share passes, by few beams, and how each was searched.
+        """Return plans in which gates share passes, by narrow beams, and how each was searched.
 
         Few phases on neighbouring qubits are best part of dense gates, many on all qubits apart.
         Apart they take fewer passes, if any fewer are possible.
@@ -167,20 +167,20 @@ class CircuitSearch:
             return found
         if phases <= _MOST_JOINED:
             ways = [_Sharing(width, self.runs, False, tile) for tile in tiles]
-            found += [(self._shared(way, _FIRST_KEPT), way) for way in ways]
+            found += [(self._shared(way, _SHORT_BEAM_WIDTH), way) for way in ways]
             fastest, _ = min(found, key=lambda one: one[0].predicted_seconds)
             if len(fastest.groups) <= self._fewest_passes:
                 return found
         if phases:
             runs = split_phases(self.runs)
             ways = [_Sharing(width, runs, True, tile) for tile in tiles]
-            found += [(self._shared(way, _FIRST_KEPT), way) for way in ways]
+            found += [(self._shared(way, _SHORT_BEAM_WIDTH), way) for way in ways]
         return found
 
     def _long_searches(
         self, shared: Sequence[tuple[CircuitPlan, _Sharing]], least: float
     ) -> list[CircuitPlan]:
-        """Return plans by many beams, of what short searches found to be near the ``least`` time.
+        """Return plans by wide beams, of what short searches found to be near the ``least`` time.
 
         Of plans with phases apart and those without the slower kind has to be nearer.
         """
@@ -191,19 +191,19 @@ class CircuitSearch:
         for plan, way in shared:
             most = _AS_FAST if way.phases is better.phases else _ALIKE
             if plan.predicted_seconds <= most * least:
-                found.append((self._shared(way, KEPT_TILES[0]), way))
+                found.append((self._shared(way, TILE_BEAM_WIDTHS[0]), way))
         if not found:
             return []
         fastest, best = min(found, key=lambda one: one[0].predicted_seconds)
-        kept = KEPT_TILES[1:] if len(fastest.groups) > self._fewest_passes else ()
-        return [*(plan for plan, _ in found), *(self._shared(best, fewer) for fewer in kept)]
+        narrower = TILE_BEAM_WIDTHS[1:] if len(fastest.groups) > self._fewest_passes else ()
+        return [*(plan for plan, _ in found), *(self._shared(best, width) for width in narrower)]
 
-    def _shared(self, way: _Sharing, kept: int) -> CircuitPlan:
-        """Return the plan in which gates share passes of a tile, by ``kept`` beams."""
+    def _shared(self, way: _Sharing, beam_width: int) -> CircuitPlan:
+        """Return the plan in which gates share passes of a tile, by a search of this beam width."""
         gates = [run.gate for run in way.runs]
         found = sequences_of(
             self.qubits, gates, way.tile.qubits, way.tile.gates,
-            kept=kept, phases=way.phases, known=way.known,
+            beam_width=beam_width, phases=way.phases, memo=way.memo,
         )  # fmt: skip
         key = tuple(found[0]), tuple(found[1])
         if key not in way.plans:  # searches often find the same
@@ -211,7 +211,7 @@ class CircuitSearch:
         return way.plans[key]
 
     def _plan_of(
-        self, width: int, runs: Sequence[Run], fused: Sequence[Pass], groups: Sequence[Group]
+        self, width: int, runs: Sequence[Run], fused: Sequence[Pass], groups: Sequence[SharedPass]
     ) -> CircuitPlan:
         forms, passes = [], []
         for one in fused:

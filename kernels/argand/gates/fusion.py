@@ -30,7 +30,7 @@ _LIGHT_WEIGHT = 0.02
 Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
 
-Following = dict[tuple[int, tuple[int, ...]], list[Growing]]
+NextPasses = dict[tuple[int, tuple[int, ...]], list[Growing]]
 """Passes that may come next, by how many and by the gates that wait for nothing."""
 
 
@@ -58,11 +58,11 @@ def fuse(
     width: int,
     cost: Cost,
     *,
-    kept: int = 1,
+    beam_width: int = 1,
     given: Sequence[int] = (),
     alone: Sequence[int] = (),
     light: Sequence[int] = (),
-    known: Following | None = None,
+    memo: NextPasses | None = None,
 ) -> list[Pass]:
     """Return the passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
 
@@ -70,12 +70,12 @@ def fuse(
     those that are ``light`` need one of their qubits.
 
     From several first gates a pass grows by the qubits that bring most further gates, and of these
-    passes the one with most gates for its predicted time is taken. With ``kept`` above 1 so many
-    beginnings of the circuit go on beside each other, the best few passes after each: of those with
-    equally many passes the ones with most gates for their time (a beam search). ``known`` has what
-    searches that differ in ``kept`` alone found, and takes what this one finds.
+    passes the one with most gates for its predicted time is taken. With a ``beam_width`` above 1
+    that many beginnings of the circuit go on beside each other, the best few passes after each: of
+    those with equally many passes the ones with most gates for their time (a beam search). ``memo``
+    has what searches that differ in the beam width alone found, and takes what this one finds.
     """
-    known = {} if known is None else known
+    memo = {} if memo is None else memo
     dependencies = Dependencies(qubits, gates)
     fixed = sum(1 << qubit for qubit in given)
     for number in alone:  # wider than any pass
@@ -90,12 +90,12 @@ def fuse(
     while begun:
         following: dict[tuple[int, ...], _Begun] = {}
         for one in begun:
-            beginning = min(kept, _MOST_BRANCHES), tuple(one.left.ready)
-            if beginning not in known:
-                known[beginning] = _next_passes(
+            beginning = min(beam_width, _MOST_BRANCHES), tuple(one.left.ready)
+            if beginning not in memo:
+                memo[beginning] = _next_passes(
                     one.left, width, cost, dependencies, weights, beginning[0], fixed
                 )
-            for grown in known[beginning]:
+            for grown in memo[beginning]:
                 more = _with_pass(one, grown, cost, dependencies)
                 # Gates that wait for nothing say which are left.
                 key = tuple(more.left.ready)
@@ -104,7 +104,7 @@ def fuse(
         ended = following.pop((), None)
         if ended is not None and (best is None or ended.seconds < best.seconds):
             best = ended
-        begun = sorted(following.values(), key=lambda one: one.seconds / one.weight)[:kept]
+        begun = sorted(following.values(), key=lambda one: one.seconds / one.weight)[:beam_width]
         begun = [one for one in begun if best is None or one.seconds < best.seconds]
     assert best is not None
     return list(best.passes)

@@ -16,10 +16,9 @@ import numpy as np
 from argand.device import Device, gpu
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.cpu import gate_view, multiply_by_diagonal, product_precision
-from argand.gates.direct import near_targets, piece_bytes
 from argand.gates.gate_launch import GateLaunch
-from argand.gates.heuristics import plan_gate
-from argand.gates.layout import CHUNK, controls_in_tile, tile_columns
+from argand.gates.heuristics import GateTraits, plan_gate
+from argand.gates.layout import CHUNK
 from argand.gates.matrix_source import SOURCES
 from argand.gates.operands import operand
 from argand.gates.plan import GatePlan
@@ -226,13 +225,8 @@ def plan_for(
 ) -> GatePlan | None:
     """Return the plan for a gate on a state of ``qubits`` qubits; None where `gemm` applies it."""
     item = 16 if precision.output == "complex128" else 8
-    free = tile_columns(qubits, form.targets, form.controls, item)
-    return plan_gate(
-        precision, device.require_arch(), width=form.width, targets_qubit0=form.targets[0] == 0,
-        monomial=form.monomial, columns=2 ** len(free), near=len(near_targets(form.targets)),
-        low_controls=controls_in_tile(form.controls, item, sectors=True),
-        piece=piece_bytes(qubits, form.targets, form.controls), sm_count=device.sm_count,
-    )  # fmt: skip
+    traits = GateTraits.of(qubits, form, item)
+    return plan_gate(traits, precision, device.require_arch(), device.sm_count)
 
 
 def _permutation(form: GateForm, precision: Precision) -> Array:

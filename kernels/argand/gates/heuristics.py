@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from argand.device import Arch
-from argand.gates.layout import CHUNK, PLANE_COLUMNS
+from argand.gates.canonical import GateForm, GatePlace
+from argand.gates.direct import near_targets, piece_bytes
+from argand.gates.layout import CHUNK, PLANE_COLUMNS, controls_in_tile, tile_columns
 from argand.gates.plan import (
     CUDA_CORE_WIDTH,
     DIRECT_BLOCKS,
@@ -54,24 +55,46 @@ _LONG_PIECE = 256
 tiles in any state: a target below qubit 5 puts rows beside each other (H200)."""
 
 
-def plan_gate(
-    precision: Precision, arch: Arch, *, width: int, targets_qubit0: bool, monomial: bool,
-    columns: int, near: int = 0, low_controls: Sequence[int] = (), piece: int = 0, sm_count: int,
-) -> GatePlan | None:  # fmt: skip
-    """Return the plan for a gate; None where it is a product of `gemm`.
+@dataclass(frozen=True)
+class GateTraits:
+    """Traits of a gate on a state that its plan depends on.
 
-    Args:
-        precision: of the call.
-        arch: the GPU's.
+    Attributes:
         width: qubits of the gate.
+        columns: how many columns of 2^width amplitudes there are.
         targets_qubit0: whether qubit 0 is a target.
         monomial: whether its matrix has one entry a row and column.
-        columns: how many columns of 2^width amplitudes there are.
         near: how many targets lie near each other in memory (`gates.direct.near_targets`).
         low_controls: those that have both values in a sector (`layout.controls_in_tile`).
         piece: bytes that lie together of a warp's columns (`gates.direct.piece_bytes`).
-        sm_count: multiprocessors of the GPU.
     """
+
+    width: int
+    columns: int
+    targets_qubit0: bool = False
+    monomial: bool = False
+    near: int = 0
+    low_controls: tuple[int, ...] = ()
+    piece: int = 0
+
+    @classmethod
+    def of(cls, qubits: int, form: GateForm | GatePlace, item: int) -> GateTraits:
+        """Return those of a gate on a state of ``qubits`` qubits, of ``item`` bytes each."""
+        free = tile_columns(qubits, form.targets, form.controls, item)
+        return cls(
+            form.width, 2 ** len(free), form.targets[0] == 0, form.monomial,
+            len(near_targets(form.targets)),
+            tuple(controls_in_tile(form.controls, item, sectors=True)),
+            piece_bytes(qubits, form.targets, form.controls),
+        )  # fmt: skip
+
+
+def plan_gate(
+    traits: GateTraits, precision: Precision, arch: Arch, sm_count: int
+) -> GatePlan | None:
+    """Return the plan for a gate on ``sm_count`` multiprocessors; None for a product of `gemm`."""
+    width, columns, monomial = traits.width, traits.columns, traits.monomial
+    targets_qubit0, low_controls = traits.targets_qubit0, traits.low_controls
     if width > MOST_WIDTH:
         return None
     held = (16 if precision.output == "complex128" else 8) * (columns << width)
@@ -82,14 +105,14 @@ def plan_gate(
         plans = [_with_stages(GatePlan("permute", width, precision, targets_qubit0, 2, 1), arch)]
     elif not (
         plans := candidate_plans(
-            precision, arch, width=width, targets_qubit0=targets_qubit0, near=near
+            precision, arch, width=width, targets_qubit0=targets_qubit0, near=traits.near
         )
     ):
         return None
     elif low_controls and width <= _LOW_CONTROL_WIDTH and sectors > in_l2 >> (width < 5):
         plans.sort(key=lambda plan: plan.kind not in WHOLE_SECTORS)
         plans = [with_whole_sectors(plan) if plan.kind in WHOLE_SECTORS else plan for plan in plans]
-    elif held > _WITHOUT_TILES * sm_count and piece < _LONG_PIECE:
+    elif held > _WITHOUT_TILES * sm_count and traits.piece < _LONG_PIECE:
         often = terms_of(precision) in _SPLITS_OFTEN.get(width, ())
         plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
     elif (
@@ -108,7 +131,7 @@ def candidate_plans(
 ) -> list[GatePlan]:
     """Return the plans whose kernels compute a gate, the fastest first; none where `gemm` does.
 
-    Arguments are those of `plan_gate`.
+    ``width``, ``targets_qubit0`` and ``near`` are those of `GateTraits`.
     """
     targets_qubit0 = targets_qubit0 and precision.output == "complex64"
     if not precision.exact_operands and width > cuda_core_width(precision):

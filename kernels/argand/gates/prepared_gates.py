@@ -10,7 +10,7 @@ from argand.device import is_cuda_array
 from argand.gates import cpu as numpy_gates
 from argand.gates.api import compile_gates, prepared_gate, prepared_sequence
 from argand.gates.canonical import GateForm
-from argand.gates.sequences import Group, in_groups
+from argand.gates.sequences import SharedPass, in_groups
 from argand.precision import Precision
 
 
@@ -18,7 +18,7 @@ def prepared_gates(
     state: Any,
     forms: Sequence[GateForm],
     precision: Precision,
-    groups: Sequence[Group] | None = None,
+    groups: Sequence[SharedPass] | None = None,
 ) -> Callable[[Any], None]:
     """Return a call that applies gates in order to states like this one (`gates.prepared_gate`).
 
@@ -28,7 +28,7 @@ def prepared_gates(
         forms = [form for form in forms if not form.is_identity]
         return partial(numpy_gates.apply_gates, forms=forms, precision=precision)
     calls: list[Callable[[Any], None]] = []
-    groups = groups or [Group(1)] * len(forms)
+    groups = groups or [SharedPass(1)] * len(forms)
     passes = [[one for one in forms[some] if not one.is_identity] for some in in_groups(groups)]
     compile_gates(state, [own[0] for own in passes if len(own) == 1], precision)
     for group, own in zip(groups, passes, strict=True):

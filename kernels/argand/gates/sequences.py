@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from argand.gates.canonical import KEPT, gate_form
-from argand.gates.fusion import Following, Pass, bits_of, fuse
+from argand.gates.fusion import NextPasses, Pass, bits_of, fuse
 from argand.gates.gate import UNITARY, Dependencies, Gate
 from argand.gates.growing import Growing, grow
 from argand.gates.moved_phases import Tiled, with_fewer_sets
@@ -26,32 +26,32 @@ from argand.gates.sequence_plan import (
     completed_tile,
 )  # fmt: skip
 
-KEPT_TILES = 32, 16, 12, 8
-"""Beginnings that searches of the tiles of a circuit keep. More of them find fewer passes, fewer of
-them sometimes fewer gates in as many; what the first search found makes the others short."""
-_KEPT_GATES = 16
-"""Beginnings that the search of the gates of one pass keeps."""
+TILE_BEAM_WIDTHS = 32, 16, 12, 8
+"""Beam widths of the searches of the tiles of a circuit. Wider beams find fewer passes, narrower
+ones sometimes fewer gates in as many; what the first search found makes the others short."""
+_GATE_BEAM_WIDTH = 16
+"""Beam width of the search that fuses the gates of one pass."""
 _MOST_WORK = 16_000
-"""Largest product of the gates of a circuit and the beginnings of its tiles."""
+"""Largest product of the gates of a circuit and the beam width of the search of its tiles."""
 _PHASE_WEIGHT = 0.1
 """Weight of a phase beside a gate that needs a product."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """Tiles of one size and fused gates that searches of a circuit keep for further searches.
+class SearchMemo:
+    """Tiles of one size and fused gates that searches of a circuit found, for further searches.
 
     Attributes:
         tiles: that may come next, as `fusion.fuse` keeps them.
-        gates: of a tile, fused, by their numbers and the beginnings that the search kept.
+        gates: of a tile, fused, by their numbers and the beam width of the search.
     """
 
-    tiles: Following = field(default_factory=dict)
+    tiles: NextPasses = field(default_factory=dict)
     gates: dict[tuple[tuple[int, ...], int], list[Pass]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Group:
+class SharedPass:
     """Fused gates in a row that share a pass over the state: how many, and the qubits of the tile.
 
     One gate alone has no tile.
@@ -67,25 +67,25 @@ def sequences_of(
     size: int,
     most: int,
     *,
-    kept: int = KEPT_TILES[0],
+    beam_width: int = TILE_BEAM_WIDTHS[0],
     phases: bool = True,
-    known: Known | None = None,
-) -> tuple[list[Pass], list[Group]]:
+    memo: SearchMemo | None = None,
+) -> tuple[list[Pass], list[SharedPass]]:
     """Return fused gates in order, and which of them in a row share each pass over the state.
 
     Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
-    tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. The search
-    keeps ``kept`` beginnings. Without ``phases`` controlled phases are gates as others are.
-    ``known`` is of searches that differ in ``kept`` alone, and takes what this one finds.
+    tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. Without
+    ``phases`` controlled phases are gates as others are. ``beam_width`` is that of `fusion.fuse`.
+    ``memo`` is of searches that differ in it alone, and takes what this one finds.
     """
-    known = Known() if known is None else known
+    memo = SearchMemo() if memo is None else memo
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
     light = [number for number, form in enumerate(forms) if phases and is_controlled_phase(form)]
     tiles = fuse(
         qubits, gates, size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
-        light=light, kept=max(1, min(kept, _MOST_WORK // max(1, len(gates)))),
-        known=known.tiles,
+        light=light, beam_width=max(1, min(beam_width, _MOST_WORK // max(1, len(gates)))),
+        memo=memo.tiles,
     )  # fmt: skip
     tiled: list[Tiled] = []
     for tile in tiles:
@@ -93,15 +93,15 @@ def sequences_of(
             tiled.append(([tile], ()))
             continue
         lights = [place for place, number in enumerate(tile.gates) if number in light]
-        search = tile.gates, 0 if lights else min(kept, _KEPT_GATES)
-        if search not in known.gates:
+        search = tile.gates, 0 if lights else min(beam_width, _GATE_BEAM_WIDTH)
+        if search not in memo.gates:
             own = [gates[number] for number in tile.gates]
-            known.gates[search] = (
+            memo.gates[search] = (
                 _with_phases(qubits, own, lights)
                 if lights
-                else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=search[1])
+                else fuse(qubits, own, WIDTH, lambda _: 1.0, beam_width=search[1])
             )
-        ordered = known.gates[search]
+        ordered = memo.gates[search]
         chosen = completed_tile(qubits, tile.qubits, size)
         for part in _parts(ordered, {*lights}, most):
             own_passes = [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]
@@ -109,7 +109,7 @@ def sequences_of(
     if light:
         tiled = with_fewer_sets(qubits, gates, tiled, light)
     passes = [one for own_passes, _ in tiled for one in own_passes]
-    return passes, [Group(len(own_passes), chosen) for own_passes, chosen in tiled]
+    return passes, [SharedPass(len(own_passes), chosen) for own_passes, chosen in tiled]
 
 
 def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[list[Pass]]:
@@ -166,7 +166,7 @@ def _with_phases(qubits: int, gates: Sequence[Gate], lights: Sequence[int]) -> l
     return found
 
 
-def in_groups(groups: Sequence[Group]) -> list[slice]:
+def in_groups(groups: Sequence[SharedPass]) -> list[slice]:
     """Return where the members of each group stand in a row of all."""
     ends = list(accumulate((group.count for group in groups), initial=0))
     return [slice(first, last) for first, last in pairwise(ends)]

@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.gates.canonical import permuted
-from argand.gates.heuristics import mma_plans, plan_gate
+from argand.gates.heuristics import GateTraits, mma_plans, plan_gate
 from argand.gates.matrix_source import (
     SOURCES,
     matrix_kernel_name,
@@ -41,10 +41,8 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
         for targets_qubit0, monomial, near in product((False, True), repeat=3):
             sizes = (1, 1 << (11 - width), 1 << 10, MANY)
             for columns, low in (*product(sizes, [()]), (MANY, (1,))):
-                plan = plan_gate(
-                    row, arch, width=width, targets_qubit0=targets_qubit0, monomial=monomial,
-                    columns=columns, near=int(near), low_controls=low, sm_count=1,
-                )  # fmt: skip
+                traits = GateTraits(width, columns, targets_qubit0, monomial, int(near), low)
+                plan = plan_gate(traits, row, arch, 1)
                 if plan is not None and plan not in seen:
                     seen.add(plan)
                     yield plan
@@ -101,10 +99,8 @@ def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> N
     def planned(
         precision: str, width: int, columns: int, target: str = "sm_90a", piece: int = 128
     ) -> str:
-        plan = plan_gate(
-            PRECISIONS[precision], ARCHS[target], width=width, targets_qubit0=False, monomial=False,
-            columns=columns, piece=piece, sm_count=132,
-        )  # fmt: skip
+        traits = GateTraits(width, columns, piece=piece)
+        plan = plan_gate(traits, PRECISIONS[precision], ARCHS[target], 132)
         assert plan is not None
         return plan.kind
 
@@ -120,10 +116,8 @@ def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> N
 
 def test_fewer_blocks_copy_states_that_l2_does_not_hold() -> None:
     def most_blocks(qubits: int, width: int) -> int:
-        plan = plan_gate(
-            PRECISIONS["tf32"], ARCHS["sm_90a"], width=width, targets_qubit0=False, monomial=False,
-            columns=1 << (qubits - width), sm_count=132,
-        )  # fmt: skip
+        traits = GateTraits(width, 1 << (qubits - width))
+        plan = plan_gate(traits, PRECISIONS["tf32"], ARCHS["sm_90a"], 132)
         assert plan is not None
         return plan.most_blocks
 
@@ -135,10 +129,8 @@ def test_a_third_block_takes_6_qubits_of_smaller_states() -> None:
     """Where each block has tiles enough for its load of the matrix."""
 
     def blocks(qubits: int) -> int:
-        plan = plan_gate(
-            PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, targets_qubit0=False, monomial=False,
-            columns=1 << (qubits - 6), sm_count=132,
-        )  # fmt: skip
+        traits = GateTraits(6, 1 << (qubits - 6))
+        plan = plan_gate(traits, PRECISIONS["3xfp16"], ARCHS["sm_90a"], 132)
         assert plan is not None
         return plan.blocks
 
@@ -149,11 +141,7 @@ def test_which_gates_are_products_of_gemm() -> None:
     arch = ARCHS["sm_90a"]
 
     def planned(precision: str, width: int) -> bool:
-        row = PRECISIONS[precision]
-        plan = plan_gate(
-            row, arch, width=width, targets_qubit0=False, monomial=False, columns=MANY, sm_count=1
-        )
-        return plan is not None
+        return plan_gate(GateTraits(width, MANY), PRECISIONS[precision], arch, 1) is not None
 
     assert [planned("3xfp16", width) for width in (7, 8)] == [True, False]
     assert [planned("3xtf32", width) for width in (6, 7)] == [True, False]
@@ -215,15 +203,7 @@ def test_matrices_on_the_gpu_are_prepared(arch: Arch, precision: str) -> None:
 
 
 def test_the_bits_of_a_matrix_go_to_their_targets() -> None:
-    plan = plan_gate(
-        PRECISIONS["fp32"],
-        ARCHS["sm_90a"],
-        width=3,
-        targets_qubit0=False,
-        monomial=False,
-        columns=MANY,
-        sm_count=1,
-    )
+    plan = plan_gate(GateTraits(3, MANY), PRECISIONS["fp32"], ARCHS["sm_90a"], 1)
     assert plan is not None
     matrix = np.arange(64).reshape(8, 8)
     targets = (7, 2, 5)

@@ -23,7 +23,7 @@ from argand.gates import measure as gate_measuring
 from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, SequenceCosts, _alike, gate_costs
 from argand.gates.fusion import checked_gates, fuse, fused_gate
 from argand.gates.gate import Dependencies, diagonal_qubits
-from argand.gates.sequences import KEPT_TILES, Known, sequences_of
+from argand.gates.sequences import TILE_BEAM_WIDTHS, SearchMemo, sequences_of
 from argand.precision import PRECISIONS
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
@@ -56,13 +56,13 @@ def flat(qubits: tuple[int, ...]) -> float:
     return 1.0 if len(qubits) <= 7 else 1e3
 
 
-@pytest.mark.parametrize("kept", [1, 8])
+@pytest.mark.parametrize("beam_width", [1, 8])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 6])
 def test_fusing_keeps_every_gate_and_what_depends_on_it(
-    rng: np.random.Generator, width: int, kept: int
+    rng: np.random.Generator, width: int, beam_width: int
 ) -> None:
     gates = checked_gates(9, random_circuit(rng, 9, 120))
-    passes = fuse(9, gates, width, flat, kept=kept)
+    passes = fuse(9, gates, width, flat, beam_width=beam_width)
     order = [number for one in passes for number in one.gates]
     assert sorted(order) == list(range(len(gates)))
     assert all(len(one.qubits) <= width or len(one.gates) == 1 for one in passes)
@@ -88,12 +88,12 @@ def test_gates_that_share_a_diagonal_qubit_need_no_order(rng: np.random.Generato
 @pytest.mark.parametrize("phases", [False, True])
 def test_searches_that_know_others_find_the_same(rng: np.random.Generator, phases: bool) -> None:
     gates = checked_gates(14, random_circuit(rng, 14, 80))
-    known = Known()
-    for kept in (4, 32, 16, 1):
-        found = sequences_of(14, gates, 12, 8, kept=kept, phases=phases, known=known)
-        assert found == sequences_of(14, gates, 12, 8, kept=kept, phases=phases)
-    assert known.tiles
-    assert known.gates
+    memo = SearchMemo()
+    for beam_width in (4, 32, 16, 1):
+        found = sequences_of(14, gates, 12, 8, beam_width=beam_width, phases=phases, memo=memo)
+        assert found == sequences_of(14, gates, 12, 8, beam_width=beam_width, phases=phases)
+    assert memo.tiles
+    assert memo.gates
 
 
 def test_fewer_passes_for_wider_gates(rng: np.random.Generator) -> None:
@@ -119,7 +119,7 @@ def test_tiles_of_about_the_same_time_are_searched_long(
 
     monkeypatch.setattr(circuit_search, "sequences_of", counted)
     gates = [Gate(random_unitary(rng, 2), (low, low + 1)) for low in range(10)]
-    again = 1 + len(KEPT_TILES)
+    again = 1 + len(TILE_BEAM_WIDTHS)
     for rows, larger, times in ((1, 1.05, (2, 2)), (9, 1.05, (again, 2)), (9, 9.0, (again, 1))):
         searched.clear()
         tiles = SequenceCosts(12, (0.1,) * 8), SequenceCosts(13, (0.1 * larger,) * 8)

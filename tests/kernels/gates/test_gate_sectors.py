@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.gates.heuristics import plan_gate
+from argand.gates.heuristics import GateTraits, plan_gate
 from argand.gates.layout import make_tile, tile_columns
 from argand.gates.plan import GatePlan, check_gate_plan
 from argand.gates.tile_tables import table_values
@@ -19,11 +19,9 @@ QUBITS = 20
 
 def planned(qubits: int, width: int, low_controls: tuple[int, ...]) -> GatePlan:
     """The plan of a gate at 3xfp16 on a state, with these controls."""
-    plan = plan_gate(
-        PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=width, targets_qubit0=False, monomial=False,
-        columns=1 << (qubits - width - (1 in low_controls)), low_controls=low_controls,
-        sm_count=132,
-    )  # fmt: skip
+    columns = 1 << (qubits - width - (1 in low_controls))
+    traits = GateTraits(width, columns, low_controls=low_controls)
+    plan = plan_gate(traits, PRECISIONS["3xfp16"], ARCHS["sm_90a"], 132)
     assert plan is not None
     return plan
 

@@ -121,9 +121,9 @@ def test_every_plan_computes_the_same(cp: Any, name: str) -> None:
 def test_chunks_of_any_length_make_the_whole(
     cp: Any, waves: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argand.spectrum import gpu as on_gpus
+    from argand.channelise import gpu as filter_banks
 
-    monkeypatch.setattr(on_gpus, "WAVES", waves)
+    monkeypatch.setattr(filter_banks, "WAVES", waves)
     for average in (2, "all"):
         one = drawn(16, 5000, leading=(3,), average=average, seed=30)
         verify(one, estimated(cp, one, "fp32"), "fp32", "kernel")
