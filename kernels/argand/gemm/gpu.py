@@ -13,7 +13,7 @@ from argand.gemm import cublas as cuda_cublas
 from argand.gemm import tuned as tuning
 from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import Family, require_family
-from argand.gemm.launch import PLAN_OVERRIDE, prepare, question_of
+from argand.gemm.launch import PLAN_OVERRIDE, prepare
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.operands import Op, Side
@@ -21,6 +21,7 @@ from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.problem import GemmProblem
+from argand.gemm.product_form import ProductForm
 from argand.gemm.squares import squared
 from argand.precision import Precision
 from argand.runtime.call_cache import Key
@@ -240,13 +241,16 @@ def _solve(
     addend = None if c is None else batched(c, shape)
     form_a, source_a = _operand_source(a, problem.op_a, "a", shape)
     form_b, source_b = _operand_source(b, problem.op_b, "b", shape)
-    launch = prepare(problem, form_a, form_b, None if addend is None else addend.layout, out.layout)
+    form = ProductForm(
+        problem, form_a, form_b, None if addend is None else addend.layout, out.layout
+    )
+    launch = prepare(form)
     launch(source_a.argument, source_b.argument, (addend or out).array.data.ptr, out.array.data.ptr)
     c_in_place = addend is None or addend.array.data.ptr == c.data.ptr
     if key is not None and source_a.in_place and source_b.in_place and c_in_place:
         operands = given[:3]
         run = run_of(launch, operands, output)
-        entry = tuning.key(question_of(problem, form_a, form_b))
+        entry = tuning.key(form.question())
         chosen = Chosen(launch.name, launch.choice, entry)
         CALLS.keep(key, run, operands, given[3], problem.shape, output, chosen=chosen)
 

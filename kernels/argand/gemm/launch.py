@@ -1,4 +1,4 @@
-"""A product on a GPU, prepared for operands of one form, by a choice of kernels."""
+"""A product on a GPU, prepared for arrays of one form, by a choice of kernels."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
 from argand.gemm.heuristics import choose
 from argand.gemm.names import computed_name, in_place_name, wgmma_name
-from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panel_launch import PanelLaunch
 from argand.gemm.panels import Panels, choose_panels
-from argand.gemm.problem import GemmProblem
+from argand.gemm.product_form import ProductForm
 from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_call import WgmmaCall
 from argand.runtime import kernel_trace
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.layout import Layout
 from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
@@ -38,71 +35,49 @@ A row operand that the choice cannot read in place is packed.
 """
 
 
-def prepare(
-    problem: GemmProblem,
-    a: OperandForm,
-    b: OperandForm,
-    c: Layout | None,
-    out: Layout,
-) -> GemmLaunch | PanelLaunch:
-    """Return the launches that solve a problem on the current device.
+def prepare(form: ProductForm) -> GemmLaunch | PanelLaunch:
+    """Return the launches of a product on the current device.
 
     Raises WorkspaceError where they take more than `argand.workspace_limit` allows.
     """
     device = cupy.cuda.Device().id
     choice = PLAN_OVERRIDE.value
     if choice is None:
-        return _prepared(
-            problem, a, b, c, out, device, allowed_workspace(), tuning.TABLE.generation
-        )
-    return GemmLaunch(
-        problem, a, b, c, out,
-        adapted(choice, choice.computed_at(problem.precision), a.traits, b.traits), gpu(device),
-    )  # fmt: skip
+        return _prepared(form, device, allowed_workspace(), tuning.TABLE.generation)
+    computed = choice.computed_at(form.problem.precision)
+    return GemmLaunch(form, adapted(choice, computed, form.a.traits, form.b.traits), gpu(device))
 
 
 @lru_cache(maxsize=1024)
 def _prepared(
-    problem: GemmProblem,
-    a: OperandForm,
-    b: OperandForm,
-    c: Layout | None,
-    out: Layout,
-    device: int,
-    allowed: int | None,
-    _generation: int,
+    form: ProductForm, device: int, allowed: int | None, _generation: int
 ) -> GemmLaunch | PanelLaunch:
     """Return the launches whose workspace is within a limit, in panels where these are faster."""
-    found, question = gpu(device), question_of(problem, a, b, allowed)
+    found, question, family = gpu(device), form.question(allowed), form.problem.kernels
     if allowed is None:
-        return GemmLaunch(
-            problem, a, b, c, out, choice_for(question, device, problem.kernels), found
-        )
-    measured = _measured(question, device, problem.kernels)
+        return GemmLaunch(form, choice_for(question, device, family), found)
+    measured = _measured(question, device, family)
     panels = Panels.whole(question.sizes)
     if measured is None:
         panels = choose_panels(
-            question, found.require_arch(), found.sm_count, problem.kernels, found.relative_memory
+            question, found.require_arch(), found.sm_count, family, found.relative_memory
         )
     if panels == Panels.whole(question.sizes):
-        return _whole_within(allowed, device, problem, a, b, c, out)
-    return PanelLaunch(panels, problem, a, b, c, out, partial(_whole_within, allowed, device))
+        return _whole_within(allowed, device, form)
+    return PanelLaunch(panels, form, partial(_whole_within, allowed, device))
 
 
-def _whole_within(
-    allowed: int, device: int, problem: GemmProblem, a: OperandForm, b: OperandForm,
-    c: Layout | None, out: Layout,
-) -> GemmLaunch:  # fmt: skip
+def _whole_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch:
     """Return the launches of a product that is not cut, whose workspace is within a limit."""
-    question, beside = question_of(problem, a, b, allowed), 0
+    question, beside = form.question(allowed), 0
     while True:
         try:
-            choice = choice_for(question, device, problem.kernels)
+            choice = choice_for(question, device, form.problem.kernels)
         except WorkspaceError as error:
             if not beside:
                 raise
             raise workspace_error("the product", error.needed + beside, allowed) from error
-        launch = GemmLaunch(problem, a, b, c, out, choice, gpu(device), question.allowed)
+        launch = GemmLaunch(form, choice, gpu(device), question.allowed)
         if launch.nbytes <= allowed:
             return launch
         # What depends on layouts, such as scales of what is packed, is in no choice's workspace.
@@ -110,15 +85,6 @@ def _whole_within(
             raise workspace_error("the product", launch.nbytes, allowed)
         beside = min(allowed, beside + launch.nbytes - allowed)
         question = question._replace(allowed=allowed - beside)
-
-
-def question_of(
-    problem: GemmProblem, a: OperandForm, b: OperandForm, allowed: int | None = None
-) -> Question:
-    """Return the question of the plan of a product of operands of these forms."""
-    return Question(
-        problem.precision, GemmSizes.of(problem), a.traits, b.traits, allowed, problem.beta != 0
-    )  # fmt: skip
 
 
 def choice_for(question: Question, device: int, family: Family | None = None) -> GemmChoice:
@@ -143,38 +109,30 @@ def _measured(question: Question, device: int, family: Family | None) -> GemmCho
 
 
 class GemmLaunch:
-    """The launches of one product, for operands of these forms at any address.
+    """The launches of one product.
 
     Parts of the workspace that a choice leaves open take at most what ``allowed`` leaves.
     """
 
     def __init__(
-        self,
-        problem: GemmProblem,
-        a: OperandForm,
-        b: OperandForm,
-        c: Layout | None,
-        out: Layout,
-        choice: GemmChoice,
-        device: Device,
-        allowed: int | None = None,
+        self, form: ProductForm, choice: GemmChoice, device: Device, allowed: int | None = None
     ) -> None:
         self.choice = choice
-        asked, traits = problem.precision, (a.traits, b.traits)
-        problem = replace(problem, precision=choice.computed_at(asked))
-        if choice.in_tf32 and any(x.layout is None or x.half for x in (a, b)):
+        asked, traits = form.problem.precision, (form.a.traits, form.b.traits)
+        computed = choice.computed_at(asked)
+        form = replace(form, problem=replace(form.problem, precision=computed))
+        if choice.in_tf32 and any(x.layout is None or x.half for x in (form.a, form.b)):
             raise PlanError(f"packed operands and pairs are in the format of {asked.name}")
-        addend = out if c is None else c
         self._in_place: MmaLaunch | FmaLaunch | None = None
         self._wgmma: WgmmaCall | None = None
         if choice.plan is None:
-            self._in_place = _in_place(problem, a, b, addend, out, choice, device, allowed)
-            name = in_place_name(self._in_place.plan, problem.precision, *traits)
+            self._in_place = _in_place(form, choice, device, allowed)
+            name = in_place_name(self._in_place.plan, computed, *traits)
         else:
-            self._wgmma = WgmmaCall(problem, a, b, addend, out, choice, device, allowed)
+            self._wgmma = WgmmaCall(form, choice, device, allowed)
             name = wgmma_name(choice, self._wgmma.plan, self._wgmma.division, *traits)
         #: The launch's name in records.
-        self.name = computed_name(name, asked, problem.precision)
+        self.name = computed_name(name, asked, computed)
 
     @property
     def nbytes(self) -> int:
@@ -210,13 +168,13 @@ class GemmLaunch:
 
 
 def _in_place(
-    problem: GemmProblem, a: OperandForm, b: OperandForm, addend: Layout, out: Layout,
-    choice: GemmChoice, device: Device, allowed: int | None,
-) -> MmaLaunch | FmaLaunch:  # fmt: skip
+    form: ProductForm, choice: GemmChoice, device: Device, allowed: int | None
+) -> MmaLaunch | FmaLaunch:
     """Return the launches of a choice that reads operands, or copies beside planes, in place."""
-    first, second = a.layout or a.copy, b.layout or b.copy
-    assert first is not None
-    assert second is not None
+    left, right = form.a.layout or form.a.copy, form.b.layout or form.b.copy
+    assert left is not None
+    assert right is not None
+    layouts = left, right, form.addend, form.out
     if choice.fma is not None:
-        return FmaLaunch(problem, first, second, addend, out, device, choice.fma)
-    return MmaLaunch(problem, first, second, addend, out, device, choice.tile, allowed)
+        return FmaLaunch(form.problem, *layouts, device, choice.fma)
+    return MmaLaunch(form.problem, *layouts, device, choice.tile, allowed)

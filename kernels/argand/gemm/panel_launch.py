@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panels import Panels
-from argand.gemm.problem import GemmProblem
+from argand.gemm.product_form import ProductForm
 from argand.gemm.sizes import GemmSizes
 from argand.runtime import kernel_trace
 from argand.runtime.layout import Layout
@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from argand.gemm.candidates import GemmChoice
     from argand.gemm.launch import GemmLaunch
 
-Prepare = Callable[
-    [GemmProblem, OperandForm, OperandForm, Layout | None, Layout], "GemmLaunch"
-]  # fmt: skip
-"""Returns the launches of a panel."""
-
 
 class PanelLaunch:
-    """The launches of the panels of a product, for operands of these forms at any address.
+    """The launches of the panels of a product, each of which ``prepare`` makes.
 
     It stands for a `GemmLaunch`. Packed operands are those of every panel.
     """
@@ -35,31 +30,26 @@ class PanelLaunch:
     """No one launch of a call's addresses."""
 
     def __init__(
-        self,
-        panels: Panels,
-        problem: GemmProblem,
-        a: OperandForm,
-        b: OperandForm,
-        c: Layout | None,
-        out: Layout,
-        prepare: Prepare,
+        self, panels: Panels, form: ProductForm, prepare: Callable[[ProductForm], GemmLaunch]
     ) -> None:
-        sizes = GemmSizes.of(problem)
-        known: dict[tuple[object, ...], GemmLaunch] = {}
+        sizes = GemmSizes.of(form.problem)
+        made: dict[ProductForm, GemmLaunch] = {}
         self._parts: list[tuple[GemmLaunch, tuple[int, int, int, int]]] = []
         for products, rows, columns in panels.each(sizes):
-            part = replace(
-                problem, batch_shape=(products.stop - products.start,),
+            problem = replace(
+                form.problem, batch_shape=(products.stop - products.start,),
                 m=rows.stop - rows.start, n=columns.stop - columns.start,
             )  # fmt: skip
-            of_a, at_a = _lines(a, products, rows)
-            of_b, at_b = _lines(b, products, columns)
-            to, at_out = _block(out, products, rows, columns)
-            more, at_c = (None, at_out) if c is None else _block(c, products, rows, columns)
-            form = part, of_a, of_b, more, to
-            if form not in known:
-                known[form] = prepare(*form)
-            self._parts.append((known[form], (at_a, at_b, at_c, at_out)))
+            a, at_a = _lines(form.a, products, rows)
+            b, at_b = _lines(form.b, products, columns)
+            out, at_out = _block(form.out, products, rows, columns)
+            c, at_c = None, at_out
+            if form.c is not None:
+                c, at_c = _block(form.c, products, rows, columns)
+            part = ProductForm(problem, a, b, c, out)
+            if part not in made:
+                made[part] = prepare(part)
+            self._parts.append((made[part], (at_a, at_b, at_c, at_out)))
         first = self._parts[0][0]
         #: The choice of the first panel.
         self.choice: GemmChoice = first.choice

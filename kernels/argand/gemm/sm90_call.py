@@ -16,11 +16,10 @@ from argand.gemm.memory import slices_pitch
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm90_form import WgmmaProblem
+from argand.gemm.product_form import ProductForm
 from argand.gemm.sm90_launch import WgmmaLaunch
 from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
 from argand.gemm.sm90_scheduler import OwnPlanes, TileDivision, Workspace
 from argand.gemm.splitk_launch import ReduceLaunch
 from argand.precision import Precision
@@ -32,30 +31,19 @@ from argand.runtime.workspace import call_memory, zeroed_workspace
 
 
 class WgmmaCall:
-    """The launches of a choice of the wgmma family, for operands of these forms at any address.
-
-    ``addend`` is the layout of C, that of ``out`` where there is none; ``allowed`` that of
-    `Question`.
-    """
+    """The launches of a choice of the wgmma family; ``allowed`` is that of `Question`."""
 
     def __init__(
-        self,
-        problem: GemmProblem,
-        a: OperandForm,
-        b: OperandForm,
-        addend: Layout,
-        out: Layout,
-        choice: GemmChoice,
-        device: Device,
-        allowed: int | None = None,
+        self, form: ProductForm, choice: GemmChoice, device: Device, allowed: int | None = None
     ) -> None:
         assert choice.plan is not None
-        plan, precision = choice.plan, problem.precision
+        plan, problem, precision = choice.plan, form.problem, form.problem.precision
         self._device, self._swapped = device.index, choice.swapped
-        rows, columns, num_rows, num_columns = a, b, problem.m, problem.n
+        rows, columns, num_rows, num_columns = form.a, form.b, problem.m, problem.n
+        addend, out = form.addend, form.out
         if choice.swapped:
-            rows, columns, num_rows, num_columns = b, a, problem.n, problem.m
-            out, addend = out.transposed, addend.transposed
+            rows, columns, num_rows, num_columns = columns, rows, num_columns, num_rows
+            addend, out = addend.transposed, out.transposed
         planar = plan.storage == "planar"
         # conj(X) Y = conj(X conj(Y)): the kernel cannot conjugate an interleaved row operand.
         conjugate_result = not planar and rows.conjugated
@@ -72,18 +60,19 @@ class WgmmaCall:
             )
             target = Layout(num_rows, pitch, pitch, 1, num_rows * pitch, 8, 32)
             alpha, beta, addend = 1, 0, target
-        sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k)
-        question = Question(precision, sizes, a.traits, b.traits, allowed)
-        capacity = partials_capacity(choice, question)
+        capacity = partials_capacity(choice, form.question(allowed))
         self._multiply = WgmmaLaunch(
             precision, plan,
             WgmmaProblem(
                 num_rows, num_columns, problem.k, problem.batch, rows.batched, columns.batched,
                 complex(alpha), complex(beta), conjugate_result, slices, problem.mirror,
             ),
-            None if planar else rows.layout, addend, target, device,
-            columns.layout if plan.fused_pack else None, columns.conjugated != conjugate_result,
-            Workspace(packed, capacity, self._own_planes(plan, precision)),
+            WgmmaLayouts(
+                None if planar else rows.layout, columns.layout if plan.fused_pack else None,
+                addend, target,
+            ),
+            Workspace(packed, capacity, self._own_planes(plan, precision)), device,
+            pack_conjugate=columns.conjugated != conjugate_result,
             begins_early=self._pack is not None and not self._pack.scanned,
         )  # fmt: skip
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from argand.device import Arch, Device
 from argand.gemm.sm90_epilogue import Epilogue
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WIDEST_IN_PLACE, WgmmaPlan
+from argand.gemm.sm90_problem import WgmmaProblem
 from argand.gemm.sm90_scheduler import (
     TileDivision,
     Tiles,
@@ -22,6 +23,10 @@ from argand.runtime.tensor_map import ALIGNMENT
 
 _MAX_OVERLAP_DELAY = 0.1
 """Waves that a division for an overlapped epilogue may take beyond the shortest one."""
+_MOST_IDLE = 1 / 16
+"""Largest part of the multiprocessors that may be idle so that L2 holds whole products. Of drawn
+batches on an H200 all blocks took 1.01 of the time of fewer where up to a twentieth was idle (14;
+0.99 to 1.05), and 0.94 where a tenth to a quarter was (14; 0.84 to 1.05)."""
 
 
 def copyable(x: Layout) -> bool:
@@ -92,35 +97,6 @@ def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue
     # To descale alone at any strides spills there (`sm90_legality`).
     wide = plan.storage == "fp32" and plan.block_n == WIDEST_IN_PLACE
     return "combine" if plan.power or wide else "descale"
-
-
-@dataclass(frozen=True)
-class WgmmaProblem:
-    """Z = alpha X Y^T + beta C with ``rows`` (of X), ``columns`` (rows of Y) and k, in batches.
-
-    ``x_batched`` and ``y_batched`` say whether each product has its own operand.
-    ``conjugate_result`` conjugates the product before alpha. With several ``split_k_slices`` there
-    are as many times more results, each the sum over its slice of k. ``mirror`` asks for the upper
-    triangle beside the lower one.
-    """
-
-    rows: int
-    columns: int
-    k: int
-    batch: int
-    x_batched: bool
-    y_batched: bool
-    alpha: complex = 1
-    beta: complex = 0
-    conjugate_result: bool = False
-    split_k_slices: int = 1
-    mirror: bool = False
-
-
-_MOST_IDLE = 1 / 16
-"""Largest part of the multiprocessors that may be idle so that L2 holds whole products. Of drawn
-batches on an H200 all blocks took 1.01 of the time of fewer where up to a twentieth was idle (14;
-0.99 to 1.05), and 0.94 where a tenth to a quarter was (14; 0.84 to 1.05)."""
 
 
 def persistent_blocks(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, device: Device) -> int:

@@ -7,7 +7,6 @@ from argand.gemm.base_address import BaseAddress
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_form import (
-    WgmmaProblem,
     epilogue_of,
     persistent_blocks,
     schedule_with_overlap,
@@ -16,6 +15,7 @@ from argand.gemm.sm90_form import (
 )
 from argand.gemm.sm90_maps import WgmmaMaps
 from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
 from argand.gemm.sm90_scheduler import TileDivision, Tiles, TileSchedule, Workspace
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
@@ -46,12 +46,10 @@ class WgmmaLaunch:
     Args:
         precision, plan: the kernel; with storage ``planar`` the row operand is packed too.
         problem: the sizes.
-        x: layout of an interleaved row operand that is `copyable` or `has_odd_pitch`, None for a
-            packed one.
-        c: layout of C, out's where there is none.
-        out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
-        y: layout of a column operand for fused packing, which ``pack_conjugate`` conjugates.
+        layouts: of arrays that are read and written in place.
         workspace: the call's memory that is taken already, and what partial tiles may take.
+        device: where it runs.
+        pack_conjugate: fused packing conjugates the column operand.
         begins_early: the kernel before packs operands of this call, so the first of these waits
             for it only where it reads what that one writes.
     """
@@ -61,17 +59,14 @@ class WgmmaLaunch:
         precision: Precision,
         plan: WgmmaPlan,
         problem: WgmmaProblem,
-        x: Layout | None,
-        c: Layout,
-        out: Layout,
+        layouts: WgmmaLayouts,
+        workspace: Workspace,
         device: Device,
-        y: Layout | None = None,
-        pack_conjugate: bool = False,
-        workspace: Workspace = Workspace(),  # noqa: B008
         *,
+        pack_conjugate: bool = False,
         begins_early: bool = False,
     ) -> None:
-        arch = device.require_arch()
+        arch, out = device.require_arch(), layouts.out
         if problem.split_k_slices == 1:
             sizes = GemmSizes(problem.batch, problem.rows, problem.columns, problem.k)
             staged = with_tma_epilogue(plan, precision, out, arch).tma_epilogue
@@ -95,12 +90,12 @@ class WgmmaLaunch:
         self._packed_counts_offset = 4 * self.division.blocks * consumer_warps
         #: Bytes of counters that a call finds zero and leaves zero.
         self.counters = self._packed_counts_offset if self.division.stream_k_tiles else 0
-        packing = self._reserve_packing(y, pack_conjugate)
+        packing = self._reserve_packing(layouts.y, pack_conjugate)
         throttle = self._reserve_throttle(tiles, device)
         spill = self._reserve_spill(base)
-        values = self._arguments(c, spill) | packing | throttle
+        values = self._arguments(layouts.c, spill) | packing | throttle
         shared_bytes = self.plan.shared_bytes(precision)
-        self._maps = WgmmaMaps(precision, self.plan, problem, x, out)
+        self._maps = WgmmaMaps(precision, self.plan, problem, layouts)
         kernel = PendingKernel(
             wgmma_source(precision, self.plan), device.target,
             wgmma_kernel_name(precision, self.plan), shared_bytes,

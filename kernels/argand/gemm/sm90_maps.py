@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argand.gemm.pack_plan import pitch_of
-from argand.gemm.sm90_form import WgmmaProblem
 from argand.gemm.sm90_plan import STORE_SIDE, WgmmaPlan
+from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
 from argand.precision import Precision
 from argand.runtime.arguments import Address
-from argand.runtime.layout import Layout
 from argand.runtime.tensor_map import TensorMap, tensor_map
 
 _ELEMENT = 8
@@ -19,18 +18,13 @@ _SECTOR = 32
 
 
 class WgmmaMaps:
-    """The tensor maps of a kernel, for arrays at any address.
-
-    ``x`` is the layout of an interleaved row operand, None for a packed one, ``out`` the result's.
-    """
+    """The tensor maps of a kernel, for arrays at any address."""
 
     def __init__(
-        self, precision: Precision, plan: WgmmaPlan, problem: WgmmaProblem, x: Layout | None,
-        out: Layout,
-    ) -> None:  # fmt: skip
-        self.plan, self._precision, self._problem, self._x, self._out = (
-            plan, precision, problem, x, out,
-        )  # fmt: skip
+        self, precision: Precision, plan: WgmmaPlan, problem: WgmmaProblem, layouts: WgmmaLayouts
+    ) -> None:
+        self.plan, self._precision, self._problem = plan, precision, problem
+        self._x, self._out = layouts.x, layouts.out
 
     @property
     def makers(self) -> tuple[Callable[[int], TensorMap], ...]:

@@ -19,6 +19,7 @@ from argand.gemm.modular.moduli import EXACT, EXACT_ALGORITHM
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pairs import Pairs
 from argand.gemm.panel_launch import PanelLaunch
+from argand.gemm.product_form import ProductForm
 from argand.herk import cublas
 from argand.herk.finish_launch import gather_launch, mirror_launch
 from argand.herk.int8_launch import Int8Problem, prepared
@@ -216,9 +217,10 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> _Product | None
     left = OperandForm(layout, conjugated=problem.op == "C", batched=many)
     right = OperandForm(layout, conjugated=problem.op == "N", batched=many)
     launch = prepare(
-        problem.product, left, right,
-        None if addend is None else addend.layout, result.layout,
-    )  # fmt: skip
+        ProductForm(
+            problem.product, left, right, None if addend is None else addend.layout, result.layout
+        )
+    )
     at = view.array.data.ptr
     launch(at, at, (addend or result).array.data.ptr, result.array.data.ptr)
     as_given = not isinstance(given, Pairs) and at == given.data.ptr

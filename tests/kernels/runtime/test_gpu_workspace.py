@@ -32,6 +32,7 @@ def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta:
     """Where beta is not 0 C is one of them: accumulators of a long k may spill beside it."""
     from argand.gemm.launch import prepare
     from argand.gemm.operand_form import OperandForm
+    from argand.gemm.product_form import ProductForm
     from argand.runtime.layout import Layout
 
     m, n, k = shape.m, shape.n, shape.k
@@ -41,13 +42,14 @@ def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta:
         precision=PRECISIONS[precision],
     )  # fmt: skip
     out = Layout(m, n, n, 1, m * n, 8, 32)
-    launch = prepare(
+    form = ProductForm(
         problem,
         OperandForm(Layout(m, k, k, 1, m * k * batched, 8, 32), batched=batched),
         OperandForm(Layout(n, k, 1, n, n * k * batched, 8, 32), batched=batched),
         out if beta else None,
         out,
     )
+    launch = prepare(form)
     operands = 8 * shape.batch * (k * (m + n) + beta * m * n)
     assert launch.nbytes <= 2 * operands
 

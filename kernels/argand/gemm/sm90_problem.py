@@ -1,0 +1,47 @@
+"""A product as the wgmma family computes it: row operand X and column operand Y, in this order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.runtime.layout import Layout
+
+
+@dataclass(frozen=True)
+class WgmmaProblem:
+    """Z = alpha X Y^T + beta C with ``rows`` (of X), ``columns`` (rows of Y) and k, in batches.
+
+    ``x_batched`` and ``y_batched`` say whether each product has its own operand.
+    ``conjugate_result`` conjugates the product before alpha. With several ``split_k_slices`` there
+    are as many times more results, each the sum over its slice of k. ``mirror`` asks for the upper
+    triangle beside the lower one.
+    """
+
+    rows: int
+    columns: int
+    k: int
+    batch: int
+    x_batched: bool
+    y_batched: bool
+    alpha: complex = 1
+    beta: complex = 0
+    conjugate_result: bool = False
+    split_k_slices: int = 1
+    mirror: bool = False
+
+
+@dataclass(frozen=True)
+class WgmmaLayouts:
+    """The layouts of a product's arrays, for a kernel that reads and writes them in place.
+
+    Attributes:
+        x: of an interleaved row operand that is `copyable` or `has_odd_pitch`, None for planes.
+        y: of a column operand for fused packing, None for planes.
+        c: of C, out's where there is none.
+        out: of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
+    """
+
+    x: Layout | None
+    y: Layout | None
+    c: Layout
+    out: Layout
