@@ -15,6 +15,7 @@ from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at
 from workflow.storage.datasets import open_run
 from workflow.storage.products import Slabs, write_product
+from workflow.storage.provenance import ATTRIBUTES
 from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload
 
@@ -22,7 +23,9 @@ from workflow.workloads.base import Workload
 def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[str, Any]:
     """Return a product's certificate: its record, its operands' sources, and what was asked."""
     certificate = {key: value for key, value in chosen.row().items() if value not in (None, "")}
-    certificate |= {key: str(value) for key, value in staged.attributes.items()}
+    certificate |= {
+        key: value if key == ATTRIBUTES else str(value) for key, value in staged.attributes.items()
+    }
     certificate["requested_precision"] = workload.case.precision
     return certificate
 

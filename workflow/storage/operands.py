@@ -20,7 +20,6 @@ from workflow.storage.agreement import check_agrees, differ
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.drawn import Stretched
-from workflow.storage.file_sequence import files_named
 from workflow.storage.inputs import (
     InputError,
     Mistakes,
@@ -28,12 +27,12 @@ from workflow.storage.inputs import (
     count_nonfinite,
     describe_coordinates,
     describe_operand,
-    files_beside,
     read_operand,
     source_checksum,
 )
 from workflow.storage.product_operand import ProductArray, ProductOperand, with_given
 from workflow.storage.products import read_outline
+from workflow.storage.provenance import ATTRIBUTES, attributes_of, provenance
 
 Array = npt.NDArray[Any]
 NOTHING: Mapping[str, Any] = {}
@@ -121,12 +120,15 @@ def staged(
         )
         for name, one in others.items()
     }
-    attributes = provenance(source, data)
+    attributes = {**provenance(source), "nonfinite": count_all(data)}
     if zeros := {name: text for name, one in readers.items() if (text := one.made_zero())}:
         attributes["zeros"] = zeros
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
+        carried = {name: attributes_of(upstream[of]) for name, of in products.items()}
+        if carried := {name: said for name, said in carried.items() if said}:
+            attributes[ATTRIBUTES] = {**attributes.get(ATTRIBUTES, {}), **carried}
     if not allow_nonfinite:
         axes = {name: header.map.axes for name, (header, _) in found.items()}
         refuse_nonfinite({**data, **drawn}, attributes, axes)
@@ -209,24 +211,6 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
                 f"{along!r}"
             )
-
-
-def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, Any]:
-    """Return operands' sources: path, SHA-256 of the file, and counts of NaN and Inf in each.
-
-    Other files that hold some of the values (``external: true``) are listed with theirs, and those
-    of a recording that a pattern names.
-    """
-    file = source.file
-    files = files_named(file, source.format) if file else []
-    several = files if files != [file] else []
-    beside = {str(path): source_checksum(path) for path in (*several, *files_beside(source))}
-    one = {"source_sha256": source_checksum(file)} if file and not several else {}
-    return {
-        **({"source": str(file), **one} if file else {}),
-        **({"files_sha256": beside} if beside else {}),
-        "nonfinite": count_all(operands),
-    }
 
 
 def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:

@@ -14,7 +14,7 @@ from workflow.storage.inputs import (
     files_beside,
     source_checksum,
 )
-from workflow.storage.operands import provenance
+from workflow.storage.provenance import provenance
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class TestOtherFiles:
         np.testing.assert_array_equal(read(linking, name, external=True).ravel(), self.VALUES)
         source = OneInput(file=linking, x=name, external=True)
         held = other.parent / ("raw.bin" if name == "/raw" else "other.h5")
-        found = provenance(source, {})["files_sha256"]
+        found = provenance(source)["files_sha256"]
         assert found == {str(held): source_checksum(held)}
 
     @pytest.mark.parametrize("name", ["/x", "/alias", "/group/x", "/virtual", "/raw"])

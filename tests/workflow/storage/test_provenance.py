@@ -1,0 +1,128 @@
+"""Certificates keep what a user's file says of itself, of its datasets and of a UVH5 header."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from one_input import OneInput
+from test_products import CERTIFICATE, RECORD
+
+from workflow.config.file_input import FileInput, WorkloadInput
+from workflow.config.loading import load_study
+from workflow.data import Product
+from workflow.steps.delivery import certificate_of
+from workflow.storage.axes import Operand
+from workflow.storage.certificates import read_certificate
+from workflow.storage.operands import staged
+from workflow.storage.products import write_product
+from workflow.storage.provenance import MOST_NAMES, MOST_TEXT, provenance, source_attributes
+
+X = Operand("x", ("row", "column"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "night één.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["telescope"] = "Effelsberg"
+        file.attrs["observer"] = np.bytes_("Ada")
+        file["volt/x"] = np.ones((3, 4), np.complex64)
+        file["volt/x"].attrs.update({"gain_dB": 30.5, "taps": [1, 2], "is_calibrated": True})
+    return path
+
+
+def said_by(path: Path, **attributes: object) -> dict[str, object]:
+    with h5py.File(path, "r+") as file:
+        for name in list(file.attrs):
+            del file.attrs[name]
+        for name, value in attributes.items():
+            file.attrs[name] = value
+    return dict(source_attributes(OneInput(file=path, x="/volt/x")).get("file", {}))
+
+
+def test_attributes_datasets_and_selections_are_kept(path: Path) -> None:
+    select = {"x": [":", "0:2"]}
+    found = provenance(OneInput(file=path, x="/volt/x", select=select))
+    assert found["datasets"] == {"x": "/volt/x"}
+    assert found["select"] == select
+    assert found["source_attributes"] == {
+        "file": {"telescope": "Effelsberg", "observer": "Ada"},
+        "x": {"gain_dB": 30.5, "taps": "[1, 2]", "is_calibrated": True},
+    }
+
+
+def test_they_are_in_the_product_and_in_the_products_made_of_it(path: Path, tmp_path: Path) -> None:
+    source = OneInput(file=path, x="/volt/x")
+    first = staged(source, (X,), allow_nonfinite=False)
+    product = tmp_path / "first.h5"
+    deliver(product, first.attributes["source_attributes"])
+    said = read_certificate(product)["source_attributes"]
+    assert said["file"]["telescope"] == "Effelsberg"
+    assert said["x"]["gain_dB"] == 30.5
+
+    chained = OneInput(x=WorkloadInput(workload="first"))
+    second = staged(chained, (X,), {"first": product}, allow_nonfinite=False)
+    assert second.attributes["source_attributes"] == {"x": said}
+
+
+def deliver(path: Path, attributes: object) -> None:
+    """A product with the certificate of an operand that says so much."""
+    held = Product("y", np.ones((3, 4), np.complex64), ("row", "column"), {}, "y")
+    said = {**CERTIFICATE, "source_attributes": attributes}
+    write_product(path, held, said, workload="first", kind="gemm")
+
+
+def test_a_certificate_has_them_as_they_are_and_the_rest_as_text() -> None:
+    study = load_study({"workloads": {"first": {"kind": "gemm", "m": 2, "n": 2, "k": 2}}})
+    workload = study.workload("first")
+    said = {"file": {"height": 378.5}}
+    found = certificate_of(
+        workload,
+        RECORD,
+        replace(workload.outline(), attributes={"source_attributes": said, "zeros": {"x": 1}}),
+    )
+    assert found["source_attributes"] == said
+    assert found["zeros"] == "{'x': 1}"
+
+
+def test_scalars_of_a_uvh5_header(tmp_path: Path) -> None:
+    path = tmp_path / "zen.uvh5"
+    with h5py.File(path, "w") as file:
+        file["Header/telescope_name"] = np.bytes_("HERA")
+        file["Header/latitude"] = -30.7215
+        file["Header/freq_array"] = np.arange(64.0)
+        file["Header/other"] = h5py.ExternalLink("elsewhere.h5", "/x")
+    source = OneInput(file=path, format="uvh5", x="visibilities")
+    assert source_attributes(source) == {"header": {"telescope_name": "HERA", "latitude": -30.7215}}
+
+
+class TestHostile:
+    def test_long_lists_references_and_how_a_file_is_built_are_left_out(self, path: Path) -> None:
+        found = said_by(path, many=np.zeros(17), NX_class="NXroot", kept=1, none=h5py.Empty("f4"))
+        assert found == {"kept": 1}
+        with h5py.File(path, "r+") as file:
+            file.attrs["to"] = file["volt/x"].ref
+        assert source_attributes(OneInput(file=path, x="/volt/x"))["file"] == {"kept": 1}
+
+    def test_long_text_is_cut_and_says_so(self, path: Path) -> None:
+        found = said_by(path, history="h" * (MOST_TEXT + 5))
+        assert found["history"] == "h" * MOST_TEXT + " ... (4101 characters in all)"
+
+    def test_names_and_text_that_hdf5_cannot_hold(self, path: Path, tmp_path: Path) -> None:
+        found = said_by(path, **{"a/b": "x", "..": "up", "é": np.bytes_(b"\xff\x00y")})
+        assert found == {"a_b": "x", "é": "� y"}
+        deliver(tmp_path / "p.h5", {"file": found})
+        assert read_certificate(tmp_path / "p.h5")["source_attributes"] == {"file": found}
+
+    def test_so_many_names(self, path: Path) -> None:
+        found = said_by(path, **{f"n{number:04}": number for number in range(MOST_NAMES + 50)})
+        assert len(found) == MOST_NAMES
+
+
+def test_an_input_of_products_alone_has_no_file() -> None:
+    source: FileInput = OneInput(x=WorkloadInput(workload="first"))
+    assert provenance(source) == {}
