@@ -110,15 +110,14 @@ def modular_gemm(
     )
     addend = None if addend is None else _converted(addend, dtype)
     if on_cards == {True}:
-        from argand.gemm.modular.gpu import modular_product
+        from argand.gemm.modular.gpu import ModularCall, modular_product
 
         if check and any(isinstance(x, Packed) for x in (a, b)):
             raise ValueError("check needs the operands themselves on a GPU, got a packed one")
         own = all(isinstance(x, Packed) or x is y for x, y in ((a, left), (b, right)))
         key = key if own and (addend is None or addend is c) else None
-        return modular_product(
-            problem, left, right, addend, out, count, kernels, key, (a, b, addend), check=check
-        )
+        call = ModularCall(problem, count, kernels, check)
+        return modular_product(call, left, right, addend, out, key, (a, b, addend))
     require_family(kernels, cpu())
     if alpha == 0 or not problem.k:  # operands are not read, so NaN in them leaves no trace
         found = np.zeros(problem.shape, dtype) if addend is None else times(addend, beta)

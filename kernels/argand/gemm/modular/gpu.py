@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cupy
@@ -21,51 +22,59 @@ from argand.runtime.layout import Layout, batched, device_of, result_array
 from argand.runtime.workspace_limit import allowed_workspace
 
 
+class ModularCall(NamedTuple):
+    """A call of exact products without its data.
+
+    Attributes:
+        problem: the sizes, ops and scalars.
+        moduli: how many of them there are.
+        family: of kernels; None is the device's fastest.
+        check: prove the integers, and wait for it.
+    """
+
+    problem: GemmProblem
+    moduli: int
+    family: Family | None
+    check: bool
+
+
 def modular_product(
-    problem: GemmProblem,
-    a: Any,
-    b: Any,
-    c: Any,
-    out: Any,
-    count: int,
-    family: Family | None,
-    key: Key | None = None,
+    call: ModularCall, a: Any, b: Any, c: Any, out: Any, key: Key | None = None,
     given: tuple[Any, ...] = (),
-    *,
-    check: bool = False,
-) -> Any:
-    """Return alpha op(a) op(b) + beta c on the GPU that holds the arrays, by ``count`` moduli.
+) -> Any:  # fmt: skip
+    """Return alpha op(a) op(b) + beta c on the GPU that holds the arrays.
 
     Args:
-        problem: the sizes, ops and scalars.
+        call: what to compute.
         a, b: CuPy arrays of one complex type, or packed ones of it, whose op is N.
         c: an array of that type, None where beta is 0.
         out: an array of that type or None.
-        count: of moduli.
-        family: of kernels; None is the device's fastest.
         key: under which the call cache is to keep calls of this form; None where the arrays are
             not the caller's own.
         given: the operands as the caller gave them, where some are packed.
-        check: prove the integers, and wait for it.
 
     Returns:
-        out, or a new array of shape ``problem.shape``.
+        out, or a new array of shape ``call.problem.shape``.
 
     Raises:
         ValueError: k too long for the moduli.
         DeviceError: the device has no such kernels.
         WrongProductError: the check failed.
     """
+    problem = call.problem
     with device_of(*(x.memory if isinstance(x, PackedPlanes) else x for x in (a, b, c, out))):
-        require_family(family, gpu(cupy.cuda.Device().id))
+        require_family(call.family, gpu(cupy.cuda.Device().id))
         # C may be out: the thread that writes an element has read it.
         inputs = [x for x in (a, b) if not isinstance(x, PackedPlanes)]
         inputs += [] if c is out else [c]
         target = result_array(out, problem.shape, str(a.dtype), inputs)
         if target.size and problem.k and problem.alpha != 0:
-            _solve(
-                problem, a, b, c, target, out, count, family, key, given or (a, b, c), check=check
-            )
+            product = _solve(call, a, b, c, target)
+            if product.in_place and (out is None or target is out):
+                operands, kind = given or (a, b, c), str(a.dtype)
+                run = run_of(product.launch, operands, kind)
+                chosen = Chosen(product.name)
+                CALLS.keep(key, run, operands, out, problem.shape, kind, chosen=chosen)
         elif target.size:
             target[...] = 0 if c is None else times(c, problem.beta)
         if out is not None and target is not out:
@@ -74,21 +83,17 @@ def modular_product(
         return target
 
 
-def _solve(
-    problem: GemmProblem,
-    a: Any,
-    b: Any,
-    c: Any,
-    target: Any,
-    out: Any,
-    count: int,
-    family: Family | None,
-    key: Key | None,
-    given: tuple[Any, ...],
-    *,
-    check: bool,
-) -> None:
-    shape = problem.batch_shape
+class _Product(NamedTuple):
+    """A launch of addresses a, b, c and out, its name, and whether it takes them as they are."""
+
+    launch: Callable[[int, int, int, int], None]
+    name: str
+    in_place: bool
+
+
+def _solve(call: ModularCall, a: Any, b: Any, c: Any, target: Any) -> _Product:
+    """Compute a product, and return what does so again."""
+    problem, shape = call.problem, call.problem.batch_shape
     left, right = _operand(a, problem.op_a, "a", shape), _operand(b, problem.op_b, "b", shape)
     result, addend = batched(target, shape), None if c is None else batched(c, shape)
     in_place = left.in_place and right.in_place
@@ -101,10 +106,10 @@ def _solve(
         addend = None if addend is None else addend.transposed
     prepared_launch = prepared(
         ModularProblem(
-            str(a.dtype), count, problem.batch, left.layout, right.layout,
+            str(a.dtype), call.moduli, problem.batch, left.layout, right.layout,
             None if addend is None else addend.layout, result.layout, left.flip, right.flip,
-            complex(problem.alpha), complex(problem.beta), family,
-            ("column" if swapped else "row") if check else None, left.packed, right.packed,
+            complex(problem.alpha), complex(problem.beta), call.family,
+            ("column" if swapped else "row") if call.check else None, left.packed, right.packed,
         ),
         gpu(cupy.cuda.Device().id), allowed_workspace(),
     )  # fmt: skip
@@ -117,10 +122,7 @@ def _solve(
         first.address, second.address,
         int((addend or result).array.data.ptr), int(result.array.data.ptr),
     )  # fmt: skip
-    if in_place and (out is None or target is out):
-        run = run_of(launch, given, str(a.dtype))
-        chosen = Chosen(prepared_launch.name)
-        CALLS.keep(key, run, given, out, problem.shape, str(a.dtype), chosen=chosen)
+    return _Product(launch, prepared_launch.name, in_place)
 
 
 class _Operand(NamedTuple):

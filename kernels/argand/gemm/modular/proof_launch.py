@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import cupy
 import numpy as np
@@ -83,6 +84,15 @@ def begin_verdict() -> Verdict:
         found = Verdict()
     found.begin()
     return found
+
+
+class _Lines(NamedTuple):
+    """Lines of an operand as they were given: where they and their exponents lie."""
+
+    layout: Layout
+    at: Address
+    exponents: Address
+    batches: int
 
 
 class ProofLaunch:
@@ -209,9 +219,11 @@ class ProofLaunch:
         """Return the launch that adds B' x of some products."""
         problem, batched = self._problem, bool(self._problem.b.batch_stride)
         x = Address(BaseAddress.COLUMNS, product * problem.b.batch_stride * problem.b.item)
+        exponents = Address(
+            exponents.base, exponents.offset + 4 * problem.b.rows * product * batched
+        )
         return self._multiply(
-            problem.b, x, products,
-            Address(exponents.base, exponents.offset + 4 * problem.b.rows * product * batched),
+            _Lines(problem.b, x, exponents, products),
             self._of_product(self._image, 8, self._words, product),
             {
                 "vector_batch": 0, "sum_batch": self._words * batched,
@@ -227,7 +239,8 @@ class ProofLaunch:
             yield self._image_of(0, self._images, b_exponents, sums)
         if not self._a_encodes:
             yield self._multiply(
-                problem.a, Address(BaseAddress.ROWS), problem.batch, a_exponents, self._sums,
+                _Lines(problem.a, Address(BaseAddress.ROWS), a_exponents, problem.batch),
+                self._sums,
                 {
                     "vector_batch": self._words if problem.b.batch_stride else 0,
                     "sum_batch": problem.a.rows, "conjugate": problem.conjugate_a,
@@ -242,9 +255,15 @@ class ProofLaunch:
         yield KernelLaunch(kernel, members, reads=(*sums, SUMS), writes=(PROOF,))
 
     def _multiply(
-        self, x: Layout, at: Address, batches: int, exponents: Address, sums: Address,
-        values: dict[str, int | float], reads: tuple[str, ...], part: str, *, lines_summed: bool,
+        self, lines: _Lines, sums: Address, values: dict[str, int | float],
+        reads: tuple[str, ...], part: str, *, lines_summed: bool,
     ) -> KernelLaunch:  # fmt: skip
+        """Return the launch that multiplies lines by a vector, and adds the products to sums.
+
+        With ``lines_summed`` the vector is x and each sum one over lines, B' x; else it is that,
+        and each sum one of a line.
+        """
+        x, batches = lines.layout, lines.batches
         lanes_sum = is_k_major(x) != lines_summed
         outs, terms = (x.columns, x.rows) if lines_summed else (x.rows, x.columns)
         warps = batches * image_warps(outs, terms, lanes_sum=lanes_sum)
@@ -262,7 +281,7 @@ class ProofLaunch:
             },
         )  # fmt: skip
         return KernelLaunch(kernel, {
-            "x": at, "exponents": exponents, "column": self._x, "vector": self._image,
+            "x": lines.at, "exponents": lines.exponents, "column": self._x, "vector": self._image,
             "sums": sums,
         }, reads=(PROOF, *reads), writes=(part,))  # fmt: skip
 
