@@ -47,51 +47,22 @@ class KernelLaunch:
         kernel = load(
             dft_source(plan, precision), arch.target, kernel_name(plan, precision), shared
         )
+        self._tables, factors = _tables_and_factors(problem, plan, device)
         values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)
         values |= {
             "rows": problem.rows, "x_stride": strides[0], "out_stride": strides[1],
-            "sign": -1.0 if problem.inverse else 1.0,
+            "sign": -1.0 if problem.inverse else 1.0, **factors,
         }  # fmt: skip
-        unit = factor = problem.factor
-        exponent = table_exponent(precision)
-        tables: dict[str, Any] = {}
-        if isinstance(plan, DensePlan):
-            tables["table"] = _table((plan.length,), plan.warps, precision, device)
-            factor *= 2.0**-exponent
-        elif isinstance(plan, HankelPlan):
-            tables |= _hankel(plan, precision, device)
-            factor *= 2.0**-exponent
-            values["bias_step"] = plan.bias_step(precision)
-        elif isinstance(plan, ButterflyPlan):
-            scaled, more = _butterfly(plan, problem.inverse, device)
-            tables |= more
-            unit *= 2.0**-scaled
-        elif isinstance(plan, MixedRadixPlan):
-            tables["twiddles"] = _mixed_radix(plan.radices, device)
-            unit *= values["sign"]
-        elif isinstance(plan, SingleCtaPlan):
-            tables["twiddles"] = _single_cta(plan, device)
-            unit *= values["sign"]
-        elif isinstance(plan, ClusterPlan):
-            tables["twiddles"] = _cluster(plan.radices, device)
-            unit *= values["sign"]
-        else:
-            factors = (plan.n1, plan.n2)
-            tables["table"] = _table(tuple(dict.fromkeys(factors)), 1, precision, device)
-            tables |= _twiddles(*factors, plan.warps * plan.m_tiles, problem.inverse, device)
-            unit *= 2.0 ** stage_shift(precision, plan.n1)
-            factor = unit * 2.0**-exponent
-        values |= {name: table.data.ptr for name, table in tables.items()}
-        values |= {"alternate_scale": unit, "scale": factor}
+        # The kernel points to the tables, which live as long as the launch.
+        values |= {name: table.data.ptr for name, table in self._tables.items()}
         blocks = -(-problem.rows // plan.transforms)
         if not isinstance(plan, MixedRadixPlan):
             blocks = min(sm_count, blocks)  # persistent
         if isinstance(plan, ClusterPlan):
             most = max_active_clusters(kernel.ptr, plan.cluster_size, plan.threads, shared)
             blocks = min(most, problem.rows) * plan.cluster_size
-        self._tables = tables  # the kernel points to them
         #: Bytes of the tables, which other launches may share.
-        self.nbytes = sum(int(table.nbytes) for table in tables.values())
+        self.nbytes = sum(int(table.nbytes) for table in self._tables.values())
         self._device = device
         bound = BoundKernel(
             kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
@@ -105,6 +76,51 @@ class KernelLaunch:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
         self.launches((x, out, zeroed_workspace(4, stream, self._device, self)), stream)
+
+
+def _tables_and_factors(
+    problem: DftProblem, plan: KernelPlan, device: int
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the tables that a plan's kernel reads, on a device, and the factors of its results.
+
+    Both are by the members of ``DftArguments``, where cuda/dft/plan.cuh says what they are. Factors
+    undo the powers of two by which tables are scaled into the operand's range.
+    """
+    precision = problem.precision
+    unit = factor = problem.factor
+    exponent = table_exponent(precision)
+    more: dict[str, float] = {}
+    tables: dict[str, Any] = {}
+    if isinstance(plan, DensePlan):
+        tables["table"] = _table((plan.length,), plan.warps, precision, device)
+        factor *= 2.0**-exponent
+    elif isinstance(plan, HankelPlan):
+        tables |= _hankel(plan, precision, device)
+        factor *= 2.0**-exponent
+        more["bias_step"] = plan.bias_step(precision)
+    elif isinstance(plan, ButterflyPlan):
+        scaled, found = _butterfly(plan, problem.inverse, device)
+        tables |= found
+        unit *= 2.0**-scaled
+    elif isinstance(plan, MixedRadixPlan | SingleCtaPlan | ClusterPlan):
+        tables["twiddles"] = _twiddles_of(plan, device)
+        unit *= -1.0 if problem.inverse else 1.0
+    else:
+        factors = (plan.n1, plan.n2)
+        tables["table"] = _table(tuple(dict.fromkeys(factors)), 1, precision, device)
+        tables |= _twiddles(*factors, plan.warps * plan.m_tiles, problem.inverse, device)
+        unit *= 2.0 ** stage_shift(precision, plan.n1)
+        factor = unit * 2.0**-exponent
+    return tables, {"alternate_scale": unit, "scale": factor, **more}
+
+
+def _twiddles_of(plan: MixedRadixPlan | SingleCtaPlan | ClusterPlan, device: int) -> Any:
+    """Return the twiddles of a plan of butterflies in fp32, on a device."""
+    if isinstance(plan, MixedRadixPlan):
+        return _mixed_radix(plan.radices, device)
+    if isinstance(plan, SingleCtaPlan):
+        return _single_cta(plan, device)
+    return _cluster(plan.radices, device)
 
 
 @lru_cache(maxsize=256)

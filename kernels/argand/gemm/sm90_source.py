@@ -17,6 +17,10 @@ _FLAG_LETTERS = (
     ("mirror", "u"), ("shared_columns", "e"),
 )  # fmt: skip
 """A letter for each part of a plan that is not 0, in the order of a name."""
+_RARE_FLAGS = (
+    "triangle", "conjugate_y", "power", "odd_pitch", "odd_batches", "mirror", "ping_pong",
+)  # fmt: skip
+"""Members of a plan that are named in CUDA C++ only where they are true."""
 
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
@@ -65,6 +69,29 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
+    more = ["odd_batch_even", "odd_batch_odd"] if plan.odd_batches else []
+    names = ["x_map", "y_map", "out_map", *more]
+    parameters = " ".join(f"const __grid_constant__ TensorMap {name}," for name in names)
+    last = more or ["x_map", "out_map"]  # which are not read
+    members = ", ".join(f".{name} = {value}" for name, value in _fields(precision, plan).items())
+    clusters = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
+    return (
+        '#include "device/warpgroup.cuh"\n'
+        f"{_instructions(precision, plan)}"
+        '#include "gemm/sm90_kernel.cuh"\n'
+        f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
+        f"constexpr WgmmaPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void {clusters}__launch_bounds__({plan.threads}, 1)\n'
+        f"{wgmma_kernel_name(precision, plan)}({parameters}\n"
+        "    const __grid_constant__ WgmmaArguments args) {\n"
+        f"    if (!args.begins_early)\n    {WAIT_FIRST}"
+        f"    gemm_wgmma<kPlan>(x_map, y_map, out_map, args, {', '.join(last)});\n"
+        "}\n"
+    )
+
+
+def _fields(precision: Precision, plan: WgmmaPlan) -> dict[str, object]:
+    """Return the members of a ``WgmmaPlan`` in CUDA C++; those that are left out have a default."""
     fields = precision_fields(precision) | {
         "products": len(precision.products),
         "product_x": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
@@ -85,53 +112,27 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "overlapped_stages": plan.overlapped_stages,
         "epilogue": f"Epilogue::{plan.epilogue}",
     }
-    fields |= {
-        x: "true"
-        for x in (
-            "triangle",
-            "conjugate_y",
-            "power",
-            "odd_pitch",
-            "odd_batches",
-            "mirror",
-            "ping_pong",
-        )
-        if getattr(plan, x)
-    }
+    fields |= {name: "true" for name in _RARE_FLAGS if getattr(plan, name)}
     if plan.shared_columns:
         fields["shared_columns"] = plan.shared_columns
     if plan.k_warpgroups > 1:
         fields["k_warpgroups"] = plan.k_warpgroups
-    clusters = ""
     if plan.cluster > 1:
         fields["cluster"] = plan.cluster
-        clusters = f"__cluster_dims__({plan.cluster}, 1, 1) "
-    more = ["odd_batch_even", "odd_batch_odd"] if plan.odd_batches else []
-    names = ["x_map", "y_map", "out_map", *more]
-    parameters = " ".join(f"const __grid_constant__ TensorMap {name}," for name in names)
-    last = more or ["x_map", "out_map"]  # which are not read
-    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    return fields
+
+
+def _instructions(precision: Precision, plan: WgmmaPlan) -> str:
+    """Return the functions of wgmma that the kernel calls."""
     operand = precision.operand
     if precision.terms > 1:
-        instructions = wgmma_pair_function(operand, plan.block_n)
-        instructions += wgmma_pair_function(operand, plan.block_n, rows_in_shared=True)
+        found = wgmma_pair_function(operand, plan.block_n)
+        found += wgmma_pair_function(operand, plan.block_n, rows_in_shared=True)
     else:
-        instructions = wgmma_function(operand, plan.block_n)
+        found = wgmma_function(operand, plan.block_n)
     if plan.overlapped_stages:
-        instructions += wgmma_function(operand, plan.block_n // 2)
-    return (
-        '#include "device/warpgroup.cuh"\n'
-        f"{instructions}"
-        '#include "gemm/sm90_kernel.cuh"\n'
-        f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
-        f"constexpr WgmmaPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void {clusters}__launch_bounds__({plan.threads}, 1)\n'
-        f"{wgmma_kernel_name(precision, plan)}({parameters}\n"
-        "    const __grid_constant__ WgmmaArguments args) {\n"
-        f"    if (!args.begins_early)\n    {WAIT_FIRST}"
-        f"    gemm_wgmma<kPlan>(x_map, y_map, out_map, args, {', '.join(last)});\n"
-        "}\n"
-    )
+        found += wgmma_function(operand, plan.block_n // 2)
+    return found
 
 
 def _scaled(precision: Precision, plan: WgmmaPlan) -> bool:

@@ -18,7 +18,7 @@ from argand.gemm.operands import Op, as_operand, on_gpu
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import Pairs
 from argand.herk import cpu as numpy_backend
-from argand.herk.problem import Form, HerkProblem, herk_problem
+from argand.herk.problem import Form, herk_problem
 from argand.herk.rules import adapted
 from argand.precision import Precision, get_precision
 from argand.runtime.numpy_calls import Key, NumpyCalls
@@ -104,7 +104,13 @@ def herk(
     if precision is None:
         arrays = (a, c) if out is None else (out,)
         precision = default_precision("product", arrays, on_gpu=on_gpu(a))
-    problem = _problem(a, c, out, alpha, beta, op, precision, rounding, form, kernels)
+    row, dtype = _computed_at(precision, rounding, a, out)
+    problem = herk_problem(
+        a.shape, op=op, alpha=alpha, beta=beta, precision=row, dtype=dtype, form=form,
+        kernels=kernels, c_shape=None if c is None else tuple(c.shape),
+    )  # fmt: skip
+    if row is None:
+        exact_moduli(a, a, problem.k)  # raises ValueError for what cannot be exact
     check_out(out, problem.shape, problem.dtype)
     if beta == 0:
         c = None
@@ -125,25 +131,18 @@ def _transposed(a: Any) -> Any:
     return a.swapaxes(-1, -2)
 
 
-def _problem(
-    a: Any, c: Any, out: Any, alpha: float, beta: float, op: Op, precision: str | Precision,
-    rounding: Sequence[str] | str | None, form: Form, kernels: Family | None,
-) -> HerkProblem:  # fmt: skip
-    """Return the problem; raises ValueError for a precision that these operands do not have."""
+def _computed_at(
+    precision: str | Precision, rounding: Sequence[str] | str | None, a: Any, out: Any
+) -> tuple[Precision | None, str]:
+    """Return the row of a precision, None at `EXACT`, and the result's type of these arrays.
+
+    Raises ValueError for an unknown precision or rounding.
+    """
     narrow = np.dtype(np.complex64)
     own = np.result_type(narrow if isinstance(a, Pairs) else a.dtype, narrow)
-    row: Precision | None = None
     if precision == EXACT:
         if rounding is not None:
             raise ValueError(f"precision {EXACT} takes no rounding, got {rounding!r}")
-        dtype = np.result_type(own, getattr(out, "dtype", own))
-    else:
-        row = get_precision(precision, rounding, exact=True)
-        dtype = own if row.moduli else np.dtype(row.output)
-    problem = herk_problem(
-        a.shape, op=op, alpha=alpha, beta=beta, precision=row, dtype=str(dtype), form=form,
-        kernels=kernels, c_shape=None if c is None else tuple(c.shape),
-    )  # fmt: skip
-    if row is None:
-        exact_moduli(a, a, problem.k)  # raises ValueError for what cannot be exact
-    return problem
+        return None, str(np.result_type(own, getattr(out, "dtype", own)))
+    row = get_precision(precision, rounding, exact=True)
+    return row, str(own) if row.moduli else row.output
