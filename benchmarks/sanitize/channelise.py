@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, ChanneliseProblem, channelise, pairs
-from argand.channelise.plan import plan_of
+from argand.channelise.plan import plan_channelise
 from argand.channelise.sm90_plan import specialized
 from argand.device import gpu
 from scipy.signal import firwin
@@ -88,7 +88,7 @@ def watched(problem: ChanneliseProblem, kind: str) -> AbstractContextManager[Non
     from argand.channelise.gpu import PLAN_OVERRIDE
 
     arch = gpu(0).require_arch()
-    plan = plan_of(problem, arch)
+    plan = plan_channelise(problem, arch)
     component = "int8" if "int8" in kind else "float32"
     found = None if plan is None else specialized(plan, component, arch)
     if found is None:

@@ -18,7 +18,7 @@ import numpy as np
 from argand import solve_hermitian
 from argand.device import gpu
 from argand.hermitian.bounds import residual_bound
-from argand.hermitian.plan import choose_plan
+from argand.hermitian.plan import plan_hermitian
 
 from benchmarks.harness.samples import on_host
 from benchmarks.sanitize.verdicts import bounded_program
@@ -55,7 +55,7 @@ def _factors(n: int, columns: int, dtype: str, *, in_global: bool) -> Any:
         return nullcontext()
     from argand.hermitian.gpu import PLAN_OVERRIDE
 
-    plan = choose_plan(n, columns, dtype, gpu(0).require_arch())
+    plan = plan_hermitian(n, columns, dtype, gpu(0).require_arch())
     return PLAN_OVERRIDE.use(replace(plan, in_global=True))
 
 

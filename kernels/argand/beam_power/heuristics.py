@@ -107,7 +107,7 @@ class Kernels:
     start: float = _FILLING
 
 
-def planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
+def plan_beam_power(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     """Return the plan of a form, and how its tiles lie along time."""
     plan = form.plan or _chosen(form, device)
     if isinstance(plan, FewBeamsPlan):

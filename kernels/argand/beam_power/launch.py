@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import cupy
 
-from argand.beam_power.heuristics import KernelForm, kernels_of, planned
+from argand.beam_power.heuristics import KernelForm, kernels_of, plan_beam_power
 from argand.beam_power.plan import (
     BEAM_POWER_ARGUMENTS,
     DEPTH,
@@ -35,7 +35,7 @@ class BeamPowerLaunch:
 
     def __init__(self, form: KernelForm, device: Device) -> None:
         problem = form.problem
-        plan, tiles = planned(form, device)
+        plan, tiles = plan_beam_power(form, device)
         #: The plan of the kernel.
         self.plan = plan
         self.slices = tiles.slices

@@ -17,7 +17,7 @@ from argand.channelise.plan import (
     check_plan,
     kernel_name,
     kernel_source,
-    plan_of,
+    plan_channelise,
     read_as,
     twiddle_tables,
     without_spills,
@@ -105,7 +105,7 @@ def _plan(problem: ChanneliseProblem, device: Device) -> ChannelisePlan | Single
         short = single_thread_plan(problem, arch)
         if short is not None and short.points <= FEW_POINTS:
             return short
-        return plan_of(problem, arch) or short
+        return plan_channelise(problem, arch) or short
     plan = PLAN_OVERRIDE.value
     if isinstance(plan, SingleThreadPlan):
         check_single_thread_plan(plan, arch)

@@ -125,7 +125,7 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
 
 
 @lru_cache(maxsize=256)
-def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
+def plan_channelise(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
     """Return the best plan of the kernel that the architecture can run; None where it has none.
 
     That is at fp64, beyond the kernel's lengths and taps, and for real samples of which a spectrum

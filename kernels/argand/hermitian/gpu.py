@@ -13,9 +13,9 @@ from argand.hermitian.plan import (
     ARGUMENTS,
     HermitianPlan,
     check_plan,
-    choose_plan,
     kernel_name,
     kernel_source,
+    plan_hermitian,
 )
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
@@ -106,7 +106,7 @@ class _Run:
 def _plan(n: int, columns: int, dtype: str, device: Device) -> HermitianPlan:
     arch = device.require_arch()
     if not PLAN_OVERRIDE.active or PLAN_OVERRIDE.value is None:
-        return choose_plan(n, columns, dtype, arch)
+        return plan_hermitian(n, columns, dtype, arch)
     check_plan(PLAN_OVERRIDE.value, dtype, arch)
     return PLAN_OVERRIDE.value
 

@@ -92,7 +92,7 @@ def check_plan(plan: HermitianPlan, dtype: str, arch: Arch) -> None:
         raise PlanError(f"{plan} takes more shared memory than the {arch.shared_bytes} bytes")
 
 
-def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
+def plan_hermitian(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
     """Return the plan for matrices of n rows and ``columns`` right-hand sides."""
     side = 2
     while -(-n // side) > _MOST_PARTS and side < _LARGEST_SIDE:

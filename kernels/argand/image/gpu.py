@@ -10,7 +10,7 @@ import numpy as np
 
 from argand.device import Device, array_module, gpu, is_cupy_array
 from argand.image.blocks import as_complex, image_in_blocks, require_hermitian
-from argand.image.heuristics import PLAN_OVERRIDE, Plan, plan_of
+from argand.image.heuristics import PLAN_OVERRIDE, Plan, plan_image
 from argand.image.launches import ImageLaunches
 from argand.image.places import centred, unit_vectors
 from argand.image.problem import ImageProblem
@@ -53,7 +53,7 @@ def image(
     r = given[0]
     with device_of(r, out):
         device = gpu(cupy.cuda.Device().id)
-        plan = plan_of(problem, device)
+        plan = plan_image(problem, device)
         empty = not (problem.matrices and problem.channels and problem.antennas)
         if plan is None or empty or not problem.directions:
             vectors = unit_vectors(s, array_module(s))

@@ -14,7 +14,7 @@ PLAN_OVERRIDE: PlanOverride[Plan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every image takes this plan."""
 
 
-def plan_of(problem: ImageProblem, device: Device) -> Plan | None:
+def plan_image(problem: ImageProblem, device: Device) -> Plan | None:
     """Return the plan of a problem's kernel; None where cuBLAS multiplies blocks of directions.
 
     Few antennas are imaged by fp32, but for fp64; more on tensor cores, which have no operands of

@@ -32,7 +32,7 @@ from argand.spectrum.plan import (
     check_plan,
     kernel_name,
     kernel_source,
-    plan_of,
+    plan_spectrum,
     without_spills,
 )
 from argand.spectrum.problem import SpectrumProblem
@@ -80,7 +80,7 @@ def algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
 def _plan(problem: SpectrumProblem, device: Device) -> SpectrumPlan | None:
     arch = device.require_arch()
     if not PLAN_OVERRIDE.active:
-        return plan_of(problem, arch)
+        return plan_spectrum(problem, arch)
     if PLAN_OVERRIDE.value is not None:
         check_plan(PLAN_OVERRIDE.value, arch)
     return PLAN_OVERRIDE.value

@@ -86,7 +86,7 @@ def check_plan(plan: SpectrumPlan, arch: Arch) -> None:
 
 
 @lru_cache(maxsize=256)
-def plan_of(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
+def plan_spectrum(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
     """Return the plan of a problem; None where `argand.dft` transforms.
 
     That is at fp64 and beyond the lengths of a filter bank's kernel, odd ones of real samples
@@ -98,7 +98,7 @@ def plan_of(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
         problem.leading, problem.samples, problem.length, 1, Fraction(1), problem.real,
         problem.precision,
     )  # fmt: skip
-    found = banks.plan_of(bank, arch)
+    found = banks.plan_channelise(bank, arch)
     if found is None:
         return None
     found, average = _in_warps(found), problem.average

@@ -29,7 +29,7 @@ from argand.channelise.plan import (
     check_plan,
     kernel_name,
     kernel_source,
-    plan_of,
+    plan_channelise,
     twiddle_tables,
     without_spills,
 )
@@ -70,7 +70,7 @@ def problem(
 @pytest.mark.parametrize("component", UNITS)
 @pytest.mark.parametrize("bank", BANKS + MORE * EXHAUSTIVE, ids=str)
 def test_kernels_compile(arch: Arch, bank: tuple[Any, ...], component: str) -> None:
-    plan = plan_of(problem(*bank), arch)
+    plan = plan_channelise(problem(*bank), arch)
     assert plan is not None
     if plan.real and component not in COMPONENTS:
         return  # real samples are their own conjugates
@@ -102,7 +102,7 @@ def test_fewer_blocks_are_tried_until_nothing_spills(
 def test_a_kernel_that_spills_gets_fewer_blocks() -> None:
     """Int8 alone spills with the registers that the most blocks leave."""
     target = ARCHITECTURES[3].target
-    plan = plan_of(problem(32, 32), ARCHITECTURES[3])
+    plan = plan_channelise(problem(32, 32), ARCHITECTURES[3])
     assert plan is not None
     blocks = {kind: without_spills(plan, kind, target).blocks for kind in ("int8", "int16")}
     assert blocks["int16"] == plan.blocks > blocks["int8"]
@@ -185,7 +185,7 @@ def test_every_spectrum_is_filtered_once(
 @pytest.mark.parametrize("bank", BANKS + MORE, ids=str)
 def test_plans_fit_every_architecture(bank: tuple[Any, ...]) -> None:
     for arch in ARCHITECTURES:
-        plan = plan_of(problem(*bank), arch)
+        plan = plan_channelise(problem(*bank), arch)
         assert plan is not None, (bank, arch.target)
         check_plan(plan, arch)
         assert prod(plan.radices) == plan.points
@@ -204,7 +204,7 @@ def test_plans_fit_every_architecture(bank: tuple[Any, ...]) -> None:
     ],
 )  # fmt: skip
 def test_others_go_another_way(one: ChanneliseProblem) -> None:
-    assert plan_of(one, ARCHITECTURES[3]) is None
+    assert plan_channelise(one, ARCHITECTURES[3]) is None
 
 
 PLAN = ChannelisePlan(1024, 8, 1, 1, False, (4, 16, 16), 8, 256, 1, 2)

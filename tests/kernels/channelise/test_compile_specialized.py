@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS, ChanneliseProblem
-from argand.channelise.plan import UNITS, plan_of
+from argand.channelise.plan import UNITS, plan_channelise
 from argand.channelise.sm90_plan import (
     SpecializedPlan,
     check_specialized_plan,
@@ -41,7 +41,7 @@ def found(
     problem = ChanneliseProblem(
         (), 1 << 22, channels, taps, Fraction(oversampling), real, PRECISIONS["fp32"]
     )
-    plan = plan_of(problem, HOPPER)
+    plan = plan_channelise(problem, HOPPER)
     assert plan is not None
     return specialized(plan, component, HOPPER)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, ChanneliseProblem, channelise, launched, pairs
-from argand.channelise.plan import plan_of
+from argand.channelise.plan import plan_channelise
 from argand.channelise.sm90_plan import specialized
 from argand.device import gpu
 
@@ -136,7 +136,7 @@ def test_every_plan_computes_the_same(cp: Any, name: str) -> None:
     from argand.channelise.gpu import PLAN_OVERRIDE
 
     one = BANKS[name]
-    plan = plan_of(problem_of(one, "fp32"), gpu(0).require_arch())
+    plan = plan_channelise(problem_of(one, "fp32"), gpu(0).require_arch())
     assert plan is not None
     truth = channelised(cp, one, "fp32")
     for other in (
@@ -172,7 +172,7 @@ def test_specialised_warps_turn_their_ring_many_times(
 
     one = bank(channels, taps, 173, kind=kind, leading=(2,), seed=31)
     device = gpu(0)
-    plan = plan_of(problem_of(one, "fp32"), device.require_arch())
+    plan = plan_channelise(problem_of(one, "fp32"), device.require_arch())
     assert plan is not None
     found = specialized(plan, "float32", device.require_arch())
     if found is None:
@@ -205,7 +205,7 @@ def test_clusters_share_the_columns_of_long_banks(
 
     one = bank(channels, taps, spectra, kind=kind, leading=(2,), seed=33)
     arch = gpu(0).require_arch()
-    plan = plan_of(problem_of(one, "fp32"), arch)
+    plan = plan_channelise(problem_of(one, "fp32"), arch)
     assert plan is not None
     found = specialized(plan, "float32", arch)
     if found is None:

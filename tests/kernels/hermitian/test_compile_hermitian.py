@@ -10,9 +10,9 @@ from argand.device import ARCHITECTURES, Arch
 from argand.hermitian.plan import (
     LARGEST_N,
     check_plan,
-    choose_plan,
     kernel_name,
     kernel_source,
+    plan_hermitian,
 )
 from argand.runtime.complex_types import ITEM
 from argand.runtime.plan import PlanError
@@ -29,13 +29,15 @@ HOPPER = ARCHITECTURES[3]
 @pytest.mark.parametrize("dtype", ITEM)
 @pytest.mark.parametrize("n", SIZES)
 def test_kernels_compile(arch: Arch, n: int, dtype: str) -> None:
-    plans = {choose_plan(n, columns, dtype, arch) for columns in ((1, 4) if EXHAUSTIVE else (4,))}
+    plans = {
+        plan_hermitian(n, columns, dtype, arch) for columns in ((1, 4) if EXHAUSTIVE else (4,))
+    }
     for plan in plans:
         assert_clean(kernel_source(plan, dtype), arch.target, kernel_name(plan, dtype))
 
 
 def test_factors_in_global_memory_compile(arch: Arch) -> None:
-    plan = replace(choose_plan(128, 4, "complex128", HOPPER), in_global=True)
+    plan = replace(plan_hermitian(128, 4, "complex128", HOPPER), in_global=True)
     assert_clean(kernel_source(plan, "complex128"), arch.target, kernel_name(plan, "complex128"))
 
 
@@ -44,12 +46,12 @@ def test_plans_fit_every_architecture(dtype: str) -> None:
     for arch in ARCHITECTURES:
         for n in range(1, LARGEST_N + 1):
             for columns in (1, 2, 3, 100):
-                plan = choose_plan(n, columns, dtype, arch)
+                plan = plan_hermitian(n, columns, dtype, arch)
                 assert plan.n == n
                 assert not plan.in_global or plan.packed * ITEM[dtype] > 0.9 * arch.shared_bytes
 
 
-PLAN = choose_plan(64, 4, "complex64", HOPPER)
+PLAN = plan_hermitian(64, 4, "complex64", HOPPER)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from argand import launched, solve_hermitian
 from argand.device import gpu
-from argand.hermitian.plan import LARGEST_N, choose_plan, kernel_source
+from argand.hermitian.plan import LARGEST_N, kernel_source, plan_hermitian
 from argand.runtime.loading import compile_later
 
 from tests.covers import EXHAUSTIVE
@@ -27,7 +27,7 @@ def _compiled_together() -> None:
     for dtype in TYPES:
         for n in SIZES:
             for columns in (1, 4):
-                plan = choose_plan(n, columns, dtype, device.require_arch())
+                plan = plan_hermitian(n, columns, dtype, device.require_arch())
                 compile_later(kernel_source(plan, dtype), device.target)
 
 
@@ -158,7 +158,7 @@ def test_infinity_below_the_diagonal(cp: Any, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("n", [5, 100, 128])
 def test_factors_in_global_memory(cp: Any, rng: np.random.Generator, n: int, dtype: str) -> None:
-    plan = choose_plan(n, 4, dtype, gpu(0).require_arch())
+    plan = plan_hermitian(n, 4, dtype, gpu(0).require_arch())
     r, b = covariances(rng, 700, n=n, dtype=dtype), normal(rng, 700, n, 4).astype(dtype)
     expected = solved(cp, r, b)
     from argand.hermitian.gpu import PLAN_OVERRIDE

@@ -12,7 +12,7 @@ from argand.image.few_antennas_plan import (
     few_antennas_kernel_name,
     few_antennas_source,
 )
-from argand.image.heuristics import PLAN_OVERRIDE, plan_of
+from argand.image.heuristics import PLAN_OVERRIDE, plan_image
 from argand.image.plan import (
     MmaImagePlan,
     check_plan,
@@ -99,13 +99,13 @@ def test_antennas_and_precision_choose_the_kernel(
 ) -> None:
     device = Device("cuda", "a card", 0, ARCHITECTURES[0], 100)
     problem = ImageProblem((2,), 3, antennas, 500, PRECISIONS[precision], 1)
-    assert type(plan_of(problem, device)) is kind
+    assert type(plan_image(problem, device)) is kind
     with PLAN_OVERRIDE.use(FewAntennasPlan(23, 1)):
         if kind is type(None) or precision == "fp32":
-            assert type(plan_of(problem, device)) is kind
+            assert type(plan_image(problem, device)) is kind
             return
         with pytest.raises(PlanError, match="has other antennas than an image of"):
-            plan_of(problem, device)
+            plan_image(problem, device)
 
 
 @pytest.mark.parametrize("antennas", [40, 64, 229, 512])

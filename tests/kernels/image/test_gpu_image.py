@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, image, launched
 from argand.device import gpu
 from argand.image.few_antennas_plan import MOST_ANTENNAS
-from argand.image.heuristics import PLAN_OVERRIDE, plan_of
+from argand.image.heuristics import PLAN_OVERRIDE, plan_image
 from argand.image.plan import MmaImagePlan
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
 
@@ -273,7 +273,7 @@ def test_any_number_of_splits_computes_the_same(
         r, x, f, s = one.arguments
         vectors = cp.asarray(np.column_stack([s, np.sqrt(1 - (s**2).sum(axis=1))]))
         problem = ImageProblem((2,), 2, antennas, 70, row, 1)
-        plan = plan_of(problem, gpu(0))
+        plan = plan_image(problem, gpu(0))
         assert plan is not None
         out = cp.full(problem.shape, np.nan, "f4")
         queue = launches.ImageLaunches(problem, plan, 3, gpu(0))

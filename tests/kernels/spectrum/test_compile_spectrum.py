@@ -17,7 +17,7 @@ from argand.spectrum.plan import (
     check_plan,
     kernel_name,
     kernel_source,
-    plan_of,
+    plan_spectrum,
     sum_name,
     sum_source,
     trend_name,
@@ -60,7 +60,7 @@ def test_kernels_compile(arch: Arch, one: tuple[int, int, bool], component: str)
     if one[2] and component not in COMPONENTS:
         return  # real samples are their own conjugates
     detrend = "linear" if (one[0] + len(component)) % 3 == 0 else None
-    plan = plan_of(problem(*one, detrend=detrend), arch)
+    plan = plan_spectrum(problem(*one, detrend=detrend), arch)
     assert plan is not None
     for aligned in (True, False) if EXHAUSTIVE and one[2] else (component != "int8",):
         one_plan = without_spills(plan, component, arch.target, aligned=aligned)
@@ -92,7 +92,7 @@ def test_sums_compile(arch: Arch, term: str, result: str) -> None:
 @pytest.mark.parametrize("one", SPECTRA + MORE, ids=str)
 def test_plans_fit_every_architecture(one: tuple[int, int, bool]) -> None:
     for arch in ARCHITECTURES:
-        plan = plan_of(problem(*one), arch)
+        plan = plan_spectrum(problem(*one), arch)
         assert plan is not None, (one, arch.target)
         check_plan(plan, arch)
         batch, average = plan.transforms.batch, one[1]
@@ -110,7 +110,7 @@ def test_plans_fit_every_architecture(one: tuple[int, int, bool]) -> None:
     ids=str,
 )  # fmt: skip
 def test_others_go_another_way(one: SpectrumProblem) -> None:
-    assert plan_of(one, ARCHITECTURES[3]) is None
+    assert plan_spectrum(one, ARCHITECTURES[3]) is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_others_go_another_way(one: SpectrumProblem) -> None:
     ],
 )
 def test_other_plans_are_refused(changes: dict[str, Any], said: str) -> None:
-    plan = plan_of(problem(1024, 8, False), ARCHITECTURES[3])
+    plan = plan_spectrum(problem(1024, 8, False), ARCHITECTURES[3])
     assert isinstance(plan, SpectrumPlan)
     if "summed" in changes:
         wrong = replace(plan, **changes)

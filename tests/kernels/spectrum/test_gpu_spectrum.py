@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, launched, pairs, spectrum
 from argand.device import gpu
-from argand.spectrum.plan import plan_of
+from argand.spectrum.plan import plan_spectrum
 
 from benchmarks.harness.device_memory import most_allocated
 from tests.kernels.spectrum.signals import SIGNALS, Signal, drawn
@@ -98,7 +98,7 @@ def test_every_plan_computes_the_same(cp: Any, name: str) -> None:
     from argand.spectrum.gpu import PLAN_OVERRIDE
 
     one = EVERY[name]
-    plan = plan_of(one.problem("fp32"), gpu(0).require_arch())
+    plan = plan_spectrum(one.problem("fp32"), gpu(0).require_arch())
     assert plan is not None
     first = plan.transforms
     average = plan.summed or 1
