@@ -42,7 +42,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
                 "select": {"a": {"polarization": 0}, "b": {"polarization": 0}},
             },
         },
-        "input: a (6, 4, 16) and b (6, 4, 16) do not fit",
+        "input: a (batch 6, m 4, k 16) and b (batch 6, k 4, n 16) do not fit: k is 16 of",
     ),
     (
         {
@@ -74,7 +74,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
             "circuit": {"name": "ghz", "qubits": 3},
             "input": {"state": SAMPLES, "select": {"state": {"frequency": 0, "beam": 0}}},
         },
-        "input.state must have at least 1 and at most 1 axes",
+        "input.state must have one axis (basis_state), but the product of beams",
     ),
 ]
 

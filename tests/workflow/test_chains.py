@@ -211,6 +211,6 @@ def test_a_file_that_changed_since_the_check(tmp_path: Path) -> None:
     product = product_file(tmp_path, np.ones((3, 4), complex), ("antenna", "time"))
     with h5py.File(path, "w") as file:
         file["w"] = np.ones((2, 5), complex)
-    mistake = r"weights \(1, 1, 2, 5\) and samples .* do not fit: .* antenna, time\), for another"
+    mistake = r"beam 2, antenna 5\) and samples .* do not fit: antenna is 5 of weights and 3 of"
     with pytest.raises(InputError, match=mistake):
         stage(one, [path, product], tmp_path / "x.h5", LOG)

@@ -23,7 +23,7 @@ from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
 from workflow.circuits.qasm_cost import parsable
 from workflow.circuits.qasm_text import QasmError
 from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
-from workflow.storage.files import is_file
+from workflow.storage.files import absent, is_file
 from workflow.storage.memory import in_words, machine_memory
 
 Array = npt.NDArray[Any]
@@ -65,7 +65,7 @@ def load_circuit(path: Path) -> QuantumCircuit:
     Qiskit is given no path: neither the file's nor one to look for others. Raises CircuitError.
     """
     if not is_file(path):
-        raise CircuitError(f"circuit.file: there is no file {path} (looked in {Path.cwd()})")
+        raise CircuitError(f"circuit.file: {absent(path)}")
     try:
         given = parsable(path)
         _check_qubits(path, given.qubits)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workflow.compare.ratios import Ratio
 from workflow.compare.reading import TableError, read_rows
-from workflow.compare.verdicts import FACTORS, Margins, compare
+from workflow.compare.verdicts import FACTORS, Compared, Margins, compare
 from workflow.compare.writing import summary, write_csv, write_markdown
 from workflow.figures.comparison import draw_comparison
 from workflow.storage.failures import printable
@@ -34,9 +34,7 @@ def main(words: Sequence[str] | None = None) -> int:
         write_csv(given.out / "comparison.csv", rows)
         draw_comparison(given.out / "comparison.svg", rows, margins)
         if not any(row.is_compared for row in rows):
-            reasons = dict.fromkeys(row.reason or row.verdict for row in rows)
-            some = "; ".join(list(reasons)[:3])
-            raise ValueError(f"{given.a}, {given.b}: no row of one compares with the other: {some}")
+            raise ValueError(f"{given.a}, {given.b}: {_why_none(rows)}")
     except (TableError, ValueError, OSError) as error:
         print(f"compare: {printable(str(error))}", file=sys.stderr)
         return MISTAKE
@@ -46,6 +44,14 @@ def main(words: Sequence[str] | None = None) -> int:
             print(printable(f"{name}: {row.verdict}{_ratio(row.time)}"))
     print(f"{printable(summary(rows))} See {given.out}/comparison.md")
     return REGRESSION if any(row.regression for row in rows) else 0
+
+
+def _why_none(rows: Sequence[Compared]) -> str:
+    """Return why no row compares: which workloads are of one run alone, or what differs."""
+    reasons = list(dict.fromkeys(row.reason or f"{row.verdict}: {row.key[0]}" for row in rows))
+    differ = [name for name in FACTORS if any(one.startswith(f"{name} ") for one in reasons)]
+    hint = f"; --across {','.join(differ)} compares them all the same" if differ else ""
+    return f"no row of one compares with the other: {'; '.join(reasons[:4])}{hint}"
 
 
 def _ratio(time: Ratio | None) -> str:

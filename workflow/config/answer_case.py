@@ -15,7 +15,9 @@ from workflow.config.text_forms import text_like
 ANSWERS = ("shots", "observables", "probabilities")
 _MOST_OUTCOMES = 30
 """Qubits of marginal probabilities at most: 8 GiB of them."""
-PauliString = Annotated[str, text_like("^[IXYZ]+$", "'ZIX'", longest=64)]
+PauliString = Annotated[
+    str, text_like("^[IXYZ]+$", "'ZIX' of the letters I, X, Y and Z", longest=64)
+]
 
 
 class Observable(Model):

@@ -70,6 +70,10 @@ def integrated(samples: int, integrate: int | None) -> tuple[int, int]:
     Raises ValueError where samples are left over.
     """
     each = samples if integrate is None else integrate
-    if each == 0 or samples % each:
-        raise ValueError(f"integrate must divide the {samples} samples along time, got {each}")
+    if not samples or not each or samples % each:
+        most = samples // each * each if each else 0
+        hint = f"; {most} of them are a multiple of it (input.select takes so many)" if most else ""
+        raise ValueError(
+            f"integrate must divide the {samples} samples along time, got {each}{hint}"
+        )
     return samples // each, each

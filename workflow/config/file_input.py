@@ -88,7 +88,12 @@ DatasetRef = Annotated[
 ]
 """Where an operand is. A kind's input has one field of this type for each operand."""
 
-SliceText = Annotated[str, text_like(r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$", "'0:4096'")]
+SliceText = Annotated[
+    str,
+    text_like(
+        r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$", "'0:4096' or '::2' of a step from 1 on"
+    ),
+]
 SelectionEntry = StrictInt | SliceText | list[StrictInt]
 """Selection along an axis: an index (drops the axis), ``a:b:c``, or indices."""
 Selection = list[SelectionEntry] | dict[str, SelectionEntry]

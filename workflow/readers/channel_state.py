@@ -20,7 +20,7 @@ import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
-from workflow.storage.files import is_file
+from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
 
 _CHANNEL_STATE = 0xBB
@@ -77,7 +77,7 @@ class ChannelState(Reader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         if not is_file(path):
-            raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+            raise InputError(f"input.file: {absent(path)}")
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""

@@ -25,7 +25,7 @@ from workflow.readers.guppi_header import (
     span_of,
 )
 from workflow.storage.failures import cause_of
-from workflow.storage.files import FileState, file_state, is_file
+from workflow.storage.files import FileState, absent, file_state, is_file
 from workflow.storage.input_operand import InputError
 
 _FIRST_READ = 16_384
@@ -80,7 +80,7 @@ def recording_of(files: Sequence[Path], *, zeros: bool) -> Recording:
     """
     for path in files:
         if not is_file(path):
-            raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+            raise InputError(f"input.file: {absent(path)}")
     try:
         states = tuple(file_state(path) for path in files)
         return _recording(tuple(files), states, zeros)

@@ -12,7 +12,7 @@ import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
-from workflow.storage.files import is_file
+from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
 from workflow.storage.memory import in_words
 
@@ -43,7 +43,7 @@ class Touchstone(Reader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         if not is_file(path):
-            raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+            raise InputError(f"input.file: {absent(path)}")
         if (size := path.stat().st_size) > MOST_BYTES:
             raise InputError(
                 f"input.file: {path} has {in_words(size)}; {in_words(MOST_BYTES)} of Touchstone "

@@ -20,7 +20,7 @@ from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.storage.equal_steps import MOST_CHECKED
-from workflow.storage.files import is_file
+from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
 
 META, DATA = FORMATS["sigmf"].beside
@@ -52,7 +52,7 @@ class SigMF(Reader):
         self._meta, self._data = path.with_suffix(META), path.with_suffix(DATA)
         for one in (self._meta, self._data):
             if not is_file(one):
-                raise InputError(f"input.file: there is no file {one} (looked in {Path.cwd()})")
+                raise InputError(f"input.file: {absent(one)}")
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""

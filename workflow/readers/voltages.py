@@ -19,7 +19,7 @@ import numpy as np
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.storage.equal_steps import MOST_CHECKED
-from workflow.storage.files import is_file
+from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
 
 AXES = {"nchan": "frequency", "channel": "frequency", "npol": "polarization", "nthread": "thread"}
@@ -39,7 +39,7 @@ class Voltages(Reader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         if not is_file(path):
-            raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+            raise InputError(f"input.file: {absent(path)}")
         try:
             self._package = importlib.import_module(f"baseband.{self.module}")
         except ImportError as error:

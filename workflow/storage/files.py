@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def file_state(path: Path) -> FileState:
     """Return the numbers of a file that change when it is written or replaced; raises OSError."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def absent(path: Path) -> str:
+    """Return what there is in place of the file that a config names: a folder, or nothing."""
+    with contextlib.suppress(OSError):  # of a name that is too long, or a folder that is closed
+        if path.is_dir():
+            return f"{path} is a folder, not a file"
+    return f"there is no file {path} (looked in {Path.cwd()})"
 
 
 def is_file(path: Path) -> bool:

@@ -25,7 +25,7 @@ from workflow.data import Coordinate
 from workflow.storage.axes import Operand
 from workflow.storage.coordinates import coordinates_of
 from workflow.storage.failures import WriteError, cause_of, is_of_system, writing
-from workflow.storage.files import file_state, is_file, sha256_of
+from workflow.storage.files import absent, file_state, is_file, sha256_of
 from workflow.storage.input_operand import InputError as InputError
 from workflow.storage.input_operand import InputOperand, dataset_paths
 from workflow.storage.input_operand import Mistakes as Mistakes
@@ -177,7 +177,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
     import hdf5plugin  # noqa: F401
 
     if not is_file(path):
-        raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+        raise InputError(f"input.file: {absent(path)}")
     try:
         before = file_state(path)
         with h5py.File(path, "r") as file:

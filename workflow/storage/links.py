@@ -69,12 +69,15 @@ def _checked(found: h5py.HLObject, file: h5py.File, path: str, external: bool) -
 
 def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, list[Path]]:
     """Return the object at a path, each link checked before it is followed, and files passed."""
-    place, components, followed = file["/"], _components(path), 0
+    place, components, followed, linked_to = file["/"], _components(path), 0, ""
     through: list[Path] = []
     while components:
         name = components.pop(0).encode()
         if not isinstance(place, h5py.Group) or not place.id.links.exists(name):
-            raise DatasetError(f"{file.filename} has no dataset {path}{_choices(file, path)}")
+            through_link = f": it is a link to {linked_to}, where nothing is" if linked_to else ""
+            raise DatasetError(
+                f"{file.filename} has no dataset {path}{through_link}{_choices(file, path)}"
+            )
         kind = place.id.links.get_info(name).type
         followed += kind != h5py.h5l.TYPE_HARD
         if followed > _MOST_LINKS:
@@ -82,7 +85,7 @@ def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, li
         if kind == h5py.h5l.TYPE_SOFT:
             target = place.id.links.get_val(name).decode()
             place = place.file["/"] if target.startswith("/") else place
-            components = _components(target) + components
+            components, linked_to = _components(target) + components, target
         elif kind == h5py.h5l.TYPE_EXTERNAL:
             linked, target = (text.decode() for text in place.id.links.get_val(name))
             beside = Path(place.file.filename).parent / linked

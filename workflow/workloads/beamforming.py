@@ -19,6 +19,7 @@ from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.case import Case
+from workflow.config.correlate_case import integrated
 from workflow.config.detected_case import DetectedCase
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
@@ -93,10 +94,8 @@ class BeamformingCase(DetectedCase):
             raise ValueError(
                 "array.spacing_m must not be given beside input: the antennas are there"
             )
-        if self.samples is not None and self.samples % self.integrate:
-            raise ValueError(
-                f"integrate must divide the {self.samples} samples, got {self.integrate}"
-            )
+        if self.samples is not None:
+            integrated(self.samples, self.integrate)
         if self.detect == "stokes" and self.input is None and self.polarizations != 2:
             raise ValueError(f"detect: stokes needs polarizations: 2, got {self.polarizations}")
         if self.array.geometry == "planar" and self.extent > 0.5**0.5:

@@ -16,6 +16,7 @@ from workflow.accuracy.beam_power_accuracy import (
     assess_beam_power,
     beam_power_reference,
 )
+from workflow.config.correlate_case import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
 from workflow.readers.polarizations import check_linear, feeds_of
 from workflow.storage import operands
@@ -62,11 +63,10 @@ class DetectedBeams(Beamforming):
     def _problem(self, staged: Staged, precision: Precision = FP64) -> BeamPowerProblem:
         """Return the problem of what is staged; raises InputError with what of it does not fit."""
         weights, samples = (staged.operands[name].shape for name in NAMES)
-        if samples[-1] % self.case.integrate or not samples[-1]:
-            raise InputError(
-                f"integrate must divide the {samples[-1]} samples along time, got "
-                f"{self.case.integrate}"
-            )
+        try:
+            integrated(samples[-1], self.case.integrate)
+        except ValueError as error:
+            raise InputError(str(error)) from None
         try:
             return beam_power_problem(
                 weights, samples, detect=self.case.detect or "power",

@@ -55,11 +55,20 @@ def check_shapes(
     try:
         gemm_problem(a, b, shapes.get("c"), **scalars)
     except ValueError as error:
+        why = str(error)
+        as_stored = all(scalars.get(op, "N") == "N" for op in ("op_a", "op_b"))
+        if as_stored and a[-1] != b[-2]:
+            why = f"{left.axes[-1]} is {a[-1]} of {left.name} and {b[-2]} of {right.name}"
         raise InputError(
-            f"input: {left.name} {a} and {right.name} {b} do not fit: {error}; they are read as "
-            f"{left.name} ({', '.join(left.axes)}) and {right.name} ({', '.join(right.axes)}), "
-            "for another order name the axes in input.axes"
+            f"input: {left.name} ({named_sizes(left.axes, a)}) and {right.name} "
+            f"({named_sizes(right.axes, b)}) do not fit: {why}; for another order name the axes "
+            "in input.axes"
         ) from None
+
+
+def named_sizes(axes: Sequence[str], shape: Sequence[int]) -> str:
+    """Return a shape with the names of its axes, for messages."""
+    return ", ".join(f"{axis} {length}" for axis, length in zip(axes, shape, strict=True))
 
 
 def shape(problem: GemmProblem, read: Iterable[Array]) -> Shape:

@@ -93,7 +93,8 @@ class Mimo(Workload):
         if not 1 <= shape[3] <= min(shape[2], LARGEST_N):
             raise InputError(
                 f"input.channel must have from 1 to {LARGEST_N} transmitters, and no fewer "
-                f"receivers, got {shape[2]} receivers and {shape[3]} transmitters"
+                f"receivers, got {shape[2]} receivers and {shape[3]} transmitters; it is read as "
+                f"({', '.join(CHANNEL.axes)}), for another order name the axes in input.axes"
             )
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:

@@ -57,8 +57,11 @@ def test_no_regression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"device": "e"}, "no row of one compares with the other: device d / e"),
-        ({"workload": "v"}, "no row of one compares with the other: only in A; only in B"),
+        (
+            {"device": "e"},
+            "no row of one compares with the other: device d / e; --across device compares",
+        ),
+        ({"workload": "v"}, "no row of one compares with the other: only in A: w; only in B: v"),
         ({"time_us_p50": "x"}, "b.csv: line 2: time_us_p50 must be a number"),
     ],
 )

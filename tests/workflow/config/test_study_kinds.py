@@ -95,7 +95,11 @@ def test_a_size_that_is_missing():
 @pytest.mark.parametrize(
     ("kind", "operands", "parts"),
     [
-        ("gemm", {"a": "/a", "b": "/b"}, ["inner dimensions differ", "4", "5"]),
+        (
+            "gemm",
+            {"a": "/a", "b": "/b"},
+            ["a (batch 1, m 3, k 4)", "do not fit: k is 4 of a and 5 of b; for another order"],
+        ),
         ("gemm", {"a": "/w", "b": "/b"}, ["workloads.x.input.a must have", "at most 3 axes"]),
         ("gemm", {"a": "/a", "b": "/c"}, ["workloads.x.input.b: ", "no dataset /c", "/hann"]),
         (
@@ -103,7 +107,11 @@ def test_a_size_that_is_missing():
             {"a": "/a", "b": "/re"},
             ["input.b: /re must be complex64", "float32"],
         ),
-        ("beamforming", {"weights": "/w", "samples": "/b"}, ["inner dimensions differ"]),
+        (
+            "beamforming",
+            {"weights": "/w", "samples": "/b"},
+            ["do not fit: antenna is 16 of weights and 5 of samples", "input.axes"],
+        ),
         ("dft", {"samples": "/a"}, ["input.samples has 2 axes", "which of them", "`axis: -1`"]),
         ("softmax", {"x": "/a"}, ["workloads.x.input.x: /a must be real", "complex64"]),
     ],

@@ -168,3 +168,26 @@ def test_an_empty_study(config):
 def test_workloads_that_are_a_list():
     with pytest.raises(StudyError, match=r"^workloads: must be a mapping of names to workloads"):
         load_study({"workloads": ["gemm"]})
+
+
+@pytest.mark.parametrize(
+    ("case", "line"),
+    [
+        (
+            {"kind": "statevector", "circuit": {"file": "a"}, "observables": ["ZZA"]},
+            "observables.0: must be text such as 'ZIX' of the letters I, X, Y and Z or a mapping",
+        ),
+        (
+            {
+                "kind": "dft",
+                "input": {"file": "a", "samples": "x", "select": {"samples": ["::-1"]}},
+            },
+            "input.select.samples.0: must be a whole number or text such as '0:4096' or '::2' of a "
+            "step from 1 on or a list, got '::-1'",
+        ),
+    ],
+)
+def test_forms_of_text_are_said(case, line):
+    with pytest.raises(StudyError) as raised:
+        load_study({"workloads": {"x": case}})
+    assert str(raised.value).startswith(f"workloads.x.{line}")

@@ -106,6 +106,7 @@ class TestLinks:
         with h5py.File(path, "w") as file:
             file["x"] = h5py.SoftLink("/y")
             file["y"] = h5py.SoftLink("/x")
+            file["gone"] = h5py.SoftLink("/g/nothing")
             file["up"] = h5py.SoftLink("../x")
             file["g/self"] = h5py.SoftLink("/g/self/self")
             group = file["g"]
@@ -113,6 +114,7 @@ class TestLinks:
         assert "leads through links in a circle" in refused(path)
         assert "leads through links in a circle" in refused(path, "/g/self")
         assert "has no dataset" in refused(path, "/up")
+        assert "has no dataset /gone: it is a link to /g/nothing, where" in refused(path, "/gone")
         assert "is a group" in refused(path, "/g/round/round/round")
 
     def test_names_that_are_no_names(self, path: Path) -> None:

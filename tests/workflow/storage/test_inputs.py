@@ -92,7 +92,7 @@ def test_missing_leading_axes_count_as_one(path):
 class TestRefusals:
     def test_no_file(self, tmp_path):
         assert "input.file: there is no file" in refused(tmp_path / "none.h5")
-        assert "input.file: there is no file" in refused(tmp_path)
+        assert f"input.file: {tmp_path} is a folder, not a file" in refused(tmp_path)
 
     def test_not_hdf5(self, path):
         path.write_text("x,y\n1,2\n")

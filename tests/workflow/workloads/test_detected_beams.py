@@ -154,7 +154,10 @@ def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) ->
     [
         ({"integrate": 8}, "integrate needs detect, got 8 without"),
         ({"detect": "phase"}, "'power' or 'stokes'"),
-        ({"detect": "power", "integrate": 7}, "integrate must divide the 120 samples, got 7"),
+        (
+            {"detect": "power", "integrate": 7},
+            "integrate must divide the 120 samples along time, got 7; 119 of them",
+        ),
         ({"detect": "power", "integrate": 0}, "greater than or equal to 1"),
         ({"detect": "stokes", "polarizations": 1}, "needs polarizations: 2, got 1"),
         ({"detect": "power", "precisions": ["7xint8"]}, "precisions with detect must be of"),

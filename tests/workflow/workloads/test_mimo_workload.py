@@ -130,7 +130,9 @@ def test_a_channel_of_rank_one_has_no_zero_forcing(tmp_path):
     loaded = mimo(input=given, symbols=3, snr_db=[0.0, 10.0])
     staged, result = computed(loaded, "fp32")
     assert assessed(loaded, staged, result, "fp32").verified
-    with pytest.raises(InputError, match="got 2 receivers and 3 transmitters"):
+    with pytest.raises(
+        InputError, match=r"got 2 receivers and 3 transmitters; it is read as \(time, frequency,"
+    ):
         mimo(input={**given, "channel": "wide"}).check()
 
 
