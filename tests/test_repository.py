@@ -100,10 +100,11 @@ def test_assembly_has_no_constraint_that_nvrtc_lacks_before_cuda_12_5(root: Path
 
 
 def test_pages_are_short(root: Path) -> None:
-    """A longer one answers several questions; generated tables of README and performance count."""
-    pages = {root / "README.md": 150, root / "docs/performance.md": 250}
+    """A longer one answers several questions. A row more of what a table is made of is no such."""
+    pages = {root / "README.md": 130, root / "docs/performance.md": 130}
     pages |= dict.fromkeys((root / "docs/kernels").glob("*.md"), 200)
-    lengths = {page: page.read_text().count("\n") for page in pages}
+    generated = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)
+    lengths = {page: generated.sub("", page.read_text()).count("\n") for page in pages}
     assert {page.name: lengths[page] for page, most in pages.items() if lengths[page] > most} == {}
 
 
