@@ -205,6 +205,6 @@ ANSWER_TEXT = (
     "One row for each workload: the precision of its product, the answer in words, what its field "
     "measures of it (the error in decibels of the result's norm where that is all), the median "
     "time of the whole call, how many times as fast as the best peer of the same class that is "
-    "where the times tell, and between what, how far the result is from fp64 and the bound of that "
-    "error."
+    "where the times tell, and between what, the relative error of the whole result against fp64 "
+    "(of its Frobenius norm) and the bound of that error."
 )

@@ -13,7 +13,14 @@ from workflow.storage.files import atomic_text
 from workflow.tables.answer import ANSWER, ANSWER_TEXT, Answer, answer_rows
 from workflow.tables.precisions import precisions_columns, precisions_rows, precisions_text
 from workflow.tables.ranking import complete, ordered
-from workflow.tables.readable import FAILED, PERFORMANCE, Section, html_page, markdown_table
+from workflow.tables.readable import (
+    FAILED,
+    PERFORMANCE,
+    Section,
+    html_banner,
+    html_page,
+    markdown_table,
+)
 from workflow.tables.study import FAILED_TEXT, PERFORMANCE_TEXT
 from workflow.tables.unsettled import unsettled_banner
 
@@ -39,14 +46,14 @@ def write_answer(
 ) -> None:
     """Write the answers as a page with figures and all rows, and as Markdown, each atomically.
 
-    ``first`` stands below the answers, then what ``failed`` (rows of `readable.FAILED`), then what
-    each precision gives, ``others`` below the table of all rows. ``tolerances`` are those of the
-    workloads that leave the choice of a precision.
+    ``first`` stands below the answers where one has a peer, then what ``failed`` (rows of
+    `readable.FAILED`), then what each precision gives, ``others`` below the table of all rows.
+    ``tolerances`` are those of the workloads that leave the choice of a precision.
     """
     rows, completed = answer_rows(answers), ordered(complete(records))
     banner, about = unsettled_banner(completed), _about(answers, completed)
     noted = f"**{banner}**\n\n" if banner else ""
-    text = f"# Answers\n\n{about}\n\n{noted}{ANSWER_TEXT}\n\n{markdown_table(ANSWER, rows)}"
+    text = f"# Answers\n\n{about}\n\n{markdown_table(ANSWER, rows)}\n{noted}{ANSWER_TEXT}\n"
     failures: list[Section] = []
     if failed:
         failures = [("Failed", FAILED_TEXT, FAILED, failed)]
@@ -56,8 +63,10 @@ def write_answer(
     columns, note = precisions_columns(completed), precisions_text(completed)
     text += f"\n## Every precision\n\n{note}\n\n{markdown_table(columns, each)}"
     atomic_text(markdown, text)
+    compared = any(answer.speedup is not None for answer in answers)
+    below = f"{html_banner(banner)}<p>{html.escape(ANSWER_TEXT)}</p>"
     sections: list[Section] = [
-        ("Answers", about, ANSWER, rows, f"<p>{html.escape(ANSWER_TEXT)}</p>{_figure(first)}"),
+        ("Answers", about, ANSWER, rows, below + (_figure(first) if compared else "")),
         *failures,
         ("Every precision", note, columns, each),
         (
@@ -65,9 +74,7 @@ def write_answer(
             "".join(map(_figure, others)),
         ),
     ]  # fmt: skip
-    atomic_text(
-        page, html_page(f"What the study {page.absolute().parent.name} answers", sections, banner)
-    )
+    atomic_text(page, html_page(f"What the study {page.absolute().parent.name} answers", sections))
 
 
 def _about(answers: Sequence[Answer], records: Sequence[Record]) -> str:

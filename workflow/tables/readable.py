@@ -181,10 +181,13 @@ def html_page(title: str, sections: Sequence[Section], banner: str = "") -> str:
     A ``banner`` stands above the tables.
     """
     template = TEMPLATE.read_text(encoding="utf-8")
-    body = "".join(_section(*section) for section in sections)
-    if banner:
-        body = f'<p class="banner" role="note">{html.escape(banner)}</p>{body}'
+    body = html_banner(banner) + "".join(_section(*section) for section in sections)
     return template.replace("@TITLE@", html.escape(title)).replace("@SECTIONS@", body)
+
+
+def html_banner(banner: str) -> str:
+    """Return a banner as HTML; nothing of an empty one."""
+    return f'<p class="banner" role="note">{html.escape(banner)}</p>' if banner else ""
 
 
 def _section(
@@ -208,11 +211,12 @@ def _section(
 
 def _html_row(columns: Sequence[Column], row: Row) -> str:
     failed = ' class="failed"' if row.get("verified") is False else ""
-    cells = "".join(
-        f"<td{_class(c)} data-value={_attribute(row.get(c.field))}>{html.escape(c.show(row))}</td>"
+    cells = [
+        f"{_class(c)} data-value={_attribute(row.get(c.field))}>{html.escape(c.show(row))}"
         for c in columns
-    )
-    return f"<tr{failed}>{cells}</tr>"
+    ]
+    named = f'<th scope="row"{cells[0]}</th>'
+    return f"<tr{failed}>{named}{''.join(f'<td{cell}</td>' for cell in cells[1:])}</tr>"
 
 
 def _class(column: Column) -> str:

@@ -35,11 +35,12 @@ def test_each_answer_is_whole_and_can_be_searched(phone: Any, tmp_path: Path) ->
     cards = phone.find_elements("css selector", ".cards tbody tr")
     assert len(cards) == len(FOUND)
     headings = []
-    for cell in cards[0].find_elements("css selector", "td"):
+    for cell in cards[0].find_elements("css selector", "th, td"):
         assert cell.is_displayed()
         assert cell.rect["x"] + cell.rect["width"] <= PHONE["width"]
         style = "return getComputedStyle(arguments[0], '::before').content"
         headings.append(phone.execute_script(style, cell).strip('"'))
+    assert cards[0].find_element("css selector", "th").get_attribute("scope") == "row"
     assert headings == ["workload", "precision", "in words", "time", "kind"]
     phone.find_element("css selector", "input").send_keys("numpy")
     assert [card.is_displayed() for card in cards] == [True, False]

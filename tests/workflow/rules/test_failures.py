@@ -60,7 +60,7 @@ def failed_answers(results: Path) -> dict[str, str]:
     page = (results / "answer.html").read_text()
     answers = page.split("<section>")[1]
     rows = re.findall(r'<tr class="failed">(.*?)</tr>', answers)
-    cells = [re.findall(r"<td.*?>(.*?)</td>", row) for row in rows]
+    cells = [re.findall(r"<t[dh].*?>(.*?)</t[dh]>", row) for row in rows]
     return {row[0]: html.unescape(" ".join(row)) for row in cells}
 
 

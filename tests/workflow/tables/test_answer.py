@@ -163,3 +163,15 @@ def test_the_page_begins_with_the_answers_and_needs_no_other_file(tmp_path: Path
     assert "<product>" not in text
     assert "A &amp; B" in text
     assert "1 of 2 answers and 2 of 2 results verified, on d." in markdown.read_text()
+
+
+def test_the_answer_stands_before_what_is_said_of_its_times(tmp_path: Path) -> None:
+    loud = [record("argand", "fp32", 100.0, settled=False)]
+    found = answers(loud, {"w": "fp32"}, {})
+    figure = tmp_path / "figure.svg"
+    draw_answer(figure, found)
+    page, markdown = tmp_path / "answer.html", tmp_path / "answer.md"
+    write_answer(found, loud, Shown("Speed", "", figure), [], page=page, markdown=markdown)
+    for text in (page.read_text(), markdown.read_text()):
+        assert text.index("no peer to compare with") < text.index("unsettled: the interval")
+    assert "<figure>" not in page.read_text()  # of a speed over peers, where there are none
