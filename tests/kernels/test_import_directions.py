@@ -47,6 +47,15 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+def test_every_package_says_what_it_imports_and_what_it_is() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages == ALLOWED.keys() - {""}
+    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    folders = page[page.index("| folder |") : page.index("| `workflow/rules`")]
+    named = {name for name in packages if f"`{name}`" in folders or f"argand/{name}" in folders}
+    assert named == packages
+
+
 @cache
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
