@@ -9,45 +9,11 @@ from __future__ import annotations
 
 import cmath
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from argand.runtime.complex_types import PREFIX
-
-_MOST_ROWS, _MOST_NUMBERS = 8, 1 << 16
-"""Most rows of a system, and most numbers of all matrices: more leave a core's cache."""
-
-
-class _Times(NamedTuple):
-    """Times by type in 10 ns on a core of an Intel Xeon (Sapphire Rapids).
-
-    Attributes:
-        in_band: time of one row and column of a system in the factor of a band.
-        in_steps: time of one row and column of a system, for each right-hand side, in steps over
-            all systems.
-    """
-
-    in_band: float
-    in_steps: float
-
-
-_TIMES = {"complex64": _Times(2.0, 0.19), "complex128": _Times(1.4, 0.3)}
-
-
-def is_banded(systems: int, n: int, columns: int, dtype: str, shares: int) -> bool:
-    """Return whether `solve_banded` takes less time than its two alternatives.
-
-    They are a call of LAPACK for each system, and steps over all systems on ``shares`` threads
-    (`argand.hermitian.together`).
-    """
-    if n > _MOST_ROWS or systems * n * n > _MOST_NUMBERS:
-        return False
-    times = _TIMES[dtype]
-    band = n * (times.in_band * n + 3.4 * columns)
-    each = 70 + 6 * n + columns * (n + 1)
-    steps = n * (1.5 + n * (1.2 + times.in_steps * columns))
-    return band <= each and systems * band <= 800 + 560 * n + systems * steps / shares
 
 
 def solve_banded(r: Any, b: Any) -> Any:
@@ -69,7 +35,7 @@ def solve_banded(r: Any, b: Any) -> Any:
     return np.ascontiguousarray(x.reshape(b.shape))  # LAPACK's columns are contiguous
 
 
-@lru_cache(maxsize=_MOST_ROWS)
+@lru_cache(maxsize=8)
 def _band(n: int) -> tuple[Any, Any]:
     """Return where each column of a matrix's lower triangle is, and what is beyond its end."""
     column, row = np.arange(n)[:, None], np.arange(n)

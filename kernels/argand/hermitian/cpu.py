@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.hermitian.banded import is_banded, solve_banded
+from argand.hermitian.banded import solve_banded
+from argand.hermitian.choice import Way, fastest
 from argand.hermitian.diagonal_blocks import are_diagonal_blocks, diagonal_blocks
 from argand.hermitian.finite import has_finite_pivots, is_finite
 from argand.hermitian.together import solve_together
@@ -19,16 +20,11 @@ from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import on_one_core
 from argand.runtime.threads import on_all_cores
 
-_BATCHED_ROWS, _SHARED_ROWS = 7, 16
-"""Rows up to which steps over a batch take less time than a call of LAPACK a matrix; those up to
-which they do on several cores, which LAPACK's calls do not share."""
-_FEW_SYSTEMS, _FEW_SYSTEMS_A_ROW = 20, 8
-"""Systems, and more for each of their rows, up to which the calls of LAPACK take less time."""
 _LEAST_ROWS = 2048
 """Rows of all systems of a thread that take longer than it takes to start one."""
-_LEAST_CHUNK, _CHUNK = 128, 512
-"""Systems whose steps are taken together by a thread: enough of them to hide the cost of a step,
-few enough to stay in a core's cache."""
+_LEAST_CHUNK, _CHUNK, _CHUNK_NUMBERS = 128, 512, 1 << 17
+"""Systems whose steps are taken together by a thread, and numbers of their matrices and right-hand
+sides: enough systems to hide the cost of a step, few enough to stay in a core's cache."""
 _COPIED_VALUES = 1 << 15
 """Numbers of matrices that are copied at a time for LAPACK to write over, in a core's cache."""
 _FEW_COPIES = 8
@@ -52,12 +48,12 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     sides = (len(b), 1) if vector else b.shape[-2:]
     shape = leading + (b.shape if vector else sides)
     named, systems = r.ndim - 2, math.prod(leading)
-    many = _is_many(sides[0], systems)
     shares = max(1, min(available_cores(), systems // _LEAST_CHUNK))
-    banded = is_banded(systems, sides[0], sides[1], dtype, shares)
-    whole = banded or _step(sides[0], systems, many) >= systems
+    way = fastest(systems, sides[0], sides[1], dtype, shares)
+    many = way == "steps"
+    whole = not many or _step(systems, *sides) >= systems
     at_once = whole and min(*sides, systems) > 0
-    how = _how(systems, sides[0], sides[1], dtype, many, banded) if leading else _alone
+    how = _how(systems, sides[0], sides[1], dtype, way) if leading else _alone
     how = _limited(sides[0], sides[1], how)
     as_given = at_once and not vector and not casts and r.shape[:-2] == b.shape[:-2] == leading
     few_axes = not leading or (len(leading) == 1 and systems > 1)
@@ -90,19 +86,12 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     return run
 
 
-def _is_many(n: int, systems: int) -> bool:
-    """Return whether steps over all systems take less time than a call of LAPACK each."""
-    shared = systems >= 2 * _LEAST_CHUNK and available_cores() > 1
-    rows = _SHARED_ROWS if shared else _BATCHED_ROWS
-    return n <= rows and systems > _FEW_SYSTEMS + _FEW_SYSTEMS_A_ROW * n
-
-
-def _step(n: int, systems: int, many: bool) -> int:
-    """Return how many systems a thread solves at a time."""
-    if not many:
-        return systems
+def _step(systems: int, n: int, columns: int) -> int:
+    """Return how many systems a thread solves at a time in steps."""
+    n = max(n, 1)  # of empty systems
+    most = min(_CHUNK, _CHUNK_NUMBERS // (n * (n + columns)))
     least = max(_LEAST_CHUNK, _LEAST_ROWS // n)
-    return max(min(-(-systems // available_cores()), _CHUNK), least)
+    return max(min(-(-systems // available_cores()), most), least)
 
 
 def _report(x: Any, rows: Any, named: int, info: Any) -> None:
@@ -127,10 +116,11 @@ def _solved(r: Any, b: Any, many: bool) -> tuple[Any, Any]:
 
     What is not finite in a lower triangle reaches a pivot.
     """
-    systems, n, _ = b.shape
+    systems, n, columns = b.shape
     if not b.size:
         return np.empty(b.shape, b.dtype), np.zeros(systems, np.int32)
-    how, step = solve_together if many else _by_posv, _step(n, systems, many)
+    how = solve_together if many else _by_posv
+    step = _step(systems, n, columns) if many else systems
 
     def chunk(r: Any, b: Any) -> tuple[Any, Any]:
         found = how(r, b)
@@ -150,18 +140,14 @@ def _solved(r: Any, b: Any, many: bool) -> tuple[Any, Any]:
     return x, rows
 
 
-def _how(
-    systems: int, n: int, columns: int, dtype: str, many: bool, banded: bool
-) -> Callable[[Any, Any], Any]:
+def _how(systems: int, n: int, columns: int, dtype: str, way: Way) -> Callable[[Any, Any], Any]:
     """Return a solver of (systems, n, n) and (systems, n, k) in few steps."""
     if systems <= 1:
         return lambda r, b: _alone(r[0], b[0])
     if are_diagonal_blocks(systems, n, dtype):
         kind = np.dtype(dtype)
         return diagonal_blocks(systems, n, columns, kind, _posv(kind))
-    if banded:
-        return solve_banded
-    return solve_together if many else _by_posv
+    return {"steps": solve_together, "band": solve_banded, "calls": _by_posv}[way]
 
 
 def _alone(r: Any, b: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
-from argand.hermitian import banded, cpu, diagonal_blocks
+from argand.hermitian import banded, choice, cpu, diagonal_blocks, together
 from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
@@ -126,6 +126,48 @@ def test_systems_of_one_band(rng: np.random.Generator, n: int, dtype: str) -> No
     x = banded.solve_banded(other, b)
     assert excess(r, b, x) <= 1
     assert x.flags.c_contiguous
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("exponent", [-100, -70, 62, 100])
+def test_steps_leave_pivots_far_from_one_to_lapack(
+    rng: np.random.Generator, exponent: int, dtype: str
+) -> None:
+    """Residuals are within the bound: reciprocals of pivots are not below the normal numbers."""
+    scale = 2.0 ** (exponent if dtype == "complex64" else 10 * exponent)
+    r, b = covariances(rng, 300, n=3, dtype=dtype), normal(rng, 300, 3, 2).astype(dtype)
+    assert choice.fastest(300, 3, 2, dtype, 1) == "steps"
+    scaled = (r * scale).astype(dtype)
+    assert together.solve_together(scaled, b) is None
+    x = solve_hermitian(scaled, b)
+    assert excess(r, b, x * scale) <= 1
+    assert together.solve_together(r, (b * scale).astype(dtype)) is not None
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_steps_keep_systems_and_right_hand_sides_apart(
+    rng: np.random.Generator, dtype: str
+) -> None:
+    r, b = covariances(rng, 300, n=5, dtype=dtype), normal(rng, 300, 5, 4).astype(dtype)
+    assert choice.fastest(300, 5, 4, dtype, 1) == "steps"
+    x = solve_hermitian(r, b)
+    b[7, 2, 1] = np.inf
+    found = solve_hermitian(r, b)
+    assert not np.isfinite(found[7, :, 1]).any()
+    found[7, :, 1] = x[7, :, 1]
+    np.testing.assert_array_equal(found, x)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("systems", "n", "columns", "way"), [
+    (3, 20, 4, "calls"), (30, 2, 1, "band"), (500, 2, 1, "steps"), (500, 32, 1, "calls"),
+    (8, 0, 3, "band"), (0, 3, 1, "band"),
+])  # fmt: skip
+def test_a_way_is_estimated(systems: int, n: int, columns: int, way: str, dtype: str) -> None:
+    assert n * systems == 0 or choice.fastest(systems, n, columns, dtype, 1) == way
+    assert solve_hermitian(
+        np.broadcast_to(np.eye(n, dtype=dtype), (systems, n, n)), np.ones((systems, n, columns))
+    ).shape == (systems, n, columns)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
