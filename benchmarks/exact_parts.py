@@ -14,7 +14,7 @@ from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
 from argand.gemm.modular.problem import ModularProblem
-from argand.gemm.modular.product_launch import Planes, product_launch
+from argand.gemm.modular.product_launch import PieceOperand, product_launch
 from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.layout import batched
@@ -124,8 +124,8 @@ class Product:
         residues = cupy.empty(planes * piece.products * piece.rows * piece.padded, "int8")
         found = product_launch(
             problem, self.device, choose_plan(problem, piece, self.device), piece, 1,
-            Planes(Address(BaseAddress.ROWS), piece.rows, piece.rows, True, ()),
-            Planes(Address(BaseAddress.COLUMNS), piece.padded, piece.padded, True, ()),
+            PieceOperand(Address(BaseAddress.ROWS), piece.rows, piece.rows, True, ()),
+            PieceOperand(Address(BaseAddress.COLUMNS), piece.padded, piece.padded, True, ()),
             Address(BaseAddress.OUT),
         )  # fmt: skip
         sequence = LaunchSequence([found.kernel], partial(_updates, found), [[]])

@@ -11,9 +11,9 @@ import cupy
 from argand.device import gpu
 from argand.dft import cufft
 from argand.dft import tuned as dft_tuning
-from argand.dft.gpu_passes import SeveralKernels, SeveralLaunch
+from argand.dft.gpu_passes import SeveralKernels, SeveralKernelsLaunch
 from argand.dft.heuristics import Choice
-from argand.dft.launch import KernelLaunch
+from argand.dft.launch import DftLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft.plan import KernelPlan, Plan, kernel_names
 from argand.dft.plan_words import LIBRARY
@@ -153,7 +153,7 @@ def _between(problem: DftProblem, x: Any) -> int:
 
 def _launch_for(
     problem: DftProblem, plan: Plan, strides: tuple[int, int], device: int
-) -> KernelLaunch | SeveralLaunch:
+) -> DftLaunch | SeveralKernelsLaunch:
     if isinstance(plan, SeveralKernels):
         return _several_kernels(problem, plan, strides, device, allowed_workspace())
     return _one_kernel(problem, plan, strides, device)
@@ -162,13 +162,13 @@ def _launch_for(
 @lru_cache(maxsize=1024)
 def _one_kernel(
     problem: DftProblem, plan: KernelPlan, strides: tuple[int, int], device: int
-) -> KernelLaunch:
-    return KernelLaunch(problem, plan, strides, device)
+) -> DftLaunch:
+    return DftLaunch(problem, plan, strides, device)
 
 
 @lru_cache(maxsize=16)
 def _several_kernels(
     problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int,
     allowed: int | None,
-) -> SeveralLaunch:  # fmt: skip
-    return SeveralLaunch(problem, plan, strides, device, allowed)
+) -> SeveralKernelsLaunch:  # fmt: skip
+    return SeveralKernelsLaunch(problem, plan, strides, device, allowed)

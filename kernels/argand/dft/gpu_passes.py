@@ -31,7 +31,7 @@ _X, _OUT, _WORK = range(3)
 """Addresses of a call: x, the result and the workspace."""
 
 
-class SeveralLaunch:
+class SeveralKernelsLaunch:
     """Transforms of rows that lie ``strides`` elements apart, in x and in the result.
 
     The rows in the workspace are read before any of their results is written, so the result may be

@@ -32,7 +32,7 @@ _MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "tile_counter
 """Members of ``DftArguments`` that differ from call to call."""
 
 
-class KernelLaunch:
+class DftLaunch:
     """Transforms of rows that lie ``strides`` elements apart, in x and in the result.
 
     Raises CompileError where NVRTC fails.

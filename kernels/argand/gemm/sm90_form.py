@@ -137,8 +137,7 @@ def schedule_with_overlap(
 
     def scheduled(min_k_tiles: int) -> TileSchedule:
         return schedule_tiles(
-            tiles, max_blocks, num_k_tiles, plan.block_k, partial_bytes,
-            workspace.partials_capacity, workspace.planes, min_k_tiles,
+            tiles, max_blocks, num_k_tiles, plan.block_k, partial_bytes, workspace, min_k_tiles,
             min_saved_k(plan, precision),
         )  # fmt: skip
 

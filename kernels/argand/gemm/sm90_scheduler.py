@@ -5,7 +5,6 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt, lcm
 
@@ -251,23 +250,23 @@ def schedule_tiles(
     num_k_tiles: int,
     block_k: int,
     partial_bytes: int,
-    capacity: int,
-    planes: Sequence[OwnPlanes] = (),
+    workspace: Workspace,
     min_k_tiles: int = 1,
     saved_k: int = 0,
 ) -> TileSchedule:
-    """Divide tiles among at most ``max_blocks`` with ``capacity`` bytes for partial tiles.
+    """Divide tiles among at most ``max_blocks`` with a workspace for partial tiles.
 
-    A partial tile takes ``partial_bytes``. Where the capacity is too small, partial tiles lie over
-    planes that split tiles no longer read; where those are too small as well, fewer tiles are
+    A partial tile takes ``partial_bytes``. Where their capacity is too small, partial tiles lie
+    over planes that split tiles no longer read; where those are too small as well, fewer tiles are
     split. Splitting saves at least ``saved_k`` (`min_saved_k`).
     """
+    capacity = workspace.partials_capacity
     division = divide(tiles.count, max_blocks, num_k_tiles, block_k, None, min_k_tiles, saved_k)
     nbytes = division.partial_tiles(num_k_tiles) * partial_bytes
     if nbytes <= capacity:
         return TileSchedule(division, nbytes)
     offset = None
-    for own in planes if division.data_parallel_tiles else ():
+    for own in workspace.planes if division.data_parallel_tiles else ():
         unused = own.unused(tiles, division.data_parallel_tiles)
         if unused > capacity:
             capacity, offset = unused, own.offset

@@ -20,10 +20,10 @@ from argand.gemm.modular.kernel_sources import (
     decode_kernel_source,
 )
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
-from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
+from argand.gemm.modular.operand_launch import GivenPlanes, OperandLaunch, bound
 from argand.gemm.modular.pieces import most_workspace
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_launch import RESIDUES, Planes, add_slices, product_launch
+from argand.gemm.modular.product_launch import RESIDUES, PieceOperand, add_slices, product_launch
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,
     DECODE_ROWS,
@@ -75,16 +75,16 @@ class ModularLaunch:
 
     def _operands(
         self, *, in_parts: bool
-    ) -> tuple[OperandLaunch | PackedOperand, OperandLaunch | PackedOperand]:
+    ) -> tuple[OperandLaunch | GivenPlanes, OperandLaunch | GivenPlanes]:
         problem, device, reserve = self._problem, self._device, self._reserve
         return (
-            PackedOperand(problem, problem.a, BaseAddress.ROWS, problem.a.rows)
+            GivenPlanes(problem, problem.a, BaseAddress.ROWS, problem.a.rows)
             if problem.a_packed
             else OperandLaunch(
                 problem, problem.a, BaseAddress.ROWS, device, reserve,
                 permuted=False, in_parts=in_parts,
             ),
-            PackedOperand(problem, problem.b, BaseAddress.COLUMNS, self._stored)
+            GivenPlanes(problem, problem.b, BaseAddress.COLUMNS, self._stored)
             if problem.b_packed
             else OperandLaunch(
                 problem, problem.b, BaseAddress.COLUMNS, device, reserve,
@@ -210,7 +210,7 @@ class ModularLaunch:
                 part,
             )  # fmt: skip
 
-    def _planes(self, piece: Piece, a: Address, b: Address) -> tuple[Planes, Planes]:
+    def _planes(self, piece: Piece, a: Address, b: Address) -> tuple[PieceOperand, PieceOperand]:
         """Return where a piece's planes are: in the workspace, or in what is packed."""
         problem, found = self._problem, []
         for x, batched, address, lines, stored, line in (
@@ -218,13 +218,13 @@ class ModularLaunch:
             (self._b, problem.b.batch_stride, b, piece.padded, self._stored, piece.first_column),
         ):
             part: tuple[str, ...] = ()
-            if isinstance(x, PackedOperand):
+            if isinstance(x, GivenPlanes):
                 product = piece.first_product if batched else 0
                 offset = (2 * problem.count * stored * product + line) * problem.pitch
                 address = Address(x.planes_at.base, offset)
             else:
                 stored, part = lines, (x.name("planes"),)
-            found.append(Planes(address, lines, stored, bool(batched), part))
+            found.append(PieceOperand(address, lines, stored, bool(batched), part))
         return found[0], found[1]
 
     def _decode(self, piece: Piece, residues: Address) -> KernelLaunch:

@@ -256,7 +256,7 @@ class OperandLaunch:
         return Address(self.exponents.base, self.exponents.offset + 4 * product * self.lines)
 
 
-class PackedOperand:
+class GivenPlanes:
     """An operand that is planes already: no launch, and the addresses of what it has."""
 
     def __init__(self, problem: ModularProblem, x: Layout, base: BaseAddress, stored: int) -> None:

@@ -28,7 +28,7 @@ RESIDUES = "residues"
 """The name among launches of what products write."""
 
 
-class Planes(NamedTuple):
+class PieceOperand(NamedTuple):
     """The place of the planes of a piece's operand in memory.
 
     ``lines`` of the ``stored`` ones of each plane are the piece's; ``batched`` says whether each
@@ -44,7 +44,7 @@ class Planes(NamedTuple):
 
 def product_launch(
     problem: ModularProblem, device: Device, plan: ResiduePlan, piece: Piece, slices: int,
-    a: Planes, b: Planes, residues: Address, *, adds: bool = False,
+    a: PieceOperand, b: PieceOperand, residues: Address, *, adds: bool = False,
 ) -> KernelLaunch:  # fmt: skip
     """Return the launch that multiplies the planes of a piece in a number of slices of k.
 
