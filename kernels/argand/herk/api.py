@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -82,9 +84,7 @@ def herk(
     options: Key = (alpha, beta, op, precision, rounding, form, kernels)
     kept, arguments = None, (a, c)
     if is_cupy_array(a.array if isinstance(a, Pairs) else a):
-        from argand.herk.gpu import CALLS
-
-        kept, found = CALLS.repeat(arguments, out, options)
+        kept, found = _cuda().CALLS.repeat(arguments, out, options)
         if found is not None:
             return found
     if has_foreign(a, c, out):
@@ -120,9 +120,7 @@ def herk(
         if a is given:
             _ON_HOST.keep(host, run)
         return run(a, c, out)
-    from argand.herk import gpu
-
-    return gpu.herk(problem, a, c, out, kept, arguments)
+    return _cuda().herk(problem, a, c, out, kept, arguments)
 
 
 def _transposed(a: Any) -> Any:
@@ -146,3 +144,11 @@ def _computed_at(
         return None, str(np.result_type(own, getattr(out, "dtype", own)))
     row = get_precision(precision, rounding, exact=True)
     return row, str(own) if row.moduli else row.output
+
+
+@cache
+def _cuda() -> ModuleType:
+    """Return `argand.herk.gpu`, imported once: an import statement takes most of a microsecond."""
+    from argand.herk import gpu
+
+    return gpu

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -53,9 +55,7 @@ def solve_hermitian(host: Key | None, r: Any, b: Any, *, out: Any = None, info: 
                 [2.+1.j]]])
     """
     if is_cupy_array(r):
-        from argand.hermitian.gpu import CALLS
-
-        key, found = CALLS.repeat((r, b, info), out, ())
+        key, found = _cuda().CALLS.repeat((r, b, info), out, ())
         if found is not None:
             return found
     if has_foreign(r, b, out, info):
@@ -74,9 +74,7 @@ def solve_hermitian(host: Key | None, r: Any, b: Any, *, out: Any = None, info: 
     if on_gpu[0]:
         for name, x in (("r", r), ("b", b), ("info", info)):
             refuse_misaligned(name, x)
-        from argand.hermitian import gpu
-
-        return gpu.solve_hermitian(r, b, dtype, shape, out, info, key)
+        return _cuda().solve_hermitian(r, b, dtype, shape, out, info, key)
     run = cpu.prepared(r, b, dtype, leading)
     _ON_HOST.keep(host, run)
     return run(r, b, out, info)
@@ -108,3 +106,11 @@ def _leading(r: Any, b: Any) -> tuple[int, ...]:
         raise ValueError(
             f"leading axes of r and b must broadcast, got {r.shape} and {b.shape}"
         ) from None
+
+
+@cache
+def _cuda() -> ModuleType:
+    """Return `hermitian.gpu`, imported once: an import statement takes most of a microsecond."""
+    from argand.hermitian import gpu
+
+    return gpu

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -89,9 +91,7 @@ def image(
         s = unit_vectors(read_directions(directions, np), np)
         return repeated(covariances, x, f, s, out)
     if is_cupy_array(covariances):
-        from argand.image.gpu import CALLS
-
-        key, found = CALLS.repeat(given, out, (precision, sign))
+        key, found = _cuda().CALLS.repeat(given, out, (precision, sign))
         if found is not None:
             return found
     if has_foreign(covariances, positions, frequencies, directions, out):
@@ -125,9 +125,15 @@ def image(
     if out is not None and not out.flags.c_contiguous:
         raise ValueError("out must be C-contiguous")
     if gpu:
-        from argand.image.gpu import image as on_gpu
-
-        return on_gpu(problem, given, x, f, s, out, key)
+        return _cuda().image(problem, given, x, f, s, out, key)
     run = on_host(problem)
     _ON_HOST.keep(form, run)
     return run(r, x, f, unit_vectors(s, np), out)
+
+
+@cache
+def _cuda() -> ModuleType:
+    """Return `argand.image.gpu`, imported once: an import statement takes most of a microsecond."""
+    from argand.image import gpu
+
+    return gpu
