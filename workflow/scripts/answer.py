@@ -23,4 +23,4 @@ with job_log(snakemake.log[0]) as log:
         drawn,
         AnswerFiles(**{name: Path(path) for name, path in snakemake.output.items()}),
     )
-    log.info("%d answers: %s", len(found), snakemake.output.page)
+    log.info("answers: %d, in %s", len(found), snakemake.output.page)

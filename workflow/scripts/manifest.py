@@ -18,4 +18,4 @@ with job_log(snakemake.log[0]) as log:
         [Path(path) for path in snakemake.params.inputs],
         [Path(path) for path in chain(snakemake.input.records, snakemake.input.results)],
     )
-    log.info("%d inputs, %d files", len(written["inputs"]), len(written["files"]))
+    log.info("inputs: %d, files: %d", len(written["inputs"]), len(written["files"]))

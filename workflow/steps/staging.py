@@ -46,6 +46,9 @@ def understood(staged: Staged) -> str:
         first, last = one.values.flat[0], one.values.flat[-1]
         if one.values.ndim == 1:
             parts.append(f"{name} {_short(first)} to {_short(last)} {one.units}".rstrip())
+    for name, counts in staged.attributes.get("nonfinite", {}).items():
+        if any(counts.values()):
+            parts.append(f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}")
     zeros = staged.attributes.get("zeros", {})
     parts += [f"{text}, are 0 in {name}" for name, text in zeros.items()]
     return "; ".join(parts)

@@ -6,6 +6,7 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
+from workflow.steps.staging import understood
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import LARGEST_INTEGER, draw
 from workflow.workloads.gemm import Gemm, GemmCase
@@ -126,6 +127,7 @@ def test_nonfinite_input_is_counted_and_refused(matrices):
     one = gemm(input=source, allow_nonfinite=True)
     staged = one.stage()
     assert staged.attributes["nonfinite"]["a"] == {"nan": 1, "inf": 1}
+    assert understood(staged).endswith("; 1 NaN and 1 Inf let through in a")
 
 
 def test_acoustic_cross_spectra(real_data):
