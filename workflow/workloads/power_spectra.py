@@ -165,7 +165,8 @@ class PowerSpectra(Dft):
         )  # fmt: skip
 
     def _scale(self, staged: Staged) -> dict[str, Any]:
-        return {"scaling": self.case.scaling, "sample_rate": 1 / spectrum.sample_step(staged)[0]}
+        step, _ = spectrum.sample_step(staged)  # below 0 where times descend, or channels fall
+        return {"scaling": self.case.scaling, "sample_rate": 1 / abs(step)}
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return (..., time, frequency)."""

@@ -172,6 +172,19 @@ def test_a_file_of_ones_own_is_estimated(own: Path) -> None:
     assert computed(power(**whole))[1].shape == (3, 1, 400)
 
 
+def test_samples_whose_times_descend_have_the_same_densities_at_turned_frequencies(
+    own: Path,
+) -> None:
+    found = []
+    for step in (1e-3, -1e-3):
+        one = power(**source(own, coordinates={"time": {"start": 0.5, "step_s": step}}))
+        staged, result = computed(one, "fp64")
+        assert assessed(one, "fp64").verified
+        found.append((result, one.product(staged, result).coordinates["frequency"].values))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], -found[1][1])
+
+
 def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
     time = {"time": {"dataset": "t", "units": "s"}}
     for changes, more, said in (
