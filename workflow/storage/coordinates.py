@@ -32,7 +32,7 @@ from workflow.storage.memory import limited_memory
 from workflow.storage.names import is_text, read_names
 from workflow.storage.selections import PickedAxis
 from workflow.storage.stored_types import StoredError, in_words, stored_in
-from workflow.storage.units import check_quantity, named, parted
+from workflow.storage.units import BASES, check_quantity, named, parted
 
 MOST_COMPONENTS = 16
 """Numbers that a coordinate may have at each entry: three of a position."""
@@ -176,8 +176,8 @@ def _values_of(
         raise InputError(f"{key}: {getattr(of, 'dataset', of)} must hold numbers, got text")
     units, date = parted(found.units)
     if name in WITH_UNITS and not units:
-        how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by step_s"
-        raise InputError(f"{key} has no unit; give it as {how}")
+        how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by equal steps"
+        raise InputError(f"{key} has no unit; give it as {how.replace('Hz', BASES[name])}")
     check_quantity(key, name, units)
     found = replace(found, units=units)
     if date or name == "time":

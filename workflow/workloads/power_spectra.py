@@ -72,7 +72,9 @@ class PowerSpectra(Dft):
         length = self._length(outline)
         samples, several = outline.operands["samples"].shape[-1], case.average != "all"
         if samples < length:
-            raise InputError(f"length must be at most the samples of an axis, {samples}: {length}")
+            raise InputError(
+                f"length must be at most the samples of an axis, {samples}, got {length}"
+            )
         case.overlapping(length)
         problem = self._problem(outline, PRECISIONS["fp64"])
         if several and not problem.groups:

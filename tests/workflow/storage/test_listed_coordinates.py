@@ -35,6 +35,7 @@ def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
         ("east", {"values": metres[1:], "axis": "antenna"}, "east must have 5 values, got 4"),
         ("east", {"values": metres}, "must be of an axis of the operands"),
         ("frequency", {"values": [1, 2, 3]}, "has no unit; give it as {dataset: path, units: Hz}"),
+        ("time", {"values": [*range(7)]}, "{values: [...], units: s} or by equal steps"),
         ("frequency", {"values": [1, "b", 3], "units": "Hz"}, "must be numbers, got 'b'; names"),
         ("frequency", {"values": [1, 2, float("nan")], "units": "Hz"}, "finite number"),
         ("time", {"values": [0.0] * 8, "units": "s", "replace": True}, "replace must not be given"),
