@@ -18,7 +18,6 @@ from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import check_plan
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
@@ -28,6 +27,7 @@ from argand.softmax.heuristics import plan_softmax
 from argand.softmax.legality import check_softmax_plan
 from argand.softmax.plan import SoftmaxForm
 
+from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import SOFTMAX, TENSOR
 
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
@@ -67,7 +67,7 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
     if arch.sm < row.min_sm:
         assert_refused(row, arch)
         return
-    product = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=100, vector=2)
+    product = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=100, vector=2)
     check_plan(product, row, arch)
     form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
     for columns in (1000, 1 << 20) if precision in SOFTMAX else ():
@@ -86,7 +86,7 @@ def assert_refused(row: Precision, arch: Arch) -> None:
     form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
     gate = GatePlan("mma", 5, row, targets_qubit0=False, stages=2, blocks=1)
     for attempt in (
-        lambda: plan_gemm(row, arch, batch=1, m=64, n=64, k=64, sm_count=100),
+        lambda: mma_plan(row, arch, batch=1, m=64, n=64, k=64, sm_count=100),
         lambda: choose(Question(row, SIZES, OperandTraits(), OperandTraits()), arch, 100),
         lambda: check_softmax_plan(fitted(form, 256, 1, 4096), form, arch),
         lambda: choose_transform(method_for(127), row, arch, wide=False),

@@ -113,12 +113,7 @@ def _mma_sync_estimate(
     choice: GemmChoice, question: Question, sm_count: int, memory: float
 ) -> float:
     """Return the same of the plan that the mma.sync family makes on Hopper, for any address."""
-    precision, sizes, a, b, *_ = question
-    plan = sm80_heuristics.plan_gemm(
-        precision, arch_for(HOPPER), sm_count=sm_count,
-        batch=sizes.batch, m=sizes.m, n=sizes.n, k=sizes.k,
-        a_k_major=a.k_major, b_k_major=b.k_major, vector=1 + (a.copyable and b.copyable),
-        tile=choice.tile, triangle=sizes.triangle, allowed=question.allowed,
-    )  # fmt: skip
+    plan = sm80_heuristics.plan_mma(question, arch_for(HOPPER), sm_count, choice.tile)
+    sizes = question.sizes
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
-    return 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)
+    return 1e-6 * sm80_heuristics.estimate(plan, question.precision, sm_count, numbers, memory)

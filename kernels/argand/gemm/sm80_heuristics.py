@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from argand.device import Arch
 from argand.gemm.memory import scan_bytes
+from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_occupancy import multiplying_warps, occupancy
 from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, check_plan, holds_accumulators
@@ -18,18 +19,18 @@ from argand.precision import Precision
 from argand.runtime.plan import PlanError
 
 
-def plan_gemm(
-    precision: Precision, arch: Arch, *, batch: int, m: int, n: int, k: int, sm_count: int,
-    a_k_major: bool = True, b_k_major: bool = False, vector: int = 1, tile: MmaPlan | None = None,
-    triangle: bool = False, allowed: int | None = None,
-) -> MmaPlan:  # fmt: skip
-    """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
+def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None = None) -> MmaPlan:
+    """Return the checked plan of a product on ``sm_count`` multiprocessors.
 
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
-    operands' layout. Of a ``triangle`` tiles are square. What clusters that share a tile leave for
-    each other takes at most ``allowed`` bytes, with what a scan finds. Raises PlanError where none
-    is legal.
+    operands' layout. Copies are of 16 bytes where both operands are copyable. Of a triangle tiles
+    are square. What clusters that share a tile leave for each other takes at most what the question
+    allows, with what a scan finds. Raises PlanError where none is legal.
     """
+    precision, allowed, triangle = question.precision, question.allowed, question.sizes.triangle
+    batch, m, n, k = question.sizes.batch, question.sizes.m, question.sizes.n, question.sizes.k
+    a_k_major, b_k_major = question.a.k_major, question.b.k_major
+    vector = 1 + (question.a.copyable and question.b.copyable)
     if allowed is not None:
         allowed = max(0, allowed - scan_bytes(precision, batch, m, n))
     sizes = (batch, m, n, k)

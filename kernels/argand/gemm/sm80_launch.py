@@ -11,9 +11,10 @@ import numpy as np
 
 from argand.device import Device
 from argand.gemm.problem import GemmProblem
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_launch import ScanLaunch
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
+from argand.gemm.sm80_heuristics import plan_mma
 from argand.gemm.sm80_plan import (
     ARGUMENTS,
     MmaPlan,
@@ -46,7 +47,7 @@ class MmaLaunch:
 
     ``left`` has the rows of op(A), ``right`` the columns of op(B) as its rows, each by k, not yet
     conjugated; ``c`` is out's layout where there is no C. A batch larger than a grid takes several
-    launches. ``tile`` replaces the tile of the least cost; ``allowed`` is that of `plan_gemm`.
+    launches. ``tile`` replaces the tile of the least cost; ``allowed`` is that of `Question`.
     """
 
     def __init__(
@@ -60,13 +61,10 @@ class MmaLaunch:
         tile: MmaPlan | None = None,
         allowed: int | None = None,
     ) -> None:
-        plan = plan_gemm(
-            problem.precision, device.require_arch(), sm_count=device.sm_count,
-            batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
-            a_k_major=is_k_major(left), b_k_major=is_k_major(right),
-            vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
-            triangle=problem.triangle, allowed=allowed,
-        )  # fmt: skip
+        question = Question(
+            problem.precision, GemmSizes.of(problem), _traits(left), _traits(right), allowed
+        )
+        plan = plan_mma(question, device.require_arch(), device.sm_count, tile)
         # Two scaled terms leave registers for mirror images where all of k is in the stages.
         split = problem.precision.scaled and problem.precision.terms > 1 and not plan.finds_absmax
         mirror = problem.mirror and out.column_stride == 1 and not split
@@ -156,10 +154,11 @@ def _contiguous(x: Layout) -> bool:
     return (x.column_stride if is_k_major(x) else x.row_stride) == 1
 
 
-def _whole_pairs(x: Layout) -> bool:
-    """Return whether 16-byte copies read an operand and nothing past its end."""
+def _traits(x: Layout) -> OperandTraits:
+    """Return the traits of an operand, copyable where 16-byte copies read it and nothing beyond."""
     along_k = is_k_major(x)
-    return x.in_pairs(along_k) and (x.columns if along_k else x.rows) % 2 == 0
+    whole_pairs = x.in_pairs(along_k) and (x.columns if along_k else x.rows) % 2 == 0
+    return OperandTraits(copyable=whole_pairs, k_major=along_k)
 
 
 def argument_values(

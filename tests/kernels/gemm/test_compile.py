@@ -18,7 +18,6 @@ from argand.gemm.pack_plan import PackPlan, in_clusters, pack_kernel_name, pack_
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
     MmaPlan,
@@ -50,6 +49,7 @@ from tests.kernels.compiled import (
     offered,
     refused,
 )
+from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import READ_IN_PLACE, SINGLE_HALF, TENSOR
 
 
@@ -116,7 +116,7 @@ def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
     if refused(precision, arch):
         return
     row = PRECISIONS[precision]
-    plan = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, vector=2)
+    plan = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, vector=2)
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
 

@@ -10,12 +10,12 @@ from argand.gemm.candidates import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.choices import LARGE, PACKED, SM_COUNT, A, B, candidates_of, chosen, wgmma
+from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import SCALED, TENSOR
 
 
@@ -41,7 +41,7 @@ def test_one_tile_of_long_k_is_cut(precision: str) -> None:
     choice, row = chosen(precision, 1, 16, 16, 100_000), PRECISIONS[precision]
     slices = choice.split_k_slices
     if choice.plan is None:
-        slices = plan_gemm(
+        slices = mma_plan(
             choice.computed_at(row),
             ARCHS[TARGET],
             batch=1,

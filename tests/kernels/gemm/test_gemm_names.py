@@ -16,12 +16,12 @@ from argand.gemm.names import in_place_name, wgmma_name
 from argand.gemm.problem import gemm_problem
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.runtime import kernel_trace
 from argand.runtime.plan import TARGET, PlanError
 
+from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
@@ -64,7 +64,7 @@ def test_different_candidates_have_different_names(precision: str) -> None:
 
 
 def small_plan(row: Any, k: int = 64) -> Any:
-    return plan_gemm(row, HOPPER, batch=1, m=64, n=64, k=k, sm_count=132)
+    return mma_plan(row, HOPPER, batch=1, m=64, n=64, k=k, sm_count=132)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
-from argand.gemm.sm80_heuristics import estimate, plan_gemm
+from argand.gemm.sm80_heuristics import estimate
 from argand.gemm.sm80_plan import (
     FULL_WARP,
     SPLIT_K_SLICES,
@@ -23,6 +23,7 @@ from argand.runtime.plan import PlanError
 
 from tests.covers import covered
 from tests.kernels.compiled import ARCHS, LAYOUTS, refused
+from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import SCALED, TENSOR
 
 FORMS = list(product([(1, 1), (16, 100_000), (4096, 4096), (1, 70_000)], (1, 2), LAYOUTS))
@@ -35,7 +36,7 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
     if refused(precision, arch_row):
         return
     for (m, n), vector, (a_k_major, b_k_major) in covered(FORMS, lambda row: dict(enumerate(row))):
-        plan = plan_gemm(
+        plan = mma_plan(
             PRECISIONS[precision], arch_row, batch=3, m=m, n=n, k=64, sm_count=108,
             a_k_major=a_k_major, b_k_major=b_k_major, vector=vector,
         )  # fmt: skip
@@ -49,7 +50,7 @@ def test_every_architecture_has_a_plan_of_a_long_k(arch_row: Arch, precision: st
     if refused(precision, arch_row):
         return
     for m, n, (a_k_major, b_k_major) in product((16, 40, 131), (3498, 11224), LAYOUTS):
-        plan_gemm(
+        mma_plan(
             PRECISIONS[precision], arch_row, batch=1, m=m, n=n, k=5502, sm_count=170,
             a_k_major=a_k_major, b_k_major=b_k_major, vector=2,
         )  # fmt: skip
@@ -59,7 +60,7 @@ def test_every_architecture_has_a_plan_of_a_long_k(arch_row: Arch, precision: st
 @pytest.mark.parametrize("k", [1, 40, 256, 257])
 def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) -> None:
     row = PRECISIONS[precision]
-    plan = plan_gemm(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, sm_count=132, vector=2)
+    plan = mma_plan(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, sm_count=132, vector=2)
     assert plan.finds_absmax == row.scaled
     held = plan.split_k_slices * (plan.stages - 1) * plan.block_k
     assert not plan.finds_absmax or held >= k
@@ -119,7 +120,7 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
     with pytest.raises(PlanError, match="stages must hold the accumulators"):
         check_plan(replace(tile, stages=2, split_k_slices=4), row, arch)
     small = {"batch": 1, "m": 40, "n": 40, "k": 60, "sm_count": 132}
-    planned_tile = plan_gemm(row, arch, **small, tile=replace(tile, split_k_slices=4))
+    planned_tile = mma_plan(row, arch, **small, tile=replace(tile, split_k_slices=4))
     assert (planned_tile.finds_absmax, planned_tile.stages) == (True, 3)
 
 
@@ -139,7 +140,7 @@ def test_copies_suit_k() -> None:
     for k, whole, between in ((1, 8, False), (75, 80, False), (96, 96, False), (97, 0, True)):
         plan = with_copies(tile, row, arch, k)
         assert (plan.whole_k, plan.copies_between) == (whole, between)
-        assert plan == plan_gemm(row, arch, batch=1, m=99, n=99, k=k, sm_count=132, tile=tile)
+        assert plan == mma_plan(row, arch, batch=1, m=99, n=99, k=k, sm_count=132, tile=tile)
     cut = replace(tile, split_k_slices=2)
     assert [with_copies(cut, row, arch, k) for k in (128, 129)] == [
         cut, replace(cut, copies_between=True)
@@ -177,7 +178,7 @@ def test_blocks_find_the_absmax_of_a_short_k_at_every_tile(precision: str, k: in
             one = replace(tile, split_k_slices=slices)
             if one.shared_bytes > arch.shared_bytes or not holds_accumulators(one):
                 continue
-            plan = plan_gemm(row, arch, batch=1, m=40, n=40, k=k, sm_count=132, tile=one)
+            plan = mma_plan(row, arch, batch=1, m=40, n=40, k=k, sm_count=132, tile=one)
             full = row.terms == 1 and tile.warp_elements >= FULL_WARP  # which would spill
             assert plan.finds_absmax == (not full)
             assert full or slices * (plan.stages - 1) * plan.block_k >= k
@@ -238,14 +239,14 @@ def test_narrow_tiles_are_left_where_three_of_their_clusters_share_multiprocesso
 ) -> None:
     """336 blocks of 64 x 16 took 8.95 us, 96 of 64 x 64 7.15 (an H200); 120 have theirs alone."""
     m, n, k = sizes
-    found = plan_gemm(
+    found = mma_plan(
         PRECISIONS["tf32"], arch_for(90), sm_count=132, batch=1, m=m, n=n, k=k, b_k_major=True
     )
     assert (found.block_m, found.block_n, found.split_k_slices) == tile
 
 
 def planned(precision: str, arch: str, batch: int, m: int, n: int, k: int) -> MmaPlan:
-    return plan_gemm(
+    return mma_plan(
         PRECISIONS[precision], BY_TARGET[arch], batch=batch, m=m, n=n, k=k, sm_count=132, vector=2
     )
 

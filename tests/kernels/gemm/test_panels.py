@@ -15,8 +15,9 @@ from argand.gemm.memory import scan_bytes
 from argand.gemm.panels import Panels, choose_panels
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_slices import left_bytes
+
+from tests.kernels.gemm.mma_plans import mma_plan
 
 ARCH, SM_COUNT = arch_for(HOPPER), 132
 SQUARE = GemmSizes(1, 4096, 4096, 4096)
@@ -119,11 +120,11 @@ def test_the_error_says_what_is_needed() -> None:
 def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
     """It holds what a scan finds and what clusters that share a tile leave for each other."""
     row, (batch, m, n, k) = PRECISIONS[precision], (2, 64, 96, 50_000)
-    free = plan_gemm(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT)
+    free = mma_plan(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT)
     sizes = GemmSizes(batch, m, n, k)
     shared = []
     for limit in (1 << 30, 1 << 20, 200_000, 4 * batch * (m + n), 0):
-        plan = plan_gemm(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT, allowed=limit)
+        plan = mma_plan(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT, allowed=limit)
         left = left_bytes(plan) * sizes.tiles(plan.block_m, plan.block_n)
         assert left + scan_bytes(row, batch, m, n) <= limit or not left
         question = Question(row, sizes, *TRAITS, limit)

@@ -11,7 +11,6 @@ from argand.device import Arch
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import MmaPlan, gemm_source, kernel_name
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -30,6 +29,7 @@ from argand.runtime.plan import TARGET
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import ARCHS, LAYOUTS, Candidate, Kernels, assert_clean, offered
+from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
 TYPES = ("complex64", "complex128")
@@ -59,7 +59,7 @@ def triangles() -> Iterator[Candidate]:
         row = PRECISIONS[precision]
         for n in (24, 64, 4096):
             for layout in LAYOUTS:
-                plan = plan_gemm(
+                plan = mma_plan(
                     row, arch, batch=1, m=n, n=n, k=512, sm_count=132, a_k_major=layout[0],
                     b_k_major=layout[1], vector=2, triangle=True,
                 )  # fmt: skip
@@ -107,7 +107,7 @@ def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
     plan = gemm_choices(Question(row, sizes, *traits), arch, 132)[
         -1 if arch.target == TARGET else 0
     ].plan
-    tile = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, triangle=True)
+    tile = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, triangle=True)
     for one in (tile, plan) if EXHAUSTIVE else (plan or tile,):
         if one is not None:
             compile_triangle(precision, one, arch)

@@ -17,7 +17,8 @@ from argand.device import arch_for
 from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import plan_gemm
+
+from tests.kernels.gemm.mma_plans import mma_plan
 
 RECORD = Path(__file__).with_name("recorded_triangles.csv")
 SM_COUNT = 132
@@ -48,7 +49,7 @@ def chosen(shape: str, precision: str) -> tuple[str, str]:
     own = precision.replace("fp16", "tf32") if choice.in_tf32 else precision
     if choice.plan is not None:
         return choice.name.removesuffix(", in tf32"), own
-    tile = plan_gemm(
+    tile = mma_plan(
         PRECISIONS[own], arch, batch=batch, m=n, n=n, k=k, sm_count=SM_COUNT, b_k_major=True,
         vector=2 - odd, triangle=True,
     )  # fmt: skip

@@ -11,12 +11,13 @@ from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_heuristics import cut_tiles, plan_gemm
+from argand.gemm.sm80_heuristics import cut_tiles
 from argand.gemm.sm80_occupancy import multiplying_warps
 from argand.gemm.sm80_plan import MmaPlan, check_plan
 from argand.gemm.sm90_scheduler import Tiles, raster_group_m
 from argand.runtime.plan import PlanError
 
+from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
 
@@ -39,7 +40,7 @@ def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -
         if tile.block_m != tile.block_n or tile.slices > 1:
             continue
         one, apart = (
-            plan_gemm(
+            mma_plan(
                 row, arch, sm_count=132, batch=900, m=rows, n=rows, k=80, a_k_major=True,
                 b_k_major=k_major, tile=tile, triangle=True,
             )
@@ -71,7 +72,7 @@ def test_chosen_tiles_are_square_and_half_as_many(precision: str, sm: int | None
                 assert one.plan.conjugate_y == (one.plan.storage == "planar")
                 assert not one.swapped
         assert choose(Question(row, sizes, *traits), arch, 132) is not None
-        plan = plan_gemm(row, arch, batch=4, m=n, n=n, k=k, sm_count=132, triangle=True)
+        plan = mma_plan(row, arch, batch=4, m=n, n=n, k=k, sm_count=132, triangle=True)
         assert plan.triangle
         assert plan.block_m == plan.block_n
         assert "lower triangle" in plan.name
@@ -82,7 +83,7 @@ def test_chosen_tiles_are_square_and_half_as_many(precision: str, sm: int | None
 def test_a_tile_that_is_not_square_is_refused() -> None:
     tile = MmaPlan(128, 64, 16, 4, 2, 3)
     with pytest.raises(PlanError, match="tiles of a triangle must be square"):
-        plan_gemm(
+        mma_plan(
             PRECISIONS["tf32"], arch_for(80), batch=1, m=64, n=64, k=64, sm_count=132, tile=tile,
             triangle=True,
         )  # fmt: skip
