@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ _EPOCHS = {
     "MJD": "d since 1858-11-17T00:00:00", "JD": "d since -4713-11-24T12:00:00",
 }  # fmt: skip
 """Days that astronomers count."""
+_NONE = ("", "1", "dimensionless")
+"""What a number without a unit may be said to have."""
 _EXACT = {unit for units in FACTORS.values() for unit in units}
 
 
@@ -91,3 +94,21 @@ def parted(text: str) -> tuple[str, str]:
 def named(path: str) -> str:
     """Return the unit that the end of a dataset's name tells; empty where it tells none."""
     return next((unit for end, unit in _ENDINGS.items() if path.lower().endswith(end)), "")
+
+
+def times(units: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return the unit of the product of operands; empty where none of them has one."""
+    known = [unit for name in names if (unit := units.get(name, "")) not in _NONE]
+    return known[0] if len(known) == 1 else " ".join(map(_whole, known))
+
+
+def over(units: Mapping[str, str], dividend: str, divisor: str) -> str:
+    """Return the unit of one operand over that of another; empty where neither has one."""
+    above, below = units.get(dividend, ""), units.get(divisor, "")
+    if below in _NONE:
+        return above
+    return f"{'1' if above in _NONE else _whole(above)}/{_whole(below)}"
+
+
+def _whole(unit: str) -> str:
+    return f"({unit})" if {*unit} & {*" /*.("} else unit

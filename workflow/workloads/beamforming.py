@@ -27,6 +27,7 @@ from workflow.figures import beam_pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.operands import Operand
+from workflow.storage.units import times
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, log_uniform, register
 from workflow.workloads.matrix_product import MatrixProduct
@@ -264,7 +265,7 @@ class Beamforming(MatrixProduct):
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the beams' voltages, with frequency, direction and time."""
-        title, units = f"{self.name}: beam voltages", staged.units.get("samples", "")
+        title, units = f"{self.name}: beam voltages", times(staged.units, NAMES)
         return Product("beams", result, AXES, beside_beams(staged), title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:

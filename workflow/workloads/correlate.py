@@ -243,7 +243,7 @@ class Correlate(Workload):
             name = time.middle_of("integration")
             found["integration"] = Coordinate(middle, time.units, name)
             if samples > 1:
-                length = each * usual_step(time)
+                length = each * abs(usual_step(time))
                 found["integration_time"] = Coordinate(
                     np.broadcast_to(length, count), time.units, "length of the integration",
                     ("integration",),

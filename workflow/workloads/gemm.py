@@ -23,6 +23,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import Init, draw
 from workflow.storage.operands import Operand
+from workflow.storage.units import times
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, log_uniform, register
 from workflow.workloads.matrix_product import MatrixProduct
@@ -223,7 +224,9 @@ class Gemm(MatrixProduct):
         found = {
             name: one for name, one in staged.coordinates.items() if set(one.of(name)[:1]) <= AXES
         }
-        return Product("c", result, ("batch", "m", "n"), found, f"{self.name}: matrix product")
+        units = times(staged.units, ("a", "b")) or staged.units.get("c", "")
+        title = f"{self.name}: matrix product"
+        return Product("c", result, ("batch", "m", "n"), found, title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw |C| of the first product as an image, in blocks where it is larger than the page."""

@@ -217,7 +217,8 @@ class Softmax(Workload):
         first = product.data.reshape(-1, *product.data.shape[-2:])[0].T
         times, label = np.arange(first.shape[1]), "time sample"
         if "time" in product.coordinates:
-            times, label = 1e3 * product.coordinates["time"].values, "time (ms)"
+            along = product.coordinates["time"]
+            times, label = pictures.labelled("time", along.values, along.units)
         blocks = pictures.block_means(first, 512)
         image = axes.imshow(
             blocks, aspect="auto", origin="lower", cmap="viridis", interpolation="nearest",

@@ -37,6 +37,7 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import draw
 from workflow.storage.operands import Operand
+from workflow.storage.units import over
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
@@ -213,7 +214,8 @@ class Solve(Workload):
         found = along(staged.coordinates, AXES)
         wave = self.case.source == "cylinder"
         what = "surface current" if wave else "solution of a dense system"
-        return Product("current" if wave else "x", result, AXES, found, f"{self.name}: {what}")
+        name, units = "current" if wave else "x", over(staged.units, "b", "a")
+        return Product(name, result, AXES, found, f"{self.name}: {what}", units)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw |x| of the first system over its unknowns, with the series where there is one."""

@@ -23,6 +23,7 @@ IN_BASES: dict[str, Any] = {
     "north": {"values": [100.0, -200.0, 0.0], "units": "m", "axis": "antenna"},
     "up": {"values": [0.5, 1.5, -2.0], "units": "m", "axis": "antenna"},
 }  # fmt: skip
+POWER = {"detect": "power"}
 IN_OTHERS: dict[str, Any] = {
     "frequency": {"values": [100, 99], "units": "mhz"}, "time": {"step": 1, "units": "msec"},
     "east": {"values": [0.0, 3.0, 0.9], "units": "kilometres", "axis": "antenna"},
@@ -104,3 +105,40 @@ def test_the_attribute_unit_stands_for_units(tmp_path: Path) -> None:
     check_study(study)
     found = study.workload("w").stage()
     assert (found.units["samples"], found.coordinates["time"].units) == ("V", "ms")
+
+
+@pytest.mark.parametrize(
+    ("kind", "units", "expected"),
+    [
+        ("gemm", {"a": "S", "b": "V"}, "S V"),
+        ("gemm", {"a": "V/m", "b": "1"}, "V/m"),
+        ("gemm", {}, ""),
+        ("solve", {"a": "ohm", "b": "V"}, "V/ohm"),
+        ("solve", {"a": "V/A", "b": ""}, "1/(V/A)"),
+        ("solve", {"b": "V"}, "V"),
+    ],
+)
+def test_products_have_the_units_that_their_operands_give(
+    kind: str, units: dict[str, str], expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w") as file:
+        file["a"], file["b"] = np.eye(4, dtype="c8"), np.ones((4, 2), "c8")
+        for name, unit in units.items():
+            file[name].attrs["units"] = unit
+    source = {"file": str(path), "a": "a", "b": "b"}
+    one = study_of({"w": {"kind": kind, "input": source}}).workload("w")
+    assert one.product_outline(one.outline()).units == expected
+
+
+@pytest.mark.parametrize(("detect", "expected"), [({}, "(1/mV) V"), (POWER, "((1/mV) V)^2")])
+def test_beams_have_the_weights_unit_too(
+    detect: dict[str, str], expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w") as file:
+        file["w"], file["v"] = np.ones((3, 4), "c8"), np.ones((4, 8), "c8")
+        file["w"].attrs["units"], file["v"].attrs["units"] = "1/mV", "V"
+    source = {"file": str(path), "weights": "w", "samples": "v"}
+    one = study_of({"w": {"kind": "beamforming", "input": source, **detect}}).workload("w")
+    assert one.product_outline(one.outline()).units == expected

@@ -125,6 +125,17 @@ def test_axes_of_a_file_in_any_order(tmp_path: Path, order: str) -> None:
     assert product.axes == ("frequency", "integration", "input", "conjugated_input")
 
 
+def test_integrations_of_descending_times_have_a_length_above_zero(tmp_path: Path) -> None:
+    given = in_file(tmp_path, "0123", np.ones((12, 1, 1, 3), np.complex64)).case.input
+    assert given is not None
+    steps = {**given.model_dump(exclude_unset=True), "coordinates": {"time": {"step_s": -0.5}}}
+    one = correlate(input=steps, integrate=6)
+    staged, found = computed(one)
+    coordinates = one.product(staged, found).coordinates
+    np.testing.assert_array_equal(coordinates["integration_time"].values, [3.0, 3.0])
+    np.testing.assert_array_equal(coordinates["integration"].values, [-1.25, -4.25])
+
+
 def test_mistakes_are_reported_before_a_job_starts(tmp_path: Path) -> None:
     values = np.ones((10, 1, 1, 3), np.complex64)
     with pytest.raises(InputError, match="integrate must divide the 10 samples along time, got 3"):

@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 
 from tests.kernels.precisions import SOFTMAX
 from tests.workflow.whole_files import read_staged
-from workflow.data import Product, power
+from workflow.data import Coordinate, Product, power
 from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
@@ -116,9 +117,16 @@ def test_beam_probabilities_are_drawn_over_time(beams):
 
     one = softmax(input={"workload": "beams"})
     staged = one.stage({"beams": beams})
-    axes = matplotlib.figure.Figure().subplots()
-    one.picture(one.product(staged, computed(one, staged)), axes)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (ms)", "beam number")
+    product = one.product(staged, computed(one, staged))
+    for unit in ("s", "ms"):  # of a file's times too, whatever their unit is
+        axes = matplotlib.figure.Figure().subplots()
+        length = len(product.coordinates["time"].values)
+        times = Coordinate(1e-3 * np.arange(1, length + 1), unit, "time")
+        one.picture(replace(product, coordinates={"time": times}), axes)
+        assert axes.get_ylabel() == "beam number"
+        last = {"s": length, "ms": 1e-3 * length}[unit]
+        assert axes.get_xlabel() == "time (ms)"
+        assert axes.images[0].get_extent()[1] == pytest.approx(last)
 
 
 def test_a_product_without_beams_is_refused(tmp_path):
