@@ -1,4 +1,4 @@
-// Which products of two operands in terms are kept, and in what order they are accumulated.
+// The products of two operands in terms: those that are kept, in the order of their accumulation.
 #pragma once
 
 // Terms of the left and the right operand in each product. Those of a low-order term come first: a

@@ -1,6 +1,7 @@
-// One look at the operands of an image before its power: the largest component of each covariance,
-// whether it is Hermitian, and directions as unit vectors. The power of what looks wrong is NaN. It
-// sets a word in memory of the host too, which looks again and says what it is.
+// Checks the operands of an image before its power is computed: finds the largest component of each
+// covariance and whether the covariance is Hermitian, and completes directions of two columns to
+// unit vectors. The power of operands that fail is NaN. The kernel also sets a word in memory of
+// the host, which then checks the operands itself and says what is wrong.
 #pragma once
 #include "device/scaling.cuh"
 #include "trust.cuh"

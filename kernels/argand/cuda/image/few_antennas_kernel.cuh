@@ -2,6 +2,9 @@
 // registers, once for all matrices of a channel, and multiplies them with the lower triangle of
 // each, which its block has in shared memory. Panels of tensor cores have 64 antennas, and weights
 // for each matrix. Nothing is rounded to their formats.
+//
+// A block has 128 threads of `Directions` directions each, `Images` matrices of each channel, and a
+// split of the channels. Blocks of the same matrices are neighbours in the grid.
 #pragma once
 #include "trust.cuh"
 #include "weights.cuh"
@@ -68,6 +71,49 @@ struct FewAntennasKernel {
         return args.covariances + index * (Antennas * Antennas);
     }
 
+    // The weights towards the directions of a thread: exp(i phase) of each antenna.
+    __device__ __forceinline__ static void make_weights(const Channel& channel,
+                                                        const double (&directions)[Directions][3],
+                                                        float2 (&z)[Antennas][Directions]) {
+#pragma unroll
+        for (int a = 0; a < Antennas; ++a) {
+#pragma unroll
+            for (int d = 0; d < Directions; ++d)
+                cos_sin(fixed_phase(channel.places[a], directions[d]), z[a][d].x, z[a][d].y);
+        }
+    }
+
+    // Adds z^H R z of one matrix of the channel to the power of each direction.
+    __device__ __forceinline__ static void add_power(const Channel& channel, int image,
+                                                     const float2 (&z)[Antennas][Directions],
+                                                     float (&power)[Directions]) {
+        float own[Directions];
+#pragma unroll
+        for (int d = 0; d < Directions; ++d) own[d] = channel.diagonals[image];
+#pragma unroll
+        for (int a = 1; a < Antennas; ++a) {
+            float2 y[Directions] = {};
+#pragma unroll
+            for (int b = 0; b < a; ++b) {
+                const float2 r = channel.pairs[image][a * (a - 1) / 2 + b];
+#pragma unroll
+                for (int d = 0; d < Directions; ++d) {
+                    y[d].x = fmaf(r.x, z[b][d].x, y[d].x);
+                    y[d].y = fmaf(r.x, z[b][d].y, y[d].y);
+                    y[d].x = fmaf(-r.y, z[b][d].y, y[d].x);
+                    y[d].y = fmaf(r.y, z[b][d].x, y[d].y);
+                }
+            }
+#pragma unroll
+            for (int d = 0; d < Directions; ++d) {
+                own[d] = fmaf(z[a][d].x, y[d].x, own[d]);
+                own[d] = fmaf(z[a][d].y, y[d].y, own[d]);
+            }
+        }
+#pragma unroll
+        for (int d = 0; d < Directions; ++d) power[d] += own[d];
+    }
+
     __device__ __forceinline__ static void run(const FewAntennasArguments& args) {
         __shared__ Channel held;
         const int blocks = (args.direction_count + kBlockDirections - 1) / kBlockDirections;
@@ -91,40 +137,11 @@ struct FewAntennasKernel {
             load(args, first_image, channel, held);
             __syncthreads();
             float2 z[Antennas][Directions];
-#pragma unroll
-            for (int a = 0; a < Antennas; ++a) {
-#pragma unroll
-                for (int d = 0; d < Directions; ++d)
-                    cos_sin(fixed_phase(held.places[a], directions[d]), z[a][d].x, z[a][d].y);
-            }
+            make_weights(held, directions, z);
 #pragma unroll
             for (int image = 0; image < Images; ++image) {
                 if (first_image + image >= args.images) break;
-                float own[Directions];
-#pragma unroll
-                for (int d = 0; d < Directions; ++d) own[d] = held.diagonals[image];
-#pragma unroll
-                for (int a = 1; a < Antennas; ++a) {
-                    float2 y[Directions] = {};
-#pragma unroll
-                    for (int b = 0; b < a; ++b) {
-                        const float2 r = held.pairs[image][a * (a - 1) / 2 + b];
-#pragma unroll
-                        for (int d = 0; d < Directions; ++d) {
-                            y[d].x = fmaf(r.x, z[b][d].x, y[d].x);
-                            y[d].y = fmaf(r.x, z[b][d].y, y[d].y);
-                            y[d].x = fmaf(-r.y, z[b][d].y, y[d].x);
-                            y[d].y = fmaf(r.y, z[b][d].x, y[d].y);
-                        }
-                    }
-#pragma unroll
-                    for (int d = 0; d < Directions; ++d) {
-                        own[d] = fmaf(z[a][d].x, y[d].x, own[d]);
-                        own[d] = fmaf(z[a][d].y, y[d].y, own[d]);
-                    }
-                }
-#pragma unroll
-                for (int d = 0; d < Directions; ++d) power[image][d] += own[d];
+                add_power(held, image, z, power[image]);
             }
         }
 #pragma unroll

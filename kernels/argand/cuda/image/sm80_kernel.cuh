@@ -1,6 +1,11 @@
 // Power over directions by mma.sync: blocks of directions, whose weights are made panel by panel in
 // shared memory and multiplied with the packed matrices, channel after channel. L z is multiplied
 // with z and added up in registers: neither leaves the multiprocessor.
+//
+// A block has `Directions` directions of one image and one split of its channels. Dynamic shared
+// memory has two slots for panels of weights: one keeps the panel of the rows, the other takes the
+// panels of k in turn, and each warp makes the weights of eight directions. Then all warps read
+// fragments of the matrix from L2, one unit ahead, and multiply them with the panels.
 #pragma once
 #include "device/term_products.cuh"
 #include "device/triangle.cuh"

@@ -1,4 +1,5 @@
-// What kernels of an image say of operands that the host refuses: their power is NaN.
+// The power of an image's operands that the host refuses is NaN: marks and tests of such operands,
+// for all kernels of an image.
 #pragma once
 #include "device/types.cuh"
 
