@@ -1,5 +1,9 @@
 // Packs complex integers of 8 bits for the product in s32: planes of real and of imaginary parts,
 // k-major, with zeros up to a whole number of k-tiles.
+//
+// A block packs 32 rows of 128 numbers along k, a thread 16 neighbours of a row, which it holds in
+// eight words and stores as 16 bytes of each plane. Where rows are the contiguous axis the block
+// transposes its tile in shared memory first.
 #pragma once
 #include "device/types.cuh"
 
@@ -15,6 +19,75 @@ struct PlaneArguments {
     int vectors;  // rows are contiguous along k and begin at multiples of 16 bytes
 };
 
+// Loads a thread's numbers of a block's tile, zeros outside the matrix, two numbers a word. `x` is
+// the matrix of the batch.
+//
+// Rows are contiguous: lanes read along rows, and the tile is transposed in shared memory.
+__device__ __forceinline__ void load_across(const PlaneArguments& args, const unsigned short* x,
+                                            int row0, int k0, int own_row, int own_k,
+                                            uint32 (&words)[kPackNumbers / 2]) {
+    // The odd half of the pitch in words keeps lanes of different rows in different banks.
+    __shared__ unsigned short tile[kPackRows][kPackK + 2];
+    const int lane = threadIdx.x % kWarp, row = row0 + lane;
+#pragma unroll
+    for (int i = threadIdx.x / kWarp; i < kPackK; i += kPackThreads / kWarp) {
+        const bool inside = row < args.rows && k0 + i < args.k;
+        tile[lane][i] =
+            inside ? x[row * args.stride_row + (k0 + i) * args.stride_k] : (unsigned short)0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kPackNumbers / 2; ++i) {
+        words[i] = *reinterpret_cast<const uint32*>(&tile[own_row][own_k + 2 * i]);
+    }
+}
+
+// k is contiguous, or neither axis is: a thread reads its own numbers, by 16 bytes where it can.
+__device__ __forceinline__ void load_along(const PlaneArguments& args, const unsigned short* x,
+                                           int row, int k, uint32 (&words)[kPackNumbers / 2]) {
+    if (row < args.rows && args.vectors && k + kPackNumbers <= args.k) {
+        const uint4* from = reinterpret_cast<const uint4*>(x + row * args.stride_row + k);
+#pragma unroll
+        for (int i = 0; i < kPackNumbers / 8; ++i) {
+            const uint4 found = from[i];
+            words[4 * i] = found.x;
+            words[4 * i + 1] = found.y;
+            words[4 * i + 2] = found.z;
+            words[4 * i + 3] = found.w;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < kPackNumbers / 2; ++i) {
+            words[i] = 0;
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int at = k + 2 * i + half;
+                if (row < args.rows && at < args.k) {
+                    words[i] |= uint32(x[row * args.stride_row + at * args.stride_k])
+                                << 16 * half;
+                }
+            }
+        }
+    }
+}
+
+// Separates the parts of a thread's numbers and stores 16 bytes in each of the two planes.
+__device__ __forceinline__ void store_planes(const PlaneArguments& args,
+                                             const uint32 (&words)[kPackNumbers / 2],
+                                             signed char* to) {
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+        const uint32 bytes = part ? 0x7531 : 0x6420;  // the odd bytes, or the even ones
+        uint32 found[kPackNumbers / 4];
+#pragma unroll
+        for (int i = 0; i < kPackNumbers / 4; ++i)
+            found[i] = __byte_perm(words[2 * i], words[2 * i + 1], bytes);
+        static_assert(kPackNumbers == 16, "a thread stores 16 bytes of each plane");
+        *reinterpret_cast<uint4*>(to + part * int64(args.rows) * args.pitch) = {found[0], found[1],
+                                                                               found[2], found[3]};
+    }
+}
+
 // Packs kPackRows rows of kPackK numbers a block. Lanes read along k, or with `across` along rows,
 // which are then contiguous.
 template <bool across>
@@ -28,61 +101,14 @@ __device__ __forceinline__ void pack_planes(const PlaneArguments& args) {
     constexpr int kThreadsOfRow = kPackK / kPackNumbers;
     const int own_row = threadIdx.x / kThreadsOfRow;
     const int own_k = threadIdx.x % kThreadsOfRow * kPackNumbers;
-    uint32 words[kPackNumbers / 2];  // two numbers each
+    uint32 words[kPackNumbers / 2];
     if constexpr (across) {
-        // The odd half of the pitch in words keeps lanes of different rows in different banks.
-        __shared__ unsigned short tile[kPackRows][kPackK + 2];
-        const int lane = threadIdx.x % kWarp, row = row0 + lane;
-#pragma unroll
-        for (int i = threadIdx.x / kWarp; i < kPackK; i += kPackThreads / kWarp) {
-            const bool inside = row < args.rows && k0 + i < args.k;
-            tile[lane][i] =
-                inside ? x[row * args.stride_row + (k0 + i) * args.stride_k] : (unsigned short)0;
-        }
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < kPackNumbers / 2; ++i) {
-            words[i] = *reinterpret_cast<const uint32*>(&tile[own_row][own_k + 2 * i]);
-        }
+        load_across(args, x, row0, k0, own_row, own_k, words);
     } else {
-        const int row = row0 + own_row, k = k0 + own_k;
-        if (row < args.rows && args.vectors && k + kPackNumbers <= args.k) {
-            const uint4* from = reinterpret_cast<const uint4*>(x + row * args.stride_row + k);
-#pragma unroll
-            for (int i = 0; i < kPackNumbers / 8; ++i) {
-                const uint4 found = from[i];
-                words[4 * i] = found.x;
-                words[4 * i + 1] = found.y;
-                words[4 * i + 2] = found.z;
-                words[4 * i + 3] = found.w;
-            }
-        } else {
-#pragma unroll
-            for (int i = 0; i < kPackNumbers / 2; ++i) {
-                words[i] = 0;
-#pragma unroll
-                for (int half = 0; half < 2; ++half) {
-                    const int at = k + 2 * i + half;
-                    if (row < args.rows && at < args.k) {
-                        words[i] |= uint32(x[row * args.stride_row + at * args.stride_k])
-                                    << 16 * half;
-                    }
-                }
-            }
-        }
+        load_along(args, x, row0 + own_row, k0 + own_k, words);
     }
     const int row = row0 + own_row;
     if (row >= args.rows) return;
-    signed char* to = args.planes + (2 * batch * args.rows + row) * args.pitch + k0 + own_k;
-#pragma unroll
-    for (int part = 0; part < 2; ++part) {
-        const uint32 bytes = part ? 0x7531 : 0x6420;
-        uint32 found[kPackNumbers / 4];
-#pragma unroll
-        for (int i = 0; i < kPackNumbers / 4; ++i)
-            found[i] = __byte_perm(words[2 * i], words[2 * i + 1], bytes);
-        static_assert(kPackNumbers == 16, "a thread stores 16 bytes of each plane");
-        *reinterpret_cast<uint4*>(to + part * int64(args.rows) * args.pitch) = {found[0], found[1],
-                                                                               found[2], found[3]};
-    }
+    store_planes(args, words,
+                 args.planes + (2 * batch * args.rows + row) * args.pitch + k0 + own_k);
 }
