@@ -54,6 +54,28 @@ __device__ __forceinline__ void store_2x2(const double2 (&x)[2][2], uint32 stage
     }
 }
 
+// Multiplies rows of the matrix, from `matrix` on in its transposed order, with two columns of the
+// tile, which a thread finds at `at` and the masks of the rows.
+template <bool TargetsQubit0, int Order, int Rows, typename Number>
+__device__ __forceinline__ void multiply_columns(Number (&accumulators)[Rows][2],
+                                                 const Number* matrix, uint32 stage, uint32 at,
+                                                 const uint32* row_masks, uint32 pair_mask) {
+#pragma unroll 4
+    for (int s = 0; s < Order; s += 2) {
+        Number x[2][2];
+        load_2x2<TargetsQubit0>(x, stage, at, row_masks[s], row_masks[s + 1], pair_mask);
+#pragma unroll
+        for (int term = 0; term < 2; ++term) {
+#pragma unroll
+            for (int r = 0; r < Rows; ++r) {
+                const Number u = matrix[(s + term) * Order + r];
+                multiply_add(accumulators[r][0], u, x[term][0]);
+                multiply_add(accumulators[r][1], u, x[term][1]);
+            }
+        }
+    }
+}
+
 // A dense matrix. Each thread accumulates some rows of two columns. Where it has all rows, no other
 // thread reads its columns, and results overwrite them without a barrier.
 template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
@@ -100,21 +122,8 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
             const uint32 at =
                 column_address ^ xor_masks<log2_of(kColumnSteps)>(args.column_mask, column_step);
             Number accumulators[kRows][2] = {};
-#pragma unroll 4
-            for (int s = 0; s < kOrder; s += 2) {
-                Number x[2][2];
-                load_2x2<TargetsQubit0>(x, stage, at, row_masks[s], row_masks[s + 1],
-                                        args.pair_mask);
-#pragma unroll
-                for (int term = 0; term < 2; ++term) {
-#pragma unroll
-                    for (int r = 0; r < kRows; ++r) {
-                        const Number u = matrix[(s + term) * kOrder + first_row + r];
-                        multiply_add(accumulators[r][0], u, x[term][0]);
-                        multiply_add(accumulators[r][1], u, x[term][1]);
-                    }
-                }
-            }
+            multiply_columns<TargetsQubit0, kOrder>(accumulators, matrix + first_row, stage, at,
+                                                    row_masks, args.pair_mask);
             if constexpr (kRows < kOrder) __syncthreads();
 #pragma unroll
             for (int r = 0; r < kRows; r += 2) {
