@@ -58,6 +58,33 @@ __device__ __forceinline__ void add_lanes_along_k(float2 (&sum)[plan.rows][plan.
             }
 }
 
+// The epilogue: the first of the lanes that share results stores them.
+template <FmaPlan plan>
+__device__ __forceinline__ void store_sums(const GemmArguments& args, int64 batch, int64 row0,
+                                           int64 column0, int k_lane,
+                                           const float2 (&sum)[plan.rows][plan.columns]) {
+    constexpr int kRows = plan.rows, kColumns = plan.columns;
+    const float result_sign = args.conjugate_result ? -1.0f : 1.0f;
+    // One address for all results of a lane, because products of 64 bits take longer than sums.
+    const auto out_step = static_cast<Stride<plan>>(args.out_stride_m);
+    const auto c_step = static_cast<Stride<plan>>(args.c_stride_m);
+    float2* out = args.out + batch * args.out_stride_batch + row0 * args.out_stride_m +
+                  column0 * args.out_stride_n;
+    const float2* c = args.c + batch * args.c_stride_batch + row0 * args.c_stride_m +
+                      column0 * args.c_stride_n;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j)
+            if (k_lane == 0 && row0 + i < args.m && column0 + plan.lanes_n() * j < args.n)
+                out[int64(i) * out_step + plan.lanes_n() * j * args.out_stride_n] =
+                    linear_combination(
+                        args, {sum[i][j].x, sum[i][j].y * result_sign},
+                        c + int64(i) * c_step + plan.lanes_n() * j * args.c_stride_n);
+}
+
+// The kernel. Blocks of neighbouring columns are neighbours in the grid, then those of rows, then of
+// products.
 template <FmaPlan plan>
 __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     constexpr int kRows = plan.rows, kColumns = plan.columns;
@@ -122,21 +149,5 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
             }
     }
     add_lanes_along_k<plan>(sum);
-    const float result_sign = args.conjugate_result ? -1.0f : 1.0f;
-    // One address for all results of a lane, because products of 64 bits take longer than sums.
-    const auto out_step = static_cast<Stride<plan>>(args.out_stride_m);
-    const auto c_step = static_cast<Stride<plan>>(args.c_stride_m);
-    float2* out = args.out + batch * args.out_stride_batch + row0 * args.out_stride_m +
-                  column0 * args.out_stride_n;
-    const float2* c = args.c + batch * args.c_stride_batch + row0 * args.c_stride_m +
-                      column0 * args.c_stride_n;
-#pragma unroll
-    for (int i = 0; i < kRows; ++i)
-#pragma unroll
-        for (int j = 0; j < kColumns; ++j)
-            if (k_lane == 0 && row0 + i < args.m && column0 + plan.lanes_n() * j < args.n)
-                out[int64(i) * out_step + plan.lanes_n() * j * args.out_stride_n] =
-                    linear_combination(
-                        args, {sum[i][j].x, sum[i][j].y * result_sign},
-                        c + int64(i) * c_step + plan.lanes_n() * j * args.c_stride_n);
+    store_sums<plan>(args, batch, row0, column0, k_lane, sum);
 }

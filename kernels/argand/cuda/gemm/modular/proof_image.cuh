@@ -27,6 +27,31 @@ constexpr int kImageTerms = lanes_sum ? 1024 : 256;
 template <bool lanes_sum>
 constexpr int kImageSums = lanes_sum ? 2 : kWarp;
 
+// Adds what a warp has of its sums to memory: of B' both parts, of A' the real part with a minus.
+// `outs` is the number of sums, `first` the lane's first one.
+template <bool lines_summed, bool lanes_sum, int Count>
+__device__ __forceinline__ void add_sums(const ImageArguments& args, int batch, int first, int outs,
+                                         const int (&own_exponents)[Count],
+                                         ProofSum<false> (&re)[Count],
+                                         ProofSum<false> (&im)[Count]) {
+    const int lane = threadIdx.x % kWarp;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        const bool finite = own_exponents[i] != kNotFinite;
+        uint64 sums[2] = {finite ? modulo(re[i].folded()) : 0, finite ? modulo(im[i].folded()) : 0};
+        constexpr int kParts = lines_summed ? 2 : 1;
+#pragma unroll
+        for (int part = 0; part < kParts; ++part) {
+            if (!lines_summed) sums[part] = kPrime - sums[part];
+            if (lanes_sum) sums[part] = warp_sum(sums[part]);
+            if (first + i < outs && (!lanes_sum || lane == 0)) {
+                atomicAdd(args.sums + batch * args.sum_batch + int64(part) * args.k + first + i,
+                          sums[part]);
+            }
+        }
+    }
+}
+
 // Adds B' x to the sums (lines_summed), or subtracts the real part of A' times a vector. T is the
 // type in which the integers are rounded. Lanes read what is contiguous: terms of a sum, or several
 // sums.
@@ -84,19 +109,5 @@ __device__ __forceinline__ void add_image(const ImageArguments& args) {
             }
         }
     }
-#pragma unroll
-    for (int i = 0; i < kOwn; ++i) {
-        const bool finite = own_exponents[i] != kNotFinite;
-        uint64 sums[2] = {finite ? modulo(re[i].folded()) : 0, finite ? modulo(im[i].folded()) : 0};
-        constexpr int kParts = lines_summed ? 2 : 1;
-#pragma unroll
-        for (int part = 0; part < kParts; ++part) {
-            if (!lines_summed) sums[part] = kPrime - sums[part];
-            if (lanes_sum) sums[part] = warp_sum(sums[part]);
-            if (first + i < outs && (!lanes_sum || lane == 0)) {
-                atomicAdd(args.sums + batch * args.sum_batch + int64(part) * args.k + first + i,
-                          sums[part]);
-            }
-        }
-    }
+    add_sums<lines_summed, lanes_sum>(args, batch, first, outs, own_exponents, re, im);
 }

@@ -1,6 +1,10 @@
 // Products of residues by mma.sync (sm_80 and newer): a CTA of eight warps computes a tile of one
-// plane, each warp 32 x 64 of it. Rows of 128 bytes along k are copied by cp.async into a ring of
-// stages, their chunks of 16 bytes exchanged so that ldmatrix has no bank conflicts.
+// plane, each warp 32 x 64 of it, and stores its residues.
+//
+// Shared memory is a ring of stages, each a k-tile of 128 bytes of the rows of A, then of B; their
+// chunks of 16 bytes are exchanged so that ldmatrix has no bank conflicts. cp.async fills a stage
+// `stages - 1` k-tiles ahead, into the one that all warps have read when a k-tile begins: one
+// barrier a k-tile.
 #pragma once
 #include "device/cp_async.cuh"
 #include "device/ldmatrix.cuh"
@@ -30,6 +34,36 @@ __device__ __forceinline__ void copy_rows(unsigned char* tile, const signed char
         const bool valid = first + row < end;
         cp_async<16>(tile + row * kTileK + (chunk ^ row % kChunks) * 16,
                      plane + (valid ? first + row : 0) * pitch + k + chunk * 16, valid ? 16 : 0);
+    }
+}
+
+// The MMAs of a k-tile of a warp: 32 rows from `row0` on by 64 columns from `column0` on.
+__device__ __forceinline__ void multiply_k_tile(int (&accumulators)[2][kWarpColumns / 2],
+                                                uint32 a_tile, uint32 b_tile, int row0,
+                                                int column0, int lane) {
+#pragma unroll
+    for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
+        uint32 rows[2][4];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            load_matrices(rows[i], chunk_address(a_tile, row0 + 16 * i + lane % 16,
+                                                 2 * mma_index + lane / 16));
+        }
+#pragma unroll
+        for (int pair = 0; pair < kWarpColumns / 16; ++pair) {
+            uint32 columns[4];
+            load_matrices(columns,
+                          chunk_address(b_tile, column0 + 16 * pair + lane % 8 + lane / 16 * 8,
+                                        2 * mma_index + lane / 8 % 2));
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+#pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    mma_s8(reinterpret_cast<int(&)[4]>(accumulators[i][8 * pair + 4 * j]),
+                           rows[i], columns[2 * j], columns[2 * j + 1]);
+                }
+            }
+        }
     }
 }
 
@@ -69,31 +103,7 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
         const uint32 a_tile =
             shared_address(stages + k_tile % plan.stages * plan.stage_bytes());
         const uint32 b_tile = a_tile + plan.a_bytes();
-#pragma unroll
-        for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
-            uint32 rows[2][4];
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                load_matrices(rows[i], chunk_address(a_tile, row0 + 16 * i + lane % 16,
-                                                     2 * mma_index + lane / 16));
-            }
-#pragma unroll
-            for (int pair = 0; pair < kWarpColumns / 16; ++pair) {
-                uint32 columns[4];
-                load_matrices(columns,
-                              chunk_address(b_tile,
-                                            column0 + 16 * pair + lane % 8 + lane / 16 * 8,
-                                            2 * mma_index + lane / 8 % 2));
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-#pragma unroll
-                    for (int j = 0; j < 2; ++j) {
-                        mma_s8(reinterpret_cast<int(&)[4]>(accumulators[i][8 * pair + 4 * j]),
-                               rows[i], columns[2 * j], columns[2 * j + 1]);
-                    }
-                }
-            }
-        }
+        multiply_k_tile(accumulators, a_tile, b_tile, row0, column0, lane);
         if (k_tile % kReducedTiles == kReducedTiles - 1) {
 #pragma unroll
             for (int i = 0; i < 2; ++i) reduce_accumulators(accumulators[i], modulus);
@@ -102,6 +112,6 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         store_residues<plan.adds>(args, modulus, accumulators[i], tile, tile.m0 + row0 + 16 * i,
-                       tile.n0 + column0);
+                                  tile.n0 + column0);
     }
 }
