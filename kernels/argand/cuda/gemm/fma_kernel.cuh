@@ -83,8 +83,8 @@ __device__ __forceinline__ void store_sums(const GemmArguments& args, int64 batc
                         c + int64(i) * c_step + plan.lanes_n() * j * args.c_stride_n);
 }
 
-// The kernel. Blocks of neighbouring columns are neighbours in the grid, then those of rows, then of
-// products.
+// The kernel. Its grid has the tiles of a row of tiles side by side, then the rows of tiles of a
+// product, then the products.
 template <FmaPlan plan>
 __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     constexpr int kRows = plan.rows, kColumns = plan.columns;
