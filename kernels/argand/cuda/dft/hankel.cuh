@@ -34,12 +34,122 @@ __device__ __forceinline__ float transform_absmax(const float2* line, float* gro
     return absmax;
 }
 
+// The part that a lane has in its group's tile.
+template <HankelPlan plan>
+struct HankelLane {
+    int warpgroup;  // of the group; each has its own columns
+    int row_copy;   // of the 64 rows; each has its own columns
+    int t;          // lane of its quad, which share a transform
+    float2* line;   // the transform
+
+    static __device__ __forceinline__ HankelLane of(const TileGroup<plan.warps()>& group,
+                                                    float2* tile) {
+        const int warp = group.warp % 4, warpgroup = group.warp / 4;
+        const int g = group.lane / 4, t = group.lane % 4;
+        const int row_copy = warp * plan.row_copies / 4;
+        // Four lines that are read at a time lie 4 lines apart, where odd lengths have different
+        // banks.
+        const int line_index = 4 * (g % 4) + (plan.row_copies == 1 ? warp + g / 4 * 16
+                                                                   : warp % 2 * 2 + g / 4);
+        return {warpgroup, row_copy, t, tile + line_index * plan.layout().pitch};
+    }
+};
+
+// The epilogue of a lane: its columns n of P and Q become X_n and X_(L-n), which overwrite the
+// transform at the byte offsets of g^n and of its mirror image.
+template <HankelPlan plan>
+__device__ __forceinline__ void store_columns(const DftArguments& args, const uint32* offsets,
+                                              const HankelAccumulator<plan>& accumulator,
+                                              const HankelLane<plan>& lane, float2 x0,
+                                              float descale) {
+    constexpr int kColumns = plan.columns();
+    unsigned char* const bytes = reinterpret_cast<unsigned char*>(lane.line);
+    const int column = lane.warpgroup * kColumns;
+    const int first_column = lane.row_copy * plan.columns_per_copy();
+    const uint32* const scatter_offsets =
+        offsets + (plan.columns_before_last_copy() + first_column + column) / 2 + lane.t;
+    const int columns_left =
+        min(plan.columns_per_copy(), plan.half_length() - first_column) - column;
+    const float sign = args.sign;
+    // The bias compensation of the table falls along a row: the scale of each eight columns
+    // corrects it.
+    const float scale_step = 8 * args.bias_step * args.scale;
+    const auto& p = accumulator.p;
+    const auto& q = accumulator.q;
+    uint32 offset_pairs[kColumns / 8];  // before any store, which could alias them
+#pragma unroll
+    for (int n = 0; n < kColumns / 8; ++n) offset_pairs[n] = scatter_offsets[4 * n];
+#pragma unroll
+    for (int n = 0; n < kColumns / 8; ++n) {
+        const int eights_after = plan.warpgroups * kColumns / 8 - 1 - column / 8 - n;
+        const float scale_of_eight =
+            fmaf(scale_step, static_cast<float>(-eights_after), args.scale);
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            const uint32 at = c ? offset_pairs[n] >> 16 : offset_pairs[n] & 0xffffu;
+            const int i = 4 * n + c;
+            const float re = sign * q[i], im = sign * q[i + 2];
+            const float2 direct = {fmaf(p[i] + re, scale_of_eight, x0.x) * descale,
+                                   fmaf(p[i + 2] - im, scale_of_eight, x0.y) * descale};
+            const float2 mirrored = {fmaf(p[i] - re, scale_of_eight, x0.x) * descale,
+                                     fmaf(p[i + 2] + im, scale_of_eight, x0.y) * descale};
+            if (8 * n + 2 * lane.t + c < columns_left) {
+                *reinterpret_cast<float2*>(bytes + at) = direct;
+                *reinterpret_cast<float2*>(bytes + (8 * plan.length - at)) = mirrored;
+            }
+        }
+    }
+}
+
+// Transforms a tile of the group in place. `shared` begins with the table and the offsets;
+// `scratch` has eight values for each warp of the block. `refill` loads the tile after next, once
+// every warp has found its scale.
+template <HankelPlan plan, typename Refill>
+__device__ __forceinline__ void transform_tile(const DftArguments& args, unsigned char* shared,
+                                               float* scratch, float2* tile, Refill refill) {
+    const auto group = TileGroup<plan.warps()>::current();
+    const auto lane = HankelLane<plan>::of(group, tile);
+    float2* const line = lane.line;
+    float scale = 1.0f, descale = 1.0f;
+    if constexpr (plan.precision.scaled) {
+        float* const group_scratch = scratch + group.index * plan.warps() * 8;
+        const int exponent = transform_exponent<plan.precision.operand>(
+            transform_absmax<plan>(line, group_scratch, group));
+        scale = power_of_two(exponent);
+        descale = power_of_two(-exponent);
+    }
+    refill();
+    const uint32* const offsets = reinterpret_cast<uint32*>(shared + plan.table_bytes());
+    const int columns_after =
+        plan.columns_before_last_copy() - lane.row_copy * plan.columns_per_copy();
+    HankelMainloop<plan> mainloop;
+    mainloop.line = reinterpret_cast<unsigned char*>(line);
+    mainloop.gather_offsets = offsets + columns_after / 2 + lane.t;
+    mainloop.table = shared_address(shared) + lane.warpgroup * (plan.columns() / 8) * 128;
+    mainloop.t = lane.t;
+    mainloop.scale = scale;
+    mainloop.run();
+    const float2 x = line[0];
+    const float2 x0 = {x.x * scale * args.alternate_scale, x.y * scale * args.alternate_scale};
+    mainloop.finish(args.bias_step);
+    // The lines have been read: results overwrite them.
+    if constexpr (plan.warps() == 4 && plan.row_copies == 1) {
+        __syncwarp();
+    } else {
+        group.sync();
+    }
+    const float2 even_sum = mainloop.even_sum;
+    if (lane.warpgroup == 0 && lane.row_copy == 0 && lane.t == 0)
+        line[0] = {fmaf(even_sum.x, args.alternate_scale, x0.x) * descale,
+                   fmaf(even_sum.y, args.alternate_scale, x0.y) * descale};
+    store_columns<plan>(args, offsets, mainloop.accumulator, lane, x0, descale);
+}
+
+// The kernel. Shared memory: the table; the byte offsets; the tile buffers; for each buffer an
+// mbarrier of 8 bytes, then the index of its tile; the absmax scratch.
 template <HankelPlan plan>
 __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     constexpr TileLayout layout = plan.layout();
-    constexpr int kLength = plan.length, kHalf = plan.half_length(),
-                  kNumKTiles = plan.num_k_tiles();
-    constexpr int kColumns = plan.columns(), kTerms = plan.precision.terms;
     constexpr int kBuffers = plan.relays_buffers() ? plan.buffers : plan.buffers / plan.groups;
     using Ring = ScheduledTileRing<plan.warps(), kBuffers, plan.wide_copies, layout>;
     static_assert(!plan.relays_buffers() || (Ring::kTmaLoads && plan.buffers > plan.groups),
@@ -66,118 +176,10 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     fence_proxy_async_shared();  // wgmma reads the table through the async proxy
     __syncthreads();
 
-    auto compute = [&](float2* tile, auto refill) {
-        const auto group = TileGroup<plan.warps()>::current();
-        const int warp = group.warp % 4;
-        const int warpgroup = group.warp / 4;
-        const int g = group.lane / 4, t = group.lane % 4;
-        // Four lines that are read at a time lie 4 lines apart, where odd lengths have different
-        // banks.
-        const int row_copy = warp * plan.row_copies / 4;
-        const int line_index = 4 * (g % 4) + (plan.row_copies == 1 ? warp + g / 4 * 16
-                                                                   : warp % 2 * 2 + g / 4);
-        float2* const line = tile + line_index * layout.pitch;
-        float scale = 1.0f, descale = 1.0f;
-        if constexpr (plan.precision.scaled) {
-            float* const group_scratch = scratch + group.index * plan.warps() * 8;
-            const int exponent = transform_exponent<plan.precision.operand>(
-                transform_absmax<plan>(line, group_scratch, group));
-            scale = power_of_two(exponent);
-            descale = power_of_two(-exponent);
-        }
-        refill();
-        unsigned char* const bytes = reinterpret_cast<unsigned char*>(line);
-        const uint32* const gather_offsets =
-            offsets + (plan.columns_before_last_copy() - row_copy * plan.columns_per_copy()) / 2 +
-            t;
-        const uint32 table = shared_address(shared) + warpgroup * (kColumns / 8) * 128;
-        HankelAccumulator<plan> accumulator;
-        HankelFragment<plan.precision> even[2], odd[2];
-        constexpr int kCachedKTiles = plan.cached_k_tiles;
-        HankelFragment<plan.precision> cached_even[kCachedKTiles ? kCachedKTiles : 1],
-            cached_odd[kCachedKTiles ? kCachedKTiles : 1];
-        float2 even_sum = {0.0f, 0.0f};
-        MirroredPairs pairs;
-#pragma unroll
-        for (int k_tile = 0; k_tile < kCachedKTiles; ++k_tile) {
-            pairs.load<plan>(bytes, gather_offsets, k_tile, t);
-            wgmma_wait<1>();
-            pairs.make_fragments<kTerms>(cached_even[k_tile], cached_odd[k_tile], even_sum, scale);
-            accumulator.mma_first_pass(cached_even[k_tile], cached_odd[k_tile], table, k_tile);
-        }
-        for_each_k_tile<kCachedKTiles, kNumKTiles>([&](auto fragment, int k_tile) {
-            pairs.load<plan>(bytes, gather_offsets, k_tile, t);
-            wgmma_wait<fragment.pending>();  // no pending MMA reads this fragment any more
-            pairs.make_fragments<kTerms>(even[fragment.index], odd[fragment.index], even_sum,
-                                         scale);
-            accumulator.mma_first_pass(even[fragment.index], odd[fragment.index], table, k_tile);
-        });
-        if constexpr (kTerms == 2) {
-#pragma unroll
-            for (int k_tile = 0; k_tile < kCachedKTiles; ++k_tile)
-                accumulator.mma_high_order(cached_even[k_tile], cached_odd[k_tile], table, k_tile);
-            for_each_k_tile<kCachedKTiles, kNumKTiles>([&](auto fragment, int k_tile) {
-                if constexpr (plan.promotion_k_tile && fragment.index == 0)
-                    if (k_tile == plan.promotion_k_tile) accumulator.promote();
-                pairs.load<plan>(bytes, gather_offsets, k_tile, t);
-                wgmma_wait<fragment.pending>();
-                pairs.make_fragments<1>(even[fragment.index], odd[fragment.index], even_sum, scale);
-                accumulator.mma_high_order(even[fragment.index], odd[fragment.index], table,
-                                           k_tile);
-            });
-        }
-        const float2 x = line[0];
-        const float2 x0 = {x.x * scale * args.alternate_scale, x.y * scale * args.alternate_scale};
-        even_sum = quad_sum(even_sum);
-        accumulator.finish();
-        if constexpr (plan.promotion_k_tile)
-            accumulator.add_promoted(1.0f -
-                                     16 * (kNumKTiles - plan.promotion_k_tile) * args.bias_step);
-        // The lines have been read: results overwrite them.
-        if constexpr (plan.warps() == 4 && plan.row_copies == 1) {
-            __syncwarp();
-        } else {
-            group.sync();
-        }
-        if (warpgroup == 0 && row_copy == 0 && t == 0)
-            line[0] = {fmaf(even_sum.x, args.alternate_scale, x0.x) * descale,
-                       fmaf(even_sum.y, args.alternate_scale, x0.y) * descale};
-        const int column = warpgroup * kColumns;
-        const int first_column = row_copy * plan.columns_per_copy();
-        const uint32* const scatter_offsets =
-            offsets + (plan.columns_before_last_copy() + first_column + column) / 2 + t;
-        const int columns_left = min(plan.columns_per_copy(), kHalf - first_column) - column;
-        const float sign = args.sign;
-        // The bias compensation of the table falls along a row: the scale of each eight columns
-        // corrects it.
-        const float scale_step = 8 * args.bias_step * args.scale;
-        const auto& p = accumulator.p;
-        const auto& q = accumulator.q;
-        uint32 offset_pairs[kColumns / 8];  // before any store, which could alias them
-#pragma unroll
-        for (int n = 0; n < kColumns / 8; ++n) offset_pairs[n] = scatter_offsets[4 * n];
-#pragma unroll
-        for (int n = 0; n < kColumns / 8; ++n) {
-            const int eights_after = plan.warpgroups * kColumns / 8 - 1 - column / 8 - n;
-            const float scale_of_eight =
-                fmaf(scale_step, static_cast<float>(-eights_after), args.scale);
-#pragma unroll
-            for (int c = 0; c < 2; ++c) {
-                const uint32 at = c ? offset_pairs[n] >> 16 : offset_pairs[n] & 0xffffu;
-                const int i = 4 * n + c;
-                const float re = sign * q[i], im = sign * q[i + 2];
-                const float2 direct = {fmaf(p[i] + re, scale_of_eight, x0.x) * descale,
-                                       fmaf(p[i + 2] - im, scale_of_eight, x0.y) * descale};
-                const float2 mirrored = {fmaf(p[i] - re, scale_of_eight, x0.x) * descale,
-                                         fmaf(p[i + 2] + im, scale_of_eight, x0.y) * descale};
-                if (8 * n + 2 * t + c < columns_left) {
-                    *reinterpret_cast<float2*>(bytes + at) = direct;
-                    *reinterpret_cast<float2*>(bytes + (8 * kLength - at)) = mirrored;
-                }
-            }
-        }
-    };
     const int64 tiles = (args.rows + layout.lines - 1) / layout.lines;
+    auto compute = [&](float2* tile, auto refill) {
+        transform_tile<plan>(args, shared, scratch, tile, refill);
+    };
     if constexpr (plan.relays_buffers()) {
         ring.template run_relayed<plan.groups>(static_cast<int>(tiles), args.tile_counter,
                                                tile_of_buffer, compute);

@@ -33,6 +33,12 @@ struct HankelFragment {
     }
 };
 
+// The fragments of e and of o of a k-tile.
+template <Precision precision>
+struct FoldedFragments {
+    HankelFragment<precision> even, odd;
+};
+
 // Elements of a k-tile that a lane folds, and their mirror images.
 struct MirroredPairs {
     float2 x[4], y[4];
@@ -56,9 +62,10 @@ struct MirroredPairs {
     // Folds into the first `Terms` terms of e and o; into one of two where the k-tile is folded a
     // second time. `even_sum` accumulates e the first time.
     template <int Terms, Precision precision>
-    __device__ __forceinline__ void make_fragments(HankelFragment<precision>& even,
-                                                   HankelFragment<precision>& odd, float2& even_sum,
-                                                   float scale) const {
+    __device__ __forceinline__ void make_fragments(FoldedFragments<precision>& fragments,
+                                                   float2& even_sum, float scale) const {
+        auto& even = fragments.even;
+        auto& odd = fragments.odd;
 #pragma unroll
         for (int word = 0; word < 2; ++word) {
             float2 e[2], o[2];
@@ -93,38 +100,38 @@ template <HankelPlan plan>
 struct HankelAccumulator {
     static constexpr int kCount = plan.columns() / 2;
     static constexpr int kTerms = plan.precision.terms, kTermBytes = plan.core_matrices() * 128;
-    using Fragment = HankelFragment<plan.precision>;
+    using Fragments = FoldedFragments<plan.precision>;
     float p[kCount], q[kCount];
 
     // MMAs of one term of the fragment and one of the table.
     template <int FragmentTerm, int TableTerm>
-    __device__ __forceinline__ void mma_terms(const Fragment& even, const Fragment& odd,
-                                              uint32 table, int k_tile, int accumulate) {
+    __device__ __forceinline__ void mma_terms(const Fragments& fragments, uint32 table, int k_tile,
+                                              int accumulate) {
         const uint32 at = table + 256 * k_tile;
-        wgmma<1>(p, even.words[FragmentTerm], core_matrix_descriptor(at + TableTerm * kTermBytes),
-                 accumulate);
-        wgmma<1>(q, odd.words[FragmentTerm],
+        wgmma<1>(p, fragments.even.words[FragmentTerm],
+                 core_matrix_descriptor(at + TableTerm * kTermBytes), accumulate);
+        wgmma<1>(q, fragments.odd.words[FragmentTerm],
                  core_matrix_descriptor(at + (kTerms + TableTerm) * kTermBytes), accumulate);
     }
 
     // The first pass: products with low-order terms of two, all products of one.
-    __device__ __forceinline__ void mma_first_pass(const Fragment& even, const Fragment& odd,
-                                                   uint32 table, int k_tile) {
+    __device__ __forceinline__ void mma_first_pass(const Fragments& fragments, uint32 table,
+                                                   int k_tile) {
         const int accumulate = k_tile != 0;
         wgmma_fence();
         if constexpr (kTerms == 2) {
-            mma_terms<1, 0>(even, odd, table, k_tile, accumulate);
-            mma_terms<0, 1>(even, odd, table, k_tile, 1);
+            mma_terms<1, 0>(fragments, table, k_tile, accumulate);
+            mma_terms<0, 1>(fragments, table, k_tile, 1);
         } else {
-            mma_terms<0, 0>(even, odd, table, k_tile, accumulate);
+            mma_terms<0, 0>(fragments, table, k_tile, accumulate);
         }
         wgmma_commit();
     }
 
-    __device__ __forceinline__ void mma_high_order(const Fragment& even, const Fragment& odd,
-                                                   uint32 table, int k_tile) {
+    __device__ __forceinline__ void mma_high_order(const Fragments& fragments, uint32 table,
+                                                   int k_tile) {
         wgmma_fence();
-        mma_terms<0, 0>(even, odd, table, k_tile, 1);
+        mma_terms<0, 0>(fragments, table, k_tile, 1);
         wgmma_commit();
     }
 
@@ -191,3 +198,65 @@ __device__ __forceinline__ void for_each_k_tile(Body body) {
     // With a pending group here, the compiler would serialise all MMAs.
     if constexpr ((Last - First) % 2) body(FragmentSlot<0, 0>{}, Last - 1);
 }
+
+// The mainloop of a lane: it folds its transform k-tile after k-tile while the warpgroup's MMAs of
+// the k-tile before run. Of two terms it does so twice, because the products with low-order terms
+// come first; the high-order fragments of the first k-tiles stay in registers for the second pass.
+template <HankelPlan plan>
+struct HankelMainloop {
+    static constexpr int kTerms = plan.precision.terms, kCachedKTiles = plan.cached_k_tiles;
+    const unsigned char* line;      // the lane's transform
+    const uint32* gather_offsets;   // of the lane's first two k
+    uint32 table;                   // address of the warpgroup's columns in shared memory
+    int t;                          // lane of its quad
+    float scale;                    // power of two that the transform is multiplied by
+    HankelAccumulator<plan> accumulator;
+    float2 even_sum;                // sum of the lane's e
+    MirroredPairs pairs;
+    FoldedFragments<plan.precision> fragments[2], cached[kCachedKTiles ? kCachedKTiles : 1];
+
+    // Loads a k-tile and folds it into its first `Terms` terms, as soon as all but the latest
+    // `Pending` groups of MMAs are complete, which may read the fragments.
+    template <int Terms, int Pending>
+    __device__ __forceinline__ void fold(int k_tile, FoldedFragments<plan.precision>& folded) {
+        pairs.load<plan>(line, gather_offsets, k_tile, t);
+        wgmma_wait<Pending>();
+        pairs.make_fragments<Terms>(folded, even_sum, scale);
+    }
+
+    __device__ __forceinline__ void run() {
+        even_sum = {0.0f, 0.0f};
+#pragma unroll
+        for (int k_tile = 0; k_tile < kCachedKTiles; ++k_tile) {
+            fold<kTerms, 1>(k_tile, cached[k_tile]);
+            accumulator.mma_first_pass(cached[k_tile], table, k_tile);
+        }
+        for_each_k_tile<kCachedKTiles, plan.num_k_tiles()>([&](auto slot, int k_tile) {
+            fold<kTerms, slot.pending>(k_tile, fragments[slot.index]);
+            accumulator.mma_first_pass(fragments[slot.index], table, k_tile);
+        });
+        if constexpr (kTerms == 2) run_high_order();
+    }
+
+    __device__ __forceinline__ void run_high_order() {
+#pragma unroll
+        for (int k_tile = 0; k_tile < kCachedKTiles; ++k_tile)
+            accumulator.mma_high_order(cached[k_tile], table, k_tile);
+        for_each_k_tile<kCachedKTiles, plan.num_k_tiles()>([&](auto slot, int k_tile) {
+            if constexpr (plan.promotion_k_tile && slot.index == 0)
+                if (k_tile == plan.promotion_k_tile) accumulator.promote();
+            fold<1, slot.pending>(k_tile, fragments[slot.index]);
+            accumulator.mma_high_order(fragments[slot.index], table, k_tile);
+        });
+    }
+
+    // Waits for the MMAs and completes the sums. `bias_step` is the table's bias compensation of
+    // 1 / 16 of a k-tile, which promoted powers do not need for the k-tiles after the promotion.
+    __device__ __forceinline__ void finish(float bias_step) {
+        even_sum = quad_sum(even_sum);
+        accumulator.finish();
+        if constexpr (plan.promotion_k_tile)
+            accumulator.add_promoted(
+                1.0f - 16 * (plan.num_k_tiles() - plan.promotion_k_tile) * bias_step);
+    }
+};
