@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import Arch, gpu
-from argand.dft.heuristics import best_of_each_kind, candidates, choose, legal_butterflies
+from argand.dft.candidates import best_of_each_kind, candidates, legal_butterflies
+from argand.dft.heuristics import choose
 from argand.dft.legality import wide_fits
 from argand.dft.method import Method, method_for
 from argand.dft.plan import Plan, dft_source

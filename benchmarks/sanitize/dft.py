@@ -16,7 +16,7 @@ import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.heuristics import candidates, ordered
+from argand.dft.candidates import candidates, ordered
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
 from argand.dft.mixed_radix import MixedRadixPlan

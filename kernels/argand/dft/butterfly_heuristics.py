@@ -62,8 +62,8 @@ _SHORT = 1 << 10
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
     """Yield butterfly plans by Bluestein, and of a prime by Rader where radices allow.
 
-    None for lengths beyond 16-bit offsets, and none with more threads or first butterflies than are
-    legal: that is seen before there is a plan for each number of groups.
+    Each has as many groups as a block has threads for. None for lengths beyond 16-bit offsets, and
+    none with more threads or first butterflies than are legal.
     """
     if length > LARGEST_SIZE:
         return
@@ -75,11 +75,11 @@ def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
         ]  # fmt: skip
     for rader, radices in splits:
         for warps in _block_warps(radices):
-            alone = ButterflyPlan(length, rader, radices, warps, 1)
-            if not rader and alone.first_butterflies > LARGEST_FIRST_BUTTERFLIES:
-                continue
-            for groups in range(1, min(_GROUPS, LARGEST_BLOCK // alone.threads) + 1):
-                yield ButterflyPlan(length, rader, radices, warps, groups)
+            plan = ButterflyPlan(
+                length, rader, radices, warps, min(_GROUPS, LARGEST_BLOCK // (32 * warps))
+            )
+            if rader or plan.first_butterflies <= LARGEST_FIRST_BUTTERFLIES:
+                yield plan
 
 
 @lru_cache(maxsize=4096)
@@ -176,12 +176,7 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     issued = 0.0
     conflicts = (1.0,) * len(plan.radices) if plan.rader else _bank_ways(plan.radices)
     for index, (radix, ways) in enumerate(zip(plan.radices, conflicts, strict=True)):
-        last = index + 1 == len(plan.radices)
-        # Forward and inverse: butterfly, twiddles or half the spectrum, accesses, addresses.
-        each = 2 * (
-            butterfly_instructions(radix) + (2.5 * radix if last else 5 * (radix - 1))
-            + (1 + ways) * radix + 25
-        )  # fmt: skip
+        each = _stage_instructions(radix, ways, last=index + 1 == len(plan.radices))
         issued += plan.warps * -(-(plan.size // radix) // threads) * each
     issued += plan.warps * (24 * plan.length / threads + 60)
     # Rader's orders scatter and gather numbers in all banks; a lone warp waits for each of them.
@@ -192,6 +187,16 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     if plan.length < plan.size <= _SHORT and len(plan.radices) > 2:
         slower *= 1.05  # so does a third of a chirp's short one
     return float(issued / 4 * (1 + 4 / warps) * slower)
+
+
+@lru_cache(maxsize=4096)
+def _stage_instructions(radix: int, ways: float, *, last: bool) -> float:
+    """Return the instructions of a butterfly of a stage, forward and back.
+
+    They are those of its numbers, of twiddles or half the spectrum, of accesses and of addresses.
+    """
+    twiddles = 2.5 * radix if last else 5 * (radix - 1)
+    return 2 * (butterfly_instructions(radix) + twiddles + (1 + ways) * radix + 25)
 
 
 def butterfly_order(plan: ButterflyPlan) -> float:

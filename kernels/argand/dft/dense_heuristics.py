@@ -31,7 +31,7 @@ _MOST_WARPS = 16
 
 
 def dense_plans(length: int, precision: Precision, wide: bool) -> Iterator[DensePlan]:
-    """Yield dense plans where they are worth it, legal or not."""
+    """Yield dense plans where they are worth it, legal or not, each of most groups."""
     of_tf32 = _LONGEST_OF_TF32 if precision.terms == 1 else _LONGEST_OF_3XTF32
     if length > (of_tf32 if precision.operand == TF32 else _LONGEST):
         return
@@ -41,8 +41,8 @@ def dense_plans(length: int, precision: Precision, wide: bool) -> Iterator[Dense
         for rows in (1, 2):
             for buffers in (1, 2, 3):
                 for resident in (True, False):
-                    for groups in range(1, _MOST_WARPS // warps + 1):
-                        yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
+                    groups = _MOST_WARPS // warps
+                    yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
 
 
 def dense_order(plan: DensePlan) -> tuple[float, ...]:

@@ -103,6 +103,7 @@ def mixed_radix_blocks(radices: tuple[int, ...], shared: int, warps: int) -> int
     return next((blocks for blocks in every if registers(WARP * warps * blocks) >= needed), 1)
 
 
+@lru_cache(maxsize=4096)
 def needed_registers(radices: tuple[int, ...]) -> int:
     """Return the registers of a thread, so that it does not spill; middle stages take some more."""
     needed = next((needed for most, needed in _NEEDED if max(radices) <= most), 128)

@@ -45,13 +45,14 @@ def mixed_radix_plans(length: int) -> Iterator[MixedRadixPlan]:
         return
     found: list[tuple[float, MixedRadixPlan]] = []
     for radices in _splits(length):
+        needed = needed_registers(radices)
         plans = {
             MixedRadixPlan(radices, transforms, warps)
             for transforms in _TRANSFORMS
             if transforms == 1 or transforms * length <= _MOST_NUMBERS
             for items in {transforms * length // radix for radix in radices}
             for warps in {-(-items // (32 * rounds)) for rounds in _ROUNDS}
-            if warps in _WARPS and registers(32 * warps) >= needed_registers(radices)
+            if warps in _WARPS and registers(32 * warps) >= needed
         }
         found += nsmallest(
             _CANDIDATES, ((_time(plan, _blocks(plan)), plan) for plan in plans), key=_first

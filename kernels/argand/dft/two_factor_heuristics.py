@@ -20,7 +20,10 @@ _MOST_WARPS = 16
 
 
 def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:
-    """Return plans of every N1 >= N2 up to `LARGEST_FUSED` with the product N, legal or not."""
+    """Return plans of every N1 >= N2 up to `LARGEST_FUSED` with the product N, legal or not.
+
+    Each has the most groups.
+    """
     for second in range(2, isqrt(length) + 1):
         first = length // second
         if length % second or first > LARGEST_FUSED:
@@ -28,7 +31,8 @@ def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:
         for rows in (1, 2):
             least = -(-second // (16 * rows))
             for warps, buffers in product(sorted({least, max(least, -(-first // 16))}), (1, 2, 3)):
-                for groups in range(1, _MOST_WARPS // warps + 1):
+                groups = _MOST_WARPS // warps
+                if groups:
                     yield TwoFactorPlan(first, second, warps, rows, groups, buffers, wide)
 
 

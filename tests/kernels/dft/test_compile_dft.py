@@ -8,10 +8,11 @@ from dataclasses import fields, replace
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
+from argand.dft.candidates import candidates as dft_candidates
+from argand.dft.candidates import ordered
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
-from argand.dft.heuristics import candidates as dft_candidates
-from argand.dft.heuristics import ordered, own_plan
+from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan, other_registers, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product

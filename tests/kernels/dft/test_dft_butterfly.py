@@ -11,8 +11,9 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.dft.butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
+from argand.dft.candidates import candidates
 from argand.dft.cluster import ClusterPlan, cluster_tables
-from argand.dft.heuristics import candidates, own_plan
+from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table

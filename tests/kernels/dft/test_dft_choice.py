@@ -7,10 +7,11 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.dft.butterfly import ButterflyPlan
+from argand.dft.candidates import candidates
 from argand.dft.cluster import ClusterPlan
 from argand.dft.fragments import fragments, fused_twiddles
 from argand.dft.hankel import HankelPlan
-from argand.dft.heuristics import best_of_each_kind, candidates, choose, ordered, own_plan
+from argand.dft.heuristics import choose, own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.library_choice import FAST_PRIME
 from argand.dft.method import method_for, prime_factors
@@ -271,20 +272,6 @@ def test_radices_are_in_the_order_of_the_fewest_bank_conflicts(
     plan = own_plan(method_for(length), PRECISIONS["3xfp16"], HOPPER, wide=False)
     assert isinstance(plan, ThreeKernelPlan)
     assert plan.radices == radices
-
-
-def test_the_best_of_each_kind() -> None:
-    row = PRECISIONS["3xfp16"]
-    plans = candidates(method_for(1009), row, HOPPER, wide=False)
-    plans += candidates(method_for(14_009), row, HOPPER, wide=False)
-    found = best_of_each_kind(plans, 2, row)
-    assert [plan.kind for plan in found] == [
-        "butterfly",
-        "butterfly",
-        "three_kernel",
-        "three_kernel",
-    ]
-    assert found[0] == ordered(plans, row)[0]
 
 
 @pytest.mark.parametrize("length", [7, 131, 255, 1024, 1009, 14_009, 16_384, 65_536])

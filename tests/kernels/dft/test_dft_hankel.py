@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
+from argand.dft.candidates import candidates
 from argand.dft.hankel import (
     LARGEST_UNPROMOTED,
     HankelPlan,
@@ -15,7 +16,6 @@ from argand.dft.hankel import (
     gather_offsets,
     powers,
 )
-from argand.dft.heuristics import candidates
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import dense
 from argand.runtime.plan import PlanError

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, dft, fft_backend
 from argand.device import Device
-from argand.dft.heuristics import candidates, own_plan
+from argand.dft.candidates import candidates
+from argand.dft.heuristics import own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
 from argand.dft.plan import Plan, TwoFactorPlan, dft_source

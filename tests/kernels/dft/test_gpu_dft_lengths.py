@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, dft, tune_dft
 from argand.device import Device
 from argand.dft import tuned as dft_tuning
-from argand.dft.heuristics import candidates, ordered
+from argand.dft.candidates import candidates, ordered
 from argand.dft.library_choice import LIBRARY_PRIME
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import Plan, dft_source

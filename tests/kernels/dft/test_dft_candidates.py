@@ -1,0 +1,54 @@
+"""Candidate plans of transforms without a GPU, and the best of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.dft.candidates import (
+    best_legal,
+    best_of_each_kind,
+    candidates,
+    estimate,
+    fullest_legal,
+    is_held,
+    kinds_of,
+    ordered,
+)
+from argand.dft.hankel import HankelPlan
+from argand.dft.method import method_for
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+
+
+def test_the_best_of_each_kind() -> None:
+    row = PRECISIONS["3xfp16"]
+    plans = candidates(method_for(1009), row, HOPPER, wide=False)
+    plans += candidates(method_for(14_009), row, HOPPER, wide=False)
+    found = best_of_each_kind(plans, 2, row)
+    assert [plan.kind for plan in found] == [
+        "butterfly",
+        "butterfly",
+        "three_kernel",
+        "three_kernel",
+    ]
+    assert found[0] == ordered(plans, row)[0]
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "tf32"])
+@pytest.mark.parametrize("length", [24, 67, 127, 251, 521, 1009, 1155, 3072, 4093, 8190, 14_009])
+def test_the_best_plan_is_found_among_few(length: int, precision: str) -> None:
+    """It is that of all legal plans, because none of fewer groups is estimated to be better."""
+    row, method = PRECISIONS[precision], method_for(length)
+    for plans in map(list, kinds_of(method, row, length % 2 == 0)):
+        for plan in plans[::7]:
+            if not isinstance(plan, HankelPlan) and getattr(plan, "groups", 1) > 1:
+                fewer = replace(plan, groups=plan.groups - 1)
+                assert estimate(fewer, row) >= estimate(plan, row)
+        for arch in ARCHITECTURES:
+            legal = [found for plan in plans if (found := fullest_legal(plan, row, arch))]
+            every = [*filter(is_held, legal)]
+            best = best_legal(plans, row, arch, is_held)
+            assert best == (ordered(every, row)[0] if every else None)
