@@ -10,6 +10,8 @@ from argand.dft.api import dft
 from argand.frameworks.call_plan import OneArrayPlan
 
 if TYPE_CHECKING:
+    from argand.runtime.call_cache import CallCache
+    from argand.runtime.tuned_plans import TunedPlans
     from argand.typing import PrecisionLike
 
 
@@ -53,13 +55,13 @@ class DftPlan(OneArrayPlan):
     def _function(self, x: Any, **arguments: Any) -> Any:
         return dft(x, **arguments)
 
-    def _cache(self) -> Any:
+    def _cache(self) -> CallCache:
         from argand.dft.gpu import CALLS
 
         return CALLS
 
     @classmethod
-    def _table(cls) -> Any:
+    def _table(cls) -> TunedPlans[Any]:
         from argand.dft.tuned import TABLE
 
         return TABLE

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from argand.defaults import Operation, default_precision
 from argand.device import Device, cpu, is_cupy_array
@@ -28,6 +28,12 @@ from argand.runtime.plan_words import (
     in_words,
     require_form,
 )
+
+if TYPE_CHECKING:  # their modules need CuPy
+    from argand.runtime.call_cache import CallCache
+    from argand.runtime.device_plan import DevicePlan
+    from argand.runtime.staged_plan import StagedPlan
+    from argand.runtime.tuned_plans import TunedPlans
 
 
 class CallPlan:
@@ -66,7 +72,7 @@ class CallPlan:
         self.options: dict[str, Any] = {
             name: as_json(name, value) for name, value in options.items()
         }
-        self._on_gpu: Any = None
+        self._on_gpu: DevicePlan | StagedPlan | None = None
         #: Computes it for operands and last ``out``; None where it does not take them.
         self._start: Callable[[tuple[Any, ...]], Any] = self._computed
         #: Where it computes.
@@ -76,7 +82,7 @@ class CallPlan:
             return
         self._take_type_of_result(arrays)
         self._on_foreign(self._plan, arrays)
-        planned: Any = self._on_gpu
+        planned: DevicePlan | StagedPlan | None = self._on_gpu
         if planned is not None and any(map(is_cuda_tensor, arrays)):
             from argand.frameworks.tensor_plan import of_tensors
 
@@ -113,7 +119,7 @@ class CallPlan:
         arrays = dict(zip((*self.names, "out"), every, strict=False))
         return call_on_foreign(function, arrays, adapted=refuse_copies, pairs=self.pairs)
 
-    def _planned(self, arrays: tuple[Any, ...]) -> Any:
+    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
         """Return the part of the plan that a GPU needs."""
         from argand.runtime.device_plan import DevicePlan
 
@@ -123,7 +129,7 @@ class CallPlan:
         """Call the operation's function."""
         raise NotImplementedError
 
-    def _cache(self) -> Any:
+    def _cache(self) -> CallCache:
         """Return the operation's call cache; a GPU is there."""
         raise NotImplementedError
 
@@ -146,12 +152,14 @@ class CallPlan:
         """Compute it for arrays of other libraries; raise ValueError for what a plan refuses."""
         if has_foreign(*every):
             return self._on_foreign(self._own, every)
-        if self._on_gpu is not None and self._start is not self._on_gpu:
-            found = self._on_gpu(every)  # CuPy's arrays, for which a plan for tensors serves too
+        planned = self._on_gpu
+        assert planned is not None  # on a CPU a plan computes or raises
+        if self._start is not planned:
+            found = planned(every)  # CuPy's arrays, for which a plan for tensors serves too
             if found is not None:
                 return found
         self._refuse(every[:-1])
-        raise ValueError(self._on_gpu.mismatch(self.names, every))
+        raise ValueError(planned.mismatch(self.names, every))
 
     def _refuse(self, arrays: tuple[Any, ...]) -> None:
         """Raise ValueError where an operand has not the form that was planned."""
@@ -166,8 +174,7 @@ class CallPlan:
             if form is not None
         )
         lines = [f"{self.operation} of {operands}", f"options: {given_options(self.options)}"]
-        lines.append(f"bound: {self._bound()}")
-        lines.append(f"device: {self.device.name}")
+        lines += [f"bound: {self._bound()}", f"device: {self.device.name}"]
         if self._on_gpu is not None:
             chosen = self._on_gpu.chosen
             lines.append(f"kernels: {chosen.kernels}")
@@ -216,8 +223,7 @@ class CallPlan:
         for x in arrays:
             if hasattr(x, "backend_data"):
                 return str(x.precision.name)
-        on_gpu = any(map(_is_on_gpu, arrays))
-        return default_precision(self.kind, arrays, on_gpu=on_gpu)
+        return default_precision(self.kind, arrays, on_gpu=any(map(_is_on_gpu, arrays)))
 
     def _bound(self) -> str:
         """Return what is proven of a result, or of the rounded operands that it is made of."""
@@ -244,7 +250,7 @@ class CallPlan:
         adopt(cls._table(), tuned)
 
     @classmethod
-    def _table(cls) -> Any:
+    def _table(cls) -> TunedPlans[Any] | None:
         """Return the operation's table of tuned plans; None where it has none."""
         return None
 
@@ -254,7 +260,7 @@ class OneArrayPlan(CallPlan):
 
     names: ClassVar[tuple[str, ...]] = ("x",)
 
-    def _planned(self, arrays: tuple[Any, ...]) -> Any:
+    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
         (x,), axis = arrays, self.options["axis"]
         if not -x.ndim <= axis < x.ndim:
             return super()._planned(arrays)  # the call says what is allowed

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts, SequenceCosts
-from argand.gates.diagonal_runs import Run, fewest_tiles, phases_beside_others, split_phases
+from argand.gates.diagonal_runs import GateRun, fewest_tiles, phases_beside_others, split_phases
 from argand.gates.fusion import Cost, Pass, fuse, fused_gate, passes_by_width
 from argand.gates.gate import Gate
 from argand.gates.plan import MOST_WIDTH
@@ -45,7 +45,7 @@ class _Sharing:
     """
 
     width: int
-    runs: Sequence[Run]
+    runs: Sequence[GateRun]
     phases: bool
     tile: SequenceCosts
     memo: SearchMemo = field(default_factory=SearchMemo, repr=False)
@@ -114,7 +114,7 @@ class CircuitSearch:
     """Plans of a circuit, its gates as `diagonal_runs` has them, by their predicted times."""
 
     qubits: int
-    runs: Sequence[Run]
+    runs: Sequence[GateRun]
     precision: Precision
     costs: GateCosts
 
@@ -211,7 +211,11 @@ class CircuitSearch:
         return way.plans[key]
 
     def _plan_of(
-        self, width: int, runs: Sequence[Run], fused: Sequence[Pass], groups: Sequence[SharedPass]
+        self,
+        width: int,
+        runs: Sequence[GateRun],
+        fused: Sequence[Pass],
+        groups: Sequence[SharedPass],
     ) -> CircuitPlan:
         forms, passes = [], []
         for one in fused:

@@ -28,7 +28,7 @@ as 0, and factors as close to 1 count as 1."""
 
 
 @dataclass(frozen=True)
-class Run:
+class GateRun:
     """Gates of a circuit in a row, as one.
 
     Attributes:
@@ -40,12 +40,12 @@ class Run:
     numbers: tuple[int, ...]
 
 
-def diagonal_runs(qubits: int, gates: Sequence[Gate]) -> list[Run]:
+def diagonal_runs(qubits: int, gates: Sequence[Gate]) -> list[GateRun]:
     """Return a circuit's gates in order, those in a row that together are diagonal as one each."""
-    found: dict[int, Run] = {}  # by the number of the last gate
+    found: dict[int, GateRun] = {}  # by the number of the last gate
     latest: list[list[int]] = [[] for _ in range(qubits)]  # the runs on each qubit
     for number, gate in enumerate(gates):
-        found[number] = Run(gate, (number,))
+        found[number] = GateRun(gate, (number,))
         for qubit in gate.qubits:
             latest[qubit].append(number)
         members = _diagonal(found, latest, number)
@@ -59,13 +59,13 @@ def diagonal_runs(qubits: int, gates: Sequence[Gate]) -> list[Run]:
     return [found[number] for number in sorted(found)]
 
 
-def split_phases(runs: Sequence[Run]) -> list[Run]:
+def split_phases(runs: Sequence[GateRun]) -> list[GateRun]:
     """Return the same circuit, its diagonal gates on two qubits as controlled phases.
 
     Each is that and a phase of each qubit, of which those that follow each other are one. Passes
     need only one qubit of a controlled phase in their tile.
     """
-    found: list[Run] = []
+    found: list[GateRun] = []
     phases: dict[int, int] = {}  # where the phase of a qubit is that commutes with all since
     for run in runs:
         factors = _phases_of(run.gate)
@@ -80,30 +80,30 @@ def split_phases(runs: Sequence[Run]) -> list[Run]:
             own[qubits[1]] = np.array([1, d[2] / d[0]])
             mixed = np.array([1, d[3] * d[0] / (d[1] * d[2])])
             if not _is_one(mixed):
-                found.append(Run(Gate(np.diag(mixed), qubits[:1], qubits[1:]), run.numbers))
+                found.append(GateRun(Gate(np.diag(mixed), qubits[:1], qubits[1:]), run.numbers))
         for qubit, factor in own.items():
             if _is_one(factor):
                 continue
             if qubit not in phases:
                 phases[qubit] = len(found)
-                found.append(Run(Gate(np.diag(factor), (qubit,)), run.numbers))
+                found.append(GateRun(Gate(np.diag(factor), (qubit,)), run.numbers))
                 continue
             before = found[phases[qubit]]
             numbers = tuple(sorted({*before.numbers, *run.numbers}))
-            found[phases[qubit]] = Run(
+            found[phases[qubit]] = GateRun(
                 Gate(before.gate.matrix @ np.diag(factor), (qubit,)), numbers
             )
     return found
 
 
-def phases_beside_others(runs: Sequence[Run]) -> float:
+def phases_beside_others(runs: Sequence[GateRun]) -> float:
     """Return how many gates on two qubits are diagonal, for each gate that is not."""
     found = [_phases_of(run.gate) for run in runs]
     phases = sum(one is not None and len(one[0]) == _MOST_QUBITS for one in found)
     return phases / max(1, sum(one is None for one in found))
 
 
-def fewest_tiles(runs: Sequence[Run], size: int) -> int:
+def fewest_tiles(runs: Sequence[GateRun], size: int) -> int:
     """Return how few tiles of ``size`` qubits have all qubits that some gate changes.
 
     Each tile has the lowest qubits.
@@ -113,7 +113,7 @@ def fewest_tiles(runs: Sequence[Run], size: int) -> int:
     return max(1, -(-others // (size - LOW_QUBITS)))
 
 
-def _diagonal(found: Mapping[int, Run], latest: Sequence[list[int]], number: int) -> list[int]:
+def _diagonal(found: Mapping[int, GateRun], latest: Sequence[list[int]], number: int) -> list[int]:
     """Return the numbers of the fewest runs in a row up to this one that together are diagonal.
 
     None where it is diagonal itself, or no such run ends there.
@@ -166,14 +166,14 @@ def _matrix_on(
     return found
 
 
-def _joined(qubits: int, runs: Sequence[Run]) -> Run:
+def _joined(qubits: int, runs: Sequence[GateRun]) -> GateRun:
     """Return runs whose product is diagonal as one."""
     own = tuple(sorted({qubit for run in runs for qubit in run.gate.qubits}))
     factors = np.diagonal(fused_gate([run.gate for run in runs], own).matrix)
     factors = np.where(np.abs(factors - 1) <= _ROUNDING, 1, factors)
     form = gate_form(qubits, np.diag(factors), own)
     numbers = tuple(sorted(number for run in runs for number in run.numbers))
-    return Run(Gate(form.matrix, form.targets, form.controls), numbers)
+    return GateRun(Gate(form.matrix, form.targets, form.controls), numbers)
 
 
 def _phases_of(gate: Gate) -> tuple[tuple[int, ...], Any] | None:

@@ -16,6 +16,10 @@ from argand.gemm.problem import Output
 from argand.gemm.rules import RULES
 
 if TYPE_CHECKING:
+    from argand.runtime.call_cache import CallCache
+    from argand.runtime.device_plan import DevicePlan
+    from argand.runtime.staged_plan import StagedPlan
+    from argand.runtime.tuned_plans import TunedPlans
     from argand.typing import PrecisionLike
 
 
@@ -74,7 +78,7 @@ class GemmPlan(CallPlan):
         found = self._start((a, b, c, out))
         return self._otherwise((a, b, c, out)) if found is None else found
 
-    def _planned(self, arrays: tuple[Any, ...]) -> Any:
+    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
         if self.options["output"] == "power" and self.options["kernels"] != "wgmma":
             raise ValueError(
                 "a plan of output='power' needs kernels='wgmma', which square in the product, "
@@ -86,13 +90,13 @@ class GemmPlan(CallPlan):
         a, b, c = arrays
         return gemm(a, b, c, out=out, **self._arguments)
 
-    def _cache(self) -> Any:
+    def _cache(self) -> CallCache:
         from argand.gemm.calls import CALLS
 
         return CALLS
 
     @classmethod
-    def _table(cls) -> Any:
+    def _table(cls) -> TunedPlans[Any]:
         from argand.gemm.tuned import TABLE
 
         return TABLE

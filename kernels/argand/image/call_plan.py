@@ -11,6 +11,9 @@ from argand.image.few_antennas_plan import MOST_ANTENNAS
 from argand.precision import get_precision
 
 if TYPE_CHECKING:
+    from argand.runtime.call_cache import CallCache
+    from argand.runtime.device_plan import DevicePlan
+    from argand.runtime.staged_plan import StagedPlan
     from argand.typing import PrecisionLike
 
 
@@ -80,7 +83,7 @@ class ImagePlan(CallPlan):
         found = self._start(every)
         return self._otherwise(every) if found is None else found
 
-    def _planned(self, arrays: tuple[Any, ...]) -> Any:
+    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
         row, antennas = get_precision(self._precision), arrays[0].shape[-1]
         few = antennas <= MOST_ANTENNAS and row.real_output == "float32"
         if row.exact_operands and not few:
@@ -102,7 +105,7 @@ class ImagePlan(CallPlan):
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         return image(*arrays, out=out, **self._arguments)
 
-    def _cache(self) -> Any:
+    def _cache(self) -> CallCache:
         from argand.image.gpu import CALLS
 
         return CALLS

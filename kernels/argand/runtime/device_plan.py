@@ -68,9 +68,9 @@ class DevicePlan:
         *forms, form = self.forms
         # As if it had been called with ``out``.
         forbidden = cache.forbidden(arrays, forms, result, form)
-        #: The kept call.
         found = kept[-1][1]
         run = found.run if run_of is None else run_of(found.run)
+        #: The kept call.
         self.call: KeptCall = found._replace(forbidden=forbidden, run=run)
         self.chosen = self.call.chosen
         self._run, self._has_memory = self.call.run, self.memory.nbytes > 0

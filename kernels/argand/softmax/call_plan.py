@@ -13,6 +13,8 @@ from argand.softmax.formats import OPERATIONS, Operation
 from argand.softmax.rules import RULES
 
 if TYPE_CHECKING:
+    from argand.runtime.call_cache import CallCache
+    from argand.runtime.tuned_plans import TunedPlans
     from argand.typing import PrecisionLike
 
 
@@ -63,13 +65,13 @@ class SoftmaxPlan(OneArrayPlan):
     def _function(self, x: Any, **arguments: Any) -> Any:
         return FUNCTIONS[arguments.pop("function")](x, **arguments)
 
-    def _cache(self) -> Any:
+    def _cache(self) -> CallCache:
         from argand.softmax.gpu import CALLS
 
         return CALLS
 
     @classmethod
-    def _table(cls) -> Any:
+    def _table(cls) -> TunedPlans[Any]:
         from argand.softmax.tuned import TABLE
 
         return TABLE
