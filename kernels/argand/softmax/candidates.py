@@ -165,7 +165,7 @@ def fitted(
     """Return the resident or staged plan, whose ``cluster`` blocks of ``threads`` hold a row."""
     values = values_of(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
-    plan = RowPlan(threads, block, values, cluster, True, staged, 1)
+    plan = RowPlan(threads, block, values, cluster, resident=True, staged=staged, blocks=1)
     return limited(form, plan)
 
 
@@ -173,7 +173,10 @@ def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bo
     """Return the slab plan: ``threads`` hold a row, their warp or block has ``stages`` slabs."""
     values = -(-columns // threads)
     block = threads if threads > WARP else SMALL_BLOCK
-    plan = RowPlan(threads, block, values, 1, True, False, 1, slab_stages=stages, bulk=bulk)
+    plan = RowPlan(
+        threads, block, values, 1, resident=True, staged=False, blocks=1, slab_stages=stages,
+        bulk=bulk,
+    )  # fmt: skip
     return limited(form, plan)
 
 
@@ -201,16 +204,17 @@ def ring(
         block,
         values,
         cluster,
-        True,
-        False,
-        blocks,
-        min(load_stages, (room - epilogue_stages * of_epilogue) // of_load),
-        epilogue_stages,
-        slice_columns,
+        resident=True,
+        staged=False,
+        blocks=blocks,
+        load_stages=min(load_stages, (room - epilogue_stages * of_epilogue) // of_load),
+        epilogue_stages=epilogue_stages,
+        slice_columns=slice_columns,
     )
 
 
 def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> RowPlan:
     """Return the streamed plan: threads hold ``words`` registers of a row at a time."""
     values = max(2, form.vector, words * 4 // form.value_bytes)
-    return limited(form, RowPlan(threads, threads, values, cluster, False, False, 1))
+    plan = RowPlan(threads, threads, values, cluster, resident=False, staged=False, blocks=1)
+    return limited(form, plan)

@@ -126,7 +126,7 @@ def _solve(call: ModularCall, a: Any, b: Any, c: Any, target: Any) -> _Product:
 
 
 class _Operand(NamedTuple):
-    """An operand as launches take it; ``alive`` keeps its memory."""
+    """An operand as launches take it, which ``flip`` conjugates; ``alive`` keeps its memory."""
 
     layout: Layout
     address: int
@@ -139,8 +139,13 @@ class _Operand(NamedTuple):
 def _operand(x: Any, op: Op, side: Side, shape: tuple[int, ...]) -> _Operand:
     if isinstance(x, PackedPlanes):
         found = for_batch(x, shape)
-        return _Operand(found.layout, found.planes, False, True, found is x, found)
+        return _Operand(
+            found.layout, found.planes, flip=False, packed=True, in_place=found is x, alive=found
+        )
     view = batched(x, shape)
     at = int(view.array.data.ptr)
     oriented = view.transposed if (op == "N") == (side == "b") else view
-    return _Operand(oriented.layout, at, op == "C", False, at == x.data.ptr, view.array)
+    in_place = at == x.data.ptr
+    return _Operand(
+        oriented.layout, at, flip=op == "C", packed=False, in_place=in_place, alive=view.array
+    )
