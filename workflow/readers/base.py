@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,13 @@ class Reader(ABC):
     @abstractmethod
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """Return a range of each axis, of steps of 1; errors as in `outline`."""
+
+    def header(self) -> Mapping[str, Any]:
+        """Return what the file says beside its arrays, such as the names of telescope and source.
+
+        Values that are neither text nor numbers are passed over. Errors as in `outline`.
+        """
+        return {}
 
     @property
     def has_flags(self) -> bool:

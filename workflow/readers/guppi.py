@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
@@ -13,7 +13,7 @@ import numpy as np
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.readers.guppi_blocks import Block, Recording, fill, opened, recording_of
-from workflow.readers.guppi_header import HeaderError, integer, number
+from workflow.readers.guppi_header import DESCRIBING, HeaderError, integer, number
 from workflow.readers.polarizations import CIRCULAR, LINEAR
 from workflow.readers.voltages import centres_of, said_of_centres
 from workflow.storage.equal_steps import MOST_CHECKED
@@ -38,6 +38,11 @@ class Guppi(Reader):
     @cached_property
     def _recording(self) -> Recording:
         return recording_of(recording(self.path, "guppi"), zeros=self.flagged == "zero")
+
+    def header(self) -> Mapping[str, str]:
+        """See `Reader.header`."""
+        held = self._recording.header
+        return {key: held[key] for key in DESCRIBING if key in held}
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""

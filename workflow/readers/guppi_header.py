@@ -28,7 +28,18 @@ SAME = (
     "FD_HAND",
 )  # fmt: skip
 """Keys of which all blocks of a recording have one value."""
-KEYS = (*SAME, "PKTIDX", "PKTSTART", "DIRECTIO")
+DESCRIBING = (
+    "TELESCOP",
+    "FRONTEND",
+    "BACKEND",
+    "OBSERVER",
+    "PROJID",
+    "SRC_NAME",
+    "RA_STR",
+    "DEC_STR",
+)
+"""Keys that say what was observed, of which nothing is computed."""
+KEYS = (*SAME, "PKTIDX", "PKTSTART", "DIRECTIO", *DESCRIBING)
 """Keys that are read."""
 _PADDED = {key.ljust(8).encode(): key for key in KEYS}
 _WITHOUT_VALUE = (b" " * 8, b"COMMENT ", b"HISTORY ", b"CONTINUE")

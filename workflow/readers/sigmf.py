@@ -54,6 +54,10 @@ class SigMF(Reader):
             if not is_file(one):
                 raise InputError(f"input.file: {absent(one)}")
 
+    def header(self) -> Mapping[str, Any]:
+        """See `Reader.header`."""
+        return self._global
+
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""
         kind, channels, samples = self._layout

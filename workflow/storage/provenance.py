@@ -16,6 +16,7 @@ import numpy as np
 
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
+from workflow.readers import reader_of
 from workflow.storage.certificates import read_certificate
 from workflow.storage.file_sequence import files_named
 from workflow.storage.input_operand import dataset_paths
@@ -66,11 +67,17 @@ def provenance(source: FileInput) -> dict[str, Any]:
 def source_attributes(source: FileInput) -> dict[str, dict[str, Value]]:
     """Return attributes of a user's HDF5 file, under ``file``, and of each operand's dataset.
 
-    Of UVH5, which has them as datasets, the scalars of its header, under ``header``. Those that are
-    neither text nor numbers, and lists of more than `MOST_NUMBERS`, are left out.
+    Of UVH5, which has them as datasets, the scalars of its header, under ``header``, and of other
+    formats what their readers return (`Reader.header`). Those that are neither text nor numbers,
+    and lists of more than `MOST_NUMBERS`, are left out.
     """
-    if source.file is None or source.format not in (HDF5, _UVH5):
+    if source.file is None:
         return {}
+    if source.format not in (HDF5, _UVH5):
+        header = reader_of(source, next(iter(_datasets(source)))).header()
+        said = {_name(key): _value(value) for key, value in header.items() if _is_scalar(value)}
+        kept = {key: value for key, value in said.items() if value is not None}
+        return {"header": dict(islice(kept.items(), MOST_NAMES))} if kept else {}
     with opened(source.path) as file:
         found = {"file": _attributes(file)}
         if source.format == _UVH5:
@@ -107,7 +114,7 @@ def _attributes(found: h5py.HLObject) -> dict[str, Value]:
         except _DAMAGE:  # what is damaged beside the data does not keep them from being read
             continue
         if value is not None:
-            kept[_plain(name).replace("/", "_")] = value
+            kept[_name(name)] = value
     return kept
 
 
@@ -124,7 +131,7 @@ def _scalars(file: h5py.File) -> Iterator[tuple[str, Value]]:
         except (DatasetError, *_DAMAGE):
             continue
         if value is not None:
-            yield _plain(name), value
+            yield _name(name), value
 
 
 def _is_short(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> bool:
@@ -136,6 +143,10 @@ def _is_short(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> bool:
     return (is_text or dtype.kind in "biuf") and int(np.prod(shape)) <= most
 
 
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | int | float)
+
+
 def _value(stored: Any) -> Value | None:
     """Return a stored value as what JSON and HDF5 have, lists as text; None of what is neither."""
     values = np.ravel(np.asarray(stored)).tolist()
@@ -144,11 +155,18 @@ def _value(stored: Any) -> Value | None:
     one = values[0]
     if isinstance(one, bytes):
         one = one.decode("utf-8", "replace")
+    if isinstance(one, int) and not -(1 << 63) <= one < 1 << 63:
+        return None
     if not isinstance(one, str):
         return one if isinstance(one, bool | int | float) else None
     text = _plain(one)
     rest = f" ... ({len(text)} characters in all)" if len(text) > MOST_TEXT else ""
     return text[:MOST_TEXT] + rest
+
+
+def _name(text: str) -> str:
+    """Return a name that HDF5 takes for one of an attribute and of a dataset."""
+    return _plain(text).replace("/", "_") if text.strip("./") else "_"
 
 
 def _plain(text: str) -> str:

@@ -25,6 +25,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
 from workflow.storage.operands import Operand
+from workflow.storage.provenance import ATTRIBUTES, attributes_of
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
@@ -158,6 +159,8 @@ class Softmax(Workload):
             "mean_power": found.mean,
             "nonfinite": {"x": found.nonfinite},
         }
+        if said := attributes_of(upstream):
+            attributes[ATTRIBUTES] = {"x": said}
         return Staged({}, {"x": found.axes}, found.coordinates, attributes, {"x": found.x})
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from one_input import OneInput
 from test_products import CERTIFICATE, RECORD
 
+from tests.workflow.readers import guppi_file
 from workflow.config.file_input import FileInput, WorkloadInput
 from workflow.config.loading import load_study
 from workflow.data import Product
@@ -98,6 +100,22 @@ def test_scalars_of_a_uvh5_header(tmp_path: Path) -> None:
         file["Header/other"] = h5py.ExternalLink("elsewhere.h5", "/x")
     source = OneInput(file=path, format="uvh5", x="visibilities")
     assert source_attributes(source) == {"header": {"telescope_name": "HERA", "latitude": -30.7215}}
+
+
+def test_headers_of_recordings(tmp_path: Path) -> None:
+    guppi = tmp_path / "x.raw"
+    guppi_file.write(guppi, guppi_file.parts(1), SRC_NAME="3C286", TELESCOP="GBT")
+    source = OneInput(file=guppi, format="guppi", x="voltages")
+    assert source_attributes(source) == {"header": {"SRC_NAME": "3C286", "TELESCOP": "GBT"}}
+
+    keys: dict[str, object] = {"core:author": "Ada", "core:offset": 10**30, "a/b": 1.5, ".": [1]}
+    said = {"global": {"core:datatype": "cf32_le", **keys}, "captures": []}
+    (tmp_path / "r.sigmf-meta").write_text(json.dumps(said))
+    (tmp_path / "r.sigmf-data").write_bytes(bytes(16))
+    source = OneInput(file=tmp_path / "r.sigmf-meta", format="sigmf", x="samples")
+    assert source_attributes(source) == {
+        "header": {"core:datatype": "cf32_le", "core:author": "Ada", "a_b": 1.5}
+    }
 
 
 class TestHostile:

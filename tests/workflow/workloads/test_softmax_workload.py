@@ -16,6 +16,7 @@ from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
 from workflow.storage.products import write_product
+from workflow.storage.provenance import ATTRIBUTES
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase
 
@@ -30,7 +31,8 @@ def computed(one, staged, precision="fp32"):
 
 
 def write(path, product):
-    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified"}
+    said = {"file": {"telescope": "Effelsberg"}}
+    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified", ATTRIBUTES: said}
     write_product(path, product, certificate, workload="beams", kind="beamforming")
     return path
 
@@ -117,6 +119,7 @@ def test_beam_probabilities_are_drawn_over_time(beams):
 
     one = softmax(input={"workload": "beams"})
     staged = one.stage({"beams": beams})
+    assert staged.attributes[ATTRIBUTES] == {"x": {"file": {"telescope": "Effelsberg"}}}
     product = one.product(staged, computed(one, staged))
     for unit in ("s", "ms"):  # of a file's times too, whatever their unit is
         axes = matplotlib.figure.Figure().subplots()
