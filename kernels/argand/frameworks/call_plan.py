@@ -19,7 +19,7 @@ from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tens
 from argand.frameworks.rules import FrameworkRules, refuse_copies
 from argand.precision import PRECISIONS
 from argand.runtime.plan_files import read_plan, write_plan
-from argand.runtime.plan_words import (
+from argand.runtime.plan_forms import (
     as_json,
     as_list,
     form_of,

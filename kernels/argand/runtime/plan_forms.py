@@ -1,4 +1,4 @@
-"""Operands and options of a plan as its files and messages have them."""
+"""Forms of the operands and options of a call plan, as its files and messages have them."""
 
 from __future__ import annotations
 
