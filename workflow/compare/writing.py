@@ -11,6 +11,7 @@ from typing import Any
 
 from workflow.compare.ratios import CONFIDENCE
 from workflow.compare.verdicts import Compared, Margins, peers_ratio
+from workflow.counted import counted
 from workflow.storage.files import atomic_text
 from workflow.tables.readable import Column, markdown_table, number
 
@@ -92,10 +93,10 @@ def write_markdown(
 def summary(rows: Sequence[Compared]) -> str:
     """Return how many rows have which verdict, and what became of the peers' times."""
     counts = Counter(row.verdict for row in sorted(rows, key=_place))
-    counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     peers = peers_ratio(rows)
     beside = f"; the peers' times are {number(peers)} of A's (median)" if peers else ""
-    return f"{len(rows)} rows: {counted}{beside}."
+    return f"{counted(len(rows), 'row')}: {verdicts}{beside}."
 
 
 def _place(row: Compared) -> tuple[bool, bool, bool]:

@@ -29,6 +29,7 @@ from workflow.config.file_names import (
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.config.needs_table import needs_table
+from workflow.counted import counted
 from workflow.data import Product, Staged
 from workflow.shards import choose_axis
 from workflow.steps import budget
@@ -253,7 +254,7 @@ def main(words: Sequence[str] | None = None) -> int:
             continue
         device = None if given.elsewhere else resolve(study.device)
         where = f"on {device}, " if device else ""
-        count = "1 workload" if len(study.names) == 1 else f"{len(study.names)} workloads"
+        count = counted(len(study.names), "workload")
         print(f"{path}: {count} ({', '.join(study.names)}), {where}{budget.summary(study)}\n")
         if not given.brief:
             on_gpu = device.backend == "cuda" if device else study.device != "cpu"

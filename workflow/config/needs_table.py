@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from workflow.counted import counted
 from workflow.steps.budget import disk_of
 from workflow.steps.needs import Step, estimate
 from workflow.storage.memory import in_words
@@ -46,8 +47,10 @@ def needs_table(study: Study, *, gpu: bool) -> str:
     by_size = sorted(disk, key=lambda name: -sum(disk[name].values()))
     shown = [name for name in study.names if name in set(by_size[:_MOST])]
     rows = [row for name in shown for row in _rows(study, name, disk[name], gpu=gpu)]
-    more = f"\nand {len(disk) - _MOST} workloads with smaller files\n" if len(disk) > _MOST else ""
-    return markdown_table(_COLUMNS, rows) + more
+    table, smaller = markdown_table(_COLUMNS, rows), len(disk) - _MOST
+    if smaller > 0:
+        table += f"\nand {counted(smaller, 'workload')} with smaller files\n"
+    return table
 
 
 def _rows(

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from workflow.compare.verdicts import OURS, Compared, Margins
+from workflow.counted import counted
 from workflow.figures.marks import ratio_ticks
 from workflow.figures.style import colour_of, colours_of, save
 
@@ -43,7 +44,9 @@ def comparison_figure(rows: Sequence[Compared], margins: Margins) -> Figure:
     times.set_yticks(range(len(shown)), [_label(row) for row in shown], fontsize=8)
     times.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     hidden = len(rows) - len(shown)
-    times.set_xlabel(f"time B / A\n({hidden} rows not drawn)" if hidden else "time B / A")
+    times.set_xlabel(
+        f"time B / A\n({counted(hidden, 'row')} not drawn)" if hidden else "time B / A"
+    )
     errors.set_xlabel("error B / A")
     found = {row.key[2] for row in shown}
     entries: dict[str, Artist] = {n: Patch(facecolor=c) for n, c in colours_of(found).items()}

@@ -18,6 +18,7 @@ from argand.device import Device, available_cores
 from argand.precision import any_precision
 
 from workflow.config.file_input import FileInput
+from workflow.counted import counted
 from workflow.data import Staged
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
@@ -161,14 +162,15 @@ def _too_long(study: Study, name: str, one: Sizes, device: Device | None) -> str
         rate, what = _FLOPS_OF_A_GPU, "any GPU"
     else:
         cores = _CORES_ELSEWHERE if device is None else available_cores()
-        rate, what = cores * _FLOPS_OF_A_CORE, f"{cores} cores"
+        rate, what = cores * _FLOPS_OF_A_CORE, counted(cores, "core")
     count = len(study.workloads[name].precisions or ())
     hours = _CALLS * count * one.flops / len(study.parts(name)) / rate / 3600
     if hours <= study.most_hours:
         return ""
     return (
         f"workloads.{name}: its run takes {hours:.3g} hours or more on {what} ({one.flops:.3g} "
-        f"operations at each of {count} precisions); most_hours allows {study.most_hours:g}"
+        f"operations at each of {counted(count, 'precision')}); most_hours allows "
+        f"{study.most_hours:g}"
     )
 
 

@@ -8,6 +8,7 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
+from workflow.counted import counted
 from workflow.data import blank
 from workflow.records import Record
 from workflow.shards import Shard, choose_axis
@@ -64,4 +65,4 @@ def gather(
     write_gathered(
         product_path, product, certificate, sources, workload=workload.name, kind=workload.kind
     )
-    log.info("%s", f"{len(files)} shards along {axis}, {product.title}")
+    log.info("%s", f"{counted(len(files), 'shard')} along {axis}, {product.title}")

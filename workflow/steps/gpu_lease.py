@@ -23,6 +23,7 @@ from pathlib import Path
 
 from argand import DeviceError
 
+from workflow.counted import counted
 from workflow.steps.gpu_devices import VISIBLE, Gpu, slurm_job, usable_gpus
 from workflow.storage.shared_lock import SharedLock
 
@@ -183,7 +184,7 @@ def _waiting(
     held = [f"{gpu} by {note}" for gpu, lock in locks if (note := lock.note())]
     first = queue.note()
     ahead = f"; first in the queue: {first}" if f"process {os.getpid()} " not in first else ""
-    what = f"{count} of {_gpus(len(locks))}, {seconds:.0f} s so far"
+    what = f"{count} of {counted(len(locks), 'GPU')}, {seconds:.0f} s so far"
     return f"waiting for {what}; held: {'; '.join(held) or 'not known'}{ahead}"
 
 
@@ -194,8 +195,4 @@ def _too_many(count: int, gpus: Sequence[Gpu], environ: MutableMapping[str, str]
     elif VISIBLE in environ:
         allowed = f"{VISIBLE}={environ[VISIBLE]!r} allows"
     there = ", ".join(map(str, gpus)) or "none"
-    return f"the job asks for {_gpus(count)}; {allowed} {len(gpus)}: {there}"
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" + "s" * (count != 1)
+    return f"the job asks for {counted(count, 'GPU')}; {allowed} {len(gpus)}: {there}"

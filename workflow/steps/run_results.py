@@ -10,6 +10,7 @@ from functools import partial
 from argand import Device
 from argand.runtime.kernel_digest import kernel_digest
 
+from workflow.counted import counted
 from workflow.data import Implementation, Staged
 from workflow.models import is_model
 from workflow.steps.in_turn import Ready
@@ -90,7 +91,8 @@ def summary_of(results: list[Result]) -> str:
     ours = [r for r in results if r.implementation == "argand" and r.time_us_p50 is not None]
     if not ours:
         return f"nothing could be timed: {results[0].reason}"
-    count = f"{len(ours)} precisions, {len(results) - len(ours)} baselines"
+    others = counted(len(results) - len(ours), "baseline")
+    count = f"{counted(len(ours), 'precision')}, {others}"
     own = [r for r in ours if not is_model(r.precision, r.backend)]
     if not own:
         return f"{count}; all of ours are models of a GPU's"
