@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import (
-    DftPlan,
     GemmPlan,
     PreparedCircuit,
     apply_gate,
     contract,
-    dft,
     gemm,
     herk,
     launched,
@@ -120,17 +118,6 @@ def test_plans_of_tensors(cp: Any, rng: np.random.Generator) -> None:
         plan(x, y, out=out)
         assert torch.equal(out, expected)
         assert pool_growth(cp, partial(plan, x, y, out=out)) == 0
-
-
-def test_plans_of_transforms(cp: Any, rng: np.random.Generator) -> None:
-    x = cp.asarray(normal(rng, 6, 1 << 17))
-    expected = dft(x, precision="3xfp16")
-    with workspace_limit(LIMIT):
-        plan: Any = DftPlan(x, precision="3xfp16")
-    out = cp.full_like(x, cp.nan)
-    plan(x, out=out)
-    same(out.get(), expected.get())
-    assert plan._on_gpu.nbytes <= LIMIT
 
 
 @pytest.mark.parametrize("precision", PRODUCTS)
