@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workflow.arrays.steering import in_hz_or_m, lacking_places
+from workflow.arrays.steering import HOW_TO_PLACE, in_hz_or_m, lacking_places
 from workflow.data import PLACES, Staged
 from workflow.storage.axes import Operand
 from workflow.storage.inputs import InputError
@@ -71,8 +71,7 @@ def check_covariances(outline: Staged, array: str | None) -> None:
     if lacking := lacking_places(there):
         raise InputError(
             "input.covariances: directions need frequency, east and north of the antennas, but "
-            f"there is no {' and no '.join(lacking)}, only {sorted(there)}; give "
-            "input.coordinates, for east as {dataset: path, units: m, axis: antenna}"
+            f"there is no {' and no '.join(lacking)}, only {sorted(there)}; {HOW_TO_PLACE}"
         )
     for name in ("frequency", *PLACES):
         if name in there:

@@ -25,6 +25,13 @@ def places(where: Array) -> dict[str, Coordinate]:
     }
 
 
+HOW_TO_PLACE = (
+    "give input.coordinates to the workload that reads the antennas' file, for east as "
+    "{dataset: path, units: m, axis: antenna}"
+)
+"""What a study does where `lacking_places` are, of its file or of the product of another one."""
+
+
 def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
     """Return the names of `REQUIRED` that are not there, or not along their axis."""
     return [
@@ -61,7 +68,8 @@ def steered(
     if lacking := lacking_places(there):
         raise InputError(
             "input.weights: missing; beams are steered by frequency, east and north of the "
-            f"antennas, but the samples have no {' and no '.join(lacking)}, only {sorted(there)}"
+            f"antennas, but the samples have no {' and no '.join(lacking)}, only {sorted(there)}; "
+            f"{HOW_TO_PLACE}"
         )
     frequencies = in_hz_or_m(there, "frequency")
     along = [name for name in PLACES if name in there and there[name].of(name) == ("antenna",)]

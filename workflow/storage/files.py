@@ -37,7 +37,8 @@ def absent(path: Path) -> str:
     with contextlib.suppress(OSError):  # of a name that is too long, or a folder that is closed
         if path.is_dir():
             return f"{path} is a folder, not a file"
-    return f"there is no file {path} (looked in {Path.cwd()})"
+    hint = "; ~ and $NAME stand for themselves in a study" if {"~", "$"} & {*str(path)[:1]} else ""
+    return f"there is no file {path} (looked in {Path.cwd()}){hint}"
 
 
 def is_file(path: Path) -> bool:

@@ -59,6 +59,9 @@ def check_shapes(
         as_stored = all(scalars.get(op, "N") == "N" for op in ("op_a", "op_b"))
         if as_stored and a[-1] != b[-2]:
             why = f"{left.axes[-1]} is {a[-1]} of {left.name} and {b[-2]} of {right.name}"
+        for axis, ours, others in zip(left.axes, a[:-2], b[:-2], strict=False):
+            if ours != others and 1 not in (ours, others):
+                why = f"{axis} is {ours} of {left.name} and {others} of {right.name}"
         raise InputError(
             f"input: {left.name} ({named_sizes(left.axes, a)}) and {right.name} "
             f"({named_sizes(right.axes, b)}) do not fit: {why}; for another order name the axes "

@@ -1,6 +1,7 @@
 """Reading the user's operands: every stored form, every selection, every refusal."""
 
 import hashlib
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -93,6 +94,7 @@ class TestRefusals:
     def test_no_file(self, tmp_path):
         assert "input.file: there is no file" in refused(tmp_path / "none.h5")
         assert f"input.file: {tmp_path} is a folder, not a file" in refused(tmp_path)
+        assert refused(Path("~/x.h5")).endswith("; ~ and $NAME stand for themselves in a study")
 
     def test_not_hdf5(self, path):
         path.write_text("x,y\n1,2\n")

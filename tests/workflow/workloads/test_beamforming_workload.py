@@ -119,6 +119,7 @@ def test_beams_from_a_file(tmp_path, rng):
     weights = rng.normal(size=(4, 6)) + 1j * rng.normal(size=(4, 6))
     with h5py.File(path, "w") as file:
         file["samples"], file["weights"], file["short"] = samples, weights, weights[:, :5]
+        file["three"] = np.stack([weights] * 3)
     one = beamforming(input={"file": path, "weights": "weights", "samples": "samples"})
     one.check()
     staged, beams = computed(one, "fp64")
@@ -127,8 +128,11 @@ def test_beams_from_a_file(tmp_path, rng):
     assert np.abs(beams[0] - exact).max() <= 1e-13 * np.abs(exact).max()
     product = one.product(staged, beams)
     assert product.coordinates == {}
-    with pytest.raises(InputError, match=r"antenna is 5 of weights and 6 of samples"):
+    with pytest.raises(InputError, match="antenna is 5 of weights and 6 of samples"):
         beamforming(input={"file": path, "weights": "short", "samples": "samples"}).check()
+    three = {"file": path, "weights": "three", "samples": "samples"}
+    with pytest.raises(InputError, match="polarization is 3 of weights and 2 of samples"):
+        beamforming(input=three).check()
 
 
 def test_image_of_the_mwa_covariance(real_data, tmp_path):

@@ -171,7 +171,8 @@ def test_covariances_that_are_none_are_refused(own):
     with h5py.File(own, "a") as file:
         file["upper"] = np.triu(file["r"][...])
     for changes, said in (
-        ({"coordinates": {"frequency": {"dataset": "f", "units": "Hz"}}}, "no east and no north"),
+        ({"coordinates": {"frequency": {"dataset": "f", "units": "Hz"}}},
+         "no east and no north.* to the workload that reads"),
         ({"select": {"covariances": [0, 0, ":", ":", "0:3"]}}, "must be square, got 6 antennas"),
         ({"coordinates": {**source(own)["coordinates"], "frequency": {"dataset": "f",
           "units": "m"}}}, "frequency must be in one of .'Hz', .*, got 'm'"),
