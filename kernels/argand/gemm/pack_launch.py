@@ -112,46 +112,24 @@ class PackLaunch:
             for x, plan, pitch in zip(sources, plans, pitches, strict=True)
         ]
         plans = in_clusters(plans, precision, pitches, sum(tiles), device.sm_count)
-        self._outputs = []
-        values: dict[str, int] = {}
-        blocks = []
-        scaled = [scales(precision, plan) for plan in plans]
         resident = all(
             plan.cluster > 1 or panels_resident(plan, pitch, device.sm_count)
             for plan, pitch in zip(plans, pitches, strict=True)
         )
         self._scan = None
-        if any(scaled) and not resident:
+        if not resident and any(scales(precision, plan) for plan in plans):
             self._scan = ScanLaunch([x.layout for x in sources], batch, device)
+        self._precision, self._batch = precision, batch
+        self._outputs: list[_PackedOutput] = []
         #: Bytes of counters that a call finds zero and leaves zero.
         self.counters = 0
         #: Bytes of the planes and their descale factors.
         self.nbytes = 0
-        for i, (source, plan, pitch) in enumerate(zip(sources, plans, pitches, strict=True)):
-            x = source.layout
-            batches = batch if x.batch_stride else 1
-            finds = scaled[i] and resident
-            exchange = finds and plan.cluster == 1
-            count = plan.panels(x.rows, batches)
-            # The panels' counters come first, then the rows' absmax.
-            arrived = self.counters
-            row_absmax = arrived + 8 * count
-            if exchange:
-                self.counters = row_absmax + -(-4 * batches * x.rows // 8) * 8
-            size = planes_bytes(precision, x.rows, x.columns, batches)
-            descale = self.nbytes + _aligned(size)
-            self._outputs.append(_PackedOutput(
-                self.nbytes, size, descale if scaled[i] else None, x.rows, pitch, batches,
-                (arrived, row_absmax) if exchange else None,
-            ))  # fmt: skip
-            self.nbytes = descale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
-            blocks.append(count * plan.panel_blocks(pitch))
-            numbers = {
-                "x": 0, "planes": 0, "row_absmax": 0, "panel_counters": 0, "descale": 0,
-                "row_stride": x.row_stride, "k_stride": x.column_stride,
-                "batch_stride": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": pitch,
-                "exchange_absmax": finds, "conjugate": source.conjugate,
-            }  # fmt: skip
+        values: dict[str, int] = {}
+        blocks = []
+        for i, (source, plan) in enumerate(zip(sources, plans, strict=True)):
+            count, numbers = self._reserve(source, plan, resident=resident)
+            blocks.append(count)
             values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
         kernel = PendingKernel(
             pack_source(precision, plans), device.target, pack_kernel_name(precision, plans)
@@ -161,6 +139,39 @@ class PackLaunch:
         )
         #: The pack kernel's launch, after the scan where there is one.
         self.kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments)
+
+    def _reserve(
+        self, source: PackSource, plan: PackPlan, *, resident: bool
+    ) -> tuple[int, dict[str, int]]:
+        """Reserve an operand's planes and counters, and return its blocks and its arguments.
+
+        Where all panels are ``resident`` the kernel finds the absmax of rows that it scales: blocks
+        of a cluster exchange it in shared memory, others through counters.
+        """
+        x, precision = source.layout, self._precision
+        batches = self._batch if x.batch_stride else 1
+        pitch, scaled = pitch_of(x.columns), scales(precision, plan)
+        finds = scaled and resident
+        exchange = finds and plan.cluster == 1
+        count = plan.panels(x.rows, batches)
+        # The panels' counters come first, then the rows' absmax.
+        arrived = self.counters
+        row_absmax = arrived + 8 * count
+        if exchange:
+            self.counters = row_absmax + -(-4 * batches * x.rows // 8) * 8
+        size = planes_bytes(precision, x.rows, x.columns, batches)
+        descale = self.nbytes + _aligned(size)
+        self._outputs.append(_PackedOutput(
+            self.nbytes, size, descale if scaled else None, x.rows, pitch, batches,
+            (arrived, row_absmax) if exchange else None,
+        ))  # fmt: skip
+        self.nbytes = descale + (_aligned(8 * batches * x.rows) if scaled else 0)
+        return count * plan.panel_blocks(pitch), {
+            "x": 0, "planes": 0, "row_absmax": 0, "panel_counters": 0, "descale": 0,
+            "row_stride": x.row_stride, "k_stride": x.column_stride,
+            "batch_stride": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": pitch,
+            "exchange_absmax": finds, "conjugate": source.conjugate,
+        }  # fmt: skip
 
     def planes(self, memory: int) -> list[Planes]:
         """Return each operand's planes in memory that begins at this address."""
