@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from argand.runtime.plan import PlanError
@@ -33,7 +34,7 @@ def plan_times(case: Case, candidate: Candidate, operands: Sequence[Any]) -> Pla
     """Time a candidate's call and the plans that it could have taken; None where there are none.
 
     The fastest few are timed again with the call, all in turn, because the least of many times is
-    too small by their noise.
+    too small by their noise; those later times are theirs.
     """
     sets = sets_of(case, operands)
     inputs = candidate.prepare(*operands)
@@ -49,7 +50,10 @@ def plan_times(case: Case, candidate: Candidate, operands: Sequence[Any]) -> Pla
     every = sorted(zip(times, tasks, strict=True), key=lambda pair: pair[0])
     rivals = [task for _, (_, task) in every[:_RIVALS]]
     chosen, *others = _microseconds([prepared(calls)[0], *rivals], ROUNDS)
-    return PlanTimes(chosen, min(chosen, *others), [(plan, time) for time, (plan, _) in every])
+    found = [(plan, time) for time, (plan, _) in every]
+    for place, time in enumerate(others):
+        found[place] = found[place][0], time
+    return PlanTimes(chosen, min(chosen, *others), sorted(found, key=itemgetter(1)))
 
 
 def _microseconds(tasks: Sequence[Task], rounds: int) -> list[float]:
