@@ -8,33 +8,25 @@ from argand.gemm.candidates import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.pack_plan import panel_fill
 from argand.gemm.question import OperandTraits, Question
+from argand.gemm.sm90_mainloop_times import seconds_of_k
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
+from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
 from argand.gemm.sm90_store_times import (
     in_16_bit_planes,
+    sectors_factor,
     store_beside_mainloop,
     store_seconds,
     stores_directly,
 )
 from argand.gemm.sm90_tiles import with_ping_pong
-from argand.precision import Precision
 
-# Seconds and rates a second, which only rank candidates. They were fitted to 2,992 times of
-# candidates at drawn sizes on an H200, each between two events (seeds 20261123 to 20261202).
-# Launches, waits, the rates of memory and stores, and a factor of tiles' efficiencies by terms and
-# warpgroups, are fitted anew to times in rows of calls: 101 candidates of 27 products on an H200,
-# and the chosen plans of the sweeps' products up to 400 us on an H200 and an H100 (8% off in the
-# standard deviation, at 26 candidates of 12 other products too), with a memory rate 0.979 of the
-# card's, which is in the rates here. What each later fit gained is in
-# docs/experiments/2026-11-27-choices-of-products.md and 2026-11-28-estimates-of-calls-in-rows.md.
-_CLOCK = 1.9e9
-_TILE_BYTES = 69
-"""Bytes of tiles that a multiprocessor loads in a clock."""
-_UNALIGNED = 3.1
-"""Factor of loading an operand whose lines are not multiples of 32 bytes, the sectors of L2."""
-_ROUNDED_ROWS = {1: 3.6, 2: 2.0}
-"""Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms."""
-_MEMORY_BYTES = 3.76e12
+# Seconds and rates a second, which only rank candidates. They are fitted to 3,200 times in rows of
+# calls on an H200: near candidates of 167 products (seed 317961766, recorded_row_plans.csv of the
+# tests, and 21 that differ in what bounds them), and chosen plans of 200 at five precisions.
+# Before, they were fitted to times between two events. What each fit gained is in
+# docs/experiments: 2026-11-27-choices-of-products.md, 2026-11-28-estimates-of-calls-in-rows.md and
+# 2026-11-29-what-bounds-a-tile.md.
+_MEMORY_BYTES = 3.7e12
 _FEW_IN_FLIGHT = (1.03, 1.35)
 """Factor of the traffic of tiles of one warpgroup, and of those that store mirror images, too."""
 _UNALIGNED_RESULT = 1.5
@@ -45,7 +37,7 @@ _MIRRORED_PIECES, _WIDE_MIRRORED_PIECES = 0.95, 1.2
 warpgroup and by two. Of one, a tile on the diagonal takes twice as long: 19 x 1279 x 70, of few of
 those, took 0.80 of its estimate without it, 750 x 181 x 66, of many, 1.16. Of two, 19 x 1279 x 70,
 16 x 1401 x 94 and 37 x 930 x 32 took 1.19 to 1.28 (an H200)."""
-_PACK_BYTES = 4.31e12
+_PACK_BYTES = 4.3e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
 _NEXT_TILE = {1: 0.2e-6, 2: 0.0}
@@ -54,11 +46,11 @@ plans of one warpgroup and 4 to 8 tiles a block took 1.1 us longer than their es
 tiles 3.0 us."""
 _LAUNCH = 1.23e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH, _PLANAR_WAIT = 0.85e-6, {1: 0.8e-6, 2: 0.4e-6}
+_PACK_LAUNCH, _PLANAR_WAIT = 1e-6, {1: 0.65e-6, 2: 0.4e-6}
 """Seconds of packing's launch, and what an X in planes adds, by terms: nothing of it is loaded
 meanwhile (44 drawn products at tf32 and 3xfp16, H200). One term of 16 bits adds nothing: its planes
 are half as long (with 0.8 us 108 plans of up to 12 us took 0.89 of their estimates)."""
-_ABSMAX_EXCHANGE = 1.64e-6
+_ABSMAX_EXCHANGE = 1.3e-6
 """Seconds in which blocks that pack rows exchange their absmax. Products of a k that a block holds
 alone take as long: without it 30 candidates at 3xfp16 of up to 20 us took 1.05 to 1.2 of their
 estimates."""
@@ -66,14 +58,10 @@ _REDUCE_LAUNCH = {1: 1.64e-6, 2: 2.68e-6}
 """By terms. The fit was 2.65 us; 0.9 less since the reduction begins as the product's blocks end
 (the mean of 44 drawn products at tf32 and 3xtf32). At two terms that left slices 0.04 to 0.07 too
 short beside tiles that are not sliced (94 products on an H200, seeds 20261251 to 20261321)."""
-_HIDDEN_PARTIALS = 3e6
-"""Bytes of slices' partial tiles that are written while others multiply; what is beyond takes as
-long as reading it. Without that 434 plans of one term with more than 4 MB took 1.07 of their
-estimates, 755 with less 0.99 (products of five seeds on an H200)."""
 _ODD_PITCH = 6.1e-7
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
 Fitted to 170 candidates of 44 drawn products that a library won."""
-_FILL = 1.52e-6
+_FILL = 2.1e-6
 """Seconds until a kernel's first k-tile is loaded."""
 _FUSED_PACK_FILL = 11e-6
 """Seconds until fused packing has written the first planes."""
@@ -82,49 +70,17 @@ _FUSED_PACKING = 0.52e9
 larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the longest."""
 _FUSED_MAINLOOP = 1.015
 """Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
-_STREAM_K = 2.96e-6
+_STREAM_K = 2.9e-6
 """Seconds in which blocks wait for the partial tiles of others."""
-_ALL_SPLIT, _ROUNDED_SPLIT = 1.08, 1.4
-"""Factor of the mainloop of one term where all tiles are split: blocks at different k share less in
-L2. Without it 59 candidates of drawn products at tf32 took 1.04 of their estimates, 180 of slices
-0.95; at 3xfp16 45 and 87 took 0.98 and 1.01. Tiles of 128 columns or more whose rows are rounded to
-16 bits take the second one: 30 plans of two seeds on an H200 and an H100 took 1.0 to 1.44 of their
-estimates, 1.24 in the mean."""
-_TOGETHER = 4
-"""Whole tiles of a block after which blocks are apart anyway. Before so many, tiles of 128 columns
-take that factor beside whole ones, too: five changed choices at bf16 gain 0.96 on an H200, those of
-160 columns lose."""
-_SPLIT_LINES = 1.05
-"""Factor of the traffic of one term where all tiles are split and k is not contiguous in a row
-operand: each block then reads pieces of lines of its own."""
+_CACHE_BYTES = 50e6
+"""Bytes of L2: of an operand that tiles at different k read, this much is read from memory once."""
 _PARTIAL_BYTES = 48.8e9
 """Bytes a second of partial tiles that one block reduces."""
-_TILE_EFFICIENCY = {
-    (2, 128, 1): 0.860, (2, 96, 1): 0.852, (2, 64, 1): 0.812, (2, 32, 1): 0.453,
-    (2, 160, 1): 0.860, (2, 120, 1): 0.859, (2, 112, 1): 0.858, (2, 104, 1): 0.855,
-    (2, 88, 1): 0.846, (2, 80, 1): 0.839, (2, 48, 1): 0.584,
-    (1, 96, 1): 0.653, (1, 64, 1): 0.614, (1, 32, 1): 0.397, (1, 80, 1): 0.583,
-    (1, 48, 1): 0.549,
-    (2, 128, 2): 0.876, (2, 120, 2): 0.875, (2, 112, 2): 0.873, (2, 104, 2): 0.871,
-    (2, 96, 2): 0.869, (2, 88, 2): 0.845, (2, 80, 2): 0.822, (2, 72, 2): 0.790,
-    (2, 64, 2): 0.765, (2, 48, 2): 0.636,
-}  # fmt: skip
-"""Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms. Those
-of 72, 88, 104, 112 and 120 columns were put between their neighbours: 84 drawn products took 1.00
-of such estimates (H200)."""
-_SHARED_K_EFFICIENCY = {48: 0.597, 64: 0.685, 128: 0.754}
-"""The same of 64 rows whose k two warpgroups share, at two terms, by columns (30 products at
-3xfp16 on an H200, seeds 20261251 on)."""
-_CLUSTER_EXCHANGE = 1.4e-6
+_CLUSTER_EXCHANGE = 1.2e-6
 """Seconds in which blocks of a cluster begin together and exchange parts of a tile (36 plans of 20
 products on an H200: 7% off in the standard deviation)."""
-_ROUNDED_BESIDE = {(2, 160): 0.94, (1, 96): 0.8}
-"""Factor of it where rounding to 16 bits has few registers, by warpgroups and columns."""
-_EXPOSED = 0.112
+_EXPOSED = 0.125
 """Fraction of the shorter of products and traffic that the longer does not hide."""
-_SPLITTING = {4: 1.13, 2: 1.25}
-"""Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
-of an operand: 16 bits are scaled too, and leave half as long for it (34 drawn products)."""
 
 
 def estimate(
@@ -146,8 +102,10 @@ def estimate(
     whole_rows = choice.swapped or sizes.triangle or choice.split_k_slices > 1 or n % 2 == 0
     plan = plan if whole_rows else plan.with_shared_columns(columns, k)
     pieces = not sizes.narrow and n % 4 > 0 and not plan.shared_columns
-    if pieces:
+    if pieces and sizes.triangle:
         result *= _UNALIGNED_RESULT
+    elif not sizes.triangle:
+        result *= sectors_factor(choice, plan, question)
     moved = batch * items * k / memory_bytes + result
     if pieces and sizes.triangle:
         on_diagonal = 2 / (-(-n // plan.block_m) + 1)
@@ -162,8 +120,11 @@ def estimate(
     turned = replace(sizes, m=rows, n=columns) if choice.swapped else sizes
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
     num_k_tiles = -(-k // (plan.block_k * choice.split_k_slices * plan.cluster))
-    each = -(-num_k_tiles // plan.k_warpgroups)  # of a warpgroup
-    mainloop = each * plan.k_warpgroups * plan.block_k * _seconds_of_k(plan, precision, rows, k)
+    multiplied = num_k_tiles * plan.block_k
+    blocks = min(tiles * plan.cluster, sm_count)
+    mainloop = multiplied * seconds_of_k(
+        plan, precision, rows, k, blocks, apart=plan.cluster > 1
+    )  # fmt: skip
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
     store = store_seconds(choice, plan, question)
     direct = stores_directly(plan, precision, n)
@@ -178,8 +139,8 @@ def estimate(
         mainloop *= -(-k // mma_k) * mma_k / (-(-k // plan.block_k) * plan.block_k)
     if choice.split_k_slices > 1:
         result_bytes = 8 * batch * m * n
-        partials = result_bytes * choice.split_k_slices
-        exchanged = max(0, partials - _HIDDEN_PARTIALS) + partials + result_bytes
+        # Each slice's partial tiles are written and read again.
+        exchanged = (2 * choice.split_k_slices + 1) * result_bytes
         total += _REDUCE_LAUNCH[precision.terms] + exchanged / pack_bytes
     division = TileDivision(min(tiles, sm_count), tiles)
     if plan.cluster > 1:
@@ -197,16 +158,34 @@ def estimate(
     stores = 1 + (whole - 1) * remains if whole else 0
     spent = whole * mainloop + stores * store
     spent += max(0, whole - 1) * _NEXT_TILE[plan.consumer_warpgroups]
+    split, split_moved = 0.0, 0.0
     if division.stream_k_tiles:
         share = division.k_tiles_per_block / num_k_tiles
         partial_bytes = 8 * plan.block_m * plan.block_n / share
-        factor, traffic = _split(plan, precision, whole)
-        moved *= traffic
-        spent += factor * share * mainloop + store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
+        split = share * multiplied * seconds_of_k(plan, precision, rows, k, sm_count, apart=True)
+        split += store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
+        part = division.stream_k_tiles / tiles
+        # Blocks at different k read a row operand once for each of the tiles beside each other.
+        row_bytes = part * batch * rows * k * plan.x_element_bytes(precision)
+        beside = tiles / (batch * -(-rows // plan.block_m))
+        again = (beside - 1) * max(0.0, row_bytes - _CACHE_BYTES)
+        split_moved = part * moved + again / memory_bytes
+        moved *= 1 - part
     if plan.fused_pack:  # slices and split tiles begin anywhere in k, so they wait for all of it
         fused = copied / (_FUSED_PACKING * sm_count)
-        spent = max(spent, fused) if whole and choice.split_k_slices == 1 else spent + fused
-    return total + max(spent, moved) + _EXPOSED * min(spent, moved)
+        if whole and choice.split_k_slices == 1:
+            spent = max(spent, fused)
+        else:
+            total += fused
+    total += _beside(split, split_moved)
+    if whole == 1 and not (split or sizes.triangle):  # all blocks load, then all of them store
+        return total + _beside(spent - store, moved - result) + _beside(store, result)
+    return total + _beside(spent, moved)
+
+
+def _beside(work: float, traffic: float) -> float:
+    """Return the seconds of work and of traffic of memory beside it."""
+    return max(work, traffic) + _EXPOSED * min(work, traffic)
 
 
 def _start(
@@ -239,42 +218,3 @@ def _start(
     total += _PLANAR_WAIT[precision.terms] if waits and not short else 0.0
     total += _ABSMAX_EXCHANGE if scaled else 0.0
     return total + (_FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch)
-
-
-def _split(plan: WgmmaPlan, precision: Precision, whole: int) -> tuple[float, float]:
-    """Return the factors of a split tile's mainloop, and of the traffic where all are split.
-
-    ``whole`` tiles of a block come before.
-    """
-    if precision.terms > 1:
-        return 1.0, 1.0
-    rounds = plan.storage == "fp32" and precision.operand.bytes == 2
-    if whole:
-        slow = rounds and plan.block_n == 128 and whole < _TOGETHER
-        return _ROUNDED_SPLIT if slow else 1.0, 1.0
-    factor = _ROUNDED_SPLIT if rounds and plan.block_n >= 128 else _ALL_SPLIT
-    return factor, 1.0 if plan.k_major else _SPLIT_LINES
-
-
-def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:
-    """Return the time of a tile for one k of ``rows`` by k.
-
-    Products, loads and rounding hide each other, but where two take equally long.
-    """
-    if plan.k_warpgroups > 1:
-        efficiency = _SHARED_K_EFFICIENCY[plan.block_n]
-    else:
-        efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
-    if plan.storage == "fp32" and precision.operand.bytes == 2:
-        efficiency *= _ROUNDED_BESIDE.get((plan.consumer_warpgroups, plan.block_n), 1.0)
-    rate = _CLOCK * efficiency * OPERAND_BYTES / precision.operand.bytes
-    products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
-    row_bytes = float(plan.block_m * plan.x_element_bytes(precision))
-    if plan.storage == "fp32":
-        products *= _SPLITTING[precision.operand.bytes] if precision.terms > 1 else 1.0
-        # Lines of complex64, as long as the contiguous axis.
-        row_bytes *= _UNALIGNED if (k if plan.k_major else rows) % 4 else 1.0
-    loads = (row_bytes + plan.block_n * precision.planar_bytes) / (_TILE_BYTES * _CLOCK)
-    rounds = plan.storage == "fp32" and precision.operand.bytes == 2
-    rounding = plan.block_m / (_ROUNDED_ROWS[precision.terms] * _CLOCK) if rounds else 0.0
-    return float((products**8 + loads**8 + rounding**8) ** 0.125)

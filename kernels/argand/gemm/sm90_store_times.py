@@ -5,44 +5,82 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+from math import gcd
+
+from argand.device import HOPPER, arch_for
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.question import Question
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_plan import SWIZZLE_BYTES, WgmmaPlan
 from argand.precision import Precision
 
-_STORE_BYTES = 32.1e9
+_STORE_BYTES = 39.5e9
 """Bytes a second that a multiprocessor's epilogue stores."""
-_DIRECT_STORE = 1.2
-"""Factor of a store from registers: of full tiles, or of odd pitch."""
-_SHIFTED_STORE = 1.5
-"""The same of rows that begin in the middle of 16 bytes, and of 16-bit results one by one. Tiles
-that share columns store whole sectors of L2, and have none."""
+_EXCHANGED_STORE = 1.18
+"""Factor of a store from registers whose lanes exchange results: of C^T, or of rows of complex64
+that begin in the middle of 16 bytes. Tiles that share columns store whole sectors of L2."""
+_SECTOR = 32
+"""Bytes of a sector of L2."""
+_PARTIAL_SECTORS = 3
+"""Sectors that each run of stores costs more which begins within one: it touches one more, and of
+two it writes a part, which costs as much as two. A run is what a warp stores of a line of results
+at once. Derived; times of 62 plans of 9000 x 9002 x 64 fit 2.7 (an H200)."""
 _OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
 """Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
 middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
-_STORE_IN_TURN = 0.8
-"""The same at one term where two warpgroups multiply in turn (80 plans of drawn products, an H200).
-Planes of 16 bits take as long as without, two terms nearly."""
+_STORE_IN_TURN = 0.65
+"""The same at one term where two warpgroups multiply in turn. Two terms take nearly as long as
+without."""
 _EXCHANGE_BYTES = 1.1e11
 """Bytes a second that one of two warpgroups that share k adds of the accumulators of the other."""
 
 
 def stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:
-    """Return whether a tile is stored from registers: TMA or registers allow nothing else."""
-    wide = plan.block_n == 128 and precision.terms > 1
-    return columns % 2 == 1 or plan.odd_pitch or plan.cluster > 1 or wide
+    """Return whether a tile is stored from registers: TMA or the block's memory allow nothing else.
+
+    TMA stores complex64 in boxes of 16 columns, in rows that begin at 16 bytes.
+    """
+    narrow = plan.half_output or plan.power
+    return columns % 2 == 1 or narrow or plan.cluster > 1 or not _stages_boxes(plan, precision)
+
+
+@cache
+def _stages_boxes(plan: WgmmaPlan, precision: Precision) -> bool:
+    return is_legal(replace(plan, tma_epilogue=True), precision, arch_for(HOPPER))
+
+
+def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
+    """Return the sectors that stores of results cost over those that results fill.
+
+    Lines begin at multiples of their greatest common divisor with a sector. Slices are padded to
+    whole sectors.
+    """
+    columns, item = question.sizes.n, 4 if question.sizes.narrow else 8
+    if choice.split_k_slices > 1 or plan.shared_columns:
+        return 1.0
+    aligned = gcd(columns * item, _SECTOR)
+    if not stores_directly(plan, question.precision, columns):
+        run = SWIZZLE_BYTES
+    elif choice.swapped:
+        run = (16 if plan.adjacent_rows else 8) * item
+        aligned = max(aligned, 2 * item if plan.adjacent_rows else item)
+    elif columns % 2:  # rows are shifted to four elements: of complex64 to whole sectors
+        run = 8 * item if question.sizes.narrow else plan.block_n * item
+        aligned = max(aligned, 4 * item) if question.sizes.narrow else aligned
+    else:
+        run = 8 * item
+    return 1 + _PARTIAL_SECTORS * _SECTOR / run * (1 - aligned / _SECTOR)
 
 
 def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
     """Return the seconds of a tile's epilogue that nothing overlaps."""
-    precision, sizes, *_ = question
-    n = sizes.n
+    sizes = question.sizes
     store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
-    if sizes.narrow:
-        store *= _SHIFTED_STORE if choice.swapped or n % 2 else 1.0
-    elif stores_directly(plan, precision, n) and choice.split_k_slices == 1:
-        shifted = _SHIFTED_STORE if n % 2 else _DIRECT_STORE
-        store *= 1.0 if plan.shared_columns else shifted
+    shifts = sizes.n % 2 == 1 and not (sizes.narrow or plan.shared_columns)
+    if choice.split_k_slices == 1 and stores_directly(plan, question.precision, sizes.n):
+        store *= _EXCHANGED_STORE if choice.swapped or shifts else 1.0
     added = 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
     return store / plan.cluster + added
 
@@ -56,8 +94,7 @@ def store_beside_mainloop(
     """
     if overlapped:
         return _OVERLAPPED_STORE if columns % 4 == 0 else _HALF_SECTORS_OVERLAPPED
-    hides = in_turn and precision.terms == 1 and not in_16_bit_planes(plan, precision)
-    return _STORE_IN_TURN if hides else 1.0
+    return _STORE_IN_TURN if in_turn and precision.terms == 1 else 1.0
 
 
 def in_16_bit_planes(plan: WgmmaPlan, precision: Precision) -> bool:

@@ -1,0 +1,30 @@
+"""How the model of stores follows sectors of L2."""
+
+from __future__ import annotations
+
+import pytest
+from argand import PRECISIONS
+from argand.device import arch_for
+from argand.gemm.candidates import candidates
+from argand.gemm.question import OperandTraits, Question
+from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm90_store_times import sectors_factor
+
+HOPPER, SM_COUNT = arch_for(90), 132
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_runs_that_begin_within_a_sector_cost_three_more(half: bool) -> None:
+    """Of lines of an even number of sectors none does, of those of half sectors every other one."""
+    item = 4 if half else 8
+    for columns, begin_within in ((4096, 0.0), (4096 + 16 // item, 0.5)):
+        sizes = GemmSizes(1, 512, columns, 64, half_output=half)
+        question = Question(PRECISIONS["bf16"], sizes, OperandTraits(), OperandTraits())
+        found = {
+            sectors_factor(choice, choice.plan, question)
+            for choice in candidates(question, HOPPER, SM_COUNT)
+            if choice.plan is not None and choice.split_k_slices == 1
+        }
+        runs = {8 * item, 16 * item} | (set() if half else {128})
+        assert found <= {1 + 3 * 32 / run * begin_within for run in runs}
+        assert (found == {1.0}) == (begin_within == 0)
