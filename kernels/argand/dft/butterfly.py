@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 from typing import ClassVar, TypeVar
 
@@ -47,15 +47,10 @@ class ButterflyPlan:
     warps: int
     groups: int
 
-    @cached_property
+    @property
     def size(self) -> int:
         """Length of the convolution."""
         return prod(self.radices)
-
-    @cached_property
-    def strides(self) -> tuple[int, ...]:
-        """Distance of the numbers of a butterfly, by stage."""
-        return tuple(prod(self.radices[i + 1 :]) for i in range(len(self.radices)))
 
     @property
     def threads(self) -> int:
@@ -84,13 +79,18 @@ class ButterflyPlan:
 
     @property
     def _waiting(self) -> int:
-        each = -(-self.length // self.strides[0])
+        each = -(-self.length // self._first_stride)
         return 0 if self.rader else 2 * (self.first_butterflies - 1) * each
 
     @property
     def first_butterflies(self) -> int:
         """Butterflies of the first stage of a thread."""
-        return -(-self.strides[0] // (32 * self.warps))
+        return -(-self._first_stride // (32 * self.warps))
+
+    @property
+    def _first_stride(self) -> int:
+        """Distance of the numbers of a butterfly of the first stage."""
+        return prod(self.radices[1:])
 
     @property
     def other_registers(self) -> int:

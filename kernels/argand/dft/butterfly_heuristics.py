@@ -172,19 +172,19 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
 
     Fitted to measurements on an H200; it only has to rank.
     """
-    threads, warps = 32 * plan.warps, plan.warps * plan.groups
+    threads, warps, size = 32 * plan.warps, plan.warps * plan.groups, plan.size
     issued = 0.0
     conflicts = (1.0,) * len(plan.radices) if plan.rader else _bank_ways(plan.radices)
     for index, (radix, ways) in enumerate(zip(plan.radices, conflicts, strict=True)):
         each = _stage_instructions(radix, ways, last=index + 1 == len(plan.radices))
-        issued += plan.warps * -(-(plan.size // radix) // threads) * each
+        issued += plan.warps * -(-(size // radix) // threads) * each
     issued += plan.warps * (24 * plan.length / threads + 60)
     # Rader's orders scatter and gather numbers in all banks; a lone warp waits for each of them.
-    slower = (1.1 + plan.size / 12_000) * (1.3 if plan.warps == 1 else 1) if plan.rader else 1
+    slower = (1.1 + size / 12_000) * (1.3 if plan.warps == 1 else 1) if plan.rader else 1
     # A fourth stage exchanges twice more; lines of a last stage are best a power of two.
     more, line = max(0, len(plan.radices) - 3), plan.radices[-1]
     slower *= (1 + 0.2 * more) * (1.12 if line & (line - 1) else 1)
-    if plan.length < plan.size <= _SHORT and len(plan.radices) > 2:
+    if plan.length < size <= _SHORT and len(plan.radices) > 2:
         slower *= 1.05  # so does a third of a chirp's short one
     return float(issued / 4 * (1 + 4 / warps) * slower)
 

@@ -43,7 +43,7 @@ class MixedRadixPlan:
     transforms: int
     warps: int
 
-    @cached_property
+    @property
     def length(self) -> int:
         """N."""
         return prod(self.radices)

@@ -72,7 +72,7 @@ class ThreeKernelPlan:
     @property
     def size(self) -> int:
         """M, the length of the convolution."""
-        return self.lines * self.line.size
+        return self.lines * prod(self.radices)
 
     @property
     def threads(self) -> int:

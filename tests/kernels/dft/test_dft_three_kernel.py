@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,8 @@ def passed(plan: ThreeKernelPlan, x: Array, *, inverse: bool) -> Array:
     work = np.fft.fft(work.reshape(a, b, line), axis=0) * inner
     work = (np.fft.fft(work, axis=1) * turns).reshape(a * b, line)
     assert rest.size == sum(
-        (radix - 1) * stride for radix, stride in zip(plan.radices, plan.line.strides, strict=True)
-    ) - (plan.radices[-1] - 1)
+        (radix - 1) * prod(plan.radices[i + 1 :]) for i, radix in enumerate(plan.radices[:-1])
+    )
     for one, spectrum in zip(work, tables["spectrum"], strict=True):
         found = there(one, plan.radices) * spectrum.T.ravel()
         one[...] = back(np.conj(found), plan.radices)
