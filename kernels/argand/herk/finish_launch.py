@@ -15,13 +15,11 @@ from argand.herk.kernel_sources import (
     finish_name,
     finish_source,
 )
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.layout import Layout
-from argand.runtime.loading import PendingKernel
 
 _NONE = {
-    "matrix": 0, "triangle": 0, "c": 0, "triangle_stride": 0, "triangle_stride_batch": 0,
+    "triangle_stride": 0, "triangle_stride_batch": 0,
     "c_stride": 0, "c_stride_batch": 0, "beta": 0.0,
 }  # fmt: skip
 
@@ -63,6 +61,5 @@ def _of(matrix: Layout) -> dict[str, Any]:
 def _bound(
     name: FinishName, dtype: str, blocks: int, threads: int, device: Device, values: dict[str, Any]
 ) -> BoundKernel:
-    kernel = PendingKernel(finish_source(name, dtype), device.target, finish_name(name, dtype))
-    arguments = Arguments(arguments_dtype(FINISH_ARGUMENTS), values)
-    return BoundKernel(kernel, blocks, threads, arguments)
+    source, symbol = finish_source(name, dtype), finish_name(name, dtype)
+    return bound_kernel(source, symbol, blocks, threads, FINISH_ARGUMENTS, device, values)

@@ -50,10 +50,8 @@ from argand.image.splits import blocks_of_one_split, splits_of
 from argand.image.suspicion import new_suspicion
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, Fields, arguments_dtype
 from argand.runtime.device_table import device_table
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import PendingKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.workspace import call_memory
 
 _PACK_BLOCKS = 16
@@ -89,7 +87,7 @@ class ImageLaunches:
             sizes["unit_vectors"] = 24 * directions
         if splits > 1:
             sizes["parts"] = 4 * splits * count
-        self._check = _bound(
+        self._check = bound_kernel(
             check_source(), CHECK_KERNEL, check_grid, CHECK_THREADS, CHECK_ARGUMENTS, device,
             {
                 "longest_square": LONGEST_SQUARE, "hermitian": HERMITIAN, "matrices": matrices,
@@ -109,7 +107,7 @@ class ImageLaunches:
             name = kernel_name(plan, problem.precision)
         self._sum = None
         if splits > 1:
-            self._sum = _bound(
+            self._sum = bound_kernel(
                 sum_source(), SUM_KERNEL, sum_blocks(count), SUM_THREADS, SUM_ARGUMENTS, device,
                 {"count": count, "splits": splits},
             )  # fmt: skip
@@ -190,23 +188,10 @@ def _table(
     return _Table(np.concatenate([places.ravel(), sign / TURN * (f / SPEED_OF_LIGHT)]))
 
 
-def _bound(
-    source: str, name: str, blocks: int, threads: int, fields: Fields, device: Device,
-    values: dict[str, int | float], shared: int = 0,
-) -> BoundKernel:  # fmt: skip
-    """Return a launch, whose addresses are not among the values."""
-    dtype = arguments_dtype(fields)
-    members = {**dict.fromkeys(dtype.names or (), 0), **values}
-    return BoundKernel(
-        PendingKernel(source, device.target, name, shared), blocks, threads,
-        Arguments(dtype, members), shared_bytes=shared,
-    )  # fmt: skip
-
-
 def _few_antennas(
     problem: ImageProblem, plan: FewAntennasPlan, blocks: int, splits: int, device: Device
 ) -> BoundKernel:
-    return _bound(
+    return bound_kernel(
         few_antennas_source(plan), few_antennas_kernel_name(plan), blocks, plan.threads,
         FEW_ANTENNAS_ARGUMENTS, device,
         {
@@ -221,7 +206,7 @@ def _packing(problem: ImageProblem, device: Device) -> BoundKernel:
     precision, matrices = problem.precision, problem.matrices * problem.channels
     words = matrices * fragment_bytes(problem.antennas, precision) // 16 // precision.terms
     blocks = min(-(-words // PACK_THREADS), _PACK_BLOCKS * device.sm_count)
-    return _bound(
+    return bound_kernel(
         pack_source(precision), pack_name(precision), blocks, PACK_THREADS, PACK_ARGUMENTS, device,
         {
             "matrices": matrices, "parts": check_parts(problem.antennas),
@@ -234,7 +219,7 @@ def _on_tensor_cores(
     problem: ImageProblem, plan: MmaImagePlan, blocks: int, splits: int, device: Device
 ) -> BoundKernel:
     precision = problem.precision
-    return _bound(
+    return bound_kernel(
         image_source(plan, precision), kernel_name(plan, precision), blocks, plan.threads,
         IMAGE_ARGUMENTS, device,
         {

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from argand.runtime.arguments import Address, Arguments
+from argand.device import Device
+from argand.runtime.arguments import Address, Arguments, Fields, arguments_dtype
 from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.launch_config import COOPERATIVE, DEPENDENT, LaunchConfig, driver_function
 from argand.runtime.loading import LoadedKernel, PendingKernel
@@ -131,6 +132,21 @@ class BoundKernel:
         found.sharedMemBytes = self._config.shared_bytes
         found.kernelParams = self._kernel_params
         return found
+
+
+def bound_kernel(
+    source: str, name: str, blocks: int, threads: int, fields: Fields, device: Device,
+    values: Mapping[str, Any], shared_bytes: int = 0,
+) -> BoundKernel:  # fmt: skip
+    """Return a kernel, which another thread compiles, bound to its grid and its arguments.
+
+    ``fields`` are the members of the structure. Pointers are 0 until a launch sets them; of all
+    others ``values`` has a value, else KeyError is raised.
+    """
+    pointers = {field: 0 for kind, field in fields if kind.endswith("*")}
+    arguments = Arguments(arguments_dtype(fields), {**pointers, **values})
+    kernel = PendingKernel(source, device.target, name, shared_bytes)
+    return BoundKernel(kernel, blocks, threads, arguments, shared_bytes=shared_bytes)
 
 
 def ensure_context() -> None:

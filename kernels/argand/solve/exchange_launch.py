@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from argand.device import Device
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.complex_types import ITEM
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import PendingKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.solve.exchange_plan import (
     MOVE_ARGUMENTS,
     MOVE_KERNEL,
@@ -27,10 +25,11 @@ from argand.solve.exchange_plan import (
 def order_launch(rows: int, columns: int, device: Device) -> tuple[BoundKernel, bool]:
     """Return the launch for a panel of these sizes, and whether it needs scratch memory."""
     shared, fits = order_bytes(rows, columns, device.require_arch())
-    kernel = PendingKernel(order_source(), device.target, ORDER_KERNEL, shared)
-    values = {"pivots": 0, "scratch": 0, "order": 0, "moves": 0, "columns": columns, "rows": rows}
-    arguments = Arguments(arguments_dtype(ORDER_ARGUMENTS), values)
-    return BoundKernel(kernel, 1, ORDER_THREADS, arguments, shared_bytes=shared), not fits
+    values = {"columns": columns, "rows": rows}
+    launch = bound_kernel(
+        order_source(), ORDER_KERNEL, 1, ORDER_THREADS, ORDER_ARGUMENTS, device, values, shared
+    )
+    return launch, not fits
 
 
 @lru_cache(maxsize=1024)
@@ -45,11 +44,12 @@ def move_launch(
     if not width:
         return None
     shared = moves * width * ITEM[dtype]
-    kernel = PendingKernel(move_source(dtype), device.target, MOVE_KERNEL, shared)
     blocks = -(-first // width) + -(-(columns - last) // width)
     values = {
-        "moves": 0, "rows": 0, "pitch": pitch, "count": moves, "first": first, "last": last,
+        "pitch": pitch, "count": moves, "first": first, "last": last,
         "columns": columns, "width_bits": width.bit_length() - 1,
     }  # fmt: skip
-    arguments = Arguments(arguments_dtype(MOVE_ARGUMENTS), values)
-    return BoundKernel(kernel, blocks, MOVE_THREADS, arguments, shared_bytes=shared)
+    return bound_kernel(
+        move_source(dtype), MOVE_KERNEL, blocks, MOVE_THREADS, MOVE_ARGUMENTS, device, values,
+        shared,
+    )  # fmt: skip

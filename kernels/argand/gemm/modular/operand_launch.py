@@ -38,10 +38,9 @@ from argand.gemm.modular.product_plan import (
     whole_line_bytes,
 )
 from argand.gemm.modular.scaling import normal_limit
-from argand.runtime.arguments import Address, Arguments, Fields, arguments_dtype
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.arguments import Address, Fields
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.loading import PendingKernel
 from argand.runtime.plan import TARGET
 
 _ALIGNMENT = 16
@@ -62,11 +61,10 @@ def bound(
     values: dict[str, int | float],
     shared_bytes: int = 0,
 ) -> BoundKernel:
-    """Return a launch whose addresses are yet to be set."""
-    pointers = {field: 0 for kind, field in fields if kind.endswith("*")}
-    kernel = PendingKernel(source, device.target, f"modular_{name}", shared_bytes)
-    arguments = Arguments(arguments_dtype(fields), pointers | values)
-    return BoundKernel(kernel, blocks, threads, arguments, shared_bytes=shared_bytes)
+    """Return a launch whose addresses are yet to be set, of a kernel of exact products."""
+    return bound_kernel(
+        source, f"modular_{name}", blocks, threads, fields, device, values, shared_bytes
+    )
 
 
 class OperandLaunch:
