@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import argand
 import numpy as np
 import pytest
-from argand.device import Arch
 from argand.readout.marginals import plan_marginals
 from argand.readout.passes import Pass, factor_of, make_passes
 from argand.readout.problem import Pauli, parse_pauli
@@ -23,20 +23,24 @@ from argand.readout.source import (
     kernel_source,
 )
 
-from tests.covers import EXHAUSTIVE
-from tests.kernels.compiled import assert_clean
+from tests.covers import EXHAUSTIVE, covered
+from tests.kernels.compiled import ARCHS, assert_clean
 from tests.kernels.readout.readout_cases import random_state, random_strings, sum_bound
 
 ITEMS = pytest.mark.parametrize(("dtype", "item"), [("complex64", 8), ("complex128", 16)])
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_every_kernel_compiles_without_spills(arch: Arch, name: str) -> None:
-    for dtype, aligned in kernel_forms(name):
-        if not (aligned or EXHAUSTIVE):
-            continue
-        source = kernel_source(name, dtype, aligned)
-        assert_clean(source, arch.target, kernel_name(name, dtype, aligned))
+FORMS = [
+    {"target": target, "name": name, "dtype": dtype, "aligned": aligned}
+    for target, name in product(ARCHS, KERNELS)
+    for dtype, aligned in kernel_forms(name) if aligned or EXHAUSTIVE
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", covered(FORMS), ids=lambda form: "-".join(map(str, form.values())))
+def test_every_kernel_compiles_without_spills(form: dict[str, Any]) -> None:
+    target, *of_kernel = form.values()
+    assert_clean(kernel_source(*of_kernel), target, kernel_name(*of_kernel))
 
 
 def passes_of(qubits: int, item: int, strings: list[str]) -> tuple[list[Pass], list[Pauli]]:
