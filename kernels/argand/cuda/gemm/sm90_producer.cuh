@@ -46,6 +46,32 @@ struct LineMaps {
     const TensorMap &even, &odd, &odd_batch_even, &odd_batch_odd;
 };
 
+// Loads the X of a stage: planes, or lines of complex64 as one box for each column of 128 bytes.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void load_x_tile(const Ring<plan>& ring, const TensorMap& x_map,
+                                            const LineMaps& maps, int k, int m0, int x_batch) {
+    if constexpr (plan.storage == Storage::planar) {
+        load_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k, m0, x_batch);
+    } else if constexpr (plan.odd_pitch) {
+        const bool odd = plan.odd_batches && x_batch % 2 != 0;
+        load_lines_by_parity<plan>(ring.x_tile(), odd ? maps.odd_batch_even : maps.even,
+                                   odd ? maps.odd_batch_odd : maps.odd, ring.full(), k, m0,
+                                   plan.odd_batches ? x_batch / 2 : x_batch);
+    } else if constexpr (plan.x_k_major) {
+#pragma unroll
+        for (int i = 0; i < plan.block_k / plan.x_swizzle_elements(); ++i) {
+            tma_load(ring.x_tile() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
+                     k + i * plan.x_swizzle_elements(), m0, x_batch);
+        }
+    } else {
+#pragma unroll 2
+        for (int i = 0; i < plan.block_m() / plan.x_swizzle_elements(); ++i) {
+            tma_load(ring.x_tile() + i * plan.block_k * kSwizzleBytes, x_map, ring.full(),
+                     m0 + i * plan.x_swizzle_elements(), k, x_batch);
+        }
+    }
+}
+
 // Fills the stages of one work item after another. One thread.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
@@ -85,28 +111,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                 waits = throttle_producer(args, work_index * tile.num_k_tiles + k_tile, waits);
             mbarrier_wait(ring.empty(), ring.parity);
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
-            if constexpr (plan.storage == Storage::planar) {
-                load_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k,
-                                                        tile.m0, x_batch);
-            } else if constexpr (plan.odd_pitch) {
-                const bool odd = plan.odd_batches && x_batch % 2 != 0;
-                load_lines_by_parity<plan>(
-                    ring.x_tile(), odd ? maps.odd_batch_even : maps.even,
-                    odd ? maps.odd_batch_odd : maps.odd, ring.full(), k, tile.m0,
-                    plan.odd_batches ? x_batch / 2 : x_batch);
-            } else if constexpr (plan.x_k_major) {
-#pragma unroll
-                for (int i = 0; i < plan.block_k / plan.x_swizzle_elements(); ++i) {
-                    tma_load(ring.x_tile() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
-                             k + i * plan.x_swizzle_elements(), tile.m0, x_batch);
-                }
-            } else {
-#pragma unroll 2
-                for (int i = 0; i < plan.block_m() / plan.x_swizzle_elements(); ++i) {
-                    tma_load(ring.x_tile() + i * plan.block_k * kSwizzleBytes, x_map, ring.full(),
-                             tile.m0 + i * plan.x_swizzle_elements(), k, x_batch);
-                }
-            }
+            load_x_tile<plan>(ring, x_map, maps, k, tile.m0, x_batch);
             if constexpr (plan.fused_pack) {
                 if (k / kPackBlockK != packed_k_block) {
                     packed_k_block = k / kPackBlockK;
