@@ -9,6 +9,9 @@
 #include "detect.cuh"
 #include "sample_words.cuh"
 
+// `Polarizations` is 2 for Stokes parameters, else 1; `Beams` are all beams of the call. A group of
+// `Warps` warps has every `Parts`-th antenna of one polarization, a thread `LaneTimes` samples of
+// each; it loads the samples of `Unroll` antennas at once.
 template <Samples samples, Operand operand, int Polarizations, int Beams, int Parts, int Warps,
           int LaneTimes, int Unroll>
 struct FewBeamsKernel {

@@ -7,6 +7,13 @@
 #include "device/term_products.cuh"
 #include "ring.cuh"
 
+// `Polarizations` is 2 for Stokes parameters, else 1. Of the block's `Warps` warps `WarpRows` lie
+// along beams, each with `RowTiles` row tiles, and the others along time, each with 32 samples.
+// `Stages` are those of the ring of samples. Lanes sum `Group` samples before shared memory.
+// `Scaled`: weights are descaled in the end. `Aligned`: samples are copied by 16 bytes. The members
+// of `BeamPowerPlan` (argand/beam_power/plan.py) are the same.
+//
+// Shared memory has the ring, then the sums of the block's beams by group of samples.
 template <Operand operand, int Terms, Rounding first, Rounding second, Samples samples,
           int Polarizations, int Warps, int WarpRows, int RowTiles, int Stages, int Group,
           bool Scaled, bool Aligned>

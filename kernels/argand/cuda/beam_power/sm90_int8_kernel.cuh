@@ -52,6 +52,7 @@ __device__ __forceinline__ void pack_int8_columns(const WeightArguments& args) {
     }
 }
 
+// Template parameters are those of `WgmmaBeamPowerKernel`.
 template <int Beams, int Warpgroups, int Stages, int Group, bool Aligned>
 struct Int8BeamPowerKernel {
     // The ring of samples, detection and sums are those of the fp16 kernel, whose MMAs are not

@@ -14,6 +14,11 @@
 
 constexpr int kWarpTimes = 16;
 
+// `Polarizations` is 2 for Stokes parameters, else 1; `Beams` are those of the block. `Stages` are
+// those of a warpgroup's ring of samples. A warp sums `Group` samples before shared memory.
+// `Scaled`: weights are descaled in the end. `Aligned`: samples are copied by 16 bytes.
+// `Pipelined`: rows of the next stage are loaded while one is multiplied. `Promoted`: accumulators
+// are promoted every kPromotedStages stages, as two terms need.
 template <Operand operand, int Terms, Rounding first_rounding, Rounding second_rounding,
           Samples samples, int Polarizations, int Beams, int Warpgroups, int Stages, int Group,
           bool Scaled, bool Aligned, bool Pipelined, bool Promoted>

@@ -6,6 +6,8 @@
 #include "device/tma_bulk.cuh"
 #include "sm90_kernel.cuh"
 
+// Template parameters are those of `WgmmaBeamPowerKernel`, and `WeightStages`: rows of k that the
+// ring of weights holds.
 template <Operand operand, int Terms, Rounding first_rounding, Rounding second_rounding,
           Samples samples, int Polarizations, int Beams, int Stages, int WeightStages, int Group,
           bool Scaled, bool Aligned, bool Promoted>

@@ -129,7 +129,8 @@ __device__ __forceinline__ void split_finite_to_tf32(float x, uint32 (&terms)[2]
 
 // The terms of the numbers of one register, in any format, `stride` registers apart. `Finite`
 // leaves out the check of packed formats for terms that are not finite, where the result is not
-// finite either way.
+// finite either way. `first` and `second` are the roundings of the first and of the second term, as
+// in the templates of all kernels that split.
 template <Operand operand, int Terms, Rounding first, Rounding second, bool Finite = false>
 __device__ __forceinline__ void split(const float* x, uint32* terms, int stride = 1) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");

@@ -9,6 +9,7 @@
 #pragma once
 #include "operands.cuh"
 
+// Template parameters are those of `MmaGate` (sm80_kernel.cuh); a block has `Threads` threads.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
           bool TargetsQubit0, int Threads, bool SeparateSmallProducts>
 struct DirectMmaGate {

@@ -9,6 +9,9 @@
 #pragma once
 #include "sequence_phases.cuh"
 
+// A tile has 2^TileBits amplitudes. A block has `Groups` groups of threads, each of which applies
+// all gates to a tile of its own, and holds `Stages` tiles in shared memory: those that no group
+// computes are copied. A warp takes `Steps` steps for a gate.
 template <typename Step, int TileBits, int Groups, int Stages, int Steps>
 struct GateSequence {
     static constexpr int kThreads = (1 << (TileBits - 3)) / Steps;  // of a group

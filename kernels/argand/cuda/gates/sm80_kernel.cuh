@@ -16,6 +16,8 @@ __device__ __forceinline__ uint32 mma_column(uint32 lane, uint32 number, uint32 
            k_tile << log2_of(kMmaK<operand>);
 }
 
+// `Width` is the number of target qubits. `TargetsQubit0`: a chunk of 16 bytes holds two rows of a
+// column, else two columns of a row. A block holds `Stages` tiles in shared memory.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
           bool TargetsQubit0, int Stages, bool SeparateSmallProducts>
 struct MmaGate {

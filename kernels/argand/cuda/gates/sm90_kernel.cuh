@@ -16,6 +16,8 @@
 // rows, columns, accumulate) of 32 columns, with joint parts wgmma<1>(re, im, rows, columns,
 // accumulate) of 64.
 
+// Template parameters are those of `MmaGate` (sm80_kernel.cuh). Shared memory has `Stages` tiles as
+// they come from the state, then two buffers of planes.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
           bool TargetsQubit0, int Stages>
 struct WgmmaGate : WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubit0> {

@@ -5,6 +5,7 @@
 #pragma once
 #include "sm90_kernel.cuh"
 
+// Template parameters are those of `WgmmaGate`, and `Buffers`: buffers of planes in the ring.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
           bool TargetsQubit0, int Stages, int Buffers>
 struct WarpSpecializedGate

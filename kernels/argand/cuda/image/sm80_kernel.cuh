@@ -12,6 +12,7 @@
 #include "trust.cuh"
 #include "weights.cuh"
 
+// `Directions` are those of a block.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Directions>
 struct ImageKernel {
     using Panel = WeightPanel<operand, Terms, first, second, Directions>;

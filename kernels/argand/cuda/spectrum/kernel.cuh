@@ -13,6 +13,9 @@
 #include "channelise/stages.cuh"
 #include "channelise/units.cuh"
 
+// `plan` is that of a filter bank of one tap, `Of` the type of a sample's components. `Sum` is the
+// number of segments of a group, 0 where a batch is a part of one. `Aligned`: units of two real
+// samples begin at multiples of their size. `Detrended`: trends are subtracted.
 template <ChannelisePlan plan, Component Of, int Sum, bool Aligned, bool Detrended>
 struct SpectrumKernel {
     static constexpr int M = plan.points, B = plan.batch;
