@@ -210,21 +210,6 @@ __device__ __forceinline__ void combine(const DecodeArguments& args, Complex<T> 
     }
 }
 
-// Copies the residues of a row's 128 columns to shared memory: a lane 16 bytes of every fourth
-// plane. Planes lie `plane` elements apart.
-template <int PlaneBytes>
-__device__ __forceinline__ void copy_residues(unsigned char* to, const signed char* from,
-                                              int64 plane, int lane) {
-#pragma unroll
-    for (int i = 0; i < (2 * kModuli + 3) / 4; ++i) {
-        const int p = 4 * i + lane / 8;
-        if (p < 2 * kModuli) {
-            cp_async_16(shared_address(to + p * PlaneBytes + lane % 8 * 16),
-                        from + p * plane + lane % 8 * 16);
-        }
-    }
-}
-
 // A warp decodes 128 columns of warp_rows rows.
 template <typename T, typename Proof>
 __device__ __forceinline__ void decode(const DecodeArguments& args) {
@@ -255,11 +240,19 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
     const uint32 bias = Proof::limb_bias();
     const signed char* first_source =
         args.residues + int64(batch) * 2 * kModuli * plane + block * kColumnBlock;
+    // A lane copies 16 bytes of every fourth plane.
     const int end_row = min(first_row + args.warp_rows, args.m);
     const auto copy_row = [&](int row) {
         if (row < end_row) {
-            copy_residues<kPlaneBytes>(rows + (row - first_row) % 2 * kRowBytes,
-                                       first_source + row * pitch, plane, lane);
+#pragma unroll
+            for (int i = 0; i < (2 * kModuli + 3) / 4; ++i) {
+                const int p = 4 * i + lane / 8;
+                if (p < 2 * kModuli) {
+                    cp_async_16(shared_address(rows + (row - first_row) % 2 * kRowBytes +
+                                               p * kPlaneBytes + lane % 8 * 16),
+                                first_source + p * plane + row * pitch + lane % 8 * 16);
+                }
+            }
         }
         cp_async_commit();
     };
