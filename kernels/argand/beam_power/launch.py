@@ -19,10 +19,9 @@ from argand.beam_power.plan import (
 from argand.device import Device
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import PendingKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 
 _WEIGHTS, _SAMPLES, _POWER, _PACKED = range(4)
 """Addresses of a call: weights, samples, the result, and workspace for packed weights."""
@@ -80,13 +79,9 @@ class BeamPowerLaunch:
         blocks = rows * -(-count // block_tiles)
         if max(blocks, self._matrices * self._row_tiles) > LARGEST_GRID:
             raise ValueError(f"leading axes, beams and bins take {blocks} blocks, too many")
-        return BoundKernel(
-            PendingKernel(
-                kernels.power[0], self._device.target, kernels.power[1], kernels.shared_bytes
-            ),
-            blocks, self.plan.threads,
-            Arguments(arguments_dtype(BEAM_POWER_ARGUMENTS), {
-                "fragments": 0, "descales": 0, "samples": 0, "power": 0,
+        return bound_kernel(
+            *kernels.power, blocks, self.plan.threads, BEAM_POWER_ARGUMENTS, self._device,
+            {
                 "stride_antenna": form.stride_antenna, "stride_batch": form.stride_batch,
                 "weights_batched": form.weights_batched, "antennas": problem.antennas,
                 "chunks": -(-problem.antennas // DEPTH[form.samples]), "beams": problem.beams,
@@ -94,21 +89,20 @@ class BeamPowerLaunch:
                 "bins": problem.bins, "integrate": problem.integrate, "tile_bins": tiles.bins,
                 "slices": tiles.slices, "slice": tiles.slice, "tiles": count,
                 "block_tiles": block_tiles,
-            }),
-            shared_bytes=kernels.shared_bytes,
+            },
+            kernels.shared_bytes,
         )  # fmt: skip
 
     def _pack_kernel(self, kernel: tuple[str, str]) -> BoundKernel:
         """Return the kernel that packs weights, of this source and name."""
         problem = self._form.problem
-        return BoundKernel(
-            PendingKernel(kernel[0], self._device.target, kernel[1]),
-            self._matrices * self._row_tiles, PACK_THREADS,
-            Arguments(arguments_dtype(WEIGHT_ARGUMENTS), {
-                "weights": 0, "fragments": 0, "descales": 0, "beams": problem.beams,
-                "antennas": problem.antennas, "row_tiles": self._row_tiles,
-                "fragments_k": self._kernels.fragments_k,
-            }),
+        return bound_kernel(
+            *kernel, self._matrices * self._row_tiles, PACK_THREADS, WEIGHT_ARGUMENTS,
+            self._device,
+            {
+                "beams": problem.beams, "antennas": problem.antennas,
+                "row_tiles": self._row_tiles, "fragments_k": self._kernels.fragments_k,
+            },
         )  # fmt: skip
 
     def __call__(self, weights: int, samples: int, out: int) -> None:

@@ -10,13 +10,11 @@ from argand.gemm.splitk_source import (
     REDUCE_THREADS,
     reduce_source,
 )
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.arguments import Address
+from argand.runtime.kernel import bound_kernel
 from argand.runtime.layout import Layout
-from argand.runtime.loading import PendingKernel
 
 _MOST_GROUPS = 8
-_DTYPE = arguments_dtype(REDUCE_ARGUMENTS)
 
 
 class ReduceLaunch:
@@ -40,9 +38,7 @@ class ReduceLaunch:
         while 2 * groups <= min(split_k_slices, _MOST_GROUPS):
             groups *= 2
         blocks = -(-batch * out.rows * out.columns * groups // REDUCE_THREADS)
-        kernel = PendingKernel(reduce_source(), device.target, REDUCE_KERNEL)
         values = {
-            "partials": 0, "c": 0, "out": 0,
             "split_k_slices": split_k_slices, "batch": batch, "m": out.rows, "n": out.columns,
             "pitch": pitch,
             "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
@@ -53,7 +49,9 @@ class ReduceLaunch:
             "beta_re": beta.real, "beta_im": beta.imag, "groups": groups,
         }  # fmt: skip
         #: The launch.
-        self.kernel = BoundKernel(kernel, blocks, REDUCE_THREADS, Arguments(_DTYPE, values))
+        self.kernel = bound_kernel(
+            reduce_source(), REDUCE_KERNEL, blocks, REDUCE_THREADS, REDUCE_ARGUMENTS, device, values
+        )
 
     def addresses(self, slices: Address) -> dict[str, Address]:
         """Return the addresses in the kernel's arguments; ``slices`` is by slice, batch, row."""

@@ -23,12 +23,10 @@ from argand.readout.source import (
     structure_of,
 )
 from argand.readout.weights import UNIT_BITS, norm_exponent
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.captured_memory import keep_in_graph
 from argand.runtime.device_table import device_table
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.layout import device_of
-from argand.runtime.loading import PendingKernel
 
 _SMALL_QUBITS = 13
 """States up to here lie in the caches of a multiprocessor: strings are computed one by one."""
@@ -209,6 +207,7 @@ def _launch(
     name: str, dtype: str, aligned: bool, blocks: int, values: Mapping[str, Any], device: Device
 ) -> BoundKernel:
     form = kernel_form(name, dtype, aligned)
-    kernel = PendingKernel(kernel_source(name, *form), device.target, kernel_name(name, *form))
-    arguments = Arguments(arguments_dtype(structure_of(name)), values)
-    return BoundKernel(kernel, blocks, KERNELS[name][1], arguments)
+    return bound_kernel(
+        kernel_source(name, *form), kernel_name(name, *form), blocks, KERNELS[name][1],
+        structure_of(name), device, values,
+    )  # fmt: skip
