@@ -13,6 +13,8 @@ from argand import Device, Precision
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy
 
+OURS = "argand", "argand plan", "plan"
+"""Implementations that are no peers: a call, one that was planned before, and a candidate plan."""
 Assess = Callable[[Any, Candidate], Accuracy | int]
 """Compares a result with fp64: its accuracy, or its place among those that are assessed later."""
 
@@ -68,7 +70,7 @@ class Case(ABC):
 
 @dataclass(frozen=True)
 class Row:
-    """One implementation of one case, or one candidate plan of it (``implementation`` plan).
+    """One implementation of one case, or one candidate plan of it; `OURS` are no peers.
 
     ``ratio`` is the best verified peer's time of the same class over this one; ``regret`` the time
     of the plan that a call takes over that of its fastest candidate plan.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, image, launched
+from argand import PRECISIONS, Device, ImagePlan, image, launched
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host, sampled_rows
@@ -56,7 +56,7 @@ class ImageCase(Case):
         return r, x - x.mean(axis=0), 150e6 + 200e3 * np.arange(channels), arrays.asarray(s)
 
     def ours(self, device: Device) -> list[Candidate]:
-        """Return `argand.image` at each precision."""
+        """Return `argand.image` at each precision, and calls of `argand.ImagePlan`."""
 
         def one(precision: str) -> Candidate:
             call = partial(image, precision=precision)
@@ -71,7 +71,14 @@ class ImageCase(Case):
                 output="real", chosen=said,
             )  # fmt: skip
 
-        return [one(precision) for precision in _PRECISIONS]
+        def planned(precision: str) -> Candidate:
+            return Candidate(
+                "argand plan", PRECISIONS[precision], "image",
+                lambda *given: (ImagePlan(*given, precision=precision), *given),
+                lambda plan, *given: plan(*given), output="real",
+            )  # fmt: skip
+
+        return [way(precision) for way in (one, planned) for precision in _PRECISIONS]
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return the libraries' images in fp32."""

@@ -15,7 +15,7 @@ from argand.runtime.timing import Calls, Queued, queued
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate
-from benchmarks.sweep.case import Assess, Case, Row
+from benchmarks.sweep.case import OURS, Assess, Case, Row
 from benchmarks.sweep.in_turn import SECONDS, Task, make_before, prepared, timed_in_turn
 from workflow.accuracy import Accuracy
 from workflow.versions import timestamp, versions
@@ -198,7 +198,7 @@ def with_ratios(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         times = [
             peer.time_us for peer in rows
-            if peer.implementation not in ("argand", "plan") and peer.verified
+            if peer.implementation not in OURS and peer.verified
             and peer.time_us is not None and peer.peer_class == row.peer_class
         ]  # fmt: skip
         ratio = min(times) / row.time_us if times and row.time_us is not None else None

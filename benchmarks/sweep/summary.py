@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks.sweep.case import Row
+from benchmarks.sweep.case import OURS, Row
 from benchmarks.sweep.classes import Timed, compared
 from benchmarks.sweep.quantiles import SLOWER, Quantiles, quantiles_of
 from benchmarks.sweep.recorded import BOUND_BY_PRODUCTS
@@ -21,7 +21,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         lines.append(f"{len(bad)} results of ours did not verify or did not run:")
         lines += [f"  {row.shape} {row.kind} {row.precision}: {row.reason}" for row in bad[:_WORST]]
     missing = {(row.implementation, row.reason) for row in rows
-               if row.implementation not in ("argand", "plan") and row.time_us is None}  # fmt: skip
+               if row.implementation not in OURS and row.time_us is None}  # fmt: skip
     lines += [f"{name}: {reason}" for name, reason in sorted(missing)][:_WORST]
     return lines
 
