@@ -163,3 +163,15 @@ struct ColumnDescales {
         }
     }
 };
+
+// An element of Z from its descaled product x: alpha x + beta c, or x alone where the plan only
+// descales, which does not read c.
+template <WgmmaPlan plan>
+__device__ __forceinline__ float2 epilogue_result(const WgmmaArguments& args, float2 x,
+                                                  const float2& c) {
+    if constexpr (plan.epilogue == Epilogue::descale) {
+        return x;
+    } else {
+        return linear_combination(args, x, c);
+    }
+}

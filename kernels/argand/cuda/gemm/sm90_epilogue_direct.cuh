@@ -187,11 +187,7 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                 if (h == 1 && !second_row) continue;
                 const int at = 4 * j + 2 * h + e;
                 const float2 x = descale<plan>({re[at], im[at]}, x_descale[h], y_descale[e]);
-                if constexpr (plan.epilogue == Epilogue::descale) {
-                    z[h][e] = x;
-                } else {
-                    z[h][e] = linear_combination(args, x, c[h][e]);
-                }
+                z[h][e] = epilogue_result<plan>(args, x, c[h][e]);
             }
         }
         if (args.store_pairs_m && second_row) {

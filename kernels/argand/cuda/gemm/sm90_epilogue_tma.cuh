@@ -117,11 +117,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
                     const float2 x = descale<plan>({re[at], im[at]}, x_descale[h], y_descale);
-                    if constexpr (plan.epilogue == Epilogue::descale) {
-                        z[h][e] = x;
-                    } else {
-                        z[h][e] = linear_combination(args, x, c[h][e]);
-                    }
+                    z[h][e] = epilogue_result<plan>(args, x, c[h][e]);
                 }
             }
             write_to_box<plan>(target, boxes + kStoreBoxBytes, rows, j, lane, z);
