@@ -31,6 +31,7 @@ def test_a_regression_is_reported_and_written(
     said = capsys.readouterr().out
     assert "w argand fp32: slower, 2 of the time\n" in said
     assert "the peers' times are 1.00 of A's" in said
+    assert said.splitlines()[-1].startswith("4 rows: 1 slower, ")
     with (tmp_path / "out" / "comparison.csv").open() as file:
         rows = {row["precision"]: row for row in csv.DictReader(file) if row["shard"] == ""
                 and row["implementation"] == "argand"}  # fmt: skip
@@ -46,9 +47,12 @@ def test_a_regression_is_reported_and_written(
     ElementTree.parse(tmp_path / "out" / "comparison.svg")
 
 
-def test_no_regression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_regression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     a = write_table(tmp_path / "a.csv", [ROW])
     assert run(monkeypatch, tmp_path, a, a) == 0
+    assert capsys.readouterr().out.startswith("1 row: 1 ")
     b = write_table(tmp_path / "b.csv", [ROW | times(2)])
     assert run(monkeypatch, tmp_path, a, b, "--margin", "200") == 0
     assert run(monkeypatch, tmp_path, b, a) == 0

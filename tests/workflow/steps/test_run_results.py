@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from workflow.steps.run_results import summary_of, written
+from workflow.steps.run_results import line_of, summary_of, written
 from workflow.storage.datasets import Result
 
 RESULT = Result(
@@ -42,6 +43,13 @@ def test_what_was_not_timed_has_no_end_to_end_time() -> None:
     writer = Writer()
     assert written(writer, RESULT) == replace(RESULT, data=None)  # type: ignore[arg-type]
     assert [name for name, _ in writer.calls] == ["add"]
+
+
+@pytest.mark.parametrize(("settled", "known"), [(True, ""), (None, ""), (False, ", unsettled")])
+def test_the_log_says_which_times_are_unsettled(settled: bool | None, known: str) -> None:
+    """Not of one that cannot settle, such as that of a chunk which is timed once."""
+    timed = replace(RESULT, time_us_p50=8.0, iterations=3, settled=settled)
+    assert line_of(timed).endswith(f": 8.0 us, median of 3{known}")
 
 
 def test_models_are_not_the_fastest() -> None:

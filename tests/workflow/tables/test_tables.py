@@ -94,7 +94,9 @@ def test_what_is_no_peer(change):
 
 def test_unverified_rows_stay_without_numbers():
     failed = record(verified=False, reason="componentwise error 1 exceeds 0.1", speedup=9.0)
+    failed = replace(failed, predicted_us=7.0, tflops=3.0, energy_j=1.0)
     (found,) = complete([failed])
+    assert (found.time_us_p50, found.predicted_us, found.tflops, found.energy_j) == (None,) * 4
     assert all(getattr(found, name) in (None, "") for name in OF_VERIFIED)
     assert found == replace(failed, **{name: getattr(found, name) for name in OF_VERIFIED})
     with pytest.raises(ValueError, match="w: argand at fp32: not verified, and no reason"):

@@ -102,11 +102,16 @@ def test_leakage_and_ripple_are_measured(precision: str, more: dict[str, Any]) -
     stop = 20 * np.log10(response[(1 << 14) // 32 :].max())
     slack = {"bf16": 12.0, "fp16": 1.0, "tf32": 1.0}.get(precision, 0.5)
     assert stop - 1 < accuracy.measures["stopband_leakage_db"] < stop + slack
-    assert 0 <= accuracy.measures["gain_ripple_db"] < 0.2
+    passed = response[: (1 << 14) // 32 // 4 + 1]
+    ripple = 20 * np.log10(passed.max() / passed.min())
+    assert ripple - 1e-3 < accuracy.measures["gain_ripple_db"] < 0.2
 
 
 def test_the_arithmetic_is_part_of_leakage_and_ripple() -> None:
-    """A channel that leaks into another one, and one of another gain, fail verification."""
+    """A channel that leaks into another one, and one of another gain, fail verification.
+
+    The gain is compared with that of a channel of a tenth of its power.
+    """
 
     def leaking(result: Any) -> Any:
         result[..., 20] += 0.1 * np.roll(result[..., 3], 1, axis=-1)
@@ -116,7 +121,7 @@ def test_the_arithmetic_is_part_of_leakage_and_ripple() -> None:
         result[..., 3] *= 1.1
         return result
 
-    one = bank(**DRAWN, tones=[TONE, {"frequency": 7 / 32, "amplitude": 1.0}])
+    one = bank(**DRAWN, tones=[TONE, {"frequency": 7 / 32, "amplitude": 0.3}])
     leaks, loud = assessed(one, "fp32", leaking), assessed(one, "fp32", louder)
     assert (leaks.verdict, loud.verdict) == ("wrong", "wrong")
     assert loud.measures["gain_ripple_db"] > 20 * np.log10(1.09)
