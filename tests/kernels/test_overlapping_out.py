@@ -28,7 +28,7 @@ def small_blocks() -> Iterator[None]:
     """Rows of few numbers take several tiles, and a few rows several blocks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numpy_softmax, "TILE_COLUMNS", 3)
-        patch.setattr(numpy_softmax, "_BLOCK_VALUES", 8)
+        patch.setattr(numpy_softmax, "BLOCK_VALUES", 8)
         patch.setattr(softmax_api, "_ON_HOST", NumpyCalls())  # calls kept with other values
         yield
 

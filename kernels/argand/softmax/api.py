@@ -32,7 +32,7 @@ from argand.frameworks.repeats import Repeats
 from argand.precision import get_precision
 from argand.runtime.array_context import context_of
 from argand.runtime.numpy_calls import Key, NumpyCalls
-from argand.softmax.few_numbers import Run, prepared
+from argand.softmax.finite_rows import Run, prepared
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.rules import RULES

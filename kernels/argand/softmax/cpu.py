@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 TILE_COLUMNS = 32768
 """Columns of a tile. Rows of one tile are read once."""
-_BLOCK_VALUES = 1 << 21
+BLOCK_VALUES = 1 << 21
 """Values of the rows that a thread works on at a time. They stay in the last-level cache, and
 NumPy's calls are long enough that threads seldom wait for the interpreter lock."""
 UNSHIFTED = 60.0
@@ -33,8 +34,17 @@ EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
 """The kind of element that needs no conversion, by the type of the computation."""
 
 
-def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
-    """Return the solution of a SoftmaxProblem by threads that share rows; ``out`` is checked."""
+def softmax(
+    problem: SoftmaxProblem, x: Array, out: Array | None,
+    solve: Callable[[Array, Array], None] | None = None,
+) -> Array:  # fmt: skip
+    """Return the solution of a SoftmaxProblem by threads that share rows; ``out`` is checked.
+
+    ``solve`` writes the solution of rows, contiguous and apart from them or in place; by default
+    `solve_block` does.
+    """
+    if solve is None:
+        solve = partial(solve_block, problem)
     target = out if out is not None else np.empty(problem.result_shape, problem.result_type)
     rows = x.reshape(-1, problem.columns)
     shape = rows.shape[: 1 + (problem.operation != "logsumexp")]
@@ -43,12 +53,12 @@ def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
         _in_place(rows, target) or not np.may_share_memory(rows, target)
     )
     results = target.reshape(shape) if direct else np.empty(shape, target.dtype)
-    step = max(1, _BLOCK_VALUES // problem.columns)
+    step = max(1, BLOCK_VALUES // problem.columns)
     starts = range(0, len(rows), step)
 
     def work(start: int) -> None:
         block = slice(start, start + step)
-        _solve(rows[block], results[block], problem)
+        solve(rows[block], results[block])
 
     on_all_cores(work, starts)
     if not direct:
@@ -66,7 +76,7 @@ def _in_place(rows: Array, target: Array) -> bool:
     )
 
 
-def _solve(x: Array, out: Array, problem: SoftmaxProblem) -> None:
+def solve_block(problem: SoftmaxProblem, x: Array, out: Array) -> None:
     """Solve some rows; ``out`` is contiguous."""
     real = problem.precision.real_output
     if problem.operation == "logsumexp":

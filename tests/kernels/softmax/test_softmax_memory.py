@@ -8,7 +8,7 @@ import argand
 import numpy as np
 import pytest
 from argand.device import available_cores
-from argand.softmax.cpu import _BLOCK_VALUES
+from argand.softmax.cpu import BLOCK_VALUES
 
 SHAPES = [(2048, 4096), (256, 32_768), (2, 1 << 22)]
 _SMALL = 1 << 20
@@ -31,7 +31,7 @@ def test_no_more_than_the_result_and_a_tile_a_thread(
     rng: np.random.Generator, name: str, shape: tuple[int, int]
 ) -> None:
     x = rng.standard_normal(shape, dtype=np.float32)
-    tiles = available_cores() * _BLOCK_VALUES * x.itemsize
+    tiles = available_cores() * BLOCK_VALUES * x.itemsize
     assert peak_bytes(name, x, None) <= x.nbytes + tiles + _SMALL
     assert peak_bytes(name, x, np.empty_like(x)) <= tiles + _SMALL
     assert peak_bytes(name, x.copy(), x) <= tiles + _SMALL

@@ -1,4 +1,4 @@
-"""Softmax of few numbers on the CPU: the bits of the steps for many, and forms that come again."""
+"""Finite rows of softmax on the CPU: the bits of the steps for all, and forms that come again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.softmax import api, cpu
-from argand.softmax.few_numbers import prepared
+from argand.softmax.finite_rows import prepared
 from argand.softmax.formats import Operation
 from argand.softmax.problem import SoftmaxProblem
 
@@ -28,10 +28,24 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def in_place(run: Any, x: Any, expected: Any) -> list[Any]:
+    """The result where x was, of a copy of it, where it has its shape."""
+    if x.shape != expected.shape:
+        return []
+    own = np.array(x, order="C")
+    assert run(own, own) is own
+    return [own]
+
+
+@pytest.mark.parametrize("block", [cpu.BLOCK_VALUES, 128])
 @pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 @pytest.mark.parametrize("operation", get_args(Operation))
-def test_bits_are_those_of_many_numbers(operation: Operation, precision: str, values: str) -> None:
+def test_bits_are_those_of_all_rows(
+    operation: Operation, precision: str, values: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by blocks of some rows, and in place."""
+    monkeypatch.setattr(cpu, "BLOCK_VALUES", block)
     row = PRECISIONS[precision]
     rng = np.random.default_rng(1)
     few_rows = ((1,), (7,), (300,), (40, 1), (40, 5), (3, 4, 33), (9, 1200), (3, 2100))
@@ -43,7 +57,7 @@ def test_bits_are_those_of_many_numbers(operation: Operation, precision: str, va
             expected = cpu.softmax(problem, x, None)
             out = np.empty_like(expected)
             assert run(x, out) is out
-            for found in (run(x, None), out):
+            for found in (run(x, None), out, *in_place(run, x, expected)):
                 assert found.shape == expected.shape
                 np.testing.assert_array_equal(found, expected)
                 np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))

@@ -1,7 +1,7 @@
-"""Softmax of few numbers on the CPU, in as few of NumPy's steps as its rows allow.
+"""Softmax of finite rows of one tile on the CPU, in as few of NumPy's steps as they allow.
 
-The arithmetic is that of `argand.softmax.cpu`, to the bit. Rows of one tile that are finite need no
-running sums. The times behind the choices are in
+The arithmetic is that of `argand.softmax.cpu`, to the bit, without running sums. Few numbers take
+one call, more of them one for each block. The times behind the choices are in
 docs/experiments/2026-11-28-small-calls-on-a-cpu.md; `python -m benchmarks.cpu_calls --kinds
 softmax` times drawn rows.
 """
@@ -31,8 +31,6 @@ _Reduction = Callable[[Array], Array]
 _add: Any = np.add.reduce
 _minimum: Any = np.minimum.reduce
 _maximum: Any = np.maximum.reduce
-_MOST_NUMBERS = 1 << 16
-"""Numbers up to which NumPy's calls take longer than what they compute, or nearly so."""
 _FEW_ROWS = 16
 """Rows up to which Python's own functions compare their largest numbers in less time than NumPy."""
 _SHORT_COLUMNS, _ROWS_PER_COLUMN = 7, 32
@@ -44,23 +42,54 @@ def prepared(problem: SoftmaxProblem) -> Run:
     """Return what computes a problem; ``out`` is checked."""
     kind = EXACT_KINDS[problem.precision.real_output]
     plain = problem.precision.exact_operands and problem.input == problem.output == kind
-    few = 0 < math.prod(problem.shape) <= _MOST_NUMBERS and problem.columns <= cpu.TILE_COLUMNS
+    numbers = math.prod(problem.shape)
     whole = partial(cpu.softmax, problem)
-    if not plain or not few or problem.scale != 1:
+    if (
+        not plain
+        or problem.scale != 1
+        or not 0 < problem.columns <= cpu.TILE_COLUMNS
+        or not numbers
+    ):
         return whole
     steps = {"softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp}
     short = problem.columns <= _SHORT_COLUMNS and problem.rows >= _ROWS_PER_COLUMN * problem.columns
     reductions = (
         (_largest_by_columns, _sums_by_columns) if short else (_largest_of_rows, _sums_of_rows)
     )
-    return partial(_finite, whole, steps[problem.operation], problem.rows, *reductions)
+    found = partial(_finite, steps[problem.operation], problem.rows, *reductions)
+    if numbers <= cpu.BLOCK_VALUES:
+        return partial(_at_once, found, whole)
+    return partial(cpu.softmax, problem, solve=partial(_block, found, problem))
+
+
+def _at_once(finite: Callable[..., Array | None], whole: Run, x: Array, out: Array | None) -> Array:
+    """Compute all rows by ``finite``, or by ``whole`` where some are not."""
+    apart = out is not None and out.flags.c_contiguous and not np.may_share_memory(x, out)
+    found = finite(x, out if apart else None)
+    if found is None:
+        return whole(x, out)
+    if out is None or found is out:
+        return found
+    out[...] = found
+    return out
+
+
+def _block(
+    finite: Callable[..., Array | None], problem: SoftmaxProblem, x: Array, out: Array
+) -> None:
+    """Compute some rows: contiguous ``out`` is apart from x, or x itself."""
+    found = finite(x, out)
+    if found is None:
+        cpu.solve_block(problem, x, out)
+    elif found is not out:
+        out[...] = found
 
 
 def _finite(
-    whole: Run, step: Callable[..., Array], rows: int, largest: _Reduction, sums: _Reduction,
-    x: Array, out: Array | None,
-) -> Array:  # fmt: skip
-    """Compute rows whose largest numbers are finite by a step, others by ``whole``."""
+    step: Callable[..., Array], rows: int, largest: _Reduction, sums: _Reduction, x: Array,
+    memory: Array | None,
+) -> Array | None:  # fmt: skip
+    """Return rows by a step, in ``memory`` of the result where the step can; None: not finite."""
     top = largest(x)
     if rows <= _FEW_ROWS:
         values = top.ravel().tolist()
@@ -68,18 +97,15 @@ def _finite(
     else:
         lowest, highest = _minimum(top, None), _maximum(top, None)
         finite = -math.inf < lowest <= highest < math.inf
-    if not finite:  # nor where a row has NaN
-        return whole(x, out)
-    found = step(x, top, lowest, highest, sums)
-    if out is None:
-        return found
-    out[...] = found
-    return out
+    # Nor is a row with NaN.
+    return step(x, top, lowest, highest, sums, memory) if finite else None
 
 
-def _softmax(x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction) -> Array:
+def _softmax(
+    x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction, memory: Array | None
+) -> Array:
     """Return exponentials over their sums: rows whose exponents are not large are not shifted."""
-    found: Array = np.empty(x.shape, x.dtype)
+    found: Array = np.empty(x.shape, x.dtype) if memory is None else memory
     if highest > UNSHIFTED:
         shift = np.where((top >= 0) & (top <= UNSHIFTED), x.dtype.type(0), top)
         np.exp(_difference(x, shift, found), found)
@@ -96,13 +122,17 @@ def _softmax(x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction) 
     return np.divide(found, total, found)
 
 
-def _log_softmax(x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction) -> Array:
-    found = _difference(x, top, np.empty(x.shape, x.dtype))
+def _log_softmax(
+    x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction, memory: Array | None
+) -> Array:
+    found = _difference(x, top, np.empty(x.shape, x.dtype) if memory is None else memory)
     np.subtract(found, np.log(sums(np.exp(found))), found)
     return found
 
 
-def _logsumexp(x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction) -> Array:
+def _logsumexp(
+    x: Array, top: Array, lowest: Any, highest: Any, sums: _Reduction, memory: Array | None
+) -> Array:
     terms = _difference(x, top, np.empty(x.shape, x.dtype))
     total = sums(np.exp(terms, terms))
     logarithm: Array = np.log(total, total)
