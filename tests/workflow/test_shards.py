@@ -236,12 +236,16 @@ def softmax(tmp_path: Path) -> Pipeline:
 
 def test_times_are_sums_and_errors_the_worst(softmax: Pipeline) -> None:
     found = {
-        Shard(0, 2): [row("1-of-2")],
-        Shard(1, 2): [row("2-of-2", time_us_p50=30.0, limit_fraction=0.1, rel_frobenius=3e-7)],
-    }
+        Shard(0, 2): [row("1-of-2", clock_mhz=1980.0, load=0.1)],
+        Shard(1, 2): [
+            row("2-of-2", time_us_p50=30.0, limit_fraction=0.1, rel_frobenius=3e-7, iterations=7,
+                clock_mhz=1500.0, load=1.2)
+        ],
+    }  # fmt: skip
     (whole,) = combine(softmax.workload, softmax.staged, found, LOG)
     assert (whole.shards, whole.shard, whole.rows, whole.columns) == (2, "", 9, 33)
     assert (whole.time_us_p50, whole.end_to_end_us, whole.iterations) == (40.0, 60.0, 5)
+    assert (whole.clock_mhz, whole.load) == (1500.0, 1.2)
     assert whole.time_us_p20 is None
     assert whole.tflops == pytest.approx(5 * 9 * 33 / 40e-6 / 1e12)
     assert whole.limit_fraction == pytest.approx((0.5 * 10 + 0.1 * 30) / 40)

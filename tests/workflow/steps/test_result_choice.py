@@ -89,6 +89,16 @@ def test_unsettled_times_are_compared_by_their_lower_ends() -> None:
     # Of long calls on the CPU, where load may have made them so, fp32 counts as faster.
     found = [replace(one, backend="cpu", time_us_p50=9e3) for one in (slow, near)]
     assert choose(workload(), found).precision == "fp32"
+    # A GPU is not delayed by other programs, so its long calls are compared as short ones.
+    found = [replace(one, time_us_p50=9e3) for one in (slow, near)]
+    assert choose(workload(), found).precision == "fp64"
+
+
+def test_settled_times_whose_intervals_overlap_choose_the_more_accurate() -> None:
+    slow, fast = record("fp64", 3), record("fp32", 2)
+    assert choose(workload(), [slow, fast]).precision == "fp32"
+    wide = replace(fast, time_us_high=slow.time_us_low)
+    assert choose(workload(), [slow, wide]).precision == "fp64"
 
 
 def test_two_steps_that_are_each_too_small_may_be_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workflow.records import Record
+from workflow.surroundings import BUSY
 from workflow.tables.unsettled import unsettled_banner
 
 
@@ -22,17 +23,19 @@ def test_nothing_is_said_of_settled_times() -> None:
 
 
 def test_the_reason_is_what_was_seen() -> None:
-    found = unsettled_banner([row(load=1.9), row(settled=False, load=1.26), row(settled=False)])
+    found = unsettled_banner(
+        [row(load=1.9), row(settled=False, load=1.26), row(settled=False), row(settled=None)]
+    )
     assert found == (
         "Times of 2 of 3 rows are unsettled: the interval of their median is wider than 10% of it. "
         "While they were measured, other programs kept up to 1.3 cores busy."
     )
     held = unsettled_banner(
         [row(settled=False, throttling="power cap; thermal, by software"),
-         row(settled=False, load=0.5, throttling="power cap")]
+         row(settled=False, load=BUSY, throttling="power cap")]
     )  # fmt: skip
     assert held.endswith(
-        "other programs kept up to 0.5 cores busy and the clock was held down (power cap, thermal, "
+        "other programs kept up to 0.2 cores busy and the clock was held down (power cap, thermal, "
         "by software)."
     )
     unknown = unsettled_banner([row(settled=False, load=0.1)])
