@@ -16,6 +16,7 @@ from argand.image.problem import SPEED_OF_LIGHT
 from workflow.data import Array
 from workflow.storage.input_operand import InputError
 from workflow.storage.links import DatasetError, find_dataset
+from workflow.storage.text_attributes import guarded, in_a_heap
 
 CATALOG = "Header/phase_center_catalog"
 _UNTURNED = ("unprojected", "drift")
@@ -75,9 +76,18 @@ def text_of(file: h5py.File, path: str) -> str:
     except DatasetError:
         return ""
     short = found.shape == () and found.dtype.kind in "OS" and found.dtype.itemsize <= _MOST_BYTES
-    value = found[()] if short else b""
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
-    return text if len(text) <= _LONGEST else ""
+
+    def read() -> str:
+        value = found[()] if short else b""
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+        return text if len(text) <= _LONGEST else ""
+
+    if not in_a_heap(found.dtype):
+        return read()
+    text = guarded(read)
+    if text is None:
+        raise InputError(f"input.file: {file.filename}: {path} is damaged, and cannot be read")
+    return str(text)
 
 
 def _kind(file: h5py.File, path: str, what: str) -> str:

@@ -25,13 +25,12 @@ from workflow.storage.input_operand import (
     Mistakes,
     OperandHeader,
     open_datasets,
-    text_attribute,
-    unit_of,
 )
 from workflow.storage.memory import limited_memory
 from workflow.storage.names import is_text, read_names
 from workflow.storage.selections import PickedAxis
 from workflow.storage.stored_types import StoredError, in_words, stored_in
+from workflow.storage.text_attributes import text_attribute, unit_of
 from workflow.storage.units import BASES, check_quantity, named, parted
 
 MOST_COMPONENTS = 16

@@ -32,16 +32,13 @@ from workflow.storage.stored_types import (
     is_number,
     stored_in,
 )
+from workflow.storage.text_attributes import unit_of
 from workflow.storage.zero_level import check_level, levelled
 
 Array = npt.NDArray[Any]
 
 _WIDE = ("float64", "int32", "uint32", "complex128")
 """Stored types that single precision cannot hold: they are read as double."""
-
-
-LONGEST_UNIT = 64
-"""Characters of an attribute that is taken for a unit."""
 
 
 @dataclass(frozen=True)
@@ -277,18 +274,3 @@ def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | No
     if isinstance(where, str | PackedSource):
         return [where if isinstance(where, str) else where.int4x2]
     return [where.real] if where.imag is None else [where.real, where.imag]
-
-
-def unit_of(dataset: h5py.Dataset) -> str:
-    """Return the unit of a dataset by its attributes; empty where it is not said."""
-    return text_attribute(dataset, "units") or text_attribute(dataset, "unit")
-
-
-def text_attribute(dataset: h5py.Dataset, name: str) -> str:
-    """Return an attribute of a dataset that is short text; empty where it is something else."""
-    if name not in dataset.attrs or dataset.attrs.get_id(name).shape not in ((), (1,)):
-        return ""
-    value = np.ravel(dataset.attrs[name])[0]
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    return str(value) if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""

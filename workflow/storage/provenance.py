@@ -22,6 +22,7 @@ from workflow.storage.file_sequence import files_named
 from workflow.storage.input_operand import dataset_paths
 from workflow.storage.inputs import files_beside, opened, source_checksum
 from workflow.storage.links import DatasetError, find_dataset
+from workflow.storage.text_attributes import guarded
 
 Value = str | float | int | bool
 ATTRIBUTES = "source_attributes"
@@ -32,6 +33,8 @@ MOST_TEXT = 4096
 """Characters of text that are kept; the rest is said to be left out."""
 MOST_NUMBERS = 16
 """Numbers of a list that is kept."""
+DAMAGED = "the attributes of the file are damaged, and were not read"
+"""Stands in place of them all where one is."""
 _MOST_BYTES = 1 << 20
 """Bytes of one value that is looked at."""
 _UVH5 = "uvh5"
@@ -79,16 +82,21 @@ def source_attributes(source: FileInput) -> dict[str, dict[str, Value]]:
         kept = {key: value for key, value in said.items() if value is not None}
         return {"header": dict(islice(kept.items(), MOST_NAMES))} if kept else {}
     with opened(source.path) as file:
-        found = {"file": _attributes(file)}
-        if source.format == _UVH5:
-            found["header"] = dict(islice(_scalars(file), MOST_NAMES))
-        else:
-            for name, paths in _datasets(source).items():
-                try:
-                    dataset = find_dataset(file, paths[0], external=source.external)
-                except DatasetError:  # its operand is read before, and said what is wrong
-                    continue
-                found[name] = _attributes(dataset)
+        found = guarded(lambda: _said_in(file, source))
+    return {"file": {"argand_note": DAMAGED}} if found is None else found
+
+
+def _said_in(file: h5py.File, source: FileInput) -> dict[str, dict[str, Value]]:
+    found = {"file": _attributes(file)}
+    if source.format == _UVH5:
+        found["header"] = dict(islice(_scalars(file), MOST_NAMES))
+    else:
+        for name, paths in _datasets(source).items():
+            try:
+                dataset = find_dataset(file, paths[0], external=source.external)
+            except DatasetError:  # its operand is read before, and said what is wrong
+                continue
+            found[name] = _attributes(dataset)
     return {name: values for name, values in found.items() if values}
 
 

@@ -14,6 +14,8 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from workflow.storage.text_attributes import text_attribute
+
 Array = npt.NDArray[Any]
 
 COMPONENT_TYPES = ("float16", "float32", "float64", "int8", "int16", "int32")
@@ -89,8 +91,7 @@ def stored_in(dataset: h5py.Dataset) -> Stored:
     given = [values for values in factors.values() if values is not None]
     if any(len(values) != 1 or not np.isfinite(values).all() for values in given):
         raise StoredError(f"must have one finite number as {_SCALE} and {_OFFSET}, or none")
-    said = "_Unsigned" in dataset.attrs and dataset.attrs.get_id("_Unsigned").shape == ()
-    unsigned = said and dataset.attrs["_Unsigned"] in ("true", b"true")
+    unsigned = text_attribute(dataset, "_Unsigned") == "true"
     found = [_numbers(dataset, name) for name in _MISSING]
     missing = [float(one) for values in found if values is not None for one in values]
     fields = complex_fields(dataset.dtype)

@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from one_input import OneInput
+from one_input import OneInput, read, refused
 from test_products import CERTIFICATE, RECORD
 
 from tests.workflow.readers import guppi_file
@@ -17,11 +17,18 @@ from workflow.config.file_input import FileInput, WorkloadInput
 from workflow.config.loading import load_study
 from workflow.data import Product
 from workflow.steps.delivery import certificate_of
+from workflow.storage import text_attributes
 from workflow.storage.axes import Operand
 from workflow.storage.certificates import read_certificate
 from workflow.storage.operands import staged
 from workflow.storage.products import write_product
-from workflow.storage.provenance import MOST_NAMES, MOST_TEXT, provenance, source_attributes
+from workflow.storage.provenance import (
+    DAMAGED,
+    MOST_NAMES,
+    MOST_TEXT,
+    provenance,
+    source_attributes,
+)
 
 X = Operand("x", ("row", "column"))
 
@@ -33,7 +40,9 @@ def path(tmp_path: Path) -> Path:
         file.attrs["telescope"] = "Effelsberg"
         file.attrs["observer"] = np.bytes_("Ada")
         file["volt/x"] = np.ones((3, 4), np.complex64)
-        file["volt/x"].attrs.update({"gain_dB": 30.5, "taps": [1, 2], "is_calibrated": True})
+        file["volt/x"].attrs.update(
+            {"units": "V", "gain_dB": 30.5, "taps": [1, 2], "is_calibrated": True}
+        )
     return path
 
 
@@ -53,7 +62,7 @@ def test_attributes_datasets_and_selections_are_kept(path: Path) -> None:
     assert found["select"] == select
     assert found["source_attributes"] == {
         "file": {"telescope": "Effelsberg", "observer": "Ada"},
-        "x": {"gain_dB": 30.5, "taps": "[1, 2]", "is_calibrated": True},
+        "x": {"units": "V", "gain_dB": 30.5, "taps": "[1, 2]", "is_calibrated": True},
     }
 
 
@@ -139,6 +148,27 @@ class TestHostile:
     def test_so_many_names(self, path: Path) -> None:
         found = said_by(path, **{f"n{number:04}": number for number in range(MOST_NAMES + 50)})
         assert len(found) == MOST_NAMES
+
+
+class TestDamage:
+    """A length in the heap of a file's texts that leads beyond it: HDF5 searches for ever."""
+
+    @pytest.fixture
+    def damaged(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        content = bytearray(path.read_bytes())
+        content[content.index(b"Effelsberg") - 8] = 255
+        path.write_bytes(content)
+        monkeypatch.setattr(text_attributes, "CPU_SECONDS", 1)
+        return path
+
+    def test_attributes_are_said_to_be_lost(self, damaged: Path) -> None:
+        source = OneInput(file=damaged, x="/volt/x", units="V")
+        assert source_attributes(source) == {"file": {"argand_note": DAMAGED}}
+        np.testing.assert_array_equal(read(damaged, "/volt/x", units="V")[0], np.ones((3, 4)))
+
+    def test_a_unit_is_an_error_that_names_it(self, damaged: Path) -> None:
+        said = refused(damaged, "/volt/x")
+        assert said.endswith("the attribute units of /volt/x is damaged, and cannot be read")
 
 
 def test_an_input_of_products_alone_has_no_file() -> None:

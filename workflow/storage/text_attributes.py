@@ -1,0 +1,90 @@
+"""Text in a user's file, of attributes and of headers.
+
+Text of any length, as h5py writes it, lies in a heap that HDF5 searches for ever where it is
+damaged, and nothing of Python ends that. So a fork of this process reads it, which is ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import h5py
+import numpy as np
+
+from workflow.storage.input_error import InputError
+
+LONGEST_UNIT = 64
+"""Characters of an attribute that is taken for a unit."""
+CPU_SECONDS = 2
+"""Seconds of a core that reading text may take; it takes a millisecond."""
+
+
+def unit_of(dataset: h5py.Dataset) -> str:
+    """Return the unit of a dataset by its attributes; empty where it is not said."""
+    return text_attribute(dataset, "units") or text_attribute(dataset, "unit")
+
+
+def text_attribute(dataset: h5py.Dataset, name: str) -> str:
+    """Return an attribute of a dataset that is short text; empty where it is something else.
+
+    Raises InputError where it is damaged.
+    """
+    if name not in dataset.attrs:
+        return ""
+    attribute = dataset.attrs.get_id(name)
+    if attribute.shape not in ((), (1,)):
+        return ""
+
+    def read() -> str:
+        value = np.ravel(dataset.attrs[name])[0]
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        return str(value) if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""
+
+    if not in_a_heap(attribute.dtype):
+        return read()
+    found = guarded(read)
+    if found is None:
+        raise InputError(
+            f"input.file: {dataset.file.filename}: the attribute {name} of {dataset.name} is "
+            "damaged, and cannot be read"
+        )
+    return str(found)
+
+
+def in_a_heap(dtype: np.dtype[Any]) -> bool:
+    """Return whether values of a type lie in a heap, as text of any length does."""
+    return dtype.kind == "O"
+
+
+def guarded(read: Callable[[], Any]) -> Any:
+    """Return what ``read`` returns, which JSON must hold; None where it fails or does not end."""
+    mine, theirs = os.pipe()
+    with warnings.catch_warnings():
+        # Of threads, which are not in a copy; it reads a file and holds nothing of theirs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _serve(read, theirs)
+    os.close(theirs)
+    with os.fdopen(mine, "rb") as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(said) if status == 0 else None
+
+
+def _serve(read: Callable[[], Any], to: int) -> None:
+    """Write what is read as JSON, and end this process with status 0, or 1 where it failed."""
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        with os.fdopen(to, "wb") as pipe:
+            pipe.write(json.dumps(read()).encode())
+    except BaseException:  # nothing of it may go on as a second parent
+        os._exit(1)
+    os._exit(0)
