@@ -104,6 +104,7 @@ def test_what_was_not_verified_before(tmp_path: Path) -> None:
         ({"seed": "2"}, "seed 1 / 2"),
         ({"versions": "argand 0.2.0; numpy 2.5.0"}, "numpy 2.4.6 / 2.5.0"),
         ({"versions": "numpy 2.4.6; driver 550.54"}, "driver none / 550.54"),
+        ({"versions": "numpy 2.4.6; scipy 1.17.1"}, "scipy none / 1.17.1"),
     ],
 )
 def test_a_factor_that_differs(change: dict[str, str], factor: str, tmp_path: Path) -> None:
