@@ -1,7 +1,6 @@
 """Names in a dataset of text: of antennas, receivers, polarizations.
 
-Text of one length is read. Text of any length lies elsewhere in the file, in a heap that HDF5
-searches for ever where it is damaged.
+Text of any length lies elsewhere in the file, in a heap (`text_attributes.guarded`).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
 from workflow.storage.input_operand import InputError
 from workflow.storage.memory import limited_memory
+from workflow.storage.text_attributes import guarded, in_a_heap
 
 LONGEST = 64
 """Bytes of a name."""
@@ -34,24 +34,35 @@ def read_names(dataset: h5py.Dataset, key: str) -> Array:
 
     Raises InputError, which begins with ``key``, for too many, too long ones, and damage.
     """
-    if dataset.dtype.kind != "S":
-        raise InputError(
-            f"{key}: {dataset.name} holds text of any length, and of one length is read; write it "
-            "as numpy.array(names, 'S'), or give the names in the study: [first, second]"
-        )
     if dataset.size > _MOST:
         raise InputError(
             f"{key}: {dataset.name} must have at most {_MOST} names, got {dataset.shape}"
         )
     if dataset.dtype.itemsize > LONGEST:
-        raise InputError(
-            f"{key}: {dataset.name} must have names of at most {LONGEST} bytes, got text of "
-            f"{dataset.dtype.itemsize}"
-        )
-    try:
+        raise _too_long(dataset, key, dataset.dtype.itemsize)
+
+    def read() -> list[str]:
         with limited_memory(4 * dataset.size * LONGEST):
+            return [one.decode("utf-8", "replace") for one in dataset[...].reshape(-1).tolist()]
+
+    try:
+        if in_a_heap(
+            dataset.dtype
+        ):  # a chunk has places in the heap, whose size NumPy does not say
+            found = guarded(read)
+        else:
             check_chunks(dataset, [range(n) for n in dataset.shape])
-            found = [one.decode("utf-8", "replace") for one in dataset[...].reshape(-1).tolist()]
+            found = read()
     except (ChunkError, MemoryError) as error:
         raise InputError(f"{key}: the names in {dataset.name} cannot be read ({error})") from error
+    if found is None:
+        raise InputError(f"{key}: the names in {dataset.name} cannot be read (they are damaged)")
+    if (longest := max((len(one.encode()) for one in found), default=0)) > LONGEST:
+        raise _too_long(dataset, key, longest)
     return np.array(found or [""], str)[: len(found)].reshape(dataset.shape)
+
+
+def _too_long(dataset: h5py.Dataset, key: str, length: int) -> InputError:
+    return InputError(
+        f"{key}: {dataset.name} must have names of at most {LONGEST} bytes, got text of {length}"
+    )

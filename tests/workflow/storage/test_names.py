@@ -11,6 +11,7 @@ import pytest
 
 from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
+from workflow.storage import text_attributes
 from workflow.storage.input_operand import InputError
 from workflow.storage.names import read_names
 
@@ -30,6 +31,8 @@ def path(tmp_path: Path) -> Path:
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["h"] = np.ones((3, 8), np.complex64)
         file["any"] = TEXTS
+        file.create_dataset("any_packed", data=TEXTS, chunks=(2,), compression="gzip")
+        file["any_long"] = ["a", "é" * 65, "c"]
         file["fixed"] = np.array([text.encode() for text in TEXTS])
         file.create_dataset("packed", data=file["fixed"], chunks=(2,), compression="gzip")
         file["row"] = np.array([[text.encode() for text in TEXTS]])
@@ -42,7 +45,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "v.h5"
 
 
-@pytest.mark.parametrize("name", ["fixed", "packed", "row"])
+@pytest.mark.parametrize("name", ["fixed", "any", "any_packed", "packed", "row"])
 def test_names_of_a_dataset(path: Path, name: str) -> None:
     """They were refused: a study had to say again what its file says."""
     given = case(path, name, place={"dataset": "place", "axis": "receiver"})
@@ -63,11 +66,7 @@ def test_mistakes(path: Path) -> None:
     for name, said in (
         ("two", f"{key}: /two must have 3 values, one for each entry of the axis in the file"),
         ("long", f"{key}: /long must have names of at most 64 bytes, got text of 65"),
-        (
-            "any",
-            f"{key}: /any holds text of any length, and of one length is read; write it "
-            "as numpy.array(names, 'S'), or give the names in the study: [first, second]",
-        ),
+        ("any_long", f"{key}: /any_long must have names of at most 64 bytes, got text of 130"),
         ("kinds", f"{key}: /kinds must hold numbers, got an enumeration in int32"),
         ("h", f"{key}: /h must have 3 values"),
     ):
@@ -99,3 +98,20 @@ def test_damaged_names_are_an_input_error(path: Path, tmp_path: Path) -> None:
         except InputError as error:
             seen.add("error" if str(error).startswith("x: ") else str(error))
     assert seen == {"error"}  # gzip has a checksum
+
+
+def test_damaged_names_of_any_length_are_an_input_error(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A length that leads beyond the heap of a file's texts: HDF5 searches it for ever."""
+    monkeypatch.setattr(text_attributes, "CPU_SECONDS", 1)
+    with h5py.File(tmp_path / "d.h5", "w") as file:
+        file["any"] = TEXTS
+    data = bytearray((tmp_path / "d.h5").read_bytes())
+    data[data.index(b"rx-left") - 8] = 255
+    (tmp_path / "d.h5").write_bytes(data)
+    with (
+        h5py.File(tmp_path / "d.h5") as file,
+        pytest.raises(InputError, match=r"x: the names in /any cannot be read \(they are"),
+    ):
+        read_names(file["any"], "x")
