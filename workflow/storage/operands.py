@@ -105,6 +105,7 @@ def staged(
     outlines = {name: read_outline(path) for name, path in upstream.items()}
     found, coordinates = _described(source, operands, outlines, False)
     products = source.products()
+    attributes = provenance(source)  # which forks this process, while it is small
     data = {
         operand.name: read_operand(source, operand)
         for operand in present(source, operands)
@@ -120,7 +121,7 @@ def staged(
         )
         for name, one in others.items()
     }
-    attributes = {**provenance(source), "nonfinite": count_all(data)}
+    attributes["nonfinite"] = count_all(data)
     if zeros := {name: text for name, one in readers.items() if (text := one.made_zero())}:
         attributes["zeros"] = zeros
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
