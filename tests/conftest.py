@@ -17,7 +17,6 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import numpy as np
 import pytest
-from _pytest.runner import runtestprotocol
 from argand import Device, devices
 from argand.runtime.plan import TARGET
 
@@ -77,25 +76,6 @@ def pytest_sessionfinish() -> None:
     """Looks for garbage once at the end: pytest does so five times, which takes seconds."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Has a worker report what a test did, not that its setup and teardown passed.
-
-    Five messages a test take as long as most tests do. All are sent where a list of durations or a
-    file for JUnit is to be made of them, and where each test's name is to be shown.
-    """
-    option = item.config.option
-    if "PYTEST_XDIST_WORKER" not in os.environ or _needs_all_reports(option):
-        return None
-    for report in runtestprotocol(item, nextitem=nextitem, log=False):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
-
-
-def _needs_all_reports(option: Any) -> bool:
-    return bool(option.durations is not None or option.xmlpath or option.verbose > 0)
 
 
 def pytest_runtest_setup() -> None:
