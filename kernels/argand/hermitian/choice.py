@@ -16,7 +16,7 @@ core's cache."""
 class _Times(NamedTuple):
     """Times in us of systems of n rows with k right-hand sides.
 
-    They fit 1480 forms of 2 to 32 rows on a core of an Intel Xeon (Sapphire Rapids), by least
+    They fit 1480 forms of 2 to 32 rows on a core of an Intel Xeon (Ice Lake), by least
     squares of relative errors.
 
     Attributes:
