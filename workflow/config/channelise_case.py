@@ -35,7 +35,7 @@ class ChanneliseCase(Case):
         description="Of scipy.signal.firwin, which designs the filter: a name, or [name, "
         "parameter...].",
     )
-    oversampling: int | str = Field(
+    oversampling: float | str = Field(
         1, description="Spectra in M samples: 1, or a fraction above it, such as 4/3."
     )
     real: bool = Field(

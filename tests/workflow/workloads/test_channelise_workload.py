@@ -193,6 +193,8 @@ def test_nan_is_refused_or_let_through(own: Path) -> None:
         ({"oversampling": "3/4"}, "oversampling must be at least 1"),
         ({"oversampling": "5/4"}, "channels must be a multiple of 5"),
         ({"oversampling": "x"}, "oversampling must be a fraction"),
+        ({"oversampling": 1.33}, "oversampling must be a fraction such as 4/3, got 1.33"),
+        ({"oversampling": 1e300}, "oversampling must be a fraction"),
         ({"oversampling": "1/0"}, "oversampling must be a fraction"),
         ({"oversampling": "1e99999999"}, "oversampling must be a fraction"),
         ({"sample_rate_hz": 5e-324}, "greater than or equal to 0.000000001"),
