@@ -96,23 +96,9 @@ def estimate(
     memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
-    shared = sizes.triangle and plan.storage == "planar"  # both operands have the same planes
-    items = rows * plan.x_element_bytes(precision) + (not shared) * columns * precision.planar_bytes
-    result = batch * (4 if sizes.narrow else 8) * m * n / memory_bytes
     whole_rows = choice.swapped or sizes.triangle or choice.split_k_slices > 1 or n % 2 == 0
     plan = plan if whole_rows else plan.with_shared_columns(columns, k)
-    pieces = not sizes.narrow and n % 4 > 0 and not plan.shared_columns
-    if pieces and sizes.triangle:
-        result *= _UNALIGNED_RESULT
-    elif not sizes.triangle:
-        result *= sectors_factor(choice, plan, question)
-    moved = batch * items * k / memory_bytes + result
-    if pieces and sizes.triangle:
-        on_diagonal = 2 / (-(-n // plan.block_m) + 1)
-        one = _MIRRORED_PIECES * (1 + on_diagonal)
-        moved *= one if plan.consumers == 1 else _WIDE_MIRRORED_PIECES
-    elif plan.consumers == 1:
-        moved *= _FEW_IN_FLIGHT[sizes.triangle]
+    moved, result = _traffic(choice, plan, question, memory_bytes)
     if plan.fused_pack:  # packing then shares the memory with the product
         copied = (batch if column_traits.batched else 1) * columns * k
         moved += copied * (8 + precision.planar_bytes) / memory_bytes
@@ -181,6 +167,31 @@ def estimate(
     if whole == 1 and not (split or sizes.triangle):  # all blocks load, then all of them store
         return total + _beside(spent - store, moved - result) + _beside(store, result)
     return total + _beside(spent, moved)
+
+
+def _traffic(
+    choice: GemmChoice, plan: WgmmaPlan, question: Question, memory_bytes: float
+) -> tuple[float, float]:
+    """Return the seconds of a kernel's traffic of memory, and of the result in it."""
+    precision, sizes, *_ = question
+    n = sizes.n
+    rows, columns = (n, sizes.m) if choice.swapped else (sizes.m, n)
+    shared = sizes.triangle and plan.storage == "planar"  # both operands have the same planes
+    items = rows * plan.x_element_bytes(precision) + (not shared) * columns * precision.planar_bytes
+    result = sizes.batch * (4 if sizes.narrow else 8) * sizes.m * n / memory_bytes
+    mirrors_pieces = sizes.triangle and n % 4 > 0 and not (sizes.narrow or plan.shared_columns)
+    if mirrors_pieces:
+        result *= _UNALIGNED_RESULT
+    elif not sizes.triangle:
+        result *= sectors_factor(choice, plan, question)
+    moved = sizes.batch * items * sizes.k / memory_bytes + result
+    if mirrors_pieces:
+        on_diagonal = 2 / (-(-n // plan.block_m) + 1)
+        one = _MIRRORED_PIECES * (1 + on_diagonal)
+        moved *= one if plan.consumers == 1 else _WIDE_MIRRORED_PIECES
+    elif plan.consumers == 1:
+        moved *= _FEW_IN_FLIGHT[sizes.triangle]
+    return moved, result
 
 
 def _beside(work: float, traffic: float) -> float:

@@ -24,9 +24,10 @@ that begin in the middle of 16 bytes. Tiles that share columns store whole secto
 _SECTOR = 32
 """Bytes of a sector of L2."""
 _PARTIAL_SECTORS = 3
-"""Sectors that each run of stores costs more which begins within one: it touches one more, and of
-two it writes a part, which costs as much as two. A run is what a warp stores of a line of results
-at once. Derived; times of 62 plans of 9000 x 9002 x 64 fit 2.7 (an H200)."""
+"""Sectors that a run of stores costs in addition where it begins within a sector: it touches one
+sector more, and writes two in part, each of which costs as much as two. A run is what a warp stores
+of a line of results at once. The number is derived; times of 62 plans of 9000 x 9002 x 64 fit 2.7
+(an H200)."""
 _OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
 """Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
 middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
