@@ -15,7 +15,7 @@ from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at
 from workflow.storage.datasets import open_run
 from workflow.storage.products import Slabs, write_product
-from workflow.storage.provenance import ATTRIBUTES
+from workflow.storage.source_attributes import ATTRIBUTES
 from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload
 

@@ -32,7 +32,8 @@ from workflow.storage.inputs import (
 )
 from workflow.storage.product_operand import ProductArray, ProductOperand, with_given
 from workflow.storage.products import read_outline
-from workflow.storage.provenance import ATTRIBUTES, attributes_of, provenance
+from workflow.storage.provenance import provenance
+from workflow.storage.source_attributes import ATTRIBUTES, attributes_of
 
 Array = npt.NDArray[Any]
 NOTHING: Mapping[str, Any] = {}

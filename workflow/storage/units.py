@@ -54,7 +54,7 @@ _EPOCHS = {
 }  # fmt: skip
 """Days that astronomers count."""
 _NONE = ("", "1", "dimensionless")
-"""What a number without a unit may be said to have."""
+"""Texts that files give as the unit of a number that has none."""
 _EXACT = {unit for units in FACTORS.values() for unit in units}
 
 

@@ -25,7 +25,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
 from workflow.storage.operands import Operand
-from workflow.storage.provenance import ATTRIBUTES, attributes_of
+from workflow.storage.source_attributes import ATTRIBUTES, attributes_of
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

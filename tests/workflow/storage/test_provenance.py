@@ -22,13 +22,8 @@ from workflow.storage.axes import Operand
 from workflow.storage.certificates import read_certificate
 from workflow.storage.operands import staged
 from workflow.storage.products import write_product
-from workflow.storage.provenance import (
-    DAMAGED,
-    MOST_NAMES,
-    MOST_TEXT,
-    provenance,
-    source_attributes,
-)
+from workflow.storage.provenance import provenance
+from workflow.storage.source_attributes import DAMAGED, MOST_NAMES, MOST_TEXT, source_attributes
 
 X = Operand("x", ("row", "column"))
 

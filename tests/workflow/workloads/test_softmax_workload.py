@@ -16,7 +16,7 @@ from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
 from workflow.storage.products import write_product
-from workflow.storage.provenance import ATTRIBUTES
+from workflow.storage.source_attributes import ATTRIBUTES
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase
 
