@@ -100,7 +100,7 @@ def test_assembly_has_no_constraint_that_nvrtc_lacks_before_cuda_12_5(root: Path
 
 
 def test_pages_are_short(root: Path) -> None:
-    """A longer one answers several questions. A row more of what a table is made of is no such."""
+    """A longer page answers several questions. Rows of generated tables are not counted."""
     pages = {root / "README.md": 130, root / "docs/performance.md": 130}
     pages |= dict.fromkeys((root / "docs/kernels").glob("*.md"), 200)
     generated = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)

@@ -79,7 +79,7 @@ class GateTraits:
 
     @classmethod
     def of(cls, qubits: int, form: GateForm | GatePlace, item: int) -> GateTraits:
-        """Return those of a gate on a state of ``qubits`` qubits, of ``item`` bytes each."""
+        """Return the traits of a gate on a state of ``qubits`` qubits, of ``item`` bytes each."""
         free = tile_columns(qubits, form.targets, form.controls, item)
         return cls(
             form.width, 2 ** len(free), form.targets[0] == 0, form.monomial,

@@ -1,4 +1,4 @@
-"""Which way to several Hermitian systems on the CPU takes the least time, by an estimate."""
+"""The choice of the way in which the CPU solves several Hermitian systems, by estimated times."""
 
 from __future__ import annotations
 

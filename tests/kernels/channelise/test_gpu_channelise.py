@@ -74,7 +74,7 @@ OTHERS = (
 
 
 def one_chunk(count: int, apart: int, plan: Any, resident: int) -> tuple[int, int]:
-    """In the place of `chunks_of`: a block has all spectra of a row."""
+    """Stand in for `chunks_of`, so that a block has all spectra of a row."""
     return 1, -(-count // plan.batch)
 
 

@@ -13,8 +13,8 @@ Times = dict[str, float]
 
 EVENTS_US = {"mma.sync": 1.45, "wgmma": 3.2}
 """Microseconds that a call between two events takes longer than one in a row of calls, by its
-kernels' family (docs/experiments/2026-11-28-launches-on-a-busy-stream.md). Times in rows stand in
-``recorded_row_plans.csv`` alone."""
+kernels' family (docs/experiments/2026-11-28-launches-on-a-busy-stream.md). The files
+``recorded_row_plans.csv`` and ``recorded_drawn_plans.csv`` have times in rows."""
 
 
 def recorded(name: str, last: str = "precision") -> dict[Case, Times]:

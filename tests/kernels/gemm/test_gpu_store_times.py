@@ -1,4 +1,4 @@
-"""The model of stores takes a tile for staged where a launch stages it (an sm_90 GPU)."""
+"""The model of stores and launches on an sm_90 GPU agree on which tiles are staged."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_the_error_says_what_is_needed() -> None:
 
 @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "fp16"])
 def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
-    """It holds what a scan finds and what clusters that share a tile leave for each other."""
+    """The memory has what a scan finds and what clusters of one tile leave for each other."""
     row, (batch, m, n, k) = PRECISIONS[precision], (2, 64, 96, 50_000)
     free = mma_plan(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT)
     sizes = GemmSizes(batch, m, n, k)

@@ -15,7 +15,7 @@ HOPPER, SM_COUNT = arch_for(90), 132
 
 @pytest.mark.parametrize("half", [False, True])
 def test_runs_that_begin_within_a_sector_cost_three_more(half: bool) -> None:
-    """Of lines of an even number of sectors none does, of those of half sectors every other one."""
+    """No line of whole sectors begins within one, and every other line of half sectors does."""
     item = 4 if half else 8
     for columns, begin_within in ((4096, 0.0), (4096 + 16 // item, 0.5)):
         sizes = GemmSizes(1, 512, columns, 64, half_output=half)

@@ -49,7 +49,7 @@ def test_contexts_of_threads_end_in_any_order() -> None:
 
 
 class Noted:
-    """A follower, which notes each limit."""
+    """Follows the limit, and notes each one."""
 
     def changed_limit(self) -> None:
         self.limit = allowed_workspace()

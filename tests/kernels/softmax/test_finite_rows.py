@@ -29,7 +29,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 
 
 def in_place(run: Any, x: Any, expected: Any) -> list[Any]:
-    """The result where x was, of a copy of it, where it has its shape."""
+    """Compute in the place of a copy of x; nothing where the result has another shape."""
     if x.shape != expected.shape:
         return []
     own = np.array(x, order="C")
@@ -44,7 +44,7 @@ def in_place(run: Any, x: Any, expected: Any) -> list[Any]:
 def test_bits_are_those_of_all_rows(
     operation: Operation, precision: str, values: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also by blocks of some rows, and in place."""
+    """They are the same by blocks of some rows, and in place."""
     monkeypatch.setattr(cpu, "BLOCK_VALUES", block)
     row = PRECISIONS[precision]
     rng = np.random.default_rng(1)
