@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +19,8 @@ from workflow.storage.memory import in_words
 
 MOST_BYTES = 64 << 20
 """Bytes of a file: it is text, and read whole."""
+_HEADER_BYTES = 1 << 20
+"""Bytes of a file in which its header is looked for."""
 _MODULE = "skrf.io.touchstone"
 _DAMAGE = (
     OSError,
@@ -78,6 +81,41 @@ class Touchstone(Reader):
         if not np.all(np.isfinite(frequency)):
             raise InputError(f"input.file: {self.path}: its frequencies must be finite")
         return frequency, found
+
+    def header(self) -> Mapping[str, str]:
+        """See `Reader.header`: comments, options and keywords that stand before the numbers.
+
+        Such as ``options`` of ``GHZ S RI R 50``: the reference impedance is what the values are of.
+        """
+        found: dict[str, list[str]] = {}
+        keyword = ""
+        for text in map(str.strip, self._first_text().splitlines()):
+            if text.startswith("!"):
+                found.setdefault("comments", []).append(text[1:].strip())
+            elif text.startswith("#"):
+                found.setdefault("options", [text[1:].partition("!")[0].strip()])
+            elif text.startswith("[") and (split := text[1:].partition("]"))[1]:
+                keyword = split[0].strip()
+                if keyword.lower() == "network data":
+                    break
+                found[keyword] = [split[2].partition("!")[0].strip()]
+            elif text and keyword:  # a further line of its value
+                found[keyword].append(text.partition("!")[0].strip())
+            elif text:
+                break
+        return {key: "\n".join(lines) for key, lines in found.items() if any(lines)}
+
+    def _first_text(self) -> str:
+        """Return the beginning of the file in the encoding that the package takes it for."""
+        try:
+            with self.path.open("rb") as file:
+                content = file.read(_HEADER_BYTES)
+        except OSError as error:
+            raise InputError(f"input.file: {self.path} cannot be read ({error})") from error
+        try:
+            return codecs.getincrementaldecoder("utf-8-sig")().decode(content)
+        except UnicodeDecodeError:
+            return content.decode("iso-8859-1")
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""

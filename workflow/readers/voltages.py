@@ -10,7 +10,8 @@ import contextlib
 import importlib
 import math
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,12 +19,15 @@ import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
+from workflow.readers.dada_header import fields_of
 from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
 
 AXES = {"nchan": "frequency", "channel": "frequency", "npol": "polarization", "nthread": "thread"}
 """baseband's names of the axes of a sample; others keep theirs."""
+_OF_A_FRAME = ("invalid_data", "seconds", "frame_nr", "thread_id", "sync_pattern")
+"""Fields of a VDIF header that differ from frame to frame, or are the same in every file."""
 DIGITS = 9
 """Digits of the first sample's second: astropy rounds to ms, and samples come every few ns."""
 
@@ -156,6 +160,19 @@ class Dada(Voltages):
     module: ClassVar[str] = "dada"
     band: ClassVar[tuple[str, ...]] = ("FREQ", "BW")
 
+    @cached_property
+    def _fields(self) -> Mapping[str, str]:
+        return fields_of(self.path)
+
+    def header(self) -> Mapping[str, str]:
+        """See `Reader.header`."""
+        return self._fields
+
+    def outline(self, name: str) -> Product:
+        """See `Reader.outline`; a header that would move the samples is refused before."""
+        _ = self._fields
+        return super().outline(name)
+
     def _turned(self, stream: Any) -> bool:
         """See `Voltages._turned`: baseband reads TPF, and passes over ``ORDER``."""
         order = str(stream.header0.get("ORDER", "TPF")).upper()
@@ -183,6 +200,15 @@ class Vdif(Voltages):
             raise InputError("input.sample_rate_hz: the file says it already; leave it out")
         units = importlib.import_module("astropy.units")
         self._options["sample_rate"] = sample_rate_hz * units.Hz
+
+    def header(self) -> Mapping[str, Any]:
+        """See `Reader.header`: of the first frame, without what is of that frame alone."""
+        with self._opened() as stream:
+            first = stream.header0
+            said = {key: first[key] for key in first.keys() if key not in _OF_A_FRAME}  # noqa: SIM118
+            if hasattr(first, "station"):  # the two letters that the number may stand for
+                said["station_id"] = first.station
+            return {key: value for key, value in said.items() if not key.startswith("_")}
 
     def _tells_rate(self) -> bool:
         try:

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.readers import Touchstone, scattering
+from workflow.storage.source_attributes import MOST_TEXT, source_attributes
 
 FREQUENCIES = np.array([1e9, 2e9, 3e9])
 MATRICES = (np.arange(12.0) + 1j * np.arange(12.0)[::-1]).reshape(3, 2, 2) / 12
@@ -87,6 +89,53 @@ def test_how_far_a_network_is_from_lossless(package: str, path: Path) -> None:
     staged = study.workload("w").stage()
     np.testing.assert_allclose(staged.operands["a"], MATRICES, rtol=1e-15)
     assert staged.axes["a"] == ("batch", "m", "k")
+
+
+VERSION_2 = """! of a coupler, µ
+[Version] 2.0
+# GHZ S RI R 50 ! where [Reference] says nothing
+[Number of Ports] 2
+[Reference] 50
+ 75
+[Network Data]
+! a line of the numbers
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TEXT, {"comments": "two ports", "options": "GHZ S RI R 50"}),
+        ("! a\n! b\n1.0 0.5 0\n! of the numbers\n", {"comments": "a\nb"}),
+        (
+            VERSION_2,
+            {
+                "comments": "of a coupler, µ", "Version": "2.0", "options": "GHZ S RI R 50",
+                "Number of Ports": "2", "Reference": "50\n75",
+            },
+        ),
+        ("# hz S MA\n# ghz Z DB\n[]\n[x\n", {"options": "hz S MA"}),
+        ("", {}),
+        ("!\n" * 9, {}),
+    ],
+)  # fmt: skip
+def test_what_stands_before_the_numbers_is_kept(
+    package: str, path: Path, text: str, said: dict[str, str]
+) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "iso-8859-1"):
+        path.write_text(text, encoding=encoding)
+        assert Touchstone(path).header() == said
+
+
+def test_a_header_of_many_bytes(package: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_text("! " + "h" * (MOST_TEXT + 5) + "\n" + TEXT)
+    source = OneInput(file=path, format="touchstone", x="scattering")
+    said = source_attributes(source)["header"]
+    assert str(said["comments"]).endswith("h ... (4111 characters in all)")
+    assert said["options"] == "GHZ S RI R 50"
+    monkeypatch.setattr(scattering, "_HEADER_BYTES", 3)  # within a character
+    path.write_bytes("! µµ".encode())
+    assert Touchstone(path).header() == {}
 
 
 @pytest.mark.parametrize("text", ["", "not a network", "# GHZ S MA\n1.0 0.5\n"])

@@ -13,8 +13,10 @@ import pytest
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
+from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
 from workflow.readers import READERS
+from workflow.storage.source_attributes import source_attributes
 
 
 @pytest.mark.parametrize("name", ["dada", "vdif"])
@@ -245,6 +247,22 @@ def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
     assert error_of(given) == "input.sample_rate_hz: the file says it already; leave it out"
     given["input"]["format"] = "dada"
     assert error_of(given) == "input.sample_rate_hz must not be given beside format: dada"
+
+
+def test_a_vdif_header_is_kept_without_what_is_of_one_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Header(dict[str, Any]):
+        station = "Ef"
+
+    path = tmp_path / "v.vdif"
+    path.write_bytes(bytes(2 * 36))
+    held = {"station_id": 17766, "edv": 3, "frame_nr": 7, "_1_30_2": 0, "loif_tuning": 859832320}
+    monkeypatch.setattr(Stream, "header0", Header(held))
+    install(monkeypatch, "vdif", lambda file, mode, squeeze: Stream())
+    source = OneInput(file=path, format="vdif", x="voltages")
+    said = {"station_id": "Ef", "edv": 3, "loif_tuning": 859832320}
+    assert source_attributes(source) == {"header": said}
 
 
 def test_a_check_takes_no_memory_for_each_sample(
