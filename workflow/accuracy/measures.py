@@ -36,6 +36,7 @@ class Measure:
         together: of the values of the parts of a result, that of the whole.
         shown: what tables for people show of a value.
         text: whether values are text, which tables for people leave out.
+        at: the column of the measure that says where this one is taken, such as at which SNR.
     """
 
     column: str
@@ -46,11 +47,21 @@ class Measure:
     together: Callable[[Iterable[Any]], Any] = max
     shown: Callable[[float], float] = _itself
     text: bool = False
+    at: str = ""
 
-    @property
-    def heading(self) -> str:
-        """The caption and the unit."""
-        return f"{self.caption} ({self.unit})" if self.unit else self.caption
+    def captioned(self, values: Mapping[str, Value]) -> str:
+        """Return the caption among the measures of a result, such as "EVM at 30 dB"."""
+        if not self.at:
+            return self.caption
+        where = every_measure()[self.at]
+        value = values.get(self.at)
+        place = f"{value:g} {where.unit}" if isinstance(value, float) else f"the {where.caption}"
+        return f"{self.caption} at {place}"
+
+    def heading(self, values: Mapping[str, Value]) -> str:
+        """Return the caption among the measures of a result, and the unit."""
+        caption = self.captioned(values)
+        return f"{caption} ({self.unit})" if self.unit else caption
 
 
 @cache
@@ -68,6 +79,16 @@ def every_measure() -> Mapping[str, Measure]:
                 raise ValueError(f"workflow.accuracy.{module}: {measure.column} is there already")
             found[measure.column] = measure
     return found
+
+
+def of_one_result(values: Mapping[str, Value]) -> list[Measure]:
+    """Return the measures of results of one kind that people are shown.
+
+    Those that say where others are taken stand in the captions of these.
+    """
+    known = [one for column, one in every_measure().items() if column in values and not one.text]
+    places = {one.at for one in known}
+    return [one for one in known if one.column not in places]
 
 
 def measured(**values: Value | None) -> dict[str, Value]:

@@ -26,15 +26,19 @@ from workflow.error_counts import counts_text, summed_counts
 
 MEASURES = (
     Measure(
-        column="evm_db", caption="EVM at the highest SNR", unit="dB",
+        column="snr_db", caption="highest SNR", unit="dB",
+        what="The highest signal-to-noise ratio, at which EVM, bit errors and information are.",
+    ),
+    Measure(
+        column="evm_db", caption="EVM", at="snr_db", unit="dB",
         what="Power of the error of symbols at the highest SNR, over that of what was sent.",
     ),
     Measure(
-        column="bit_error_rate", caption="bit error rate at the highest SNR", scientific=True,
+        column="bit_error_rate", caption="bit error rate", at="snr_db", scientific=True,
         what="Bits that are wrong at the highest SNR, over all.",
     ),
     Measure(
-        column="information_bits", caption="information at the highest SNR",
+        column="information_bits", caption="information", at="snr_db",
         unit="bits a symbol", together=min,
         what="That soft bits carry at the highest SNR, with the power of each transmitter's error "
         "as noise.",
@@ -193,6 +197,7 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
         ratios = qam.soft_bits(near, order, power)
         information = qam.information(numbers, ratios, order)
     return measured(
+        snr_db=float(reference.ratios[-1]),
         evm_db=20 * math.log10(off) if 0 < off < math.inf else None,
         bit_error_rate=float(wrong[-1] / total),
         bit_errors=counts_text(reference.ratios.tolist(), wrong.tolist(), total),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from workflow.accuracy.measures import every_measure
+from workflow.accuracy.measures import of_one_result
 from workflow.records import Record
 from workflow.tables.ranking import best_baseline
 from workflow.tables.readable import Column, number
@@ -105,9 +105,10 @@ def _measured(record: Record) -> str:
     count it.
     """
     own = ", ".join(
-        f"{one.caption} {number(one.shown(value), scientific=one.scientific)} {one.unit}".rstrip()
-        for column, one in every_measure().items()
-        if not isinstance(value := record.measures.get(column), str | None)
+        f"{one.captioned(record.measures)} "
+        f"{number(one.shown(value), scientific=one.scientific)} {one.unit}".rstrip()
+        for one in of_one_result(record.measures)
+        if not isinstance(value := record.measures[one.column], str)
     )
     error = record.rel_frobenius
     if own or not error or not math.isfinite(error):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from workflow.accuracy.measures import Measure, every_measure
+from workflow.accuracy.measures import Measure, of_one_result
 from workflow.models import is_model
 from workflow.records import Record
 from workflow.tables.ranking import OURS, ordered
@@ -70,9 +70,9 @@ def _lines(own: Sequence[Record], tolerance: float | None) -> Iterator[tuple[str
     within = "" if tolerance is None else f" (tolerance {number(tolerance, scientific=True)})"
     error = _shown(lambda one: one.rel_frobenius, scientific=True)
     yield f"error{within}", [error(one) for one in own]
-    for measure in every_measure().values():
-        if not measure.text:
-            yield measure.heading, [_measured(measure, one) for one in own]
+    held = {column: value for one in own for column, value in one.measures.items()}
+    for measure in of_one_result(held):
+        yield measure.heading(held), [_measured(measure, one) for one in own]
     exact = next((one.time_us_p50 for one in own if one.precision == "fp64" and one.verified), None)
     if exact and len(own) > 1:
         gain = _shown(lambda one: _gain(one, exact))

@@ -81,7 +81,7 @@ def _own(measure: Measure) -> Column:
     def write(value: Any) -> str:
         return number(measure.shown(value), scientific=measure.scientific)
 
-    return _number(measure.column, measure.heading, write)
+    return _number(measure.column, measure.heading({}), write)
 
 
 _WHO = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workflow.accuracy.assessment import Accuracy, worst_of
-from workflow.accuracy.measures import every_measure, measured
+from workflow.accuracy.measures import every_measure, measured, of_one_result
 from workflow.records import Record
 from workflow.tables.readable import ACCURACY
 
@@ -42,9 +42,23 @@ def test_every_measure_has_a_column_of_its_own() -> None:
     headings = {column.field: column.heading for column in ACCURACY}
     for name, measure in every_measure().items():
         assert name in columns
-        assert headings.get(name) == (None if measure.text else measure.heading)
+        assert headings.get(name) == (None if measure.text else measure.heading({}))
         assert measure.what.endswith(".")
     assert headings["snr_error_db"] == "SNR error (dB)"
+    assert headings["evm_db"] == "EVM at the highest SNR (dB)"
+
+
+def test_a_caption_says_where_a_measure_is_taken() -> None:
+    values = measured(evm_db=-20.4, bit_error_rate=1e-3, snr_db=27.5, bit_errors="27.5:1/1000")
+    shown = of_one_result(values)
+    assert [one.heading(values) for one in shown] == [
+        "EVM at 27.5 dB (dB)", "bit error rate at 27.5 dB"
+    ]  # fmt: skip
+    of_earlier_runs = measured(evm_db=-20.4)
+    assert [one.heading(of_earlier_runs) for one in of_one_result(of_earlier_runs)] == [
+        "EVM at the highest SNR (dB)"
+    ]
+    assert [one.column for one in of_one_result({"fidelity": 1.0})] == ["fidelity"]
 
 
 def test_columns_of_records_are_those_that_they_were() -> None:
