@@ -1,4 +1,4 @@
-"""The parameters of correlations, and the integrations they call for."""
+"""The parameters of correlations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
+from workflow.config.integration import integrated
 from workflow.config.product_case import ProductCase
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.storage import operands
@@ -62,18 +63,3 @@ class CorrelateCase(ProductCase):
         if self.samples is not None:
             integrated(self.samples, self.integrate)
         return self
-
-
-def integrated(samples: int, integrate: int | None) -> tuple[int, int]:
-    """Return how many integrations there are, and the samples of each.
-
-    Raises ValueError where samples are left over.
-    """
-    each = samples if integrate is None else integrate
-    if not samples or not each or samples % each:
-        most = samples // each * each if each else 0
-        hint = f"; {most} of them are a multiple of it (input.select takes so many)" if most else ""
-        raise ValueError(
-            f"integrate must divide the {samples} samples along time, got {each}{hint}"
-        )
-    return samples // each, each

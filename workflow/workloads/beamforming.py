@@ -19,9 +19,9 @@ from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.case import Case
-from workflow.config.correlate_case import integrated
 from workflow.config.detected_case import DetectedCase
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
+from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import beam_pictures
 from workflow.storage import operands

@@ -22,7 +22,8 @@ from workflow.arrays import antennas, visibilities
 from workflow.arrays.plane_waves import Wave, received
 from workflow.arrays.steering import places
 from workflow.config.case import Case
-from workflow.config.correlate_case import CorrelateCase, integrated
+from workflow.config.correlate_case import CorrelateCase
+from workflow.config.integration import integrated
 from workflow.data import (
     PLACES,
     Array,

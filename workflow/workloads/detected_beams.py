@@ -16,7 +16,7 @@ from workflow.accuracy.beam_power_accuracy import (
     assess_beam_power,
     beam_power_reference,
 )
-from workflow.config.correlate_case import integrated
+from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
 from workflow.readers.polarizations import check_linear, feeds_of
 from workflow.storage import operands
