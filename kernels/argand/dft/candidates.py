@@ -43,12 +43,27 @@ def _legal(plans: Iterable[Plan], precision: Precision, arch: Arch) -> list[Plan
 
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Return the candidate plans of a method."""
-    every = chain(*kinds_of(method, precision, wide), timed_plans(method.length))
-    found = _legal(every, precision, arch)
-    if not found and method.kind == "dense":
-        # A prime that wgmma does not take.
-        found = legal_butterflies(method.length, precision, arch)
-    return [plan for plan in found if is_held(plan)] or found
+    timed = _legal(timed_plans(method.length), precision, arch)
+    for kinds, accepted in fallbacks(method, precision, wide=wide, alone=not timed):
+        legal = _legal(chain(*kinds), precision, arch)
+        if found := [plan for plan in legal if accepted(plan)]:
+            return found + timed
+    return timed
+
+
+def fallbacks(
+    method: Method, precision: Precision, *, wide: bool, alone: bool
+) -> Iterator[tuple[list[list[Plan]], Callable[[Plan], bool]]]:
+    """Yield plans by their kind, and which are accepted, in turn until one is legal and accepted.
+
+    Two passes and mixed radices are not among them; ``alone`` says that none of those is legal.
+    """
+    kinds = [[*plans] for plans in kinds_of(method, precision, wide)]
+    yield kinds, is_held
+    if alone:
+        yield kinds, lambda plan: True
+        if method.kind == "dense":  # a prime that wgmma does not take
+            yield [[*butterfly_plans(method.length)]], is_held
 
 
 def kinds_of(method: Method, precision: Precision, wide: bool) -> Iterator[Iterable[Plan]]:

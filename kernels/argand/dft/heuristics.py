@@ -13,7 +13,7 @@ from argand.dft.butterfly_heuristics import (
     butterfly_time,
     short_plan,
 )
-from argand.dft.candidates import best_legal, convolved, is_held, kinds_of, ordered, timed_plans
+from argand.dft.candidates import best_legal, convolved, fallbacks, ordered, timed_plans
 from argand.dft.hankel import HankelPlan
 from argand.dft.legality import TMA_SM, is_legal
 from argand.dft.library_choice import (
@@ -153,13 +153,11 @@ def _best_of_others(
 
     ``alone``: no plan of those is legal.
     """
-    kinds = [[*plans] for plans in kinds_of(method, precision, wide)]
-    every = [best_legal(plans, precision, arch, is_held) for plans in kinds]
-    if alone and not any(every):
-        every = [best_legal(plans, precision, arch) for plans in kinds]
-    if alone and not any(every) and method.kind == "dense":
-        every = [best_legal(butterfly_plans(method.length), precision, arch)]
-    found = ordered([plan for plan in every if plan], precision)
+    found: list[Plan] = []
+    for kinds, accepted in fallbacks(method, precision, wide=wide, alone=alone):
+        every = [best_legal(plans, precision, arch, accepted) for plans in kinds]
+        if found := ordered([plan for plan in every if plan], precision):
+            break
     if found and isinstance(found[0], TwoFactorPlan):
         convolution = next((plan for plan in found if isinstance(plan, ButterflyPlan)), None)
         if convolution and butterfly_time(convolution) < two_factor_time(found[0], precision):
