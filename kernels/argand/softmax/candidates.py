@@ -62,15 +62,7 @@ class SoftmaxCandidate:
     def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> RowPlan | None:
         """Return the plan for rows of this length; None where it is not legal."""
         if self.epilogue_stages:
-            found = ring(
-                form,
-                arch,
-                self.threads,
-                self.cluster,
-                columns,
-                write_threads=self.write_threads,
-                epilogue_stages=self.epilogue_stages,
-            )
+            found = ring(form, arch, self, columns)
         elif self.slab_stages:
             found = slab(form, self.threads, columns, stages=self.slab_stages, bulk=self.bulk)
         elif self.words:
@@ -181,24 +173,25 @@ def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bo
 
 
 def ring(
-    form: SoftmaxForm, arch: Arch, threads: int, cluster: int, columns: int, *,
-    write_threads: int = 0, epilogue_stages: int = 1, blocks: int = 1,
-    load_stages: int = MOST_LOAD_STAGES,
+    form: SoftmaxForm, arch: Arch, candidate: SoftmaxCandidate, columns: int, *,
+    blocks: int = 1, load_stages: int = MOST_LOAD_STAGES,
 ) -> RowPlan:  # fmt: skip
-    """Return the ring plan, of slices of up to ``load_stages + epilogue_stages`` rows a block.
+    """Return the ring plan, of slices of up to ``load_stages`` and the epilogue's rows a block.
 
-    ``threads`` reduce, and ``write_threads`` write, by default as many. Epilogue stages are fewer
-    where shared memory has no room for two load stages beside them.
+    As many threads write as reduce where the candidate does not say how many. Epilogue stages are
+    fewer where shared memory has no room for two load stages beside them. ``blocks`` are those of a
+    multiprocessor.
     """
+    threads, cluster = candidate.threads, candidate.cluster
     grain, line = ring_grain(form), ring_line(form)
     need = columns + (line - 1 if form.unaligned_rows or grain != form.vector else 0)
     slice_columns = -(-need // (cluster * line)) * line
     values = -(-slice_columns // (threads * grain)) * grain
-    block = ring_block(threads, write_threads or threads, cluster)
+    block = ring_block(threads, candidate.write_threads or threads, cluster)
     room = ring_bytes(arch, blocks)
     of_load = stages_bytes(form, slice_columns, load=1, epilogue=0)
     of_epilogue = stages_bytes(form, slice_columns, load=0, epilogue=1)
-    epilogue_stages = max(1, min(epilogue_stages, (room - 2 * of_load) // of_epilogue))
+    epilogue_stages = max(1, min(candidate.epilogue_stages, (room - 2 * of_load) // of_epilogue))
     return RowPlan(
         threads,
         block,

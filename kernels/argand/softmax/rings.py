@@ -76,7 +76,8 @@ def _threads(form: SoftmaxForm, arch: Arch, blocks: int, columns: int) -> list[t
         return usual
 
     def registers(threads: tuple[int, int]) -> int:
-        return threads[0] * ring(form, arch, threads[0], blocks, columns).values
+        candidate = SoftmaxCandidate(threads[0], blocks)
+        return threads[0] * ring(form, arch, candidate, columns).values
 
     return [*sorted(_WIDENED_THREADS, key=registers), *usual]
 

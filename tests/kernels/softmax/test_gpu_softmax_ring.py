@@ -10,7 +10,7 @@ from argand import PRECISIONS, Precision, SoftmaxProblem, log_softmax, logsumexp
 from argand.device import Device
 from argand.rounding import round_operand
 from argand.runtime.compiler import compile_all
-from argand.softmax.candidates import ring
+from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import Operation
 from argand.softmax.legality import is_legal
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
@@ -35,16 +35,16 @@ PAIRS = [
 ]  # fmt: skip
 EXACT = ("fp64", "fp32")
 SHAPES = [(1, 5000), (7, 4999), (400, 4999), (7, 70_001)]
-PLANS: list[tuple[int, int, dict[str, int]]] = [
-    (1, 256, {"epilogue_stages": 1}),
-    (2, 128, {"epilogue_stages": 1, "load_stages": 2}),
-    (5, 256, {"epilogue_stages": 2, "load_stages": 4}),
-    (7, 128, {"epilogue_stages": 2, "load_stages": 3, "blocks": 2}),
-    (33, 128, {"epilogue_stages": 4, "load_stages": 4}),
-    (132, 64, {"epilogue_stages": 3, "load_stages": 7}),
-    (9, 256, {"write_threads": 64, "epilogue_stages": 2, "load_stages": 3}),
+PLANS: list[tuple[SoftmaxCandidate, dict[str, int]]] = [
+    (SoftmaxCandidate(256, 1), {}),
+    (SoftmaxCandidate(128, 2), {"load_stages": 2}),
+    (SoftmaxCandidate(256, 5, epilogue_stages=2), {"load_stages": 4}),
+    (SoftmaxCandidate(128, 7, epilogue_stages=2), {"load_stages": 3, "blocks": 2}),
+    (SoftmaxCandidate(128, 33, epilogue_stages=4), {"load_stages": 4}),
+    (SoftmaxCandidate(64, 132, epilogue_stages=3), {"load_stages": 7}),
+    (SoftmaxCandidate(256, 9, write_threads=64, epilogue_stages=2), {"load_stages": 3}),
 ]
-"""Blocks that share a row, reduce threads, and further arguments of `ring`."""
+"""Candidates, and further arguments of `ring`."""
 
 
 @pytest.fixture(autouse=True)
@@ -74,8 +74,8 @@ def plans(
     form = SoftmaxForm(operation, kind, output, precision, vector, columns % vector != 0)
     arch = gpu.require_arch()
     found = []
-    for blocks, threads, options in PLANS:
-        plan = ring(form, arch, threads, blocks, columns, **options)
+    for candidate, options in PLANS:
+        plan = ring(form, arch, candidate, columns, **options)
         if is_legal(plan, form, arch):
             found.append((form, plan))
     assert len(found) > 1
@@ -188,7 +188,7 @@ def test_rows_that_begin_anywhere(
     exact = special.softmax(whole[:, first : first + columns].astype(float), axis=-1)
     form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=True)
     for blocks in (1, 5):
-        plan = ring(form, gpu.require_arch(), 128, blocks, columns)
+        plan = ring(form, gpu.require_arch(), SoftmaxCandidate(128, blocks), columns)
         with PLAN_OVERRIDE.use((plan, 4)):
             for place in (first, first + 4):
                 out = cp.full((6, columns + 13), np.nan, cp.float32)
@@ -216,7 +216,7 @@ def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, g
     x = cp.asarray(rng.standard_normal((40, columns)).astype(np.float32))
     expected = softmax(x)
     form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=False)
-    plan = ring(form, gpu.require_arch(), 256, gpu.sm_count, columns)
+    plan = ring(form, gpu.require_arch(), SoftmaxCandidate(256, gpu.sm_count), columns)
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(4)]
     cp.cuda.Device().synchronize()
     found = []

@@ -10,7 +10,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Arch
 from argand.runtime.plan import PlanError
-from argand.softmax.candidates import candidates, fitted, ring
+from argand.softmax.candidates import SoftmaxCandidate, candidates, fitted, ring
 from argand.softmax.formats import OPERATIONS, Operation
 from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import CLUSTER_SM, SoftmaxForm, vector_for
@@ -77,7 +77,7 @@ def test_every_ring(arch_row: Arch, operation: Operation) -> None:
 @pytest.mark.parametrize(("kind", "blocks"), [("fp32", 1), ("fp16", 33)])
 def test_a_ring(kind: str, blocks: int) -> None:
     form = form_of("softmax", kind, kind, unaligned_rows=True)
-    plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, write_threads=128)
+    plan = ring(form, ARCH, SoftmaxCandidate(256, blocks, write_threads=128), 12_000 * blocks)
     check_softmax_plan(plan, form, ARCH)
     assert plan.slice_columns * blocks >= 12_000 * blocks + 127 // 4
 
@@ -100,7 +100,7 @@ def test_a_ring(kind: str, blocks: int) -> None:
 )
 def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
     form = form_of("softmax", "fp32", "fp32", unaligned_rows=False)
-    plan = ring(form, ARCH, 320, 2, 24_576, load_stages=3)
+    plan = ring(form, ARCH, SoftmaxCandidate(320, 2), 24_576, load_stages=3)
     check_softmax_plan(plan, form, ARCH)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(replace(plan, **change), form, ARCH)
@@ -121,7 +121,7 @@ def test_what_a_ring_does_not_take(
     form = SoftmaxForm(
         "softmax", kind, kind, PRECISIONS[precision], vector, unaligned_rows=vector == 2
     )
-    plan = ring(form, ARCH, 320, 2, 24_576, load_stages=2)
+    plan = ring(form, ARCH, SoftmaxCandidate(320, 2), 24_576, load_stages=2)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(plan, form, ARCHS[target])
 
@@ -147,7 +147,7 @@ def test_a_plan_holds_its_rows_and_has_no_more_accesses_than_they_need(
 
 def test_a_ring_holds_its_rows() -> None:
     form = form_of("softmax", "fp16", "fp16", unaligned_rows=True)
-    plan = ring(form, ARCH, 256, 3, 12_289)
+    plan = ring(form, ARCH, SoftmaxCandidate(256, 3), 12_289)
     held = 3 * plan.slice_columns - 63
     check_row(plan, form, held)
     with pytest.raises(PlanError, match=f"got {held + 1}"):
