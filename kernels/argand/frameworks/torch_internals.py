@@ -103,19 +103,23 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
     )
     checked = followed and modes is not _never and hasattr(guards, "TensorGuards")
     found = TorchInternals(
-        chosen("_cuda_getCurrentRawStream", _stream_of),
-        chosen("_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing),
-        transformed,
-        tangents,
-        follows,
-        (lambda _: forward._current_level >= 0 or modes() > 0) if checked else follows,
-        chosen("_any_requires_grad", _any_requires_grad),
-        getattr(forward, "_is_fwd_grad_enabled", lambda: True),
-        getattr(forward, "_set_fwd_grad_enabled", nullcontext),
-        batched,
-        None if below is _never else below,
-        partial(_guard_of, guards) if hasattr(guards, "TensorGuards") else _look_of,
-        chosen("_increment_version", torch.autograd.graph.increment_version),
+        raw_stream=chosen("_cuda_getCurrentRawStream", _stream_of),
+        is_capturing=chosen(
+            "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing
+        ),
+        are_transformed=transformed,
+        may_have_tangents=tangents,
+        are_followed=follows,
+        pass_unseen=(
+            (lambda _: forward._current_level >= 0 or modes() > 0) if checked else follows
+        ),
+        any_requires_grad=chosen("_any_requires_grad", _any_requires_grad),
+        is_forward=getattr(forward, "_is_fwd_grad_enabled", lambda: True),
+        forward=getattr(forward, "_set_fwd_grad_enabled", nullcontext),
+        is_batched=batched,
+        below_autograd=None if below is _never else below,
+        check_of=partial(_guard_of, guards) if hasattr(guards, "TensorGuards") else _look_of,
+        note_written=chosen("_increment_version", torch.autograd.graph.increment_version),
     )
     if missing:
         warnings.warn(
