@@ -25,7 +25,7 @@ from workflow.readers.phasing import text_of, turned_metres, unturned
 from workflow.readers.polarizations import POLARIZATIONS, in_turn
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
-from workflow.storage.coordinates import read_numbers
+from workflow.storage.coordinate_values import read_numbers
 from workflow.storage.input_operand import InputError
 from workflow.storage.inputs import opened
 from workflow.storage.links import DatasetError, find_dataset

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -81,10 +81,23 @@ def write_pieces(
     if all(length <= most for length, most in zip(whole, shape, strict=True)):
         for offset in offsets:  # one, or none: to start threads would take longer
             dataset.id.write_direct_chunk(*fill(0, offset))
-        write_sums(dataset, sums)
-        return dataset
-    # Others copy and sum ahead while this thread, the only one that may, calls HDF5; one more lets
-    # the disk begin with what is written, so that the file's last sync does not wait for all.
+    else:
+        _write_ahead(dataset, offsets, fill, threads)
+    write_sums(dataset, sums)
+    return dataset
+
+
+def _write_ahead(
+    dataset: h5py.Dataset,
+    offsets: Iterable[tuple[int, ...]],
+    fill: Callable[[int, tuple[int, ...]], tuple[tuple[int, ...], Bytes]],
+    threads: int,
+) -> None:
+    """Write the chunks that ``fill`` makes, of which `_AHEAD` are made while one is written.
+
+    Others copy and sum ahead while this thread, the only one that may, calls HDF5; one more lets
+    the disk begin with what is written, so that the file's last sync does not wait for all.
+    """
     descriptor = dataset.file.id.get_vfd_handle()
     with ThreadPoolExecutor(threads) as filler, ThreadPoolExecutor(1) as syncer:
         ahead: deque[Future[tuple[tuple[int, ...], Bytes]]] = deque()
@@ -99,8 +112,6 @@ def write_pieces(
             dataset.id.write_direct_chunk(*ahead.popleft().result())
         for sync in syncs:
             sync.result()  # the system reports an error of the disk only once
-    write_sums(dataset, sums)
-    return dataset
 
 
 def read_chunked(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> npt.NDArray[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,28 +12,19 @@ import numpy as np
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import SELECTED, Array, Coordinate, blank, is_blank
+from workflow.data import SELECTED, Coordinate
 from workflow.storage.axes import Operand
-from workflow.storage.chunk_filters import ChunkError
-from workflow.storage.chunk_sizes import check_chunks
+from workflow.storage.coordinate_values import values_along
 from workflow.storage.dates import from_the_first
-from workflow.storage.equal_steps import MOST_CHECKED, given_coordinate, whole_axis
 from workflow.storage.input_operand import (
     InputError,
     InputOperand,
     Mistakes,
     OperandHeader,
-    open_datasets,
 )
-from workflow.storage.memory import limited_memory
-from workflow.storage.names import is_text, read_names
 from workflow.storage.selections import PickedAxis
-from workflow.storage.stored_types import StoredError, in_words, stored_in
-from workflow.storage.text_attributes import text_attribute, unit_of
-from workflow.storage.units import BASES, check_quantity, named, parted
+from workflow.storage.units import BASES, check_quantity, parted
 
-MOST_COMPONENTS = 16
-"""Numbers that a coordinate may have at each entry: three of a position."""
 WITH_UNITS = ("frequency", "time")
 """Axes whose values mean nothing without a unit."""
 
@@ -169,8 +159,8 @@ def _values_of(
     file: h5py.File, source: FileInput, key: str, name: str, of: Any, length: int | None,
     taken: PickedAxis | None, check: bool,
 ) -> Coordinate:  # fmt: skip
-    """Return `_values`; raises InputError where there is no unit and must be one."""
-    found = _values(file, source, key, of, length, taken, check)
+    """Return `values_along`; raises InputError where there is no unit and must be one."""
+    found = values_along(file, source, key, of, length, taken, check=check)
     if name in WITH_UNITS and found.values.dtype.kind == "U" and not isinstance(of, list):
         raise InputError(f"{key}: {getattr(of, 'dataset', of)} must hold numbers, got text")
     units, date = parted(found.units)
@@ -184,89 +174,6 @@ def _values_of(
     if not date:
         return found
     return replace(found, long_name=f"{found.long_name or name} since {date}")
-
-
-def _values(
-    file: h5py.File, source: FileInput, key: str, of: Any, length: int | None,
-    taken: PickedAxis | None, check: bool,
-) -> Coordinate:  # fmt: skip
-    """Return the values at the entries ``taken`` of the file's axis, or at all of them.
-
-    The axis has ``length`` entries, or where that is None as many as there are values.
-    """
-    if not isinstance(of, str | DatasetCoordinate):
-        if length is None:
-            values = of.values if isinstance(of, ListedCoordinate) else of
-            length = 1 if isinstance(of, RegularCoordinate) else len(values)
-        return given_coordinate(key, of, length, taken or whole_axis(length), check=check)
-    where = of if isinstance(of, str) else of.dataset
-    (dataset,) = open_datasets(file, source, [where], key)
-    column = of.column if isinstance(of, DatasetCoordinate) else None
-    several = dataset.ndim == 2 and (
-        column is not None or (isinstance(of, DatasetCoordinate) and of.axis is not None)
-    )
-    if length is None:
-        length = dataset.shape[0] if several else max(dataset.shape, default=1)
-    shape: tuple[int, ...] = (length, dataset.shape[1]) if several else (length,)
-    fits = dataset.shape == shape if several else sorted(dataset.shape)[-1:] == [length]
-    if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:
-        raise InputError(
-            f"{key}: {dataset.name} must have {length} values, one for each entry of the axis in "
-            f"the file, got shape {dataset.shape}"
-        )
-    if column is not None and column >= (dataset.shape[1] if several else 0):
-        raise InputError(
-            f"{key}.column: {dataset.name} must have two axes, the second of at least "
-            f"{column + 1} columns, got shape {dataset.shape}"
-        )
-    said = of.units if isinstance(of, DatasetCoordinate) else None
-    units = said or unit_of(dataset) or named(where)
-    long_name = text_attribute(dataset, "long_name")
-    if is_text(dataset) and not several:
-        names = read_names(dataset, key).reshape(shape)
-        return Coordinate(names[(taken or whole_axis(length)).indices], "", long_name)
-    values = read_numbers(dataset, key, check=check)
-    try:
-        stored = replace(stored_in(dataset), kind="float64")
-    except StoredError as error:
-        raise InputError(f"{key}: {dataset.name} {error}") from None
-    taken = taken or whole_axis(length)
-    if is_blank(values):
-        inner = shape[1:] if column is None else ()
-        return Coordinate(blank((taken.length, *inner), values.dtype), units, long_name)
-    values = stored.values(values).reshape(shape)[taken.indices]
-    values = values if column is None else np.ascontiguousarray(values[:, column])
-    if not np.all(finite := np.isfinite(values)):
-        where_not = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
-        raise InputError(
-            f"{key}: its values must be finite numbers, entry {where_not} of what is selected is "
-            f"{values[where_not]}; take others by input.select"
-        )
-    return Coordinate(values, units, long_name)
-
-
-def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
-    """Return the numbers of a dataset; integers stay integers, as int64 where they fit.
-
-    Raises InputError.
-    """
-    kind = dataset.dtype
-    if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
-        raise InputError(f"{key}: {dataset.name} must hold numbers, got {in_words(kind)}")
-    large = kind.kind == "u" and kind.itemsize == 8
-    dtype = np.dtype(np.float64 if kind.kind == "f" else np.uint64 if large else np.int64)
-    if check and dataset.size > MOST_CHECKED:
-        return blank(dataset.shape, dtype)
-    try:
-        with limited_memory(4 * dataset.size * 8):
-            check_chunks(dataset, [range(n) for n in dataset.shape])
-            found = np.asarray(dataset[...], dtype)
-            fits = large and int(found.max(initial=0)) <= np.iinfo(np.int64).max
-            return found.astype(np.int64) if fits else found
-    except ChunkError as error:
-        raise InputError(f"{key}: {error}") from error
-    except MemoryError as error:
-        raise InputError(f"{key}: {dataset.name} takes more memory than its shape says") from error
 
 
 def number_selected(

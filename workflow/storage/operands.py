@@ -20,6 +20,7 @@ from workflow.storage.agreement import check_agrees, differ
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.drawn import Stretched
+from workflow.storage.given_axes import with_given
 from workflow.storage.inputs import (
     InputError,
     Mistakes,
@@ -30,7 +31,7 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
-from workflow.storage.product_operand import ProductArray, ProductOperand, with_given
+from workflow.storage.product_operand import ProductArray, ProductOperand
 from workflow.storage.products import read_outline
 from workflow.storage.provenance import provenance
 from workflow.storage.source_attributes import ATTRIBUTES, attributes_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,109 +11,17 @@ from typing import Any
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
-from workflow.storage.coordinates import WITH_UNITS
-from workflow.storage.dates import from_the_first
 from workflow.storage.drawn import Stretched
-from workflow.storage.equal_steps import given_coordinate, is_uneven, whole_axis
 from workflow.storage.input_operand import InputError, OperandHeader
 from workflow.storage.products import read_product
 from workflow.storage.selections import Picked, SelectionError, pick
-from workflow.storage.units import check_quantity, parted
 
 STRETCH_BYTES = 64 << 20
 """Bytes of a product in memory at a time; at least one entry of the axis with the smallest."""
-
-
-def with_given(
-    product: Product, source: FileInput, operand: str, faults: Mapping[str, str], *, check: bool
-) -> Product:
-    """Return a reader's array with what the config says of axes of which the file says nothing.
-
-    It may say the values of an axis too whose steps in the file are uneven, such as the clock of
-    packets or subcarriers with a gap, because transforms need equal ones, and of any axis with
-    ``replace``. The values are those of the file's axis, before any selection. Raises InputError
-    for another number of values than the axis has entries, an axis that the file says as well, no
-    unit where there must be one, and an axis of which the config says nothing and the file
-    something wrong, which stands in ``faults`` by the axis.
-    """
-    names = tuple(source.axes_of(operand) or product.axes)
-    found, left = dict(product.coordinates), dict(faults)
-    for name, of in source.coordinates.items():
-        along = of.axis if isinstance(of, ListedCoordinate) and of.axis else name
-        if along not in names or len(names) != len(product.axes):
-            continue
-        axis, key = product.axes[names.index(along)], f"input.coordinates.{name}"
-        if along != name:
-            length = product.data.shape[names.index(along)]
-            found[name] = _along(key, name, of, axis, length, names, check=check)
-            continue
-        replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
-        if axis in found and not is_uneven(found[axis]) and not replaces:
-            said = found[axis].values
-            if isinstance(of, list) and said.dtype.kind not in "fiu" and (
-                [str(one).lower() for one in of] == [one.lower() for one in said.tolist()]
-            ):  # fmt: skip
-                continue  # the file's own names
-            how = "start: ..., step_hz: ..." if said.dtype.kind in "fiu" else "values: [...]"
-            raise InputError(
-                f"{key}: the file says it already{_ends(found[axis])}; leave it out, or where the "
-                f"file is wrong give it as {{{how}, replace: true}}"
-            )
-        if replaces and axis not in found and axis not in left:
-            raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
-        left.pop(axis, None)
-        if isinstance(of, str | DatasetCoordinate):
-            raise InputError(
-                f"{key} must be equal steps or values: {source.format} has no datasets"
-            )
-        length = product.data.shape[names.index(name)]
-        given = given_coordinate(key, of, length, whole_axis(length), check=check)
-        units, date = parted(given.units)
-        if SYNONYMS.get(name, name) in WITH_UNITS and not units:
-            raise InputError(
-                f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
-                "{values: [...], units: Hz}"
-            )
-        check_quantity(key, name, units)
-        long_name = found[axis].long_name if axis in found else name
-        given = replace(given, units=units, long_name=long_name)
-        if date:
-            given, date = from_the_first(given, date)
-            given = replace(given, long_name=f"{name} since {date}")
-        found[axis] = given
-    for axis, fault in left.items():
-        name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
-        raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")
-    return replace(product, coordinates=found)
-
-
-def _along(
-    key: str, name: str, of: Any, axis: str, length: int, names: Sequence[str], *, check: bool
-) -> Coordinate:
-    """Return what the config says along an axis by another name; raises InputError."""
-    if name in names:
-        raise InputError(
-            f"{key}: {name!r} is an axis of its own; it stands along {of.axis} by no name"
-        )
-    given = given_coordinate(key, of, length, whole_axis(length), check=check)
-    units = parted(given.units)[0]
-    check_quantity(key, name, units)
-    return replace(given, units=units, long_name=name, axes=(axis,))
-
-
-def _ends(coordinate: Coordinate) -> str:
-    """Return the first and the last value of a coordinate, with its unit, for a message."""
-    values = coordinate.values
-    if not values.size or is_blank(values):
-        return ""
-    if values.dtype.kind not in "fiu":
-        return f", {values[0]} to {values[-1]}"
-    return f", {values[0]:.10g} to {values[-1]:.10g} {coordinate.units}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -181,15 +89,23 @@ class ProductOperand:
             self.map, kind.name, what, product.units if units is None else units,
             self.picked.numbers(shape, self.map),
         )  # fmt: skip
+        self.renamed, self.dropped = self._placed(names)
+
+    def _placed(self, names: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return the operand's name of each axis that it has, and the entry of each that it drops.
+
+        ``names`` are those of the product's axes in the config.
+        """
+        axes = self.product.axes
         numbers = [number for number, axis in enumerate(self.picked.axes) if axis.kept]
-        self.renamed = {
-            product.axes[number]: axis
+        renamed = {
+            axes[number]: axis
             for axis in self.map.axes
             if (place := self.map.place(axis)) is not None
             for number in [numbers[place]]
         }
-        self.dropped = {
-            product.axes[number]: axis.indices
+        dropped = {
+            axes[number]: axis.indices
             for number, axis in enumerate(self.picked.axes)
             if not axis.kept
         }
@@ -197,8 +113,9 @@ class ProductOperand:
         for number, name in enumerate(names):
             own = SYNONYMS.get(name, name)
             if not self.picked.axes[number].kept and own in self.map.missing:
-                self.renamed[product.axes[number]] = own
-                del self.dropped[product.axes[number]]
+                renamed[axes[number]] = own
+                del dropped[axes[number]]
+        return renamed, dropped
 
     def coordinates(self) -> dict[str, Coordinate]:
         """Return the coordinates of the kept axes, cut as the data, with the operand's names.
