@@ -109,6 +109,48 @@ def solution_reference(a: Array, b: Array, expected: Array | None = None) -> Sol
     return found
 
 
+@dataclass(frozen=True)
+class _Backward:
+    """A solution's residual, in the maximum norm of each right-hand side, over what it is held to.
+
+    ``left`` is the residual, of which underflow may have ``lost`` some, ``scale`` is ||A|| ||x|| +
+    ||b||, and ``errors`` their ratio. ``parts`` are real and imaginary part over |A| |x| + |b|,
+    ``enclosed`` bounds the error of each unknown.
+    """
+
+    left: Array
+    lost: Array
+    scale: Array
+    errors: Array
+    parts: tuple[float, float]
+    enclosed: Array
+
+
+def _has_none(reference: SolutionReference, result: Array, index: int) -> str:
+    """Return why a system has no solution; "" where it has one."""
+    if reference.singular[min(index, len(reference.a) - 1)]:
+        return "the matrix is singular in fp64"
+    return "" if finite(result[index].astype(complex)).all() else "the solution is not finite"
+
+
+def _backward(reference: SolutionReference, x: Array, index: int, tiny: float) -> _Backward:
+    """Return the residual of a solution x (n, rhs), in a type of which ``tiny`` is the smallest."""
+    a = reference.a[min(index, len(reference.a) - 1)].astype(complex)
+    b = reference.b[min(index, len(reference.b) - 1)].astype(complex)
+    residual, size = _residual(a, x, b)
+    a_norm = float(np.abs(a).sum(axis=-1).max())
+    x_norm, b_norm = (np.abs(y).max(axis=0) for y in (x, b))
+    scale, left = a_norm * x_norm + b_norm, np.abs(residual).max(axis=0)
+    shares = (
+        np.where(part == 0, 0, np.abs(part) / size) for part in (residual.real, residual.imag)
+    )
+    real, imaginary = (float(share.max()) for share in shares)
+    return _Backward(
+        left, tiny * (a_norm + len(a) * x_norm + 1), scale, np.where(left == 0, 0, left / scale),
+        (real, imaginary), reference.enclosure(index, residual, size),
+    )  # fmt: skip
+
+
 def assess_solution(reference: SolutionReference, result: Array, precision: Precision) -> Accuracy:
     """Verify solutions (batch, n, rhs) by their backward errors; see the module.
 
@@ -124,38 +166,24 @@ def assess_solution(reference: SolutionReference, result: Array, precision: Prec
     checks = Checks()
     allowed = backward_bound(n, precision, reference.a.dtype, reference.b.dtype)
     tiny = float(np.finfo(precision.output).smallest_subnormal)
-    worst, parts, enclosed = 0.0, [0.0, 0.0], np.zeros(result.shape)
+    worst, parts, enclosed = 0.0, (0.0, 0.0), np.zeros(result.shape)
     with np.errstate(all="ignore"):
         for index in range(batch):
-            own = min(index, len(reference.a) - 1)
-            if reference.singular[own]:
-                checks.require(False, f"system {index}: the matrix is singular in fp64")
+            if why := _has_none(reference, result, index):
+                checks.require(False, f"system {index}: {why}")
                 continue
-            a = reference.a[own].astype(complex)
-            b = reference.b[min(index, len(reference.b) - 1)].astype(complex)
-            x = result[index].astype(complex)
-            if not finite(x).all():
-                checks.require(False, f"system {index}: the solution is not finite")
-                continue
-            residual, size = _residual(a, x, b)
-            a_norm = float(np.abs(a).sum(axis=-1).max())
-            x_norm, b_norm = (np.abs(y).max(axis=0) for y in (x, b))
-            scale, left = a_norm * x_norm + b_norm, np.abs(residual).max(axis=0)
-            lost = tiny * (a_norm + n * x_norm + 1)
-            over = left - lost > allowed * scale
-            errors = np.where(left == 0, 0, left / scale)
-            if over.any():
-                side = int(np.argmax(np.where(over, errors, 0)))
+            found = _backward(reference, result[index].astype(complex), index, tiny)
+            beyond = found.left - found.lost > allowed * found.scale
+            if beyond.any():
+                side = int(np.argmax(np.where(beyond, found.errors, 0)))
                 checks.require(
                     False,
-                    f"system {index}, right-hand side {side}: backward_error {errors[side]:.3g} "
-                    f"exceeds {allowed:.3g}",
+                    f"system {index}, right-hand side {side}: backward_error "
+                    f"{found.errors[side]:.3g} exceeds {allowed:.3g}",
                 )
-            worst = max(worst, float(errors.max()))
-            for at, part in enumerate((residual.real, residual.imag)):
-                share = np.where(part == 0, 0, np.abs(part) / size)
-                parts[at] = max(parts[at], float(share.max()))
-            enclosed[index] = reference.enclosure(index, residual, size)
+            worst = max(worst, float(found.errors.max()))
+            parts = max(parts[0], found.parts[0]), max(parts[1], found.parts[1])
+            enclosed[index] = found.enclosed
         error = _relative(result - reference.x, reference.x)
         proved = _relative(enclosed, reference.x) + _relative(reference.x_error, reference.x)
         expected = None

@@ -78,22 +78,9 @@ def assess_spectrum(
     result = np.asarray(result)
     same_shape(result, reference.values.shape)
     length = int(result.shape[-1])
-    if plan is not None:
-        worst, stages = plan_bound(plan, precision, length), _MOST_STAGES
-        deviation = plan_deviation(plan, precision, length)
-    elif method is not None:
-        worst, stages = dft_bound(precision, method, backend), len(method.stages)
-        deviation = method_deviation(precision, method, backend)
-    elif int(np.prod(factors, dtype=np.int64)) == length:
-        worst, stages = bounds.transform_bound(precision, factors, backend), len(factors)
-        deviation = (
-            library_deviation(precision, length)
-            if library
-            else factors_deviation(precision, factors, backend)
-        )
-    else:
-        raise ValueError(f"factors must have the product {length}, got {list(factors)}")
-    deviation += reference_deviation(length)
+    worst, deviation, stages = _transform_bounds(
+        precision, length, backend, factors=factors, method=method, plan=plan, library=library
+    )
     terms = underflow(precision, backend)
     lost = max(stages, 1) * 4.0 * length**2 * (terms.operand + terms.result)
     checks, rows = Checks(), row_errors(reference, result)
@@ -124,6 +111,35 @@ def assess_spectrum(
             error, worst + small, deviation * concentration(2 * length) + small, precision
         ),
     )
+
+
+def _transform_bounds(
+    precision: Precision,
+    length: int,
+    backend: str,
+    *,
+    factors: Sequence[int],
+    method: Method | None,
+    plan: Plan | None,
+    library: bool,
+) -> tuple[float, float, int]:
+    """Return the worst bound of a transform, its deviation and its stages, by what is known of it.
+
+    The reference's own deviation is included; arguments are as of `assess_spectrum`.
+    """
+    own = reference_deviation(length)
+    if plan is not None:
+        deviation = plan_deviation(plan, precision, length)
+        return plan_bound(plan, precision, length), deviation + own, _MOST_STAGES
+    if method is not None:
+        deviation = method_deviation(precision, method, backend)
+        return dft_bound(precision, method, backend), deviation + own, len(method.stages)
+    if int(np.prod(factors, dtype=np.int64)) != length:
+        raise ValueError(f"factors must have the product {length}, got {list(factors)}")
+    worst = bounds.transform_bound(precision, factors, backend)
+    if library:
+        return worst, library_deviation(precision, length) + own, len(factors)
+    return worst, factors_deviation(precision, factors, backend) + own, len(factors)
 
 
 def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:
