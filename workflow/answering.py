@@ -80,8 +80,27 @@ def write_answers(
     delivered = {name: found for name, found in delivered.items() if name not in failures}
     found = answers(records, delivered, failures)
     draw_answer(files.figure, found)
+    write_answer(
+        found,
+        records,
+        Shown("Times as fast as the best peer", SPEEDS, files.figure),
+        _figures(workloads, drawn, delivered),
+        page=files.page,
+        markdown=files.markdown,
+        failed=failed,
+        tolerances={
+            one.name: one.case.accepted_error for one in workloads if one.case.precision == "auto"
+        },
+    )
+    return found
+
+
+def _figures(
+    workloads: Sequence[Workload], drawn: Drawn, delivered: Mapping[str, str]
+) -> list[Shown]:
+    """Return the figures below the answer: of sweeps, of errors, of limits, of each product."""
     seen = {workload.name: workload.seen for workload in workloads}
-    others = [
+    return [
         *(Shown(f"{name}, swept", SWEPT, path) for name, path in drawn.sweeps.items()),
         Shown("Errors and their bounds", ACCURACY, drawn.accuracy),
         Shown("Limits", LIMITS, drawn.limits),
@@ -96,16 +115,3 @@ def write_answers(
             if name in delivered
         ),
     ]
-    write_answer(
-        found,
-        records,
-        Shown("Times as fast as the best peer", SPEEDS, files.figure),
-        others,
-        page=files.page,
-        markdown=files.markdown,
-        failed=failed,
-        tolerances={
-            one.name: one.case.accepted_error for one in workloads if one.case.precision == "auto"
-        },
-    )
-    return found

@@ -101,17 +101,26 @@ def lease(
         turn = _opened(opened, folder, "turn")
         with _reminders(lambda: say(_waiting(count, locks, queue, time.monotonic() - started))):
             taken = _take(count, locks, queue, turn, _note(job))
-        before = environ.get(VISIBLE)
-        environ[VISIBLE] = ",".join(gpu.identity for gpu in taken)
         try:
-            yield Lease(tuple(taken), time.monotonic() - started, "lock")
+            with _visible(taken, environ):
+                yield Lease(tuple(taken), time.monotonic() - started, "lock")
         finally:
-            if before is None:
-                environ.pop(VISIBLE, None)
-            else:
-                environ[VISIBLE] = before
             for _, lock in locks:
                 lock.release()
+
+
+@contextlib.contextmanager
+def _visible(gpus: Sequence[Gpu], environ: MutableMapping[str, str]) -> Iterator[None]:
+    """Have CUDA_VISIBLE_DEVICES name these alone, and afterwards what it named before."""
+    before = environ.get(VISIBLE)
+    environ[VISIBLE] = ",".join(gpu.identity for gpu in gpus)
+    try:
+        yield
+    finally:
+        if before is None:
+            environ.pop(VISIBLE, None)
+        else:
+            environ[VISIBLE] = before
 
 
 def _opened(opened: contextlib.ExitStack, folder: Path, name: str) -> SharedLock:

@@ -152,17 +152,10 @@ def stream_result(
     or MemoryError where no chunk fits.
     """
     began = time.perf_counter()
-    plan = plan_chunks(workload, staged.outline, one, memory)
     transfer = transfer_to(device)
     transfer.drop()  # what earlier results left
     with contextlib.ExitStack() as open_readers:
-        shared, kinds = _prepared(one, staged, plan)
-        constants = sum(data.nbytes for data in shared.values())
-        constants -= shared_bytes(staged.outline, plan.axis, one)
-        axis = plan.axis
-        plan = plan_chunks(workload, staged.outline, one, memory, max(0, constants))
-        if plan.axis != axis:
-            shared, kinds = _prepared(one, staged, plan)
+        plan, shared, kinds = _planned(workload, one, staged, memory)
         transfer.keep(shared)
         operands = {
             name: Streamed(open_readers.enter_context(_reader(staged, name, plan)), kind)
@@ -198,6 +191,20 @@ def stream_result(
 
 def _unset(start: int, result: Any) -> None:
     raise AssertionError("the result's place is known after the first chunk")
+
+
+def _planned(
+    workload: Workload, one: Implementation, staged: StagedFile, memory: int
+) -> tuple[Plan, dict[str, Any], dict[str, np.dtype[Any]]]:
+    """Return the chunks that fit beside what is prepared for all of them, and `_prepared`."""
+    first = plan_chunks(workload, staged.outline, one, memory)
+    shared, kinds = _prepared(one, staged, first)
+    constants = sum(data.nbytes for data in shared.values())
+    constants -= shared_bytes(staged.outline, first.axis, one)
+    plan = plan_chunks(workload, staged.outline, one, memory, max(0, constants))
+    if plan.axis != first.axis:
+        shared, kinds = _prepared(one, staged, plan)
+    return plan, shared, kinds
 
 
 def _prepared(
