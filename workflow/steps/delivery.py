@@ -8,6 +8,7 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
+from workflow.config.case import Case
 from workflow.data import Array, Coordinate, Product, Staged
 from workflow.records import Record
 from workflow.shards import Shard
@@ -15,18 +16,25 @@ from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at
 from workflow.storage.datasets import open_run
 from workflow.storage.products import Slabs, write_product
+from workflow.storage.provenance import MADE_OF
 from workflow.storage.source_attributes import ATTRIBUTES
 from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload
 
 
 def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[str, Any]:
-    """Return a product's certificate: its record, its operands' sources, and what was asked."""
+    """Return a product's certificate: its record, its operands' sources, and what was asked.
+
+    ``parameters`` are the keys of its kind as JSON, without where operands come from.
+    """
     certificate = {key: value for key, value in chosen.row().items() if value not in (None, "")}
     certificate |= {
-        key: value if key == ATTRIBUTES else str(value) for key, value in staged.attributes.items()
+        key: value if key in (ATTRIBUTES, MADE_OF) else str(value)
+        for key, value in staged.attributes.items()
     }
     certificate["requested_precision"] = workload.case.precision
+    left_out = {*Case.model_fields, "input"}
+    certificate["parameters"] = workload.case.model_dump_json(exclude=left_out, exclude_none=True)
     return certificate
 
 

@@ -33,8 +33,7 @@ from workflow.storage.inputs import (
 )
 from workflow.storage.product_operand import ProductArray, ProductOperand
 from workflow.storage.products import read_outline
-from workflow.storage.provenance import provenance
-from workflow.storage.source_attributes import ATTRIBUTES, attributes_of
+from workflow.storage.provenance import of_products, provenance
 
 Array = npt.NDArray[Any]
 NOTHING: Mapping[str, Any] = {}
@@ -129,9 +128,9 @@ def staged(
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
-        carried = {name: attributes_of(upstream[of]) for name, of in products.items()}
-        if carried := {name: said for name, said in carried.items() if said}:
-            attributes[ATTRIBUTES] = {**attributes.get(ATTRIBUTES, {}), **carried}
+        theirs = of_products({name: upstream[of] for name, of in products.items()})
+        for key, said in theirs.items():
+            attributes[key] = {**attributes.get(key, {}), **said}
     if not allow_nonfinite:
         axes = {name: header.map.axes for name, (header, _) in found.items()}
         refuse_nonfinite({**data, **drawn}, attributes, axes)

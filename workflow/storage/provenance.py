@@ -6,12 +6,37 @@ telescope, state or channel it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from workflow.config.file_input import FileInput
+from workflow.storage.certificates import read_certificate
 from workflow.storage.file_sequence import files_named
 from workflow.storage.inputs import files_beside, source_checksum
 from workflow.storage.source_attributes import ATTRIBUTES, datasets_of, source_attributes
+
+MADE_OF = "made_of"
+"""Key of a certificate: how each operand was made that is another workload's product."""
+_OF_A_PRODUCT = (
+    "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
+    "datasets", "select", "circuit", "circuit_sha256", "seed", MADE_OF,
+)  # fmt: skip
+"""What the certificates of further products keep of a product's own."""
+
+
+def of_products(products: Mapping[str, Path]) -> dict[str, Any]:
+    """Return what the products that are operands say of the user's files, and how they were made.
+
+    So a product at the end of a chain names the files at its beginning.
+    """
+    said, made = {}, {}
+    for operand, path in products.items():
+        certificate = read_certificate(path)
+        made[operand] = {key: certificate[key] for key in _OF_A_PRODUCT if key in certificate}
+        if ATTRIBUTES in certificate:
+            said[operand] = certificate[ATTRIBUTES]
+    return {key: found for key, found in ((ATTRIBUTES, said), (MADE_OF, made)) if found}
 
 
 def provenance(source: FileInput) -> dict[str, Any]:

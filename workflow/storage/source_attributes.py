@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import h5py
@@ -13,7 +12,6 @@ import numpy as np
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.readers import reader_of
-from workflow.storage.certificates import read_certificate
 from workflow.storage.input_operand import dataset_paths
 from workflow.storage.inputs import opened
 from workflow.storage.links import DatasetError, find_dataset
@@ -72,11 +70,6 @@ def _said_in(file: h5py.File, source: FileInput) -> dict[str, dict[str, Value]]:
                 continue
             found[name] = _attributes(dataset)
     return {name: values for name, values in found.items() if values}
-
-
-def attributes_of(product: Path) -> dict[str, Any]:
-    """Return what the certificate of another workload's product has of them."""
-    return dict(read_certificate(product).get(ATTRIBUTES, {}))
 
 
 def datasets_of(source: FileInput) -> dict[str, list[str]]:

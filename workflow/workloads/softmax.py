@@ -25,7 +25,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
 from workflow.storage.operands import Operand
-from workflow.storage.source_attributes import ATTRIBUTES, attributes_of
+from workflow.storage.provenance import of_products
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
@@ -158,9 +158,8 @@ class Softmax(Workload):
             "source_sha256": source_checksum(upstream),
             "mean_power": found.mean,
             "nonfinite": {"x": found.nonfinite},
+            **of_products({"x": upstream}),
         }
-        if said := attributes_of(upstream):
-            attributes[ATTRIBUTES] = {"x": said}
         return Staged({}, {"x": found.axes}, found.coordinates, attributes, {"x": found.x})
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:

@@ -73,6 +73,9 @@ def test_they_are_in_the_product_and_in_the_products_made_of_it(path: Path, tmp_
     chained = OneInput(x=WorkloadInput(workload="first"))
     second = staged(chained, (X,), {"first": product}, allow_nonfinite=False)
     assert second.attributes["source_attributes"] == {"x": said}
+    kept = ("workload", "kind", "precision", "seed", "source")
+    made = {key: CERTIFICATE[key] for key in kept}
+    assert second.attributes["made_of"] == {"x": made}
 
 
 def deliver(path: Path, attributes: object) -> None:
@@ -93,6 +96,9 @@ def test_a_certificate_has_them_as_they_are_and_the_rest_as_text() -> None:
     )
     assert found["source_attributes"] == said
     assert found["zeros"] == "{'x': 1}"
+    asked = json.loads(found["parameters"])
+    assert (asked["m"], asked["op_b"]) == (2, "N")
+    assert not {"precisions", "kind", "input", "tolerance"} & asked.keys()
 
 
 def test_scalars_of_a_uvh5_header(tmp_path: Path) -> None:
