@@ -11,7 +11,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.data import SELECTED, Array, Coordinate, Staged, blank, is_blank
 from workflow.storage.equal_steps import MOST_CHECKED, step_of
 from workflow.storage.inputs import InputError
-from workflow.storage.units import FACTORS
+from workflow.storage.units import FACTORS, squared
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -169,11 +169,11 @@ def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[st
 
 def power_units(samples: str, frequency: str, *, density: bool) -> str:
     """Return the units of |X|^2 of samples, over those of frequency where it is a density."""
-    square = f"({samples})^2" if " " in samples or "/" in samples else f"{samples}^2"
+    square = squared(samples)
     if not density or not frequency:
-        return square if samples else ""
+        return square
     over = f"({frequency})" if "/" in frequency else frequency
-    return f"{square if samples else '1'}/{over}"
+    return f"{square or '1'}/{over}"
 
 
 def sample_step(staged: Staged) -> tuple[float, str]:

@@ -36,7 +36,7 @@ class ChanneliseCase(Case):
         "parameter...].",
     )
     oversampling: float | str = Field(
-        1, description="Spectra in M samples: 1, or a fraction above it, such as 4/3."
+        1.0, description="Spectra in M samples: 1, or a fraction above it, such as 4/3."
     )
     real: bool = Field(
         False, description="Whether samples are real; then there are channels 0 to M / 2 alone."

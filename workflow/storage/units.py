@@ -102,6 +102,12 @@ def times(units: Mapping[str, str], names: Sequence[str]) -> str:
     return known[0] if len(known) == 1 else " ".join(map(_whole, known))
 
 
+def squared(unit: str) -> str:
+    """Return the unit of a power of values in ``unit``; empty where they have none."""
+    whole = f"({unit})" if "^" in unit else _whole(unit)
+    return "" if unit in _NONE else f"{whole}^2"
+
+
 def over(units: Mapping[str, str], dividend: str, divisor: str) -> str:
     """Return the unit of one operand over that of another; empty where neither has one."""
     above, below = units.get(dividend, ""), units.get(divisor, "")

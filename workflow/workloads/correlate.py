@@ -41,6 +41,7 @@ from workflow.storage.drawn import Drawn
 from workflow.storage.equal_steps import usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
+from workflow.storage.units import squared
 from workflow.storage.uvh5_needs import check_for_uvh5
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
@@ -252,10 +253,9 @@ class Correlate(Workload):
         found |= visibilities.coordinates_of(
             self.case.form, polarizations, elements, staged.coordinates
         )
-        units = staged.units.get("voltages", "")
         return Product(
             "visibilities", result, AXES[self.case.form], found, f"{self.name}: visibilities",
-            f"({units})^2" if units else "",
+            squared(staged.units.get("voltages", "")),
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:

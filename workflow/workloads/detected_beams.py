@@ -21,7 +21,7 @@ from workflow.data import Array, Coordinate, Implementation, Product, Shape, Sta
 from workflow.readers.polarizations import check_linear, feeds_of
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
-from workflow.storage.units import times
+from workflow.storage.units import squared, times
 from workflow.workloads.base import NOTHING
 from workflow.workloads.baselines import implementations
 from workflow.workloads.beamforming import NAMES, Beamforming, beside_beams
@@ -143,11 +143,10 @@ class DetectedBeams(Beamforming):
             kept["time"] = Coordinate(middle, time.units, time.middle_of("bin"))
         if detect == "stokes":
             kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter")
-        units = times(staged.units, NAMES)
         what = "Stokes parameters" if detect == "stokes" else "power"
         return Product(
             "power", result, axes, kept,
-            f"{self.name}: {what} of beams", f"({units})^2" if units else "",
+            f"{self.name}: {what} of beams", squared(times(staged.units, NAMES)),
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:

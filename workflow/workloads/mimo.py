@@ -36,6 +36,7 @@ from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
 from workflow.storage.operands import Operand
+from workflow.storage.units import squared
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
@@ -164,7 +165,12 @@ class Mimo(Workload):
             coordinates={
                 **found.coordinates,
                 "snr": Coordinate(ratios, "dB", "signal-to-noise ratio of a receiver"),
-                "noise_power": Coordinate(noise, "", "mean power of a receiver's noise", ("snr",)),
+                "noise_power": Coordinate(
+                    noise,
+                    squared(found.units.get("channel", "")),
+                    "mean power of a receiver's noise",
+                    ("snr",),
+                ),
                 "sent": Coordinate(numbers, "", "number of the symbol sent", SENT),
             },
         )

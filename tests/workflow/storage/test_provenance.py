@@ -24,6 +24,7 @@ from workflow.storage.operands import staged
 from workflow.storage.products import write_product
 from workflow.storage.provenance import provenance
 from workflow.storage.source_attributes import DAMAGED, MOST_NAMES, MOST_TEXT, source_attributes
+from workflow.workloads import KINDS
 
 X = Operand("x", ("row", "column"))
 
@@ -99,6 +100,16 @@ def test_a_certificate_has_them_as_they_are_and_the_rest_as_text() -> None:
     asked = json.loads(found["parameters"])
     assert (asked["m"], asked["op_b"]) == (2, "N")
     assert not {"precisions", "kind", "input", "tolerance"} & asked.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_parameters_of_each_kind_are_kept(kind: str) -> None:
+    small = KINDS[kind].small
+    workload = load_study({"workloads": {"w": {"kind": kind, **small}}}).workload("w")
+    certificate = certificate_of(workload, RECORD, replace(workload.outline(), attributes={}))
+    asked = json.loads(certificate["parameters"])
+    given = json.loads(workload.case.model_dump_json(include={*small}, exclude_none=True))
+    assert {name: asked[name] for name in given} == given
 
 
 def test_scalars_of_a_uvh5_header(tmp_path: Path) -> None:

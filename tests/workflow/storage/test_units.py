@@ -13,7 +13,7 @@ from test_chains import run
 from tests.workflow.chained_cases import study_of
 from workflow.config.check import check_study
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.storage.units import parted
+from workflow.storage.units import parted, squared
 from workflow.storage.uvh5 import write_uvh5
 
 SITE = {"latitude_deg": -26.7, "longitude_deg": 116.6, "julian_date": 2461372.75}
@@ -129,6 +129,26 @@ def test_products_have_the_units_that_their_operands_give(
     source = {"file": str(path), "a": "a", "b": "b"}
     one = study_of({"w": {"kind": kind, "input": source}}).workload("w")
     assert one.product_outline(one.outline()).units == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [("V", "V^2"), ("V/V", "(V/V)^2"), ("V^2", "(V^2)^2"), ("1/mV V", "(1/mV V)^2"), ("1", ""),
+     ("", ""), ("dimensionless", "")],
+)  # fmt: skip
+def test_the_unit_of_a_power(unit: str, expected: str, tmp_path: Path) -> None:
+    assert squared(unit) == expected
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((4, 8), "c8")
+        file["h"] = np.ones((1, 2, 4, 2), "c8")
+        file["v"].attrs["units"] = file["h"].attrs["units"] = unit
+    source = {"file": str(path), "voltages": "v"}
+    one = study_of({"w": {"kind": "correlate", "input": source}}).workload("w")
+    assert one.product_outline(one.outline()).units == expected
+    source = {"file": str(path), "channel": "h"}
+    link = study_of({"w": {"kind": "mimo", "input": source}}).workload("w")
+    assert link.product_outline(link.outline()).coordinates["noise_power"].units == expected
 
 
 @pytest.mark.parametrize(("detect", "expected"), [({}, "(1/mV) V"), (POWER, "((1/mV) V)^2")])
