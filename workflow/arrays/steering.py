@@ -41,11 +41,22 @@ def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
 
 
 def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
-    """Return the values of a frequency in Hz, or of a place in m; raises InputError for no unit."""
+    """Return the values of a frequency in Hz, or of a place in m.
+
+    Raises InputError for no unit, and for frequencies below 0, which are offsets from a carrier:
+    phases by them would point elsewhere.
+    """
     found = there[name]
     if found.units not in (known := convertible(name)):
         raise InputError(f"input.coordinates.{name} must be in one of {known}, got {found.units!r}")
-    return in_base(name, found.values, found.units)
+    values = in_base(name, found.values, found.units)
+    if name == "frequency" and values.min(initial=0) < 0:
+        raise InputError(
+            f"input.coordinates.frequency: directions need frequencies as waves arrive, from 0 Hz "
+            f"on, got {values.min():.10g} to {values.max():.10g} Hz; where those are offsets from "
+            "a carrier, `centre_hz` of the filter bank adds it, or give the frequencies themselves"
+        )
+    return values
 
 
 def steered(

@@ -97,7 +97,10 @@ def _of_axis(
     having = having or _dropping(found, axis)
     if not having:
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
-        raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}")
+        hint = ""
+        if isinstance(of, str) and axes:
+            hint = f"; what stands along one of them is {{dataset: {of}, axis: {axes[0]}}}"
+        raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}{hint}")
     lengths = {one.datasets[0].shape[number] for one, number in having}
     broadcast = lengths - {1} or lengths
     if len(broadcast) > 1:

@@ -93,6 +93,8 @@ def step_of(coordinate: Coordinate, key: str) -> float:
 def _uneven_entry(values: Array, step: float, off: Array) -> str:
     """Return which entry is not a step after the one before it, or off the steps of all."""
     apart = np.diff(values)
+    if not apart.any():
+        return f"all {len(values)} entries are at {values[0]:.16g}"
     usual = float(np.median(apart))
     where = int(np.argmax(np.abs(apart - usual) > abs(usual) / 4)) + 1
     if abs(apart[where - 1] - usual) > abs(usual) / 4:

@@ -243,6 +243,10 @@ class TestTransforms:
         assert error_of(case).startswith(
             "input.coordinates.time must have equal steps, but entry 3 is at 4, 2 after"
         )
+        case["input"]["coordinates"]["time"] = {"values": [3] * 7, "units": "s"}
+        assert error_of(case).startswith(
+            "input.coordinates.time must have equal steps, but all 7 entries are at 3; take"
+        )
 
     def test_nobody_named_it(self, file: Path) -> None:
         case = {"kind": "dft", "input": {"file": str(file), "samples": "volt"}}

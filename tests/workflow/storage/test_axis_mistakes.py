@@ -71,7 +71,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"coordinates": {"east": {"values": [1, 2, 3, 4, 5], "units": "s", "axis": "antenna"}}},
         "input.coordinates.east must be in one of ['m', 'km', 'cm', 'mm'], got 's'",
     ),
-    ({"coordinates": {"delay": "/freq_hz"}}, "input.coordinates.delay: must be of an axis of the"),
+    (
+        {"coordinates": {"delay": "/freq_hz"}},
+        "input.coordinates.delay: must be of an axis of the operands, ['frequency', "
+        "'polarization', 'beam', 'antenna', 'time'], got 'delay'; what stands along one of them is "
+        "{dataset: /freq_hz, axis: frequency}",
+    ),
     ({"coordinates": {"time": {"start": 1}}}, "input.coordinates.time"),
     ({"coordinates": {"time": {"step_s": 0}}}, "input.coordinates.time"),
     ({"coordinates": {"time": {"step_s": 1, "units": "s"}}}, "input.coordinates.time"),
