@@ -175,7 +175,7 @@ _TF32 = Precision(
     "operands rounded to 11 significant bits, range of fp32",
 )  # fmt: skip
 _3XTF32 = Precision(
-    "3xtf32", TF32, FP32, "complex64", ("half_ulp_truncate", "half_ulp_truncate"),
+    "3xtf32", TF32, FP32, "complex64", ("nearest_even", "toward_zero"),
     ((1, 0), (0, 1), (0, 0)), False, "fp32", 80,
     "each operand as big + small in tf32; products small.big, big.small, big.big",
 )  # fmt: skip

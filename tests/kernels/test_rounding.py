@@ -145,7 +145,9 @@ def test_special_values(precision):
     np.testing.assert_array_equal(round_operand(x, row)[:4], x[:4])
 
 
-@pytest.mark.parametrize("modes", [("toward_zero",) * 2, ("nearest_even",) * 2, None])
+@pytest.mark.parametrize(
+    "modes", [("toward_zero",) * 2, ("nearest_even",) * 2, ("half_ulp_truncate",) * 2, None]
+)
 def test_two_terms_hold_an_operand_to_u(modes):
     row = PRECISIONS["3xtf32"].with_rounding(modes)
     rng = np.random.default_rng(1)

@@ -13,14 +13,13 @@ BF16_IN_TF32 = replace(BF16, name="tf32", bytes=TF32.bytes, cublas=TF32.cublas, 
 def product_in_tf32(precision: Precision) -> Precision | None:
     """Return the precision by whose kernels a GPU may compute a product at ``precision``, or None.
 
-    Of a scaled one it is the counterpart, by the fewest operations: one term has ties away from
-    zero, no further than to even, and a second one is cut, which `Precision.term_roundoffs` allows.
-    So the same bounds hold. bf16 keeps its bits.
+    Of a scaled one it is the counterpart: one term has ties away from zero, no further than to
+    even, and a second one is cut, which `Precision.term_roundoffs` allows. So the same bounds hold.
+    bf16 keeps its bits.
     """
     if precision.operand == BF16 and precision.terms == 1:
         return replace(precision, name="tf32", operand=BF16_IN_TF32)
-    row = precision.counterpart
-    return row.with_rounding(("nearest_even", "toward_zero")) if row and row.terms > 1 else row
+    return precision.counterpart
 
 
 _SCALED_MARGIN = 1.13

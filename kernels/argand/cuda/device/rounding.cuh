@@ -27,14 +27,12 @@ __device__ __forceinline__ uint32 add_tf32_increment_to_number(float x) {
 // x plus the increment of a rounding to tf32, with the low bits still in place: tensor cores ignore
 // them. A carry moves the exponent, so the largest values become infinite. A NaN is replaced by the
 // canonical one, because the addition could carry it into an infinity or a zero. cvt.rna gives the
-// same bits, but products took a quarter longer with it on an H200. `Finite` says that x is, and
-// not so large that it becomes infinite.
-template <Rounding rounding, bool Finite = false>
+// same bits, but products took a quarter longer with it on an H200.
+template <Rounding rounding>
 __device__ __forceinline__ float add_tf32_rounding_increment(float x) {
     if constexpr (rounding == Rounding::to_bf16) return OperandFormat<Operand::bf16>::round(x);
-    const uint32 bits = add_tf32_increment_to_number<rounding>(x);
-    if constexpr (Finite) return __uint_as_float(bits);
-    return is_nan(x) ? not_a_number() : __uint_as_float(bits);
+    return is_nan(x) ? not_a_number()
+                     : __uint_as_float(add_tf32_increment_to_number<rounding>(x));
 }
 
 // The same of complex numbers of one row or column, whose NaN all become one in the first number.
@@ -96,8 +94,8 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32* terms, int stride
     if constexpr (Terms == 2) {
         const float big = round_to_tf32<first>(x);
         terms[0] = __float_as_uint(big);
-        terms[stride] =
-            __float_as_uint(add_tf32_rounding_increment<second>(remainder_after(big, x)));
+        // A remainder is finite, so it is no NaN.
+        terms[stride] = add_tf32_increment_to_number<second>(remainder_after(big, x));
     } else {
         terms[0] = __float_as_uint(add_tf32_rounding_increment<first>(x));
     }
@@ -122,9 +120,12 @@ __device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms) {
 // of others it takes a third of the instructions.
 template <Rounding first, Rounding second>
 __device__ __forceinline__ void split_finite_to_tf32(float x, uint32 (&terms)[2]) {
-    terms[0] = __float_as_uint(add_tf32_rounding_increment<first, true>(x)) & kTf32KeptMask;
-    const float rest = x - __uint_as_float(terms[0]);
-    terms[1] = __float_as_uint(add_tf32_rounding_increment<second, true>(rest));
+    if constexpr (splits_by_products(Operand::tf32, 2, first, second)) {
+        split_moderate_to_tf32<second>(x, terms);
+        return;
+    }
+    terms[0] = add_tf32_increment_to_number<first>(x) & kTf32KeptMask;
+    terms[1] = add_tf32_increment_to_number<second>(x - __uint_as_float(terms[0]));
 }
 
 // The terms of the numbers of one register, in any format, `stride` registers apart. `Finite`
