@@ -87,11 +87,19 @@ __device__ __forceinline__ float remainder_after(float term, float x) {
 }
 
 // The terms of one number in tf32. The last term keeps the low bits, which tensor cores ignore:
-// masking them would cost as much as the rounding.
-template <int Terms, Rounding first, Rounding second>
+// masking them would cost as much as the rounding. `Finite` as in `split`.
+template <int Terms, Rounding first, Rounding second, bool Finite>
 __device__ __forceinline__ void split_to_tf32(float x, uint32* terms, int stride) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
-    if constexpr (Terms == 2) {
+    if constexpr (Terms == 2 && Finite) {
+        terms[0] = add_tf32_increment_to_number<first>(x) & kTf32KeptMask;
+        const float rest = x - __uint_as_float(terms[0]);  // NaN of what is not finite
+        if constexpr (second == Rounding::toward_zero) {
+            terms[stride] = __float_as_uint(rest);
+        } else {
+            terms[stride] = __float_as_uint(add_tf32_rounding_increment<second>(rest));
+        }
+    } else if constexpr (Terms == 2) {
         const float big = round_to_tf32<first>(x);
         terms[0] = __float_as_uint(big);
         // A remainder is finite, so it is no NaN.
@@ -129,14 +137,14 @@ __device__ __forceinline__ void split_finite_to_tf32(float x, uint32 (&terms)[2]
 }
 
 // The terms of the numbers of one register, in any format, `stride` registers apart. `Finite`
-// leaves out the check of packed formats for terms that are not finite, where the result is not
-// finite either way. `first` and `second` are the roundings of the first and of the second term, as
-// in the templates of all kernels that split.
+// leaves out the check of two terms for a first one that is not finite, where the result is not
+// finite either way: the second one is then NaN. `first` and `second` are the roundings of the
+// first and of the second term, as in the templates of all kernels that split.
 template <Operand operand, int Terms, Rounding first, Rounding second, bool Finite = false>
 __device__ __forceinline__ void split(const float* x, uint32* terms, int stride = 1) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
     if constexpr (operand == Operand::tf32) {
-        split_to_tf32<Terms, first, second>(x[0], terms, stride);
+        split_to_tf32<Terms, first, second, Finite>(x[0], terms, stride);
     } else {
         terms[0] = OperandFormat<operand>::pack(x);
         if constexpr (Terms == 2) {
