@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from argand.gemm.question import OperandTraits
+from argand.precision import Precision, any_precision
 
 Case = tuple[str, str, str]
 Times = dict[str, float]
@@ -25,6 +26,11 @@ def recorded(name: str, last: str = "precision") -> dict[Case, Times]:
             times, time = found[row["shape"], row["kind"], row[last]], float(row["time_us"])
             times[row["plan"]] = min(time, times.get(row["plan"], time))
     return found
+
+
+def recorded_precision(name: str) -> Precision:
+    """The row of a precision as it was timed: 3xtf32 rounded both terms by integers then."""
+    return any_precision(name, "half_ulp_truncate" if name == "3xtf32" else None)
 
 
 def sizes_of(shape: str) -> tuple[int, int, int, int]:

@@ -17,7 +17,13 @@ from argand.gemm.sm80_heuristics import estimate
 from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan, whole_passes
 from argand.gemm.sm80_tiles import mma_tiles
 
-from tests.kernels.gemm.recorded_times import EVENTS_US, Case, recorded, sizes_of
+from tests.kernels.gemm.recorded_times import (
+    EVENTS_US,
+    Case,
+    recorded,
+    recorded_precision,
+    sizes_of,
+)
 
 SM_COUNT = 132
 
@@ -28,7 +34,7 @@ def estimates(case: Case) -> dict[str, float]:
     batch, m, n, k = sizes_of(shape)
     even = (k if kind[0] == "N" else m) % 2 == (n if kind[1] == "N" else k) % 2 == 0
     found = {}
-    for tile in mma_tiles(PRECISIONS[precision], arch_for(90)):
+    for tile in mma_tiles(recorded_precision(precision), arch_for(90)):
         for slices in SPLIT_K_SLICES:
             plan = replace(
                 tile, split_k_slices=slices, a_k_major=kind[0] == "N", b_k_major=kind[1] != "N",
@@ -40,7 +46,7 @@ def estimates(case: Case) -> dict[str, float]:
 
 def _estimated(plan: MmaPlan, precision: str, sizes: tuple[int, int, int, int]) -> float:
     plan = plan if whole_passes(plan) else replace(plan, vector=1)
-    return estimate(plan, PRECISIONS[precision], SM_COUNT, sizes)
+    return estimate(plan, recorded_precision(precision), SM_COUNT, sizes)
 
 
 def test_the_choice_loses_little_to_the_fastest() -> None:

@@ -17,9 +17,14 @@ from argand.gemm.heuristics import choose, estimate
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import cut_tiles
-from argand.precision import any_precision
 
-from tests.kernels.gemm.recorded_times import Case, operand, recorded, sizes_of
+from tests.kernels.gemm.recorded_times import (
+    Case,
+    operand,
+    recorded,
+    recorded_precision,
+    sizes_of,
+)
 
 HOPPER, SM_COUNT = arch_for(90), 132
 
@@ -30,7 +35,7 @@ def posed(case: Case) -> Question:
     batch, m, n, k = sizes_of(shape)
     a = operand(kind[0] == "N", *((k, m) if kind[0] == "N" else (m, k)), batch > 1, kind[0])
     b = operand(kind[1] != "N", *((n, k) if kind[1] == "N" else (k, n)), batch > 1, kind[1])
-    return Question(any_precision(precision), GemmSizes(batch, m, n, k), a, b)
+    return Question(recorded_precision(precision), GemmSizes(batch, m, n, k), a, b)
 
 
 def in_tiles(choice: GemmChoice, question: Question) -> list[GemmChoice]:
