@@ -18,6 +18,8 @@ PLACES = ("east", "north", "up")
 """Coordinates that say where antennas are."""
 SELECTED = "selected_"
 """Before the name of an axis of which a number took one entry: its coordinate, which stays."""
+TUNED = "frequency that was tuned to"
+"""What a frequency is that is 0 in complex samples; it stands beside them, `SELECTED`."""
 
 
 @dataclass(frozen=True)

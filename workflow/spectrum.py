@@ -8,7 +8,7 @@ import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.data import SELECTED, Array, Coordinate, Staged, blank, is_blank
+from workflow.data import SELECTED, TUNED, Array, Coordinate, Staged, blank, is_blank
 from workflow.storage.equal_steps import MOST_CHECKED, step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.units import FACTORS, squared
@@ -51,6 +51,8 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     upper = "negative" if step > 0 else "positive"
     negative = "" if shift else f" (the upper half are the {upper} ones)"
+    if not inverse:
+        negative = f"{_above_tuned(staged)}{negative}"
     if many or _is_unknown(found):
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
@@ -59,12 +61,13 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
 
 
 def channels(
-    staged: Staged, problem: ChanneliseProblem, *, centre_hz: float, shift: bool
+    staged: Staged, problem: ChanneliseProblem, *, centre_hz: float | None, shift: bool
 ) -> tuple[str, dict[str, Coordinate]]:
     """Return the name of the axis of a filter bank's channels, and the coordinates of its two axes.
 
-    The frequency of a channel is its centre, plus ``centre_hz``; the time of a spectrum, where the
-    samples have times, is the middle of its samples.
+    The frequency of a channel is its centre, plus ``centre_hz``, or where that is None what was
+    tuned to (`TUNED`); the time of a spectrum, where the samples have times, is the middle of its
+    samples.
 
     Raises InputError where times have unequal steps, or no unit of frequency to add a centre to.
     """
@@ -78,6 +81,8 @@ def channels(
             f"centre_hz: the samples' time must be in one of {known} (input.sample_rate_hz, or "
             f"input.coordinates.{time}), got {units!r}"
         )
+    if centre_hz is None:
+        centre_hz = _tuned_hz(staged)
     centre = centre_hz / FACTORS["Hz"].get(reciprocal, 1.0)
     number = problem.channels
     k = _signed(problem.bins, number, problem.real)
@@ -96,6 +101,20 @@ def channels(
             found.middle_of("spectrum's samples"),
         )  # fmt: skip
     return name, coordinates
+
+
+def _tuned_hz(staged: Staged) -> float:
+    """Return the frequency that was tuned to, 0 where nothing says it or times have no unit."""
+    found = staged.coordinates.get(f"{SELECTED}frequency")
+    units = sample_step(staged)[1]
+    if found is None or found.long_name != TUNED or RECIPROCAL.get(units) not in FACTORS["Hz"]:
+        return 0.0
+    return float(found.values[0]) * FACTORS["Hz"][found.units]
+
+
+def _above_tuned(staged: Staged) -> str:
+    """Return what to add to the name of frequencies that count from the one that was tuned to."""
+    return ", less the one that was tuned to" if _tuned_hz(staged) else ""
 
 
 def segments(
@@ -121,7 +140,9 @@ def segments(
     times = _times(found, apart, first, problem.hop * problem.average, problem.groups)
     return name, {
         name: Coordinate(
-            shifted(values) if shift else values, RECIPROCAL.get(units, f"1/{units}"), name
+            shifted(values) if shift else values,
+            RECIPROCAL.get(units, f"1/{units}"),
+            f"{name}{_above_tuned(staged)}",
         ),
         axes[-1]: Coordinate(
             times, units, (found or Coordinate(times)).middle_of("segments' samples")

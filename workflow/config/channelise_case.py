@@ -44,9 +44,11 @@ class ChanneliseCase(Case):
     shift: bool = Field(
         False, description="Whether channel 0 stands in the middle of the product's channels."
     )
-    centre_hz: float = Field(
-        0.0, ge=0, description="Frequency that is 0 in the samples, as of a local oscillator."
-    )
+    centre_hz: float | None = Field(
+        None, ge=0,
+        description="Frequency that is 0 in the samples, as of a local oscillator; where not given "
+        "that of the file of complex samples which says it, else 0.",
+    )  # fmt: skip
     axis: int | str | None = Field(
         None,
         description="The axis of time, by its name in `input.axes` or its place in the file; "
@@ -104,11 +106,16 @@ class ChanneliseCase(Case):
             return
         if self.real:
             raise ValueError("sources must not be given beside real: they are complex samples")
-        if self.centre_hz <= self.sample_rate_hz / 2:
+        if self.centre <= self.sample_rate_hz / 2:
             raise ValueError(
                 "centre_hz must be above half of sample_rate_hz where there are sources, "
-                f"{self.sample_rate_hz / 2:g}, got {self.centre_hz:g}"
+                f"{self.sample_rate_hz / 2:g}, got {self.centre:g}"
             )
+
+    @property
+    def centre(self) -> float:
+        """``centre_hz``, 0 where it is not given."""
+        return self.centre_hz or 0.0
 
     @property
     def fraction(self) -> Fraction:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workflow.config.formats import FORMATS
-from workflow.data import SELECTED, Array, Coordinate, Product, blank
+from workflow.data import SELECTED, TUNED, Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import absent, is_file
@@ -73,7 +73,9 @@ class SigMF(Reader):
         if "core:frequency" in self._first:
             tuned = np.array([self._number(self._first, "core:frequency")])
             own = f"{SELECTED}frequency"
-            found[own] = Coordinate(tuned, "Hz", "frequency that was tuned to", (own,))
+            found[own] = Coordinate(
+                tuned, "Hz", TUNED if self._is_complex else "centre frequency of the band", (own,)
+            )
         if self.zero_level is not None and kind.kind == "f":
             raise InputError(f"input.zero_level: must be of integers, got {kind.name} samples")
         shape = (samples, channels)[: 1 + (channels > 1)]

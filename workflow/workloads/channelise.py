@@ -147,7 +147,7 @@ class Channelise(Workload):
     def _positions(self) -> Array:
         """Return (antennas, 2) in metres."""
         case = self.case
-        return case.array.positions(case.antennas, case.centre_hz + case.sample_rate_hz / 2)
+        return case.array.positions(case.antennas, case.centre + case.sample_rate_hz / 2)
 
     def _samples(self, box: Box) -> Array:
         """Return noise, waves, and tones whose initial phases are the antenna's, not the box's."""
@@ -170,7 +170,7 @@ class Channelise(Workload):
         case = self.case
         waves = [Wave(source.direction, source.power) for source in case.sources]
         make = received_band(
-            case.centre_hz, case.sample_rate_hz, self._positions(), waves, partial(self.rng, 2)
+            case.centre, case.sample_rate_hz, self._positions(), waves, partial(self.rng, 2)
         )
         return make(box)
 

@@ -98,6 +98,35 @@ def test_times_frequency_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "first", "said"),
+    [
+        ({}, 914e6, "centre of the channel"),
+        ({"centre_hz": 1e6}, 0.0, "centre of the channel"),
+        ({"real": True}, 0.0, "centre of the channel"),
+        ({"kind": "dft", "shift": True}, -1e6, "frequency, less the one that was tuned to"),
+        ({"kind": "dft", "power": True, "length": 8, "shift": True}, -1e6,
+         "frequency, less the one that was tuned to"),
+        ({"kind": "dft"}, 0.0, "frequency, less the one that was tuned to (the upper half are the "
+         "negative ones)"),
+        ({"kind": "dft", "power": True, "real": True, "length": 8}, 0.0, "frequency"),
+        ({"kind": "dft", "power": True, "length": 8}, 0.0, "frequency"),
+    ],
+)  # fmt: skip
+def test_frequencies_are_about_what_was_tuned_to(
+    tmp_path: Path, more: dict[str, Any], first: float, said: str
+) -> None:
+    real = "real" in more or said == "frequency"
+    data = np.arange(64, dtype="<i2")
+    path = write(tmp_path, data, "ri16_le" if real else "ci16_le")
+    bank = {"kind": "channelise", "channels": 4, "taps": 2, "shift": not real}
+    given = case(path) | ({} if "kind" in more else bank) | more
+    one = study_of(given).workload("w")
+    found = one.product_outline(one.outline()).coordinates
+    assert (found["frequency"].values[0], found["frequency"].long_name) == (first, said)
+    assert found["selected_frequency"].values.tolist() == [915e6]
+
+
+@pytest.mark.parametrize(
     ("kind", "captures", "more", "said"),
     [
         ("ci16", (), {}, "META must have a core:datatype such as cf32_le or ci16_le, got 'ci16'"),
