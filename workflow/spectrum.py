@@ -92,7 +92,9 @@ def channels(
         values = shifted(values)
     coarse = CHANNELS in [SYNONYMS.get(axis, axis) for axis in axes]
     name = FINE_CHANNELS if coarse else CHANNELS
-    of_samples = "" if name == CHANNELS else ", from frequency 0 of the samples"
+    # Of one channel that was selected of the samples' own, theirs stands beside.
+    fine = name == FINE_CHANNELS or (f"{SELECTED}{CHANNELS}" in staged.coordinates and not centre)
+    of_samples = ", from frequency 0 of the samples" if fine else ""
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:
         first = (number * problem.taps - 1) / 2

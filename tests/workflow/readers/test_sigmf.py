@@ -102,7 +102,7 @@ def test_times_frequency_and_files(tmp_path: Path) -> None:
     [
         ({}, 914e6, "centre of the channel"),
         ({"centre_hz": 1e6}, 0.0, "centre of the channel"),
-        ({"real": True}, 0.0, "centre of the channel"),
+        ({"real": True}, 0.0, "centre of the channel, from frequency 0 of the samples"),
         ({"kind": "dft", "shift": True}, -1e6, "frequency, less the one that was tuned to"),
         ({"kind": "dft", "power": True, "length": 8, "shift": True}, -1e6,
          "frequency, less the one that was tuned to"),

@@ -93,6 +93,19 @@ def test_a_chain_keeps_places_names_and_what_was_selected(
     np.testing.assert_allclose(np.ptp(sky["antenna_position"].values, 0), 1e3 * np.ptp(enu[1:], 0))
 
 
+def test_channels_of_one_channel_are_from_its_samples_frequency_0(source: dict[str, Any]) -> None:
+    """They were called centres of channels, as if they stood about 0 Hz."""
+    given = {**source, "select": {"samples": {"channel": 1}}}
+    for centre, first, said in ((None, 0.0, ", from frequency 0 of the samples"), (155e6, 155, "")):
+        more = {} if centre is None else {"centre_hz": centre}
+        bank = study_of({"bank": {**BANK, "input": given, **more}}).workload("bank")
+        found = bank.product_outline(bank.outline()).coordinates
+        assert found["selected_frequency"].values.tolist() == [155.0]
+        frequency = found["frequency"]
+        assert (frequency.values[0], frequency.units) == (first, "MHz")
+        assert frequency.long_name == f"centre of the channel{said}"
+
+
 def test_what_a_number_takes_of_a_files_axis_stays(tmp_path: Path, source: dict[str, Any]) -> None:
     """Coordinates of such an axis were refused beside a transform's samples, as of no axis."""
     given = {**source, "select": {"samples": {"channel": 1, "antenna": 2}}}
