@@ -12,6 +12,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from workflow.config.check import check_study
+from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.storage.units import parted, squared
 from workflow.storage.uvh5 import write_uvh5
@@ -90,6 +91,28 @@ def test_days_that_astronomers_count(text: str, date: str) -> None:
     seconds = np.datetime64(date) - np.datetime64("1970-01-01T00:00:00")
     day = {"M": 40587.0, "J": 2440587.5}[text.strip().upper()[0]]
     assert -seconds / np.timedelta64(86400, "s") == day
+
+
+def test_both_parts_have_one_unit(tmp_path: Path) -> None:
+    path = tmp_path / "in.h5"
+    source: dict[str, Any] = {"file": str(path), "voltages": {"real": "re", "imag": "im"}}
+    for units, said in (
+        ({"re": "mV", "im": "mV"}, "mV"), ({"re": "mV"}, "mV"), ({"im": "V"}, "V"), ({}, ""),
+        ({"re": "mV", "im": "V"}, None),
+    ):  # fmt: skip
+        with h5py.File(path, "w") as file:
+            for name in ("re", "im"):
+                file[name] = np.ones((3, 8))
+                if name in units:
+                    file[name].attrs["units"] = units[name]
+        study = study_of({"w": {"kind": "correlate", "input": source}})
+        if said is not None:
+            assert study.workload("w").outline().units.get("voltages", "") == said
+            continue
+        with pytest.raises(StudyError, match="one unit, got 'mV' of /re and 'V' of /im; write"):
+            check_study(study)
+        given = study_of({"w": {"kind": "correlate", "input": {**source, "units": "V"}}})
+        assert given.workload("w").outline().units["voltages"] == "V"
 
 
 def test_the_attribute_unit_stands_for_units(tmp_path: Path) -> None:
