@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, any_precision
-from pydantic import Field, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 
 from workflow.config.mistakes import nearest
 from workflow.config.model import Model
@@ -97,6 +97,20 @@ class Case(Model):
         description="Most memory of the device that a job of it takes, such as 4 GiB; all that is "
         "free where not given. What needs more is streamed in chunks.",
     )
+
+    _drawn: frozenset[str] = PrivateAttr(frozenset())
+
+    def leave_out(self, drawn: Iterable[str]) -> None:
+        """Take note of parameters of data that are drawn, which an input has in their place."""
+        self._drawn = frozenset(drawn)
+
+    def parameters(self) -> str:
+        """Return the keys of the kind as JSON, also those that were not given, but for ``input``.
+
+        Beside an input there are none of data that are drawn.
+        """
+        left_out = {*Case.model_fields, *self._drawn, "input"}
+        return self.model_dump_json(exclude=left_out, exclude_none=True)
 
     @property
     def accepted_error(self) -> float:

@@ -8,7 +8,6 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from workflow.config.case import Case
 from workflow.data import Array, Coordinate, Product, Staged
 from workflow.records import Record
 from workflow.shards import Shard
@@ -25,7 +24,7 @@ from workflow.workloads.base import Workload
 def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[str, Any]:
     """Return a product's certificate: its record, its operands' sources, and what was asked.
 
-    ``parameters`` are the keys of its kind as JSON, without where operands come from.
+    ``parameters`` are the keys of its kind as JSON (`Case.parameters`).
     """
     certificate = {key: value for key, value in chosen.row().items() if value not in (None, "")}
     certificate |= {
@@ -33,8 +32,7 @@ def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[s
         for key, value in staged.attributes.items()
     }
     certificate["requested_precision"] = workload.case.precision
-    left_out = {*Case.model_fields, "input"}
-    certificate["parameters"] = workload.case.model_dump_json(exclude=left_out, exclude_none=True)
+    certificate["parameters"] = workload.case.parameters()
     return certificate
 
 

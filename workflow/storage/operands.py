@@ -12,6 +12,7 @@ import numpy.typing as npt
 from argand import Precision
 from pydantic import BaseModel
 
+from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.data import SELECTED, Coordinate, Product, Staged, blank
@@ -40,7 +41,7 @@ NOTHING: Mapping[str, Any] = {}
 """No products of other workloads."""
 
 
-def sizes_or_input(case: BaseModel, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
+def sizes_or_input(case: Case, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
     """Check that sizes come from one place: the config, or the data that ``input`` names.
 
     Raises ValueError for a size that is missing without an input, and for a size, or a parameter of
@@ -52,6 +53,8 @@ def sizes_or_input(case: BaseModel, sizes: Sequence[str], drawn: Sequence[str] =
             raise ValueError(f"{name} must not be given beside input: the data are there")
         if not from_file and name in sizes and getattr(case, name) is None:
             raise ValueError(f"{name} must be given where there is no input")
+    if from_file:
+        case.leave_out((*sizes, *drawn))
 
 
 def axis_of_input(case: BaseModel, file_input: type[FileInput]) -> None:

@@ -112,6 +112,17 @@ def test_the_parameters_of_each_kind_are_kept(kind: str) -> None:
     assert {name: asked[name] for name in given} == given
 
 
+def test_parameters_of_drawn_data_are_none_of_a_file(path: Path) -> None:
+    given = {"channels": 4, "taps": 1, "kind": "channelise"}
+    source = {"file": str(path), "samples": "/volt/x"}
+    for case, there in (({"samples": 64}, True), ({"input": source, "axis": -1}, False)):
+        workload = load_study({"workloads": {"w": given | case}}).workload("w")
+        asked = json.loads(workload.case.parameters())
+        assert asked["window"] == "hamming"
+        for name in ("samples", "sample_rate_hz", "tones", "noise", "antennas"):
+            assert (name in asked) is there
+
+
 def test_scalars_of_a_uvh5_header(tmp_path: Path) -> None:
     path = tmp_path / "zen.uvh5"
     with h5py.File(path, "w") as file:
