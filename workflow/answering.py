@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from workflow.config.case import Case
+from workflow.config.file_input import FileInput, products_in
 from workflow.figures.answer import draw_answer
 from workflow.records import Record
 from workflow.steps.result_choice import choices
+from workflow.storage.source_attributes import datasets_of
 from workflow.tables.answer import Answer, answers
 from workflow.tables.answer_page import Shown, write_answer
 from workflow.workloads.base import Workload
@@ -78,7 +81,11 @@ def write_answers(
     delivered, failures = choices(workloads, records)
     failures |= lacking or {}
     delivered = {name: found for name, found in delivered.items() if name not in failures}
-    found = answers(records, delivered, failures)
+    data = {workload.name: data_of(workload.case) for workload in workloads}
+    found = [
+        replace(one, data=data.get(one.workload, ""))
+        for one in answers(records, delivered, failures)
+    ]
     draw_answer(files.figure, found)
     write_answer(
         found,
@@ -93,6 +100,19 @@ def write_answers(
         },
     )
     return found
+
+
+def data_of(case: Case) -> str:
+    """Return the files, arrays and products that a workload is computed of; empty of drawn data."""
+    source, circuit = getattr(case, "input", None), getattr(case, "circuit", None)
+    found = []
+    if isinstance(source, FileInput) and source.file is not None:
+        arrays = [path for paths in datasets_of(source).values() for path in paths]
+        found.append(f"{', '.join(dict.fromkeys(arrays))} of {source.file}")
+    found += [f"the product of {name}" for name in dict.fromkeys(products_in(source).values())]
+    if circuit is not None and circuit.file is not None:
+        found.append(str(circuit.file))
+    return "; ".join(found)
 
 
 def _figures(

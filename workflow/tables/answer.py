@@ -38,6 +38,7 @@ class Answer:
         error, bound: relative Frobenius error against fp64, and what it is held to.
         verdict: all of it in words, or why there is no answer.
         verified: whether the product was proved.
+        data: what the study names as the workload's data, in words; empty where they are drawn.
     """
 
     workload: str
@@ -53,6 +54,7 @@ class Answer:
     bound: float | None = None
     verdict: str = ""
     verified: bool = False
+    data: str = ""
 
     @property
     def is_uneven(self) -> bool:
@@ -201,11 +203,12 @@ ANSWER = (
     Column("error", "error", _scientific, numeric=True),
     Column("bound", "bound", _scientific, numeric=True),
     Column("kind", "kind"),
+    Column("data", "data", words=True),
 )
 ANSWER_TEXT = (
     "One row for each workload: the precision of its product, the answer in words, what its field "
     "measures of it (the error in decibels of the result's norm where that is all), the median "
     "time of the whole call, how many times as fast as the best peer of the same class that is "
     "where the times tell, and between what, the relative error of the whole result against fp64 "
-    "(of its Frobenius norm) and the bound of that error."
+    "(of its Frobenius norm) and the bound of that error, and the data that the study names."
 )
