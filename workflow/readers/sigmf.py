@@ -55,8 +55,19 @@ class SigMF(Reader):
                 raise InputError(f"input.file: {absent(one)}")
 
     def header(self) -> Mapping[str, Any]:
-        """See `Reader.header`."""
-        return self._global
+        """See `Reader.header`: the global object and the first capture, nested values as JSON."""
+        said = dict(self._global)
+        if self._first:
+            said["capture"] = self._first
+        try:
+            return {
+                key: json.dumps(value, ensure_ascii=False)
+                if isinstance(value, dict | list)
+                else value
+                for key, value in said.items()
+            }
+        except RecursionError:  # as deep as may be read, and may not be written
+            return {key: value for key, value in said.items() if not isinstance(value, dict | list)}
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""

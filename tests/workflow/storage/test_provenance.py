@@ -146,8 +146,20 @@ def test_headers_of_recordings(tmp_path: Path) -> None:
     (tmp_path / "r.sigmf-data").write_bytes(bytes(16))
     source = OneInput(file=tmp_path / "r.sigmf-meta", format="sigmf", x="samples")
     assert source_attributes(source) == {
-        "header": {"core:datatype": "cf32_le", "core:author": "Ada", "a_b": 1.5}
+        "header": {"core:datatype": "cf32_le", "core:author": "Ada", "a_b": 1.5, "_": "[1]"}
     }
+    place = {"type": "Point", "coordinates": [6.88, "Bückeberg"]}
+    deep: object = []
+    for _ in range(400):
+        deep = [deep]
+    said |= {"captures": [{"core:frequency": 1e8}]}
+    said["global"] = {"core:datatype": "cf32_le", "core:geolocation": place, "x": deep}
+    (tmp_path / "r.sigmf-meta").write_text(json.dumps(said))
+    header = source_attributes(source)["header"]
+    assert json.loads(str(header["core:geolocation"])) == place
+    assert "Bückeberg" in str(header["core:geolocation"])
+    assert header["capture"] == '{"core:frequency": 100000000.0}'
+    assert str(header["x"]).startswith("[[[[")
 
 
 class TestHostile:
