@@ -40,7 +40,7 @@ def write(path: Path, *, by_time: bool = True, windows: bool = True, kind: str =
         frequencies = 1e8 + 1e5 * np.arange(CHANNELS)
         file["Header/freq_array"] = frequencies[None] if windows else frequencies
         file["Header/polarization_array"] = np.array([-5, -6])
-        file["Header/vis_units"] = b"Jy"
+        file["Header/vis_units"] = np.bytes_("Jy")
     return data
 
 

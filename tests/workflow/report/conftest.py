@@ -31,7 +31,7 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def browser(chromium):
-    chromium.get("about:blank")
+    """It keeps the page that is open: a report takes a second of a core to load."""
     for name in ("performance", "browser"):
         chromium.get_log(name)  # drops what its own start page, or the test before, asked for
     return chromium

@@ -95,7 +95,7 @@ def test_accuracy_table_shows_errors_and_grades(finished, page, browser):
 
 
 @pytest.mark.slow
-def test_each_workload_and_the_whole_study_have_their_figures(finished, page, browser):
+def test_figures_of_workloads_and_the_study_and_run_times_are_shown(finished, page, browser):
     product = next(name for name in workloads(finished) if name.startswith("product"))
     for category, caption in (
         ("Error against throughput", f"Error against throughput for {product}"),
@@ -119,16 +119,11 @@ def test_each_workload_and_the_whole_study_have_their_figures(finished, page, br
         for label, name in figures.items():
             page.view(label)
             assert page.figure_width(f"{name}.svg") > 100
-    assert_quiet(browser)
-
-
-@pytest.mark.slow
-def test_run_times_are_shown(page, browser):
     page.follow("Statistics")
-    drawn = WebDriverWait(browser, WAIT_S).until(
+    run_times = WebDriverWait(browser, WAIT_S).until(
         lambda _: browser.find_elements(By.CSS_SELECTOR, "canvas, svg.marks"), "no run times"
     )
-    assert all(element.size["width"] > 50 for element in drawn)
+    assert all(drawn.size["width"] > 50 for drawn in run_times)
     assert_quiet(browser)
 
 

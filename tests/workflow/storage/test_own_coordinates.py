@@ -20,14 +20,17 @@ NAMES = list("abcd")
 
 @pytest.fixture
 def source(tmp_path: Path) -> dict[str, Any]:
-    """Voltages (time, antenna, channel), of channels that fall, and where four antennas stand."""
+    """Voltages (time, antenna, channel), of channels that fall, and where four antennas stand.
+
+    Units are text of fixed length: a fork reads any other (`text_attributes`), each time.
+    """
     rng = np.random.default_rng(9)
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["v"] = rng.integers(-99, 99, (128, 4, 3, 2)).astype(">i2")
         file["enu"] = rng.normal(size=(4, 3))
-        file["enu"].attrs["units"] = "km"
+        file["enu"].attrs["units"] = np.bytes_("km")
         file["f"] = np.array([160.0, 155.0, 150.0])
-        file["f"].attrs["units"] = "MHz"
+        file["f"].attrs["units"] = np.bytes_("MHz")
     places = {
         name: {"dataset": "enu", "axis": "antenna", "column": column}
         for column, name in enumerate(("east", "north", "up"))

@@ -76,13 +76,13 @@ def test_netcdf_says_that_signed_numbers_are_unsigned(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "v.nc", "w") as file:
         for name, scale in (("x", None), ("packed", np.float32(0.5))):
             file[name] = stored
-            file[name].attrs["_Unsigned"] = "true"
+            file[name].attrs["_Unsigned"] = np.bytes_("true")
             if scale is not None:
                 file[name].attrs["scale_factor"] = scale
                 file[name].attrs["add_offset"] = np.float32(-64)
         file["t"] = np.arange(116, 128 + 12).astype(np.uint8).view(np.int8)[:12]
         file["late"] = np.arange(120, 132).astype(np.uint8).view(np.int8)
-        file["late"].attrs["_Unsigned"] = "true"
+        file["late"].attrs["_Unsigned"] = np.bytes_("true")
     unsigned = stored.view(np.uint8).astype(float)
     path = tmp_path / "v.nc"
     np.testing.assert_array_equal(staged(case(path, {"real": "x"}, zero_level=128)), unsigned - 128)
