@@ -29,6 +29,11 @@ from workflow.workloads import KINDS
 X = Operand("x", ("row", "column"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def attributes_without_a_fork() -> None:
+    """Leaves the fork to read them: some here are damaged."""
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "night één.h5"
