@@ -16,6 +16,7 @@ from workflow.config.file_input import DatasetSource, FileInput, PackedSource, W
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
+from workflow.storage.dimension_names import dimension_names, order_by_file
 from workflow.storage.input_error import InputError as InputError
 from workflow.storage.input_error import Mistakes as Mistakes
 from workflow.storage.links import DatasetError, find_dataset
@@ -86,6 +87,8 @@ class InputOperand:
                 f"got {shapes[0]} and {shapes[1]}"
             )
         self.names = source.axes_of(name)
+        unnamed = self.names is None and not operand.free
+        self.own_names = dimension_names(self.datasets[0]) if unnamed else None
         self.units = source.units_of(name)
         self.zero_level = source.zero_level_of(name)
         try:
@@ -136,9 +139,19 @@ class InputOperand:
         if names is None and sum(n > 1 for n in shape) > 1 and by_matlab(self.datasets):
             raise InputError(f"{self.key}: {axes_by_matlab(self.name, self.operand, len(shape))}")
         try:
-            return map_axes(self.operand, kept, shape, self.key, what)
+            found = map_axes(self.operand, kept, shape, self.key, what)
         except AxisError as error:
             raise InputError(str(error)) from None
+        self._check_order(found)
+        return found
+
+    def _check_order(self, found: AxisMap) -> None:
+        """Raise InputError where nobody names the axes but the file, in another order."""
+        if (own := self.own_names) is None:
+            return
+        kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]
+        if wrong := order_by_file(self.name, self.operand, own, kept, found):
+            raise InputError(f"{self.key}: {wrong}")
 
     def dataset_axis(self, axis: str) -> int | None:
         """Return which axis of the dataset is one of the operand's, or was but for a number."""

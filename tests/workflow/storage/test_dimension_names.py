@@ -1,0 +1,82 @@
+"""Names that a file has for its axes: who reads them in another order is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.workflow.readers.uvh5_file import error_of, study_of
+from workflow.config.check import check_study
+from workflow.storage import text_attributes
+from workflow.storage.dimension_names import dimension_names
+
+
+def written(path: Path, names: tuple[str, ...], *, labels: bool = False, grouped: str = "") -> Path:
+    """A file of voltages of 4 entries an axis, as netCDF names its axes."""
+    with h5py.File(path, "w") as file:
+        data = file.create_dataset("v", data=np.ones((4,) * len(names), np.complex64))
+        for number, name in enumerate(names):
+            if labels:
+                data.dims[number].label = name
+                continue
+            scale = file.create_dataset(f"{grouped}{name}", data=np.arange(4.0))
+            scale.make_scale(name)
+            data.dims[number].attach_scale(scale)
+    return path
+
+
+def case(path: Path, **more: Any) -> dict[str, Any]:
+    return {"kind": "correlate", "input": {"file": str(path), "voltages": "v", **more}}
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_another_order_is_a_mistake(tmp_path: Path, labels: bool) -> None:
+    """A file of (time, antenna, frequency) was read as (polarization, antenna, time)."""
+    path = written(tmp_path / "v.h5", ("Time", "antenna", "channel"), labels=labels)
+    assert error_of(case(path)) == (
+        "input.voltages: /v names its axes ['time', 'antenna', 'frequency'], and is read as "
+        "['polarization', 'antenna', 'time'] where input.axes says nothing; add `axes: {voltages: "
+        "[time, antenna, frequency]}` to the input"
+    )
+    study = study_of(case(path, axes=["time", "antenna", "frequency"]))
+    check_study(study)
+    assert study.workload("w").stage().held().operands["voltages"].shape == (4, 1, 4, 4)
+    assert "is read as ['antenna', 'time']" in error_of(
+        case(path, select={"voltages": [":", ":", 0]})
+    )
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("antenna", "time"), ("frequency", "polarization", "antenna", "time"), ("rcvr", "t"),
+     ("time", "ant"), ("channel", "polarization", "antenna", "time")],
+)  # fmt: skip
+def test_the_same_order_and_other_names_tell_nothing(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    check_study(study_of(case(written(tmp_path / "v.h5", names, grouped="axes/"))))
+
+
+def test_names_of_some_axes_tell_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.h5", ("time", "antenna"))
+    with h5py.File(path, "r+") as file:
+        file["v"].dims[1].detach_scale(file["antenna"])
+        assert dimension_names(file["v"]) is None
+    check_study(study_of(case(path)))
+    with h5py.File(path, "r+") as file:
+        del file["time"]  # which leaves a reference to nothing
+    check_study(study_of(case(path)))
+
+
+def test_damaged_names_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A length in the heap that leads beyond it: HDF5 searches for ever."""
+    monkeypatch.setattr(text_attributes, "CPU_SECONDS", 1)
+    path = written(tmp_path / "v.h5", ("time", "antenna"), labels=True)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"antenna") - 8] = 255
+    path.write_bytes(content)
+    check_study(study_of(case(path)))

@@ -1,0 +1,47 @@
+"""Names that a file has for a dataset's axes, as netCDF writes them, beside those of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import h5py
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.storage.axes import AxisMap, Operand
+from workflow.storage.text_attributes import guarded
+
+
+def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
+    """Return the names of a dataset's axes in small letters; None where not all have one.
+
+    They are labels, or the names of dimension scales, in the words of operands (`SYNONYMS`).
+    """
+    if "DIMENSION_LIST" not in dataset.attrs and "DIMENSION_LABELS" not in dataset.attrs:
+        return None
+
+    def read() -> list[str]:
+        scales = [[scale.name.rsplit("/", 1)[-1] for scale in one.values()] for one in dataset.dims]
+        labels = [str(one.label) for one in dataset.dims]
+        return [label or (some or [""])[0] for label, some in zip(labels, scales, strict=True)]
+
+    found = guarded(read)
+    if not found or not all(found):
+        return None
+    return [SYNONYMS.get(str(name).lower(), str(name).lower()) for name in found]
+
+
+def order_by_file(
+    name: str, operand: Operand, own: Sequence[str], kept: Sequence[str], found: AxisMap
+) -> str:
+    """Return what is wrong where a dataset is read in another order than by its own names.
+
+    ``kept`` are those ``own`` names that a selection leaves. The text is empty where the order is
+    the same, and where they are no names of an operand's axes, which tell nothing.
+    """
+    read_as = [axis for axis in found.axes if axis not in found.missing]
+    if list(kept) == read_as or not {*kept} <= {*operand.axes}:
+        return ""
+    return (
+        f"{name} names its axes {list(own)}, and is read as {read_as} where input.axes says "
+        f"nothing; add `axes: {{{operand.name}: [{', '.join(own)}]}}` to the input"
+    )
