@@ -9,8 +9,8 @@ from __future__ import annotations
 import codecs
 import itertools
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workflow.circuits import qiskit_text
@@ -42,6 +42,8 @@ class Parsable:
     text: str
     qubits: int
     gates: int
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Own names of registers that are in another form, by those in the text."""
 
 
 def parsable(path: Path) -> Parsable:
@@ -56,7 +58,7 @@ def parsable(path: Path) -> Parsable:
         if form is None:
             return _Reader(lines=True).read(content.decode("utf-8", "replace"))
         text = qiskit_text.as_version_2(content, form, _MOST_BYTES)
-        return _Reader(lines=False).read(text)
+        return replace(_Reader(lines=False).read(text), names=qiskit_text.names_of(text))
     except QasmError as error:
         raise QasmError(f"{path}: {error}") from None
 

@@ -70,12 +70,14 @@ def load_circuit(path: Path) -> QuantumCircuit:
         given = parsable(path)
         _check_qubits(path, given.qubits)
         check_work(given.qubits, given.gates)
-        return qiskit.qasm2.loads(
+        found = qiskit.qasm2.loads(
             given.text,
             include_path=(),
             custom_instructions=_INSTRUCTIONS,
             custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
         )
+        found.metadata = dict(given.names)
+        return found
     except QasmError as error:
         raise CircuitError(f"circuit.file: {error}") from error
     except qiskit.qasm2.QASM2ParseError as error:

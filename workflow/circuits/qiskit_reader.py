@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import re
 import resource
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from qiskit import QuantumCircuit
+    from qiskit.circuit import Bit, Register
 
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 60
+NAMES = "// names of registers: "
+"""How the first line of what is written begins; JSON of the names of qubits' and bits' follows."""
+PLAIN = ("qubits_", "bits_")
+"""How the names of registers begin there, of qubits and of bits; their number follows."""
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _MOST_BITS = 4096
@@ -36,7 +44,8 @@ def main(form: str, most_bytes: int) -> int:
     try:
         content = sys.stdin.buffer.read()
         circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
-        sys.stdout.write(qasm2.dumps(_in_one_register(circuit)))
+        text = qasm2.dumps(_in_plain_registers(circuit))
+        sys.stdout.write(f"{NAMES}{json.dumps(_named(circuit))}\n{text}")
         sys.stdout.flush()
     except BaseException as error:  # a panic in Rust is no Exception
         sys.stderr.write(f"\n{_reason(error)}\n")
@@ -59,13 +68,14 @@ def _from_text(content: bytes) -> QuantumCircuit:
     return qasm3.loads(content.decode("utf-8", "replace"))
 
 
-def _in_one_register(circuit: QuantumCircuit) -> QuantumCircuit:
-    """Return the same circuit, its qubits in one register and its bits in another.
+def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
+    """Return the same circuit in registers whose names OpenQASM 2 has for nothing else.
 
-    A qubit may be in several registers (``let`` of OpenQASM 3), and Qiskit writes each of them as
-    qubits of its own.
+    Those are the circuit's own where each bit is in one of them. Else its qubits are in one
+    register and its bits in another: a qubit may be in several (``let`` of OpenQASM 3), and Qiskit
+    writes each of them as qubits of its own.
     """
-    from qiskit import QuantumCircuit
+    from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
     from qiskit.circuit import ControlFlowOp
 
     for bits, what in ((circuit.num_qubits, "qubits"), (circuit.num_clbits, "classical bits")):
@@ -75,9 +85,32 @@ def _in_one_register(circuit: QuantumCircuit) -> QuantumCircuit:
         if isinstance(instruction.operation, ControlFlowOp):
             name = instruction.operation.name
             raise ValueError(f"{name} is classical control, which is not a unitary evolution")
-    one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
+    if _named(circuit):
+        one = QuantumCircuit(
+            *(QuantumRegister(len(own), f"{PLAIN[0]}{n}") for n, own in enumerate(circuit.qregs)),
+            *(ClassicalRegister(len(own), f"{PLAIN[1]}{n}") for n, own in enumerate(circuit.cregs)),
+        )
+    else:
+        one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
     one.compose(circuit, inplace=True)
     return one
+
+
+def _named(circuit: QuantumCircuit) -> list[list[str]]:
+    """Return the names of registers of qubits and of bits, where each bit is in one of them."""
+    if not _are_apart(circuit.qregs, circuit.qubits) or not _are_apart(
+        circuit.cregs, circuit.clbits
+    ):
+        return []
+    return [[one.name for one in registers] for registers in (circuit.qregs, circuit.cregs)]
+
+
+def _are_apart(registers: Sequence[Register], bits: Sequence[Bit]) -> bool:
+    """Return whether registers have all bits in their order, each once, and none is empty."""
+    sizes = [len(register) for register in registers]
+    if not all(sizes) or sum(sizes) != len(bits):
+        return False
+    return [bit for register in registers for bit in register] == list(bits)
 
 
 def _reason(error: BaseException) -> str:

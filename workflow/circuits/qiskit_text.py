@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -20,6 +21,8 @@ OLDEST_VERSION = 13
 """The version that Qiskit 1.3 writes. Expressions in older files are text for Python's eval or a
 symengine archive, by which a file may run code (CVE-2025-2000); they are not read, whatever Qiskit
 is here."""
+LONGEST_NAME = 64
+"""Characters of a register's name that are kept."""
 _LONGEST_S = 300
 """Wall-clock seconds on a machine under load; `qiskit_reader` limits processor time itself."""
 _VERSION_3 = re.compile(rb"(?:\s|//[^\n]*+|/\*.*?\*/)*+OPENQASM\s+3\b", re.DOTALL)
@@ -69,6 +72,22 @@ def as_version_2(content: bytes, form: str, most_bytes: int) -> str:
             )
         said.seek(0)
         return said.read().decode()
+
+
+def names_of(text: str) -> dict[str, str]:
+    """Return the own names of registers in what `as_version_2` returns, by those that they have.
+
+    They are cut to `LONGEST_NAME` characters, of which those that cannot be shown are replaced.
+    """
+    first = text.partition("\n")[0]
+    if not first.startswith(qiskit_reader.NAMES):
+        return {}
+    named = json.loads(first.removeprefix(qiskit_reader.NAMES))
+    return {
+        f"{plain}{number}": "".join(c if c.isprintable() else "_" for c in name[:LONGEST_NAME])
+        for plain, names in zip(qiskit_reader.PLAIN, named, strict=False)
+        for number, name in enumerate(names)
+    }
 
 
 def _check_version(content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from workflow.data import Array, Coordinate, blank, is_blank
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
+    from qiskit.circuit import Register
 
 MOST_OUTCOMES = 1 << 20
 """Outcomes beside which classical bits stand: each is a text of four bytes a bit."""
@@ -25,7 +26,7 @@ def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     if len(circuit.qregs) > 1:
-        found["registers"] = [[one.name, one.size] for one in circuit.qregs]
+        found["registers"] = _named(circuit, circuit.qregs)
     measured = [-1] * circuit.num_clbits
     for one in circuit.data:
         if one.operation.name == "measure":
@@ -33,9 +34,15 @@ def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
     if any(qubit >= 0 for qubit in measured):
         found |= {
             "measured": measured,
-            "classical_registers": [[one.name, one.size] for one in circuit.cregs],
+            "classical_registers": _named(circuit, circuit.cregs),
         }
     return found
+
+
+def _named(circuit: QuantumCircuit, registers: Iterable[Register]) -> list[list[Any]]:
+    """Return the name and the size of each register, by the names of a file in another form."""
+    own = circuit.metadata or {}
+    return [[own.get(one.name, one.name), one.size] for one in registers]
 
 
 def named_qubits(attributes: Mapping[str, Any]) -> str:

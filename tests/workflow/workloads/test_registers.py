@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qpy
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -45,6 +47,52 @@ def test_counts_have_the_classical_bits_of_qiskits(tmp_path: Path, noise: Any) -
     assert bits.values.tolist() == ["0 10", "1 10"]
     assert bits.axes == ("outcome",)
     assert bits.long_name == "classical bits a out, the highest first"
+
+
+VERSION_3 = (
+    'OPENQASM 3.0; include "stdgates.inc"; qubit[2] data; qubit[1] anc; bit[2] out; bit[1] a;\n'
+    "x data[0]; h anc[0]; out[1] = measure data[0]; out[0] = measure data[1];\n"
+    "a[0] = measure anc[0];\n"
+)
+
+
+def as_qpy(data: str = "data", out: str = "out", shared: bool = False) -> bytes:
+    """The circuit of `TWO`, with registers of these names; one more has a qubit of the first."""
+    qubits, ancilla = QuantumRegister(2, data), QuantumRegister(1, "anc")
+    circuit = QuantumCircuit(qubits, ancilla, ClassicalRegister(2, out), ClassicalRegister(1, "a"))
+    if shared:
+        circuit.add_register(QuantumRegister(bits=[qubits[0]], name="again"))
+    circuit.x(0)
+    circuit.h(2)
+    circuit.measure([0, 1, 2], [1, 0, 2])
+    content = io.BytesIO()
+    qpy.dump(circuit, content)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "qubits", "bits"),
+    [
+        (VERSION_3.encode(), ": data 0 to 1, anc 2", ["0 10", "1 10"]),
+        (as_qpy(), ": data 0 to 1, anc 2", ["0 10", "1 10"]),
+        (as_qpy("Data é", "h"), ": Data é 0 to 1, anc 2", ["0 10", "1 10"]),
+        (as_qpy("x" * 99, "bits_1"), f": {'x' * 64} 0 to 1, anc 2", ["0 10", "1 10"]),
+        (as_qpy("<b>\x1b[31m\n"), ": <b>_[31m_ 0 to 1, anc 2", ["0 10", "1 10"]),
+        (as_qpy(shared=True), "", ["010", "110"]),
+    ],
+)
+def test_registers_of_other_forms_are_kept(
+    tmp_path: Path, content: bytes, qubits: str, bits: list[str]
+) -> None:
+    """They became one register of qubits and one of bits, so that counts had other texts."""
+    path = tmp_path / "c.any"
+    path.write_bytes(content)
+    circuit = {"kind": "statevector", "circuit": {"file": str(path)}, "shots": 4096}
+    study = study_of({"s": circuit})
+    check_study(study)
+    found = run(study, tmp_path)["s"].coordinates
+    assert found["outcome"].long_name == f"basis state, qubit 0 least significant{qubits}"
+    assert found["classical_bits"].values.tolist() == bits
 
 
 @pytest.mark.parametrize(
