@@ -70,7 +70,7 @@ def test_short_or_full_tiles_stay_whole() -> None:
 def test_every_partial_tile_has_its_own_place(
     tiles: int, num_k_tiles: int, capacity: int | None
 ) -> None:
-    """As partial_memory of gemm/sm90_accumulator_memory.cuh counts them."""
+    """As partial_slot of gemm/sm90_accumulator_memory.cuh counts them."""
     division = divide(tiles, 132, num_k_tiles, 32, capacity)
     period = division.aligned_period(num_k_tiles)
     left = [

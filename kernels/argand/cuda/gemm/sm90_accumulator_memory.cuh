@@ -1,7 +1,7 @@
 // Accumulators in global memory: where those of a thread lie, and how they are stored, added and
-// loaded. The accumulator spill (sm90_accumulator_spill.cuh) and stream-K partial tiles
-// (sm90_partials.cuh) are built on it. One thread writes each element, so results repeat bit for
-// bit.
+// loaded. The accumulator spill (sm90_accumulator_spill.cuh) and the stream-K partial tiles of two
+// terms (sm90_partials.cuh) are built on it. One thread writes each element, so results repeat bit
+// for bit.
 #pragma once
 #include "device/predicated_load.cuh"
 #include "sm90_fragments.cuh"
@@ -22,10 +22,9 @@ constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;
 template <WgmmaPlan plan>
 struct AccumulatorMemory {
     static constexpr int kVectors = plan.block_n / 4;  // of four numbers
-    // Whether few registers are left beside the accumulators, and the vectors of a thread that are
-    // on their way at once: all of them where registers are left.
-    static constexpr bool kFewRegisters = plan.block_n > 96;
-    static constexpr int kVectorsAtOnce = kFewRegisters ? 8 : kVectors;
+    // Vectors of a thread that are on their way at once: all of them where registers are left
+    // beside the accumulators.
+    static constexpr int kVectorsAtOnce = plan.block_n > 96 ? 8 : kVectors;
     // Elements along n and along m that one vector access of a warp covers in `spill`.
     static constexpr int kAccessColumns = plan.block_n % 64 == 0   ? 64
                                           : plan.block_n % 32 == 0 ? 32
@@ -56,12 +55,17 @@ struct AccumulatorMemory {
 
 // The slot of the partial tile that `block` stores.
 template <WgmmaPlan plan>
-__device__ __forceinline__ AccumulatorMemory<plan> partial_memory(const WgmmaArguments& args,
-                                                                  uint32 block, int thread) {
+__device__ __forceinline__ float2* partial_slot(const WgmmaArguments& args, uint32 block) {
     // Blocks whose range ends with a tile store none.
     const uint32 partial = block - block / opaque(args.aligned_period);
-    const int64 offset = int64(partial) * (plan.block_n / 2 * kConsumerThreads<plan>);
-    return {args.partials + offset + 2 * thread, plan.block_n, 2, true, true};
+    return args.partials + int64(partial) * (plan.block_n / 2 * kConsumerThreads<plan>);
+}
+
+// Where the accumulators of a thread lie in the slot of `block`, at two terms.
+template <WgmmaPlan plan>
+__device__ __forceinline__ AccumulatorMemory<plan> partial_memory(const WgmmaArguments& args,
+                                                                  uint32 block, int thread) {
+    return {partial_slot<plan>(args, block) + 2 * thread, plan.block_n, 2, true, true};
 }
 
 // The row of Z that is the first of a warp's.
@@ -127,25 +131,13 @@ __device__ __forceinline__ void add_from_memory(const WgmmaArguments& args,
     if (memory.vectorized) {
 #pragma unroll
         for (int first = 0; first < Memory::kVectors; first += Memory::kVectorsAtOnce) {
-            if (plan.terms == 1 && 4 * first >= memory.columns) break;
 #pragma unroll
             for (int q = first; q < min(first + Memory::kVectorsAtOnce, Memory::kVectors); ++q) {
-                if constexpr (plan.terms > 1 || !Memory::kFewRegisters) {
-                    const float4 x =
-                        __ldcg(reinterpret_cast<const float4*>(memory.vector_at(args, q)));
-                    re[2 * q] += x.x;
-                    im[2 * q] += x.y;
-                    re[2 * q + 1] += x.z;
-                    im[2 * q + 1] += x.w;
-                } else {
-#pragma unroll
-                    for (int i = 0; i < 2; ++i) {
-                        const float2 x =
-                            load_or_zero<CacheGlobalLevel>(memory.vector_at(args, q) + i, true);
-                        re[2 * q + i] += x.x;
-                        im[2 * q + i] += x.y;
-                    }
-                }
+                const float4 x = __ldcg(reinterpret_cast<const float4*>(memory.vector_at(args, q)));
+                re[2 * q] += x.x;
+                im[2 * q] += x.y;
+                re[2 * q + 1] += x.z;
+                im[2 * q + 1] += x.w;
             }
         }
         return;

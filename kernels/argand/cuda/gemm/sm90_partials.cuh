@@ -4,26 +4,46 @@
 #pragma once
 #include "sm90_accumulator_spill.cuh"
 
+// Where the accumulators of a thread lie in a partial tile of one term: in pairs, those of the real
+// part before those of the imaginary part. A pair is two registers side by side, as wgmma has them,
+// so none is moved for an access of 8 bytes, and the lanes of a warp access 256 contiguous bytes.
+// Loads of 16 bytes would spill where a tile has 160 columns.
+template <WgmmaPlan plan>
+struct AccumulatorPairs {
+    static constexpr int kOfPart = plan.block_n / 4, kCount = 2 * kOfPart;
+    float2* first;
+
+    __device__ __forceinline__ AccumulatorPairs(const WgmmaArguments& args, uint32 block,
+                                                int thread)
+        : first(partial_slot<plan>(args, block) + thread) {}
+    __device__ __forceinline__ float2* at(int q) const {
+        return first + q * kConsumerThreads<plan>;
+    }
+    static __device__ __forceinline__ float* in(float (&re)[plan.block_n / 2],
+                                                float (&im)[plan.block_n / 2], int q) {
+        return q < kOfPart ? &re[2 * q] : &im[2 * (q - kOfPart)];
+    }
+};
+
 // Stores the partial tile of this block and signals it, warp by warp.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_partials(const WgmmaArguments& args, const WgmmaTile& tile,
-                                               int thread, const float (&re)[plan.block_n / 2],
-                                               const float (&im)[plan.block_n / 2]) {
-    const AccumulatorMemory<plan> memory = partial_memory<plan>(args, block_index(), thread);
-    const bool reduce = accumulators_spill<plan>(tile.num_k_tiles);
+                                               int thread, float (&re)[plan.block_n / 2],
+                                               float (&im)[plan.block_n / 2]) {
+    if constexpr (plan.terms > 1) {
+        const AccumulatorMemory<plan> memory = partial_memory<plan>(args, block_index(), thread);
+        const bool reduce = accumulators_spill<plan>(tile.num_k_tiles);
 #pragma unroll
-    for (int q = 0; q < AccumulatorMemory<plan>::kVectors; ++q) {
-        float2* to = memory.vector_at(args, q);
-        if constexpr (plan.terms > 1) {
-            store_or_reduce(to, {re[2 * q], im[2 * q]}, {re[2 * q + 1], im[2 * q + 1]}, reduce);
-        } else if constexpr (!AccumulatorMemory<plan>::kFewRegisters) {
-            __stcg(reinterpret_cast<float4*>(to),
-                   make_float4(re[2 * q], im[2 * q], re[2 * q + 1], im[2 * q + 1]));
-        } else {  // one by one, because no registers are left to bring two side by side
-            __stcg(&to[0].x, re[2 * q]);
-            __stcg(&to[0].y, im[2 * q]);
-            __stcg(&to[1].x, re[2 * q + 1]);
-            __stcg(&to[1].y, im[2 * q + 1]);
+        for (int q = 0; q < AccumulatorMemory<plan>::kVectors; ++q) {
+            store_or_reduce(memory.vector_at(args, q), {re[2 * q], im[2 * q]},
+                            {re[2 * q + 1], im[2 * q + 1]}, reduce);
+        }
+    } else {
+        const AccumulatorPairs<plan> pairs(args, block_index(), thread);
+#pragma unroll
+        for (int q = 0; q < pairs.kCount; ++q) {
+            const float* x = pairs.in(re, im, q);
+            __stcg(pairs.at(q), make_float2(x[0], x[1]));
         }
     }
     // Each lane signals for itself: with a __syncwarp here ptxas would spill the accumulators'
@@ -31,6 +51,25 @@ __device__ __forceinline__ void store_partials(const WgmmaArguments& args, const
     uint32* ready =
         args.partials_ready + block_index() * 4 * plan.consumer_warpgroups + thread / kWarp;
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
+}
+
+// Adds the partial tile of `block` to this block's accumulators.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void add_partial(const WgmmaArguments& args, uint32 block, int thread,
+                                            float (&re)[plan.block_n / 2],
+                                            float (&im)[plan.block_n / 2]) {
+    if constexpr (plan.terms > 1) {
+        add_from_memory<plan>(args, partial_memory<plan>(args, block, thread), re, im);
+    } else {
+        const AccumulatorPairs<plan> pairs(args, block, thread);
+#pragma unroll
+        for (int q = 0; q < pairs.kCount; ++q) {
+            const float2 x = __ldcg(pairs.at(q));
+            float* to = pairs.in(re, im, q);
+            to[0] += x.x;
+            to[1] += x.y;
+        }
+    }
 }
 
 // Reduces the partial tiles that blocks `first_peer` to `end_peer` store into this block's
@@ -52,6 +91,6 @@ __device__ __forceinline__ void reduce_partials(const WgmmaArguments& args, cons
     __syncwarp();
 #pragma unroll 1
     for (int block = work.first_peer; block < work.end_peer; ++block) {
-        add_from_memory<plan>(args, partial_memory<plan>(args, block, thread), re, im);
+        add_partial<plan>(args, block, thread, re, im);
     }
 }
