@@ -24,7 +24,8 @@ from workflow.circuits.evolution import evolve, plan_evolution
 from workflow.circuits.exact_evolution import evolve_in_fp64
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.initial_states import random_state, zero_state
-from workflow.circuits.registers import named_qubits, registers_of
+from workflow.circuits.provenance import with_circuit
+from workflow.circuits.registers import named_qubits
 from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
@@ -33,7 +34,7 @@ from workflow.figures import pictures
 from workflow.passes import Applied, described, in_words, moved_widths, plan_described, with_passes
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
-from workflow.storage.inputs import InputError, source_checksum
+from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
 from workflow.storage.products import read_outline
 from workflow.workloads import matrix_product
@@ -143,9 +144,7 @@ class Statevector(Workload):
         self._check_state(circuit.num_qubits, outlines)
         data, drawn, attributes = self._initial_state(2**circuit.num_qubits, upstream)
         if self.case.circuit.file is not None:
-            attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
-            attributes["circuit"] = str(self.case.circuit.file)
-            attributes |= registers_of(circuit)
+            attributes = with_circuit(attributes, self.case.circuit.file, circuit)
         attributes["gates_before_fusion"] = circuit.size()
         data |= fused_gates.as_operands(gates)
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes, drawn)

@@ -1,0 +1,46 @@
+"""What a certificate has of a circuit's file: its path and SHA-256, registers and comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workflow.circuits.registers import registers_of
+from workflow.storage.inputs import source_checksum
+from workflow.storage.source_attributes import ATTRIBUTES, MOST_TEXT
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+_FIRST_BYTES = 1 << 16
+"""Bytes of a text in which comments before its first declaration are looked for."""
+_BEFORE = re.compile(
+    r"(?:\s++|//[^\n]*+|/\*.*?\*/|OPENQASM\s[^;/]*+;|include\s[^;/]*+;)*+", re.DOTALL
+)
+_COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.DOTALL)
+
+
+def with_circuit(
+    attributes: Mapping[str, Any], path: Path, circuit: QuantumCircuit
+) -> dict[str, Any]:
+    """Return the attributes of what is staged with those of a circuit and its file."""
+    found = {**attributes, "circuit": str(path), "circuit_sha256": source_checksum(path)}
+    if comments := leading_comments(path):
+        of_others = attributes.get(ATTRIBUTES, {})
+        found[ATTRIBUTES] = {**of_others, "circuit": {"comments": comments}}
+    return found | registers_of(circuit)
+
+
+def leading_comments(path: Path) -> str:
+    """Return the comments of OpenQASM before the first declaration, a line each.
+
+    They say what a circuit is of; those beside gates are left out. Of QPY there are none.
+    """
+    with path.open("rb") as file:
+        text = file.read(_FIRST_BYTES).decode("utf-8", "replace")
+    before = _BEFORE.match(text)
+    found = _COMMENT.findall(before[0] if before else "")
+    lines = "\n".join(line or block for line, block in found).replace("\0", " ")
+    return "\n".join(line.strip() for line in lines.splitlines() if line.strip())[:MOST_TEXT]
