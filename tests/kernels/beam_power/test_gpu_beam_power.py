@@ -12,7 +12,8 @@ from argand.beam_power.plan import choose_plan
 from argand.beam_power.sm90_plan import PROMOTED_ANTENNAS, WgmmaBeamPowerPlan
 from argand.runtime.plan import TARGET
 
-from tests.kernels.beam_power.beams import CASES, EXACT_CASES, Beams, beams
+from tests.kernels.beam_power.beams import EXACT_CASES, Beams, beams
+from tests.kernels.beam_power.gpu_beams import CASES
 
 pytestmark = pytest.mark.gpu
 
