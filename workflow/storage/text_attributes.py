@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ from workflow.storage.input_error import InputError
 
 LONGEST_UNIT = 64
 """Characters of an attribute that is taken for a unit."""
-CPU_SECONDS = 2
+CPU_SECONDS = 2.0
 """Seconds of a core that reading text may take; it takes a millisecond."""
 
 
@@ -82,7 +83,8 @@ def _serve(read: Callable[[], Any], to: int) -> None:
     """Write what is read as JSON, and end this process with status 0, or 1 where it failed."""
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends a process, within HDF5 too
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
         with os.fdopen(to, "wb") as pipe:
             pipe.write(json.dumps(read()).encode())
     except BaseException:  # nothing of it may go on as a second parent

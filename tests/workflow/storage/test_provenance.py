@@ -198,7 +198,7 @@ class TestDamage:
         content = bytearray(path.read_bytes())
         content[content.index(b"Effelsberg") - 8] = 255
         path.write_bytes(content)
-        monkeypatch.setattr(text_attributes, "CPU_SECONDS", 1)
+        monkeypatch.setattr(text_attributes, "CPU_SECONDS", 0.1)
         return path
 
     def test_attributes_are_said_to_be_lost(self, damaged: Path) -> None:
