@@ -5,6 +5,7 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from argand.gemm import memory as gemm_memory
@@ -22,13 +23,17 @@ _ALIGNMENT = 256
 
 
 def workspace_of(choice: GemmChoice, question: Question) -> int:
-    """Return the bytes that a choice takes at least: planes, slices of k, scales of rows.
+    """Return the bytes within which a choice can be launched, at most some bytes a line too many.
 
-    Accumulators that spill beside a C are in it. Partial tiles of stream-K take what the question
-    allows beyond.
+    They are planes, slices of k, scales of rows, what a scan may find, and accumulators that spill
+    beside a C. Partial tiles of stream-K take what the question allows beyond.
     """
+    return _bytes_of(choice, question._replace(precision=choice.computed_at(question.precision)))
+
+
+def _bytes_of(choice: GemmChoice, question: Question) -> int:
+    """Return the same of a question of the precision that the choice computes at."""
     sizes = question.sizes
-    question = question._replace(precision=choice.computed_at(question.precision))
     if choice.plan is not None:
         packed = _packed_bytes(choice, question)
         if choice.split_k_slices > 1:
@@ -56,13 +61,13 @@ def partials_capacity(choice: GemmChoice, question: Question) -> int:
     )  # fmt: skip
     if question.allowed is None:
         return found
-    return min(found, question.allowed - _packed_bytes(choice, question))
+    return min(found, question.allowed - _bytes_of(choice, question))
 
 
 def slices_capacity(choice: GemmChoice, question: Question) -> int:
     """Return the bytes that the results of split-K slices may take."""
     least = gemm_memory.slices_capacity(*_memories(question))
-    return max(least, partials_capacity(choice, question))
+    return max(least, partials_capacity(replace(choice, split_k_slices=1), question))
 
 
 def slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:

@@ -17,10 +17,9 @@ from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Key
 from argand.runtime.captured_graph import CapturedCalls
-from argand.runtime.cublas import WORKSPACE_BYTES, cublas_handle
+from argand.runtime.cublas import Workspace, cublas_handle, workspace_bytes
 from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Batched, batched, device_of, result_array
-from argand.runtime.workspace_limit import require_workspace
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
 COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}
@@ -93,7 +92,7 @@ def gemm(
             # The library adds to the target in place, so another C was copied into it above.
             if key is not None and as_given and beta == 0 and (out is None or target is out):
                 run = run_of(launch, given[:3], dtype)
-                chosen = Chosen(algorithm(compute))
+                chosen = Chosen(algorithm(compute), library_bytes=launch.nbytes)
                 CALLS.keep(key, run, given[:3], given[3], problem.shape, dtype, chosen=chosen)
         if out is not None and target is not out:
             out[...] = target
@@ -163,7 +162,8 @@ class CublasLaunch:
     def __init__(
         self, problem: GemmProblem, left: _Operand, right: _Operand, target: Any, compute: str
     ) -> None:
-        require_workspace("cuBLAS", WORKSPACE_BYTES)
+        #: Bytes of workspace of a call.
+        self.nbytes = workspace_bytes()
         view = batched(target, problem.batch_shape)
         self._scalars = np.array([problem.alpha, problem.beta], target.dtype)
         alpha, kind = int(self._scalars.ctypes.data), _DATA_TYPES[str(target.dtype)]
@@ -191,19 +191,19 @@ class CublasLaunch:
         if captured is None:
             captured = self._graphs_on(key)
         if not captured.launch((a, b, out), stream):
-            self._queue(self._handle.call_memory(stream), a, b, out)
+            self._queue(self._handle.call_memory(stream, self.nbytes), a, b, out)
 
     def _graphs_on(self, key: tuple[int, int]) -> CapturedCalls:
         """Return the graphs of a stream and a thread."""
         if len(self._captured) >= _MAX_STREAMS:
             self._captured.clear()
-        workspace = partial(self._handle.workspace, key[0])
+        workspace = partial(self._handle.workspace, key[0], self.nbytes)
         found = self._captured[key] = CapturedCalls(
             lambda *addresses: self._queue(workspace(), *addresses), before=workspace
         )
         return found
 
-    def _queue(self, workspace: Any, a: int, b: int, out: int) -> None:
+    def _queue(self, workspace: Workspace | None, a: int, b: int, out: int) -> None:
         """Queue the product on the current stream, which may be captured."""
         first, of_b, of_a, of_out = self._arguments
         stream = _current_stream(self._device).ptr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import chain
 
 import cupy
 
@@ -13,11 +14,11 @@ from argand.gemm.candidates import GemmChoice, adapted
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
-from argand.gemm.heuristics import choose
+from argand.gemm.heuristics import ADVICE, choose
 from argand.gemm.names import computed_name, in_place_name, wgmma_name
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panel_launch import PanelLaunch
-from argand.gemm.panels import Panels, choose_panels
+from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.product_form import ProductForm
 from argand.gemm.question import Question
 from argand.gemm.sm80_launch import MmaLaunch
@@ -52,39 +53,67 @@ def prepare(form: ProductForm) -> GemmLaunch | PanelLaunch:
 def _prepared(
     form: ProductForm, device: int, allowed: int | None, _generation: int
 ) -> GemmLaunch | PanelLaunch:
-    """Return the launches whose workspace is within a limit, in panels where these are faster."""
-    found, question, family = gpu(device), form.question(allowed), form.problem.kernels
+    """Return the launches whose workspace is within a limit, in panels where these are faster.
+
+    What a WorkspaceError says to be needed is enough: the product was prepared within it.
+    """
     if allowed is None:
-        return GemmLaunch(form, choice_for(question, device, family), found)
-    measured = _measured(question, device, family)
-    panels = Panels.whole(question.sizes)
-    if measured is None:
-        panels = choose_panels(
-            question, found.require_arch(), found.sm_count, family, found.relative_memory
-        )
-    if panels == Panels.whole(question.sizes):
-        return _whole_within(allowed, device, form)
-    return PanelLaunch(panels, form, partial(_whole_within, allowed, device))
+        choice = choice_for(form.question(), device, form.problem.kernels)
+        return GemmLaunch(form, choice, gpu(device))
+    try:
+        return _within(allowed, device, form)
+    except WorkspaceError as error:
+        needed = _enough(error.needed, allowed, device, form)
+    problem = form.problem
+    what = f"a product {problem.m}x{problem.n}x{problem.k} at {problem.precision.name}, in panels,"
+    raise workspace_error(what, needed, allowed, ADVICE)
+
+
+def _enough(needed: int, refused: int, device: int, form: ProductForm) -> int:
+    """Return a workspace that suffices, found from one of which less is ``refused``.
+
+    It is that of the launches, unless they are only found where more is allowed.
+    """
+    enough: int | None = None
+    while True:
+        try:
+            found = _within(needed, device, form)
+        except WorkspaceError as error:
+            if enough is not None:
+                return enough
+            needed = error.needed
+        else:
+            if not refused < found.nbytes < needed:
+                return needed
+            enough, needed = needed, found.nbytes
+
+
+def _within(allowed: int, device: int, form: ProductForm) -> GemmLaunch | PanelLaunch:
+    """Return the fastest launches within a limit: of the whole product, or of its panels."""
+    question, family, found = form.question(allowed), form.problem.kernels, gpu(device)
+    whole = Panels.whole(question.sizes)
+    refused: list[WorkspaceError] = []
+    measured = [whole] if _measured(question, device, family) is not None else []
+    ways = panels_by_time(
+        question, found.require_arch(), found.sm_count, family, found.relative_memory
+    )
+    for panels in chain(measured, ways):
+        try:
+            if panels == whole:
+                return _whole_within(allowed, device, form)
+            return PanelLaunch(panels, form, partial(_whole_within, allowed, device))
+        except WorkspaceError as error:  # layouts of parts may take more than is estimated
+            refused.append(error)
+    raise min(refused, key=lambda x: x.needed)
 
 
 def _whole_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch:
     """Return the launches of a product that is not cut, whose workspace is within a limit."""
-    question, beside = form.question(allowed), 0
-    while True:
-        try:
-            choice = choice_for(question, device, form.problem.kernels)
-        except WorkspaceError as error:
-            if not beside:
-                raise
-            raise workspace_error("the product", error.needed + beside, allowed) from error
-        launch = GemmLaunch(form, choice, gpu(device), question.allowed)
-        if launch.nbytes <= allowed:
-            return launch
-        # What depends on layouts, such as scales of what is packed, is in no choice's workspace.
-        if beside == allowed:
-            raise workspace_error("the product", launch.nbytes, allowed)
-        beside = min(allowed, beside + launch.nbytes - allowed)
-        question = question._replace(allowed=allowed - beside)
+    choice = choice_for(form.question(allowed), device, form.problem.kernels)
+    launch = GemmLaunch(form, choice, gpu(device), allowed)
+    if launch.nbytes > allowed:  # `workspace_of` counts as much or more
+        raise workspace_error("the product", launch.nbytes, allowed)
+    return launch
 
 
 def choice_for(question: Question, device: int, family: Family | None = None) -> GemmChoice:

@@ -177,10 +177,13 @@ class PackLaunch:
         """Return each operand's planes in memory that begins at this address."""
         return [output.at(memory) for output in self._outputs]
 
-    def __call__(self, addresses: Sequence[int], memory: int, *, zeros: int) -> None:
+    def __call__(
+        self, addresses: Sequence[int], memory: int, *, zeros: int, scanned: int = 0
+    ) -> None:
         """Pack the operands at these addresses into ``nbytes`` of memory, at a multiple of 256.
 
-        ``zeros`` is the address of ``counters`` bytes that are zero, and are left zero.
+        ``zeros`` is the address of ``counters`` bytes that are zero, and are left zero, ``scanned``
+        that of ``scan_bytes`` for what a scan finds.
         """
         given: dict[int, int] = {
             BaseAddress.ROWS: addresses[0], BaseAddress.COLUMNS: addresses[-1],
@@ -189,8 +192,7 @@ class PackLaunch:
         found = self.addresses((BaseAddress.ROWS, BaseAddress.COLUMNS)[: len(addresses)])
         members = {name: given[base] + offset for name, (base, offset) in found.items()}
         if self._scan is not None:
-            row_absmax = self._scan(addresses)
-            for i, address in enumerate(self._scan.split(row_absmax)):
+            for i, address in enumerate(self._scan(addresses, scanned)):
                 members[f"row_absmax_{i}"] = address
         self.kernel(members)
 
@@ -209,12 +211,12 @@ class PackLaunch:
 
     @property
     def scanned(self) -> bool:
-        """Whether a scan before finds the rows' absmax, into memory of its own."""
+        """Whether a scan before finds the rows' absmax."""
         return self._scan is not None
 
     @property
     def scan_bytes(self) -> int:
-        """Bytes of that memory."""
+        """Bytes of what it finds."""
         return 0 if self._scan is None else self._scan.nbytes
 
 

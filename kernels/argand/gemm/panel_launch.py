@@ -36,9 +36,11 @@ class PanelLaunch:
         made: dict[ProductForm, GemmLaunch] = {}
         self._parts: list[tuple[GemmLaunch, tuple[int, int, int, int]]] = []
         for products, rows, columns in panels.each(sizes):
+            triangle = form.problem.triangle and rows == columns
             problem = replace(
                 form.problem, batch_shape=(products.stop - products.start,),
                 m=rows.stop - rows.start, n=columns.stop - columns.start,
+                triangle=triangle, mirror=form.problem.mirror and triangle,
             )  # fmt: skip
             a, at_a = _lines(form.a, products, rows)
             b, at_b = _lines(form.b, products, columns)

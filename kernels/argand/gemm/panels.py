@@ -7,16 +7,18 @@ panel, or read in place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from argand.device import Arch
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
-from argand.gemm.heuristics import ADVICE, choose, estimate
+from argand.gemm.heuristics import choose, estimate
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.runtime.workspace_limit import WorkspaceError, workspace_error
+from argand.runtime.workspace_limit import WorkspaceError
 
 _UNIT = 64
 """Lines of which those of a panel are a multiple."""
@@ -37,30 +39,41 @@ class Panels:
         """Return the one panel of a product that is not cut."""
         return cls(sizes.batch, sizes.m, sizes.n)
 
-    def count(self, sizes: GemmSizes) -> int:
-        """Return the number of panels."""
-        cuts = (sizes.batch, self.products), (sizes.m, self.rows), (sizes.n, self.columns)
-        found = 1
-        for lines, step in cuts:
-            found *= -(-lines // step)
-        return found
+    def largest(self, sizes: GemmSizes) -> GemmSizes:
+        """Return the sizes of the largest panel; a triangle is one where its lines are not cut."""
+        whole = (self.rows, self.columns) == (sizes.m, sizes.n)
+        return replace(
+            sizes, batch=self.products, m=self.rows, n=self.columns,
+            triangle=sizes.triangle and whole,
+        )  # fmt: skip
+
+    def times(self, sizes: GemmSizes) -> float:
+        """Return how many of the largest panel take the time of all panels."""
+        rows, columns = -(-sizes.m // self.rows), -(-sizes.n // self.columns)
+        found = -(-sizes.batch // self.products) * rows * columns
+        return found * (1 + 1 / max(rows, columns)) / 2 if sizes.triangle else found
 
     def each(self, sizes: GemmSizes) -> Iterator[tuple[slice, slice, slice]]:
-        """Yield the products, rows and columns of each panel."""
+        """Yield the products, rows and columns of each panel.
+
+        Those of a triangle cover it without what is above their last row's diagonal; panels of
+        equal rows and columns are triangles.
+        """
         for first in range(0, sizes.batch, self.products):
+            products = slice(first, min(first + self.products, sizes.batch))
             for row in range(0, sizes.m, self.rows):
                 for column in range(0, sizes.n, self.columns):
-                    yield (
-                        slice(first, min(first + self.products, sizes.batch)),
-                        slice(row, min(row + self.rows, sizes.m)),
-                        slice(column, min(column + self.columns, sizes.n)),
-                    )
+                    last, end = min(row + self.rows, sizes.m), min(column + self.columns, sizes.n)
+                    if not sizes.triangle:
+                        yield products, slice(row, last), slice(column, end)
+                    elif column < last:
+                        yield products, slice(max(row, column), last), slice(column, min(end, last))
 
 
-def choose_panels(
+def panels_by_time(
     question: Question, arch: Arch, sm_count: int, family: Family | None, memory: float
-) -> Panels:
-    """Return the panels of the least estimated time whose workspace is within the question's limit.
+) -> Iterator[Panels]:
+    """Yield panels whose workspace is within the question's limit, of the least estimate first.
 
     Arguments are those of `choose`. Raises WorkspaceError where no panel's is.
     """
@@ -68,29 +81,27 @@ def choose_panels(
     fastest = choose(question._replace(allowed=None), arch, sm_count, family, memory=memory)
     assert question.allowed is not None
     if workspace_of(fastest, question) <= question.allowed:
-        return Panels.whole(sizes)
-    best: tuple[float, Panels] | None = None
-    refused: WorkspaceError | None = None
+        yield Panels.whole(sizes)
+    timed: list[tuple[float, Panels]] = []
+    refused: list[WorkspaceError] = []
+    best = math.inf
     for cuts in _cuts(question):
         for panels in cuts:
-            part = replace(sizes, batch=panels.products, m=panels.rows, n=panels.columns)
-            asked = question._replace(sizes=part)
+            asked = question._replace(sizes=panels.largest(sizes))
             try:
                 choice = choose(asked, arch, sm_count, family, memory=memory)
             except WorkspaceError as error:
-                refused = min(refused or error, error, key=lambda x: x.needed)
+                refused.append(error)
                 continue
-            seconds = panels.count(sizes) * estimate(choice, asked, sm_count, memory)
-            if best is None or seconds < best[0]:
-                best = seconds, panels
+            seconds = panels.times(sizes) * estimate(choice, asked, sm_count, memory)
+            timed.append((seconds, panels))
+            best = min(best, seconds)
             # Smaller panels by wgmma, which needs more workspace than others, take longer still.
-            if choice.plan is not None and seconds > _WORSE * best[0]:
+            if choice.plan is not None and seconds > _WORSE * best:
                 break
-    if best is None:
-        assert refused is not None
-        what = f"a product {sizes.m}x{sizes.n}x{sizes.k} at {question.precision.name}, in panels,"
-        raise workspace_error(what, refused.needed, question.allowed, ADVICE)
-    return best[1]
+    if not timed:
+        raise min(refused, key=lambda x: x.needed)
+    yield from (panels for _, panels in sorted(timed, key=itemgetter(0)))
 
 
 def _cuts(question: Question) -> Iterator[Iterable[Panels]]:
@@ -105,8 +116,6 @@ def _cuts(question: Question) -> Iterator[Iterable[Panels]]:
     while batches[-1] > 1 and not any(x.packed and x.batched for x in (a, b)):
         batches.append(-(-batches[-1] // 2))
     yield [replace(whole, products=count) for count in batches]
-    if sizes.triangle:
-        return
     # Rows or columns alone: then the other operand is read in place, or packed again for each.
     one = replace(whole, products=batches[-1])
     yield (replace(one, columns=step) for step in _halves(sizes.n, b))

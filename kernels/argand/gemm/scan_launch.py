@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
-
-import cupy
 
 from argand.device import Device
 from argand.gemm.scan_plan import (
@@ -21,7 +18,6 @@ from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel
-from argand.runtime.workspace import call_memory
 
 _DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 
@@ -37,7 +33,7 @@ class ScanLaunch:
     def __init__(self, operands: Sequence[Layout], batch: int, device: Device) -> None:
         batches = [batch if x.batch_stride else 1 for x in operands]
         self._rows = [n * x.rows for n, x in zip(batches, operands, strict=True)]
-        #: Bytes of what it returns.
+        #: Bytes of what it finds.
         self.nbytes = 4 * sum(self._rows)
         sources = [_scanned(x) for x in operands]
         blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
@@ -50,20 +46,17 @@ class ScanLaunch:
             values |= {f"{side}_{name}": number for name, number in source.items()}
         self._kernel = BoundKernel(kernel, sum(blocks), SCAN_THREADS, Arguments(_DTYPE, values))
 
-    def __call__(self, addresses: Sequence[int]) -> Any:
-        """Return uint32 (rows of the first operand, then of the second, batch after batch)."""
-        memory = call_memory(self.nbytes)
-        row_absmax = cupy.ndarray((sum(self._rows),), cupy.uint32, memory)
-        members: dict[str, int] = {}
-        for side, x, found in zip("ab", addresses, self.split(row_absmax), strict=False):
-            members |= {f"{side}_x": x, f"{side}_row_absmax": found}
-        self._kernel(members)
-        return row_absmax
+    def __call__(self, addresses: Sequence[int], memory: int) -> list[int]:
+        """Write ``nbytes`` of memory, and return the address of each operand's row absmax.
 
-    def split(self, row_absmax: Any) -> list[int]:
-        """Return the address of each operand's row absmax."""
-        first = row_absmax.data.ptr
-        return [first + 4 * n for n in accumulate(self._rows[:-1], initial=0)]
+        It is uint32 (rows), batch after batch.
+        """
+        found = [memory + 4 * n for n in accumulate(self._rows[:-1], initial=0)]
+        members: dict[str, int] = {}
+        for side, x, absmax in zip("ab", addresses, found, strict=False):
+            members |= {f"{side}_x": x, f"{side}_row_absmax": absmax}
+        self._kernel(members)
+        return found
 
 
 def _scanned(x: Layout) -> dict[str, int]:

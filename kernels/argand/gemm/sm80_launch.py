@@ -101,16 +101,15 @@ class MmaLaunch:
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
         absmax: Sequence[int] = (0, 0)
+        # Freed after the launch, it is reused in the stream's order, as are the counters.
+        memory = call_memory(self.nbytes) if self.nbytes else None
+        at = 0 if memory is None else memory.ptr
         if self._scan is not None:
-            # Memory that is freed after the launch is reused in the stream's order.
-            row_absmax = self._scan((a, b))
-            absmax = self._scan.split(row_absmax)
+            absmax = self._scan((a, b), at + self._left_bytes)
         stream = cupy.cuda.get_current_stream().ptr
         workspace: tuple[int, ...] = ()
         if self._left_bytes:
-            # Freed after the launch, it is reused in the stream's order, as are the counters.
-            memory = call_memory(self._left_bytes)
-            workspace = (memory.ptr, zeroed_workspace(self._counters, stream, self._device))
+            workspace = (at, zeroed_workspace(self._counters, stream, self._device))
         self._launches((a, b, c, out, *absmax, *workspace), stream)
 
 

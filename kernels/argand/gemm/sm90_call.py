@@ -82,14 +82,14 @@ class WgmmaCall:
         if slices > 1:
             results = math.prod((slices, problem.batch, num_rows, slices_pitch(num_columns)))
             self._memory_bytes = self._slices_offset + 8 * results
-        #: Bytes of workspace: that, what a scan finds, and at most factors of planes without own.
-        self.nbytes = self._memory_bytes + (self._pack.scan_bytes if self._pack else 0)
+        self._ones_offset = self._scan_offset = self._memory_bytes
         if self._scaled:
             counts = (num_rows, rows), (num_columns, columns)
-            packed_lines = sum(
+            self._scan_offset += 8 * sum(
                 (problem.batch if x.batched else 1) * n for n, x in counts if x.layout is None
             )
-            self.nbytes += 8 * packed_lines
+        #: Bytes of workspace: that, factors of planes that may have none, and what a scan finds.
+        self.nbytes = self._scan_offset + (self._pack.scan_bytes if self._pack else 0)
         self._launches = self._in_order()
 
     def _packing(
@@ -156,18 +156,19 @@ class WgmmaCall:
         rows, columns = (b, a) if self._swapped else (a, b)
         stream = cupy.cuda.get_current_stream().ptr
         # One allocation for all; freed after the launches, it is reused in the stream's order.
-        memory = call_memory(self._memory_bytes) if self._memory_bytes else None
+        memory = call_memory(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
         zeros = zeroed_workspace(self._counters, stream, self._device) if self._counters else 0
-        ones: list[Any] = []
         x_descale = y_descale = 0
+        free = self._ones_offset
         if isinstance(rows, Planes):
-            x_descale, rows = self._descale(rows, ones), rows.address
+            x_descale = self._descale(rows, memory, free)
+            free, rows = free + 8 * rows.batches * rows.rows, rows.address
         if isinstance(columns, Planes):
-            y_descale, columns = self._descale(columns, ones), columns.address
+            y_descale, columns = self._descale(columns, memory, free), columns.address
         if self._pack is not None and self._pack.scanned:
             sources = (rows,) * self._packs_rows + (columns,) * self._packs_columns
-            self._pack(sources, at, zeros=zeros)
+            self._pack(sources, at, zeros=zeros, scanned=at + self._scan_offset)
         self._launches((rows, columns, c, out, at, zeros, x_descale, y_descale), stream)
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
@@ -202,16 +203,14 @@ class WgmmaCall:
             *(x.argument_update(given, maps, addresses) for x in self._multiply.kernels),
         ]
 
-    def _descale(self, x: Planes, ones: list[Any]) -> int:
+    def _descale(self, x: Planes, memory: Any, offset: int) -> int:
         """Return the address of the descale factors of planes.
 
         Planes that were packed from 16-bit numbers have none; beside scaled planes theirs are 1,
-        kept in ``ones`` until the launch.
+        at an offset of the call's memory.
         """
         if x.descale or not self._scaled:
             return x.descale
-        shape = (x.batches, x.rows, 2)
-        found = cupy.ndarray(shape, cupy.float32, call_memory(8 * x.batches * x.rows))
+        found = cupy.ndarray((x.batches, x.rows, 2), cupy.float32, memory + offset)
         found.fill(1)
-        ones.append(found)
-        return int(ones[-1].data.ptr)
+        return int(found.data.ptr)

@@ -10,9 +10,8 @@ import cupy
 import numpy as np
 
 from argand.herk.problem import HerkProblem
-from argand.runtime.cublas import WORKSPACE_BYTES, CublasHandle, cublas_handle
+from argand.runtime.cublas import CublasHandle, cublas_handle, workspace_bytes
 from argand.runtime.layout import Batched
-from argand.runtime.workspace_limit import require_workspace
 
 # cublas_api.h: cublasFillMode_t, cublasOperation_t.
 _UPPER = 1
@@ -50,10 +49,9 @@ def lower_triangle(problem: HerkProblem, a: Any, out: Batched) -> None:
     item = a.dtype.itemsize
     lead = problem.n if problem.n == 1 else out.row_stride
     stream = cupy.cuda.get_current_stream().ptr
-    require_workspace("cuBLAS", WORKSPACE_BYTES)
     handle = cublas_handle(cupy.cuda.Device().id)
     call = _routine(handle, problem.dtype)
-    workspace = handle.call_memory(stream)
+    workspace = handle.call_memory(stream, workspace_bytes())
     for index in range(problem.batch):
         handle.call(
             call, stream, workspace,

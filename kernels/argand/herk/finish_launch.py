@@ -20,7 +20,7 @@ from argand.runtime.layout import Layout
 
 _NONE = {
     "triangle_stride": 0, "triangle_stride_batch": 0,
-    "c_stride": 0, "c_stride_batch": 0, "beta": 0.0,
+    "c_stride": 0, "c_stride_batch": 0, "beta": 0.0, "first_row": 0,
 }  # fmt: skip
 
 
@@ -34,16 +34,17 @@ def mirror_launch(matrix: Layout, batch: int, dtype: str, device: Device) -> Bou
 
 @lru_cache(maxsize=256)
 def gather_launch(
-    matrix: Layout, triangle: Layout, c: Layout | None, beta: float, batch: int, dtype: str,
-    device: Device,
+    matrix: Layout, first_row: int, triangle: Layout, c: Layout | None, beta: float, batch: int,
+    dtype: str, device: Device,
 ) -> BoundKernel:  # fmt: skip
     """Return the launch that gathers lower triangles, adds beta C, and makes diagonals real.
 
-    ``triangle`` and ``c`` are layouts of one row each.
+    ``matrix`` has the rows from ``first_row`` on, ``triangle`` and ``c`` are layouts of one row
+    each.
     """
     values = _of(matrix) | {
         "triangle_stride": triangle.column_stride, "triangle_stride_batch": triangle.batch_stride,
-        "beta": beta,
+        "beta": beta, "first_row": first_row,
     }  # fmt: skip
     if c is not None:
         values |= {"c_stride": c.column_stride, "c_stride_batch": c.batch_stride}

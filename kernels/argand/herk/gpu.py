@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
@@ -13,32 +13,26 @@ from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
 from argand.gemm.calls import form_of
 from argand.gemm.families import require_family
-from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch, prepare
-from argand.gemm.modular.api import modular_gemm
-from argand.gemm.modular.moduli import EXACT, EXACT_ALGORITHM
-from argand.gemm.operand_form import OperandForm
+from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch
+from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.pairs import Pairs
 from argand.gemm.panel_launch import PanelLaunch
-from argand.gemm.product_form import ProductForm
 from argand.herk import cublas
-from argand.herk.finish_launch import gather_launch, mirror_launch
-from argand.herk.int8_launch import Int8Problem, prepared
+from argand.herk.finish_launch import mirror_launch
+from argand.herk.int8_launch import Int8Problem, int8_planes_bytes, prepared
 from argand.herk.kernel_sources import INT8_LARGEST_K
+from argand.herk.lower_gpu import lower_triangle
 from argand.herk.problem import HerkProblem
+from argand.herk.triangle_gpu import Triangle, in_one_batch
 from argand.precision import Precision
-from argand.runtime import kernel_trace
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Batched, batched, device_of, may_overlap, writable
 from argand.runtime.plan import TARGET
-from argand.runtime.workspace_limit import allowed_workspace, require_workspace
+from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
 
-_WORKSPACE = 1 << 28
-"""Bytes of matrices whose triangles are gathered at a time, at least one of them."""
 CALLS = CallCache(PLAN_OVERRIDE, tuning.TABLE, form_of=form_of, in_place=(1,))
-FULL_PRODUCT = "full product by gemm, mirrored"
-"""The name in records of products without a kernel for triangles."""
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -100,16 +94,31 @@ def _solve(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) ->
     """Compute a result; return what does so again for a, c and results of the same form, if any."""
     if problem.k == 0 or problem.alpha == 0:
         _only_addend(problem, c, target, device)
-    elif _takes_int8(problem, a, device):
+        return None
+    if not _has_int8(problem, a, device):
+        return _product(problem, a, c, target, device)
+    if _int8_products(problem):
         return _int8(problem, a, c, target, device)
-    elif problem.form == "full":
-        product = _lower(problem, a, c, target)
+    try:
+        return _product(problem, a, c, target, device)
+    except WorkspaceError as error:
+        planes = int8_planes_bytes(problem.n, problem.k)
+        if error.needed <= planes:
+            raise
+        raise workspace_error("herk of complex int8", planes, error.allowed) from error
+
+
+def _product(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) -> Run | None:
+    """Compute a result by the kernels of its precision, as `_solve` does."""
+    if problem.form == "full":
+        product = lower_triangle(problem, a, c, target)
         mirrors = product is not None and product.launch.mirrors
         mirror = None if mirrors else _mirror(problem, target, device)
         if product is not None and product.in_place:
             return _run_of(product.launch, mirror)
     else:
-        _gathered(problem, a, c, target, device)
+        triangle = Triangle(problem, a, c, target, device)
+        triangle.compute(slice(0, problem.batch), slice(0, problem.n))
     return None
 
 
@@ -147,114 +156,35 @@ def _mirror(problem: HerkProblem, target: Any, device: Device) -> BoundKernel:
     return launch
 
 
-def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) -> None:
-    """Compute some matrices at a time in a workspace, and gather their lower triangles."""
-    n, batch = problem.n, problem.batch
-    if isinstance(a, Pairs):
-        a = Pairs(a.array.reshape(batch, *a.array.shape[-3:]), a.format)
-    else:
-        a = a.reshape(batch, *a.shape[-2:])
-    rows = target.reshape(batch, 1, target.shape[-1])
-    addend = None if c is None else cupy.ascontiguousarray(c).reshape(rows.shape)
-    matrix = n * n * target.itemsize
-    require_workspace("herk of form='triangle'", matrix, "take form='full'")
-    allowed = allowed_workspace()
-    most = _WORKSPACE if allowed is None else min(_WORKSPACE, allowed)
-    at_once = min(batch, max(1, most // matrix))
-    workspace = cupy.empty((at_once, n, n), problem.dtype)
-    for first in range(0, batch, at_once):
-        some = slice(first, min(first + at_once, batch))
-        matrices = workspace[: some.stop - first]
-        part = Pairs(a.array[some], a.format) if isinstance(a, Pairs) else a[some]
-        count = (some.stop - first,)
-        _lower(replace(problem, batch_shape=count, beta=0.0), part, None, matrices)
-        source, to = batched(matrices, count), batched(rows[some], count)
-        more = None if addend is None else batched(addend[some], count)
-        launch = gather_launch(
-            source.layout, to.layout, None if more is None else more.layout, problem.beta,
-            count[0], problem.dtype, device,
-        )  # fmt: skip
-        launch({
-            "matrix": source.array.data.ptr, "triangle": to.array.data.ptr,
-            "c": 0 if more is None else more.array.data.ptr,
-        })  # fmt: skip
-
-
-class _Product(NamedTuple):
-    """The launch of a product, and whether it takes the addresses of a and c as they are."""
-
-    launch: GemmLaunch | PanelLaunch
-    in_place: bool
-
-
-def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> _Product | None:
-    """Compute the lower triangles of full matrices; return the product by our own kernels, if any.
-
-    Unless its launch mirrors them, what is above the diagonal is left to chance.
-    """
-    precision = problem.precision
-    if precision is None or precision.moduli:
-        if kernel_trace.watching:
-            kernel_trace.note(FULL_PRODUCT)
-        modular_gemm(
-            a, a, c, alpha=problem.alpha, beta=problem.beta, op_a=problem.op,
-            op_b=problem.other_op, precision=EXACT if precision is None else precision.name,
-            tolerance=None, check=False, out=target, kernels=problem.kernels,
-        )  # fmt: skip
-        return None
-    given = a
-    a = a.to_complex64() if isinstance(a, Pairs) else a
-    a = a.astype(problem.dtype, copy=False)
-    if precision.exact_operands:
-        _by_cublas(problem, a, c, target)
-        return None
-    shape = problem.batch_shape
-    view, result = batched(a, shape), batched(target, shape)
-    addend = None if c is None else batched(c, shape)
-    layout = (view if problem.op == "N" else view.transposed).layout
-    many = layout.batch_stride != 0
-    # Rows of op(A), and columns of op(A)^H as rows: the same, once conjugated and once not.
-    left = OperandForm(layout, conjugated=problem.op == "C", batched=many)
-    right = OperandForm(layout, conjugated=problem.op == "N", batched=many)
-    launch = prepare(
-        ProductForm(
-            problem.product, left, right, None if addend is None else addend.layout, result.layout
-        )
-    )
-    at = view.array.data.ptr
-    launch(at, at, (addend or result).array.data.ptr, result.array.data.ptr)
-    as_given = not isinstance(given, Pairs) and at == given.data.ptr
-    in_place = as_given and (addend is None or addend.array.data.ptr == c.data.ptr)
-    return _Product(launch, in_place)
-
-
-def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
-    """Compute lower triangles by cuBLAS, in a matrix of contiguous rows."""
-    if kernel_trace.watching:
-        kernel_trace.note(cublas.algorithm("fp32" if problem.dtype == "complex64" else "fp64"))
-    whole = target
-    if target.strides[-1] != target.itemsize or target.strides[-2] < (
-        target.shape[-1] * target.itemsize
-    ):
-        whole = cupy.empty(target.shape, target.dtype)
-    if c is not None and c is not whole:
-        whole[...] = c
-    matrices = cupy.ascontiguousarray(a).reshape(problem.batch, *a.shape[-2:])
-    cublas.lower_triangle(problem, matrices, batched(whole, problem.batch_shape))
-    if whole is not target:
-        target[...] = whole
-
-
-def _takes_int8(problem: HerkProblem, a: Any, device: Device) -> bool:
-    """Return whether the kernel in s32 computes a call."""
+def _has_int8(problem: HerkProblem, a: Any, device: Device) -> bool:
+    """Return whether the kernel in s32 may compute a call."""
     return (
         problem.precision is None and isinstance(a, Pairs) and a.format == "int8"
         and problem.k <= INT8_LARGEST_K and device.target == TARGET
     )  # fmt: skip
 
 
+def _int8_products(problem: HerkProblem) -> int:
+    """Return how many products of a batch the limit allows at a time."""
+    allowed = allowed_workspace()
+    if allowed is None:
+        return problem.batch
+    return min(problem.batch, allowed // int8_planes_bytes(problem.n, problem.k))
+
+
 def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -> Run | None:
-    shape = problem.batch_shape
+    """Compute a product of int8, some of a batch at a time where the limit asks for it."""
+    shape, most = problem.batch_shape, _int8_products(problem)
+    if most < problem.batch:
+        every = in_one_batch(a, problem.batch).array
+        results = target.reshape(problem.batch, *target.shape[len(shape) :])
+        addends = None if c is None else c.reshape(results.shape)
+        for first in range(0, problem.batch, most):
+            some = slice(first, first + most)
+            part = replace(problem, batch_shape=every[some].shape[:1])
+            addend = None if addends is None else addends[some]
+            _int8(part, Pairs(every[some], a.format), addend, results[some], device)
+        return None
     # The kernel reads both parts of a number as one of 16 bits, so parts that begin at an odd
     # address are copied even where they are contiguous.
     parts = a.array if _in_words(a.array) else a.array.copy(order="C")
@@ -269,7 +199,6 @@ def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -
         ),
         device,
     )  # fmt: skip
-    require_workspace("herk of complex int8", launch.nbytes)
     launch(view.array.data.ptr, (addend or result).array.data.ptr, result.array.data.ptr)
     as_given = view.array.data.ptr == a.array.data.ptr
     if as_given and (addend is None or addend.array.data.ptr == c.data.ptr):

@@ -65,14 +65,23 @@ class Int8Problem:
     form: Form
 
 
+def int8_planes_bytes(rows: int, k: int) -> int:
+    """Return the bytes of both planes of one product, the workspace of its launches."""
+    return 2 * rows * _pitch(k)
+
+
+def _pitch(k: int) -> int:
+    return -(-k // INT8_TILE_K) * INT8_TILE_K
+
+
 class Int8Launch:
     """The launches of one problem; ``nbytes`` is the workspace of a call: both planes."""
 
     def __init__(self, problem: Int8Problem, device: Device) -> None:
         x = problem.x
-        self._pitch = -(-x.columns // INT8_TILE_K) * INT8_TILE_K
+        self._pitch = _pitch(x.columns)
         self._rows, self._batch = x.rows, problem.batch
-        self.nbytes = 2 * problem.batch * x.rows * self._pitch
+        self.nbytes = problem.batch * int8_planes_bytes(x.rows, x.columns)
         pack, product = self._pack(problem, device), self._product(problem, device)
         results = {"out": _OUT}
         if problem.c is not None:  # else it stays null

@@ -29,7 +29,7 @@ FINISH_ARGUMENTS = (
         "stride_m", "stride_n", "stride_batch", "triangle_stride", "triangle_stride_batch",
         "c_stride", "c_stride_batch",
     )),
-    ("double", "beta"), ("int", "n"),
+    ("double", "beta"), ("int", "n"), ("int", "first_row"),
 )  # fmt: skip
 PLANE_ARGUMENTS = (
     ("const uint16*", "x"), ("int8*", "planes"),

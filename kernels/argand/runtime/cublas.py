@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from ctypes import c_size_t, c_void_p
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 
@@ -21,9 +21,35 @@ from argand.runtime.captured_memory import is_captured
 from argand.runtime.graph_memory import relaxed_capture
 from argand.runtime.library_routine import library_routine
 from argand.runtime.workspace import library_memory, library_workspace
+from argand.runtime.workspace_limit import allowed_workspace, require_workspace
 
 WORKSPACE_BYTES = 32 << 20
 """cuBLAS's own on Hopper, and more than its own on older cards."""
+LEAST_WORKSPACE_BYTES = 16 << 10
+"""With less some of cuBLAS's routines fail, says the documentation of cublasSetWorkspace."""
+
+
+def workspace_bytes() -> int:
+    """Return the bytes of workspace of a product by cuBLAS within the limit, a power of two.
+
+    Raises WorkspaceError where the limit is below `LEAST_WORKSPACE_BYTES`.
+    """
+    require_workspace("cuBLAS, whatever the size of the product,", LEAST_WORKSPACE_BYTES)
+    allowed = allowed_workspace()
+    if allowed is None or allowed >= WORKSPACE_BYTES:
+        return WORKSPACE_BYTES
+    return 1 << (allowed.bit_length() - 1)
+
+
+class Workspace(NamedTuple):
+    """Memory of the library's kernels, which ``owner`` keeps."""
+
+    address: int
+    nbytes: int
+    owner: Any = None
+
+
+_OWN = Workspace(0, 0)
 
 
 class CublasHandle:
@@ -35,7 +61,7 @@ class CublasHandle:
             self._handle = cupy.cuda.cublas.create()
         self._set_stream = self.routine("cublasSetStream_v2", c_void_p, c_void_p)
         self._set_workspace = self.routine("cublasSetWorkspace_v2", c_void_p, c_void_p, c_size_t)
-        self._on: tuple[int, int] | None = None
+        self._on: tuple[int, int, int] | None = None
         self._lock = Lock()
 
     @staticmethod
@@ -43,39 +69,39 @@ class CublasHandle:
         """Return a function of cuBLAS, which CuPy has loaded, as `library_routine` does."""
         return library_routine("cublas", name, *types)
 
-    def workspace(self, stream: int) -> int:
-        """Return the address of a stream's workspace. Raises MemoryError without room for it."""
-        return library_workspace(WORKSPACE_BYTES, stream, self._device)
+    def workspace(self, stream: int, nbytes: int = WORKSPACE_BYTES) -> Workspace:
+        """Return a stream's workspace, which is kept. Raises MemoryError without room for it."""
+        return Workspace(library_workspace(nbytes, stream, self._device), nbytes)
 
-    def call_memory(self, stream: int) -> Any:
-        """Return a workspace (CuPy's pointer) to hold until a call is queued on a stream.
+    def call_memory(self, stream: int, nbytes: int = WORKSPACE_BYTES) -> Workspace | None:
+        """Return a workspace to hold until a call is queued on a stream.
 
         It is None where there is no room: the library then takes its own. Raises MemoryError in a
         capture, because a graph would share the library's with calls of other streams.
         """
         try:
-            return library_memory(WORKSPACE_BYTES, stream, self._device)
+            memory = library_memory(nbytes, stream, self._device)
+            return Workspace(int(memory.ptr), nbytes, memory)
         except MemoryError:
             if is_captured(stream):
                 raise
             return None
 
     def call(
-        self, function: Callable[..., None], stream: int, memory: Any, *arguments: Any
+        self, function: Callable[..., None], stream: int, memory: Workspace | None, *arguments: Any
     ) -> None:
         """Queue a function of the library, given what it takes behind the handle, on a stream.
 
-        The stream may be captured. ``memory`` is the address of a workspace, or what `call_memory`
-        returned.
+        The stream may be captured. Without ``memory`` the library takes its own.
         """
-        workspace = 0 if memory is None else memory if type(memory) is int else int(memory.ptr)
+        address, nbytes, _ = memory or _OWN
         with self._lock:
-            if self._on != (stream, workspace):
+            if self._on != (stream, address, nbytes):
                 self._on = None
                 self._set_stream(self._handle, stream)  # which takes the library's own workspace
-                if workspace:
-                    self._set_workspace(self._handle, workspace, WORKSPACE_BYTES)
-                self._on = stream, workspace
+                if address:
+                    self._set_workspace(self._handle, address, nbytes)
+                self._on = stream, address, nbytes
             function(self._handle, *arguments)
 
 

@@ -150,7 +150,7 @@ class DevicePlan:
     @property
     def nbytes(self) -> int:
         """Bytes of a call beside its arrays."""
-        return self.memory.nbytes
+        return self.memory.nbytes + self.chosen.library_bytes
 
     def tuned(self) -> dict[str, Any] | None:
         """Return the tuned plan that the call took, as a table keeps it; None where it has none."""

@@ -24,11 +24,15 @@ _ndarray = cupy.ndarray
 
 
 class Chosen(NamedTuple):
-    """Choice of a call: its kernels, their plan, and the entry of its tuned plan in the table."""
+    """Choice of a call: its kernels, their plan, and the entry of its tuned plan in the table.
+
+    ``library_bytes`` are those of a library's workspace, which no plan holds.
+    """
 
     kernels: str = ""
     plan: Any = None
     entry: str | None = None
+    library_bytes: int = 0
 
 
 UNKNOWN = Chosen()

@@ -146,9 +146,12 @@ def parts_of_call() -> Iterator[Callable[[], None]]:
 
 
 class _StreamsMemory(NamedTuple):
-    """The blocks of a plan's calls on one stream, and the lock of the thread that launches one."""
+    """The blocks of a plan's calls on one stream, and the lock of the thread that launches one.
 
-    blocks: list[Any]
+    A block is CuPy's pointer, and the bytes that were asked for.
+    """
+
+    blocks: list[tuple[Any, int]]
     lock: Lock
 
 
@@ -166,7 +169,7 @@ class PlanMemory:
     def nbytes(self) -> int:
         """Bytes of a call; 0 where calls take none."""
         every = [one.blocks for one in self._streams.values()]
-        return max((sum(x.mem.size for x in blocks) for blocks in every), default=0)
+        return max((sum(nbytes for _, nbytes in blocks) for blocks in every), default=0)
 
     def run(self, call: Callable[..., Any], arguments: tuple[Any, ...], stream: int) -> Any:
         """Return a call's result on a stream, the current one; it takes its memory from here."""
@@ -186,7 +189,7 @@ class PlanMemory:
 class _Taking:
     """One call that takes a plan's blocks in order, which is the same at each call."""
 
-    def __init__(self, blocks: list[Any]) -> None:
+    def __init__(self, blocks: list[tuple[Any, int]]) -> None:
         self._blocks, self._next = blocks, 0
 
     @contextmanager
@@ -207,7 +210,7 @@ class _Taking:
         blocks, number = self._blocks, self._next
         self._next = number + 1
         if number == len(blocks):
-            blocks.append(cupy.cuda.alloc(nbytes))
-        if blocks[number].mem.size < nbytes:
-            blocks[number] = cupy.cuda.alloc(nbytes)
-        return blocks[number]
+            blocks.append((cupy.cuda.alloc(nbytes), nbytes))
+        elif blocks[number][1] < nbytes:
+            blocks[number] = cupy.cuda.alloc(nbytes), nbytes
+        return blocks[number][0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import RLock
+from threading import RLock, local
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -26,6 +26,8 @@ class WorkspaceError(PlanError):
     """No plan of a call takes as little memory as is allowed; ``needed`` is what it takes."""
 
     needed: int = 0
+    allowed: int = 0
+    advice: str = ""
 
 
 class Follower(Protocol):
@@ -83,6 +85,15 @@ def _bytes_in(given: str | None) -> int | None:
 _LIMIT = _Limit(os.environ.get(VARIABLE))
 
 
+class _Held(local):
+    """Bytes of workspace that a thread's call holds while it makes calls of which it is made."""
+
+    nbytes = 0
+
+
+_HELD = _Held()
+
+
 @contextmanager
 def workspace_limit(nbytes: int | None) -> Iterator[None]:
     """Have calls of all threads take at most so many bytes of workspace within the context.
@@ -122,7 +133,26 @@ def workspace_limit(nbytes: int | None) -> Iterator[None]:
 
 def allowed_workspace() -> int | None:
     """Return the bytes that a call may take, None without a limit."""
-    return _LIMIT.nbytes
+    return None if _LIMIT.nbytes is None else max(0, _LIMIT.nbytes - _HELD.nbytes)
+
+
+@contextmanager
+def holding(nbytes: int, what: str) -> Iterator[None]:
+    """Allow this thread so many bytes less, which a call holds while it makes those within.
+
+    No call cache may keep these, since its keys have the whole limit. Raises WorkspaceError, which
+    names ``what``, where they need more than is left.
+    """
+    require_workspace(what, nbytes)
+    before = _HELD.nbytes
+    _HELD.nbytes = before + nbytes
+    try:
+        yield
+    except WorkspaceError as error:
+        allowed = error.allowed + nbytes
+        raise workspace_error(what, error.needed + nbytes, allowed, error.advice) from error
+    finally:
+        _HELD.nbytes = before
 
 
 def follow_limit(follower: Follower) -> None:
@@ -132,8 +162,9 @@ def follow_limit(follower: Follower) -> None:
 
 def require_workspace(what: str, needed: int, advice: str = "") -> None:
     """Raise WorkspaceError where a call needs more bytes than it may take."""
-    if _LIMIT.nbytes is not None and needed > _LIMIT.nbytes:
-        raise workspace_error(what, needed, _LIMIT.nbytes, advice)
+    allowed = allowed_workspace()
+    if allowed is not None and needed > allowed:
+        raise workspace_error(what, needed, allowed, advice)
 
 
 def workspace_error(what: str, needed: int, allowed: int, advice: str = "") -> WorkspaceError:
@@ -142,5 +173,5 @@ def workspace_error(what: str, needed: int, allowed: int, advice: str = "") -> W
         f"{what} needs {needed} bytes of workspace, {allowed} are allowed: raise the limit of "
         f"argand.workspace_limit or {VARIABLE}{', or ' if advice else ''}{advice}"
     )
-    error.needed = needed
+    error.needed, error.allowed, error.advice = needed, allowed, advice
     return error

@@ -12,7 +12,7 @@ from argand.gemm.candidates import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity, workspace_of
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import scan_bytes
-from argand.gemm.panels import Panels, choose_panels
+from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_slices import left_bytes
@@ -25,7 +25,7 @@ TRAITS = OperandTraits(), OperandTraits(k_major=False)
 
 
 def panels_of(question: Question) -> Panels:
-    return choose_panels(question, ARCH, SM_COUNT, None, 1.0)
+    return next(panels_by_time(question, ARCH, SM_COUNT, None, 1.0))
 
 
 @pytest.mark.pairwise
@@ -40,9 +40,7 @@ def panels_of(question: Question) -> Panels:
 def test_panels_are_within_the_limit(precision: str, limit: int, sizes: GemmSizes) -> None:
     question = Question(PRECISIONS[precision], sizes, *TRAITS, limit)
     panels = panels_of(question)
-    part = question._replace(
-        sizes=replace(sizes, batch=panels.products, m=panels.rows, n=panels.columns)
-    )
+    part = question._replace(sizes=panels.largest(sizes))
     choice = choose(part, ARCH, SM_COUNT)
     assert workspace_of(choice, part) <= limit
     if choice.plan is not None:
@@ -63,18 +61,16 @@ def test_large_products_keep_the_tensor_cores_of_hopper() -> None:
     """In panels wgmma is faster than mma.sync, which needs no workspace."""
     question = Question(PRECISIONS["3xtf32"], SQUARE, *TRAITS, 32 << 20)
     panels = panels_of(question)
-    assert 1 < panels.count(SQUARE) <= 16
+    assert 1 < panels.times(SQUARE) <= 16
     part = question._replace(sizes=replace(SQUARE, m=panels.rows, n=panels.columns))
     assert choose(part, ARCH, SM_COUNT).family == "wgmma"
     assert choose(question._replace(allowed=0), ARCH, SM_COUNT).family == "mma.sync"
 
 
 def test_what_is_not_cut() -> None:
-    """Packed operands, and triangles; a batch is cut before its matrices are."""
+    """Packed operands; a batch is cut before its matrices are."""
     row, packed = PRECISIONS["3xtf32"], OperandTraits(packed=True)
     assert panels_of(Question(row, SQUARE, packed, TRAITS[1], 100 << 20)).rows == SQUARE.m
-    triangle = replace(SQUARE, triangle=True)
-    assert panels_of(Question(row, triangle, *TRAITS, 100 << 20)) == Panels.whole(triangle)
     many = GemmSizes(64, 512, 512, 512)
     panels = panels_of(Question(row, many, *TRAITS, 64 << 20))
     assert (panels.rows, panels.columns) == (512, 512)
@@ -99,7 +95,24 @@ def test_each_element_is_in_one_panel() -> None:
     for part in panels.each(sizes):
         times[part] += 1
     assert (times == 1).all()
-    assert panels.count(sizes) == len(list(panels.each(sizes))) == 3 * 3 * 3
+    assert panels.times(sizes) == len(list(panels.each(sizes))) == 3 * 3 * 3
+
+
+@pytest.mark.parametrize("cut", [(300, 300), (64, 300), (300, 64), (64, 64), (128, 64), (64, 192)])
+def test_panels_of_triangles(cut: tuple[int, int]) -> None:
+    """They cover the triangle once; those on the diagonal are triangles or reach above it."""
+    sizes = GemmSizes(3, 300, 300, 10, triangle=True)
+    times = np.zeros((3, 300, 300), int)
+    area = 0
+    for products, rows, columns in Panels(2, *cut).each(sizes):
+        times[products, rows, columns] += 1
+        area += (rows.stop - rows.start) * (columns.stop - columns.start)
+    assert (times[:, *np.tril_indices(300)] == 1).all()
+    assert times.max() == 1
+    panels = Panels(2, *cut)
+    largest = panels.largest(sizes)
+    assert largest.triangle == (cut == (300, 300))
+    assert area <= 2 * panels.times(sizes) * largest.m * largest.n
 
 
 def test_the_error_says_what_is_needed() -> None:

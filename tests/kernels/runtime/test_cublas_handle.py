@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,9 +39,10 @@ def product(noted: Noted) -> Callable[..., None]:
 
 def test_a_stream_and_its_workspace_are_set_when_they_change(module: Any, noted: Noted) -> None:
     handle = module.cublas_handle(0)
-    pointer = SimpleNamespace(ptr=200)  # as of memory of CuPy's
-    for stream, workspace in ((1, 100), (1, 100), (2, 200), (2, None), (2, None), (2, pointer)):
-        handle.call(product(noted), stream, workspace, 5)
+    for stream, address in ((1, 100), (1, 100), (2, 200), (2, None), (2, None), (2, 200)):
+        memory = None if address is None else module.Workspace(address, BYTES)
+        handle.call(product(noted), stream, memory, 5)
+    handle.call(product(noted), 2, module.Workspace(200, BYTES // 2), 5)
     set_stream, set_workspace = "cublasSetStream_v2", "cublasSetWorkspace_v2"
     ran = ("product", HANDLE, 5)
     assert noted == [
@@ -49,14 +50,29 @@ def test_a_stream_and_its_workspace_are_set_when_they_change(module: Any, noted:
         (set_stream, HANDLE, 2), (set_workspace, HANDLE, 200, BYTES), ran,
         (set_stream, HANDLE, 2), ran, ran,
         (set_stream, HANDLE, 2), (set_workspace, HANDLE, 200, BYTES), ran,
+        (set_stream, HANDLE, 2), (set_workspace, HANDLE, 200, BYTES // 2), ran,
     ]  # fmt: skip
+
+
+def test_the_workspace_within_a_limit(module: Any) -> None:
+    limits = importlib.import_module("argand.runtime.workspace_limit")
+    for limit, nbytes in (
+        (None, BYTES), (1 << 40, BYTES), (BYTES, BYTES), (BYTES - 1, BYTES // 2),
+        (40_000, 1 << 15), (1 << 14, 1 << 14),
+    ):  # fmt: skip
+        with limits.workspace_limit(limit):
+            assert module.workspace_bytes() == nbytes
+    for limit in (0, (1 << 14) - 1):
+        with limits.workspace_limit(limit), pytest.raises(limits.WorkspaceError) as error:
+            module.workspace_bytes()
+        assert error.value.needed == 1 << 14
 
 
 def test_an_error_of_a_product_leaves_the_handle_free(module: Any, noted: Noted) -> None:
     handle = module.cublas_handle(0)
     with pytest.raises(ZeroDivisionError):
-        handle.call(lambda *_: 1 // 0, 1, 100)
-    handle.call(product(noted), 1, 100)
+        handle.call(lambda *_: 1 // 0, 1, module.Workspace(100, BYTES))
+    handle.call(product(noted), 1, module.Workspace(100, BYTES))
     assert noted[-1] == ("product", HANDLE)
 
 

@@ -20,6 +20,7 @@ from argand.runtime.workspace_limit import (
     _bytes_in,
     allowed_workspace,
     follow_limit,
+    holding,
     require_workspace,
 )
 
@@ -117,6 +118,24 @@ def test_what_the_error_says() -> None:
         with pytest.raises(WorkspaceError, match=expected) as error:
             require_workspace("a call", 11, "go")
     assert isinstance(error.value, ValueError)
+
+
+def test_what_a_call_holds_counts_for_those_that_it_makes() -> None:
+    """In its thread alone, and in what an error says to be needed."""
+    with holding(1 << 40, "a call"):
+        assert allowed_workspace() is None
+    with workspace_limit(10):
+        with holding(3, "a call"), holding(2, "a part"), ThreadPoolExecutor(1) as pool:
+            assert allowed_workspace() == 5
+            assert pool.submit(allowed_workspace).result() == 10
+        with pytest.raises(WorkspaceError, match="a call needs 11 bytes") as error:  # noqa: SIM117
+            with holding(3, "a call"), holding(2, "a part"):
+                require_workspace("a part of it", 6, "go")
+        assert "or go" in str(error.value)
+        assert error.value.needed == 11
+        assert allowed_workspace() == 10
+        with pytest.raises(WorkspaceError, match="a call needs 11"), holding(11, "a call"):
+            pass
 
 
 def test_a_cpu_has_none() -> None:

@@ -6,14 +6,14 @@
 
 // Arguments of both kernels. Strides count complex numbers.
 struct FinishArguments {
-    void* matrix;      // (batch, n, n), the lower triangle is read
+    void* matrix;      // (batch, n, n), the lower triangle is read; n rows of it are gathered
     void* triangle;    // (batch, n (n + 1) / 2), where it is gathered
     const void* c;     // of the same shape as `triangle`, null where beta is 0
     int64 stride_m, stride_n, stride_batch;
     int64 triangle_stride, triangle_stride_batch;
     int64 c_stride, c_stride_batch;
     double beta;
-    int n;
+    int n, first_row;  // the row of the triangle that the first one of `matrix` is
 };
 
 constexpr int kSide = 32, kMirrorThreads = 256, kGatherThreads = 128;
@@ -57,9 +57,10 @@ __device__ __forceinline__ void mirror_tile(const FinishArguments& args) {
 template <typename Complex, typename Real>
 __device__ __forceinline__ void gather_row(const FinishArguments& args) {
     const int64 batch = blockIdx.x / args.n;
-    const int row = blockIdx.x - batch * args.n;
+    const int64 index = blockIdx.x - batch * args.n;
+    const int row = args.first_row + index;
     const Complex* from = static_cast<const Complex*>(args.matrix) + batch * args.stride_batch +
-                          row * args.stride_m;
+                          index * args.stride_m;
     const int64 first = int64(row) * (row + 1) / 2;
     Complex* to = static_cast<Complex*>(args.triangle) + batch * args.triangle_stride_batch +
                   first * args.triangle_stride;
