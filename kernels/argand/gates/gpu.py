@@ -25,18 +25,21 @@ from argand.gates.plan import GatePlan
 from argand.gates.source import gate_source
 from argand.gates.state_blocks import block_memory, blocks_of, columns_within
 from argand.gates.truncation import compensated
+from argand.gemm import gpu as cuda_gemm
 from argand.gemm.api import gemm
+from argand.gemm.problem import gemm_problem
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError
 from argand.runtime.captured_memory import keep_in_graph
-from argand.runtime.cublas import WORKSPACE_BYTES
+from argand.runtime.cublas import LEAST_WORKSPACE_BYTES
 from argand.runtime.device_table import stream_table
 from argand.runtime.kept_call import Run
 from argand.runtime.layout import device_of
 from argand.runtime.loading import compile_later
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import stream_key
+from argand.runtime.workspace_limit import allowed_workspace, holding
 
 _WORD_MASK = 2**64 - 1
 _MAX_STREAMS = 16
@@ -190,7 +193,7 @@ def _apply_as_product(state: Any, form: GateForm, precision: Precision) -> None:
             return
         view, targets = gate_view(state, form), (slice(None),) * form.width
         columns = view.size >> form.width
-        memory = block_memory(form, precision, WORKSPACE_BYTES)
+        memory = block_memory(form, precision, LEAST_WORKSPACE_BYTES)
         most = columns_within(form, memory, columns)
         given = form.factors[:, None] if form.monomial else form.matrix
         matrix = stream_table(np.ascontiguousarray(given.astype(precision.output)))
@@ -204,8 +207,17 @@ def _apply_to_block(part: Any, matrix: Any, form: GateForm, precision: Precision
     if form.monomial:
         found = matrix * rows[form.columns_of_rows]
     else:
-        found = gemm(matrix, rows, precision=product_precision(precision, form.width))
+        found = _product(matrix, rows, product_precision(precision, form.width))
     part[...] = found.reshape(part.shape)
+
+
+def _product(matrix: Any, rows: Any, precision: Precision) -> Any:
+    """Return a product of a gate's block, within what a limit leaves beside the block's copies."""
+    if allowed_workspace() is None:
+        return gemm(matrix, rows, precision=precision)
+    problem = gemm_problem(matrix.shape, rows.shape, None, precision=precision)
+    with holding(matrix.nbytes + 2 * rows.nbytes, "a gate, in blocks of the state,"):
+        return cuda_gemm.gemm(problem, matrix, rows, None, None)
 
 
 @lru_cache(maxsize=4096)

@@ -34,7 +34,7 @@ class BlockMemory(NamedTuple):
 def block_memory(form: GateForm, precision: Precision, library_bytes: int) -> BlockMemory:
     """Return the most that blocks of a gate take: their copy, the result, and what gemm takes.
 
-    ``library_bytes`` are what cuBLAS takes, which multiplies at fp32 and fp64.
+    ``library_bytes`` are the least that cuBLAS takes, which multiplies at fp32 and fp64.
     """
     item = 16 if precision.output == "complex128" else 8
     column = item * 2**form.width

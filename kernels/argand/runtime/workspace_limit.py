@@ -103,10 +103,10 @@ def workspace_limit(nbytes: int | None) -> Iterator[None]:
     contractions, transforms and gates take the fastest plan whose workspace fits, which may compute
     them in panels; the result may have other bits. Plans and prepared circuits keep the workspace
     that they were made with. cuBLAS, which computes fp64 and fp32, takes up to 32 MiB, and at least
-    16 KiB. Copies of operands that kernels cannot read, and of other types, are not counted. Where threads are in
-    contexts of their own, the one that was entered last counts. Without a context the limit is that
-    of the environment variable ``ARGAND_WORKSPACE_LIMIT``, in bytes, when argand is imported, or
-    none.
+    16 KiB. Copies of operands that kernels cannot read, and of other types, are not counted. Where
+    threads are in contexts of their own, the one that was entered last counts. Without a context
+    the limit is that of the environment variable ``ARGAND_WORKSPACE_LIMIT``, in bytes, when argand
+    is imported, or none.
 
     Args:
         nbytes: the limit; None is no limit.

@@ -10,7 +10,7 @@ from argand.gates.state_blocks import block_memory, blocks_of, columns_within
 
 from tests.kernels.gates.gate_cases import random_unitary
 
-LIBRARY = 32 << 20
+LIBRARY = 16 << 10
 
 
 @pytest.mark.parametrize("most", [1, 3, 4, 30, 64, 1000, 1 << 20])

@@ -202,7 +202,7 @@ def test_wide_gates(
     state = cp.asarray(random_state(rng, 17)).astype("c16" if precision == "fp64" else "c8")
     expected = state.copy()
     apply_gate(expected, matrix, targets, precision=precision)
-    limit = (32 << 20 if precision == "fp64" else 0) + (6 << 20)
+    limit = (3 if precision == "fp64" else 6) << 20
     found = state.copy()
     with workspace_limit(limit):
         apply_gate(found, matrix, targets, precision=precision)
