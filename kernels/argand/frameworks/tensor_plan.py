@@ -68,7 +68,7 @@ class TensorPlan:
         self._device = plan.device.index
         self._forms = [_tensor_form(form, self._device) for form in plan.forms]
         stream_run = plan.call.stream_run
-        self._has_memory, self._takes_stream = plan.nbytes > 0, stream_run is not None
+        self._has_memory, self._takes_stream = plan.memory.nbytes > 0, stream_run is not None
         #: The launch at given addresses, and the function that returns those of a call's places.
         self._start: Start = _no_start
         self._addresses_of: Addresses | None = None
