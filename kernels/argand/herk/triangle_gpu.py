@@ -24,7 +24,7 @@ from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, ho
 _MOST_BYTES = 1 << 28
 """Bytes of matrices whose triangles are gathered at a time, at least one of them."""
 _LEAST_ROWS = 64
-"""Rows of the smallest blocks, a tile of products: fewer would leave most of it empty."""
+"""Least rows of a block, a tile of products: fewer would leave most of it empty."""
 
 
 class Triangle:
@@ -51,7 +51,7 @@ class Triangle:
         Raises WorkspaceError where the smallest block does.
         """
         count = products.stop - products.start
-        cut = rows.stop - rows.start > _LEAST_ROWS and self._limited
+        cut = rows.stop - rows.start >= 2 * _LEAST_ROWS and self._limited
         held = count * (rows.stop - rows.start) * rows.stop * self._rows.itemsize
         if held <= self._most or not (count > 1 or cut):
             try:
@@ -62,7 +62,7 @@ class Triangle:
                     raise
             else:
                 return
-        # The largest first: it is refused before others are written.
+        # The largest first: where it is refused, nothing is written yet.
         if count > 1:
             for part in _halves(products):
                 self.compute(part, rows)
@@ -131,7 +131,7 @@ def _lines(a: Any, op: Op, rows: slice) -> Any:
 
 
 def _halves(whole: slice, unit: int = 1) -> Iterator[slice]:
-    """Yield both halves, in whole units, the second first."""
-    middle = whole.start + -(-(whole.stop - whole.start) // (2 * unit)) * unit
+    """Yield both halves, the second first, which has what is no whole unit."""
+    middle = whole.start + (whole.stop - whole.start) // (2 * unit) * unit
     yield slice(middle, whole.stop)
     yield slice(whole.start, middle)

@@ -132,8 +132,11 @@ def workspace_limit(nbytes: int | None) -> Iterator[None]:
 
 
 def allowed_workspace() -> int | None:
-    """Return the bytes that a call may take, None without a limit."""
-    return None if _LIMIT.nbytes is None else max(0, _LIMIT.nbytes - _HELD.nbytes)
+    """Return the bytes that a call may take, None without a limit.
+
+    They are less than none where a call holds more than the limit: nothing can be planned then.
+    """
+    return None if _LIMIT.nbytes is None else _LIMIT.nbytes - _HELD.nbytes
 
 
 @contextmanager
@@ -143,7 +146,6 @@ def holding(nbytes: int, what: str) -> Iterator[None]:
     No call cache may keep these, since its keys have the whole limit. Raises WorkspaceError, which
     names ``what``, where they need more than is left.
     """
-    require_workspace(what, nbytes)
     before = _HELD.nbytes
     _HELD.nbytes = before + nbytes
     try:

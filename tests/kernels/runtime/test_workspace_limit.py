@@ -135,7 +135,7 @@ def test_what_a_call_holds_counts_for_those_that_it_makes() -> None:
         assert error.value.needed == 11
         assert allowed_workspace() == 10
         with pytest.raises(WorkspaceError, match="a call needs 11"), holding(11, "a call"):
-            pass
+            require_workspace("a part that needs none", 0)
 
 
 def test_a_cpu_has_none() -> None:

@@ -22,7 +22,7 @@ def prepared(
     """
     if allowed is None:
         return ModularLaunch(problem, device)
-    limit = min(most_workspace(problem), allowed)
+    limit = max(0, min(most_workspace(problem), allowed))
     products = products_within(problem, limit)
     found = (
         ModularLaunch(problem, device, limit)
