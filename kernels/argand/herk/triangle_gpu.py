@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -42,8 +43,7 @@ class Triangle:
         if c is not None:
             self._addend = cupy.ascontiguousarray(c).reshape(self._rows.shape)
         allowed = allowed_workspace()
-        self._most = _MOST_BYTES if allowed is None else allowed // 2
-        self._limited = allowed is not None
+        self._most = math.inf if allowed is None else allowed // 2
 
     def compute(self, products: slice, rows: slice) -> None:
         """Compute some rows of some triangles, in smaller blocks where these take too much.
@@ -51,14 +51,15 @@ class Triangle:
         Raises WorkspaceError where the smallest block does.
         """
         count = products.stop - products.start
-        cut = rows.stop - rows.start >= 2 * _LEAST_ROWS and self._limited
         held = count * (rows.stop - rows.start) * rows.stop * self._rows.itemsize
-        if held <= self._most or not (count > 1 or cut):
+        fits = held <= (self._most if count == 1 else min(self._most, _MOST_BYTES))
+        smallest = count == 1 and rows.stop - rows.start < 2 * _LEAST_ROWS
+        if fits or smallest:
             try:
                 with holding(held, "a block of the matrices of form='triangle'"):
                     self._gather(products, rows, self._product(products, rows))
             except WorkspaceError:
-                if not (count > 1 or cut):
+                if smallest:
                     raise
             else:
                 return

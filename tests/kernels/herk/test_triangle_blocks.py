@@ -62,11 +62,15 @@ def test_each_row_is_in_one_block(
     assert len(found) == 1 or limit is not None
 
 
-def test_without_a_limit_matrices_are_whole(modules: Any) -> None:
-    """Some at a time, in at most 256 MiB."""
-    found = blocks(modules, 7, 4096, None)
-    assert all(rows == slice(0, 4096) for _, rows in found)
-    assert len(found) == 4
+@pytest.mark.parametrize("limit", [None, 1 << 40])
+@pytest.mark.parametrize(("n", "count"), [(4096, 4), (7000, 7)])
+def test_without_a_small_limit_matrices_are_whole(
+    modules: Any, n: int, count: int, limit: int | None
+) -> None:
+    """Some at a time, in at most 256 MiB, or one that takes more."""
+    found = blocks(modules, 7, n, limit)
+    assert all(rows == slice(0, n) for _, rows in found)
+    assert len(found) == count
 
 
 @pytest.mark.parametrize(("batch", "n"), [(1, 1000), (9, 300), (300, 5)])
