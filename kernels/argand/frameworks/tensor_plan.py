@@ -26,7 +26,7 @@ from argand.frameworks.torch_functions import (
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.current_stream import OnStream
 from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
-from argand.runtime.kept_call import Addresses, Start, overlaps
+from argand.runtime.kept_call import Addresses, Start, no_start, overlaps
 from argand.runtime.staged_plan import StagedPlan
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
@@ -70,7 +70,7 @@ class TensorPlan:
         stream_run = plan.call.stream_run
         self._has_memory, self._takes_stream = plan.memory.nbytes > 0, stream_run is not None
         #: The launch at given addresses, and the function that returns those of a call's places.
-        self._start: Start = _no_start
+        self._start: Start = no_start
         self._addresses_of: Addresses | None = None
         if stream_run is not None:
             _, self._start, self._addresses_of = stream_run
@@ -180,10 +180,6 @@ class TensorPlan:
         else:
             self._run(*places)
         return out
-
-
-def _no_start(addresses: tuple[int, ...], stream: int) -> None:
-    raise AssertionError("a run that takes no stream")
 
 
 def _tensor_form(form: Form | None, device: int) -> tuple[Any, ...] | None:

@@ -17,7 +17,7 @@ from argand.runtime.call_cache import (
     NoFormError,
     current_device,
 )
-from argand.runtime.kept_call import KeptCall, Run, overlaps
+from argand.runtime.kept_call import Addresses, KeptCall, Run, Start, no_start, overlaps
 from argand.runtime.tuned_plans import TunedPlans
 from argand.runtime.workspace import PlanMemory
 
@@ -25,6 +25,8 @@ _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream
 
 
+_Places = tuple[tuple[Any, ...], tuple[int, ...] | None]
+"""The places of a call, and with ``out`` the addresses of a launch that starts at such."""
 MOST_KNOWN = 64
 """Most sets of arrays whose places a plan keeps: a loop alternates between few."""
 
@@ -74,9 +76,14 @@ class DevicePlan:
         self.call: KeptCall = found._replace(forbidden=forbidden, run=run)
         self.chosen = self.call.chosen
         self._run, self._has_memory = self.call.run, self.memory.nbytes > 0
-        self._result_of = cache.result_of
+        self._result_of, self._index = cache.result_of, device
+        #: The launch at given addresses, and the function that returns those of a call's places.
+        self._start: Start = no_start
+        self._addresses_of: Addresses | None = None
+        if run_of is None and not self._has_memory and self.call.stream_run is not None:
+            _, self._start, self._addresses_of = self.call.stream_run
         # By the identities of arrays, of which nothing but the shape can change while they live.
-        self._known: dict[tuple[int, ...], tuple[Any, ...]] = {}
+        self._known: dict[tuple[int, ...], _Places] = {}
         self._references: dict[tuple[int, ...], list[Any]] = {}
 
     def __call__(self, every: tuple[Any, ...]) -> Any:
@@ -86,12 +93,14 @@ class DevicePlan:
         """
         if SEVERAL and current_device() != self.device.index:
             raise ValueError(f"the plan is for GPU {self.device.index}, got another current one")
-        places = self._known.get(tuple(map(id, every)))
-        if places is None:
-            places = self._looked(every)
-            if places is None:
-                return None
+        known = self._known.get(tuple(map(id, every))) or self._looked(every)
+        if known is None:
+            return None
+        places, addresses = known
         out = every[-1]
+        if addresses is not None:
+            self._start(addresses, _current_stream(self._index).ptr)
+            return out
         if out is None:
             out, place = self._result_of(self.call)
             places = (*places[:-1], place)
@@ -101,7 +110,7 @@ class DevicePlan:
             self._run(*places)
         return out
 
-    def _looked(self, every: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def _looked(self, every: tuple[Any, ...]) -> _Places | None:
         """Return the places of what a call may take, and remember those of arrays."""
         try:
             forms, places = self._look(every)
@@ -112,14 +121,15 @@ class DevicePlan:
                 return None
         elif forms != self.forms or overlaps(self.call, places):
             return None
-        found = tuple(places)
+        addresses = None
+        if self._addresses_of is not None and every[-1] is not None:
+            addresses = self._addresses_of(*places)
+        found = tuple(places), addresses
         if all(x is None or type(x) is _ndarray for x in every):
             self._remember(tuple(map(id, every)), every, found)
         return found
 
-    def _remember(
-        self, names: tuple[int, ...], every: tuple[Any, ...], places: tuple[Any, ...]
-    ) -> None:
+    def _remember(self, names: tuple[int, ...], every: tuple[Any, ...], places: _Places) -> None:
         """Keep the places of arrays as long as all of them live."""
         known, references = self._known, self._references
         if len(known) >= MOST_KNOWN:

@@ -50,6 +50,11 @@ class StreamRun(NamedTuple):
     addresses: Addresses
 
 
+def no_start(addresses: tuple[int, ...], stream: int) -> None:
+    """Stand for the start of a run that takes no stream."""
+    raise AssertionError("a run that takes no stream")
+
+
 class KeptCall(NamedTuple):
     """A kept call: how to run it again, and the checks that each repetition makes.
 
