@@ -19,7 +19,7 @@ from argand.gemm.question import Question
 from argand.runtime.plan import TARGET, PlanError, require_precision
 from argand.runtime.workspace_limit import workspace_error
 
-ADVICE = "give complex64 operands, which mma.sync reads in place"
+ADVICE = "give complex64 operands and leave kernels open: mma.sync reads such operands in place"
 """How to have a product that needs no workspace."""
 
 
