@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock, local
+from traceback import clear_frames
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -151,6 +152,7 @@ def holding(nbytes: int, what: str) -> Iterator[None]:
     try:
         yield
     except WorkspaceError as error:
+        clear_frames(error.__traceback__)  # which may hold arrays until garbage is collected
         allowed = error.allowed + nbytes
         raise workspace_error(what, error.needed + nbytes, allowed, error.advice) from error
     finally:

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
 from argand.herk.problem import herk_problem
 
+from tests.kernels.herk.herk_cases import Array
 from tests.kernels.without_device import without_device
 
 
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def modules() -> Iterator[Any]:
     with without_device("herk.triangle_gpu") as (_, triangle):
         limit = import_module("argand.runtime.workspace_limit")
         yield SimpleNamespace(triangle=triangle, limit=limit)
@@ -26,13 +28,22 @@ def blocks(modules: Any, batch: int, n: int, limit: int | None, product: int = 0
     problem = herk_problem((batch, n, 9), precision=None, dtype="complex64", form="triangle")
     target = np.empty(problem.shape, np.complex64)
     found: list[Any] = []
+    arrays: list[ref[Array]] = []
 
     class Noted(modules.triangle.Triangle):  # type: ignore[misc]
-        def _product(self, products: slice, rows: slice) -> None:
-            need = (rows.stop - rows.start) * product
-            modules.limit.require_workspace("a product", need)
+        def _product(self, products: slice, rows: slice) -> Array:
+            assert not any(array() is not None for array in arrays)  # one block's at a time
+            matrices = np.empty((products.stop - products.start, rows.stop - rows.start))
+            arrays.append(ref(matrices))
+            needed = (rows.stop - rows.start) * product
+            allowed = modules.limit.allowed_workspace()
+            if allowed is not None and needed > allowed:
+                # A frame that an exception has, and which has the exception, is garbage.
+                error = modules.limit.workspace_error("a product", needed, allowed)
+                raise error
+            return matrices
 
-        def _gather(self, products: slice, rows: slice, _: None) -> None:
+        def _gather(self, products: slice, rows: slice, _: Array) -> None:
             found.append((products, rows))
 
     with modules.limit.workspace_limit(limit):
