@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
         file.create_dataset("packed", data=file["fixed"], chunks=(2,), compression="gzip")
         file["row"] = np.array([[text.encode() for text in TEXTS]])
         file["place"] = np.arange(3.0)
-        file["place"].attrs["units"] = "m"
+        file["place"].attrs["units"] = np.bytes_("m")
         file["two"] = np.array(["a", "b"], "S")
         file["long"] = np.array(["a", "b" * 65, "c"], "S")
         file["many"] = np.zeros(70_000, "S1")

@@ -142,7 +142,7 @@ def test_what_complex_numbers_have_not(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_units_in_words_and_dates(tmp_path: Path, units: str, unit: str, date: str) -> None:
     """A spectrum's frequencies were in "1/seconds since 2026-11-28 10:00:00"."""
-    path = file_of(tmp_path / "v.nc", STORED.astype(float), units=units)
+    path = file_of(tmp_path / "v.nc", STORED.astype(float), units=np.bytes_(units))
     times = {"coordinates": {"time": "t"}}
     study = study_of(path, {"real": "x"}, **times)
     one = study.workload("w")

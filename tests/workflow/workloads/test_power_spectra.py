@@ -58,7 +58,7 @@ def own(tmp_path: Path) -> Path:
     with h5py.File(tmp_path / "own.h5", "w") as file:
         parts = rng.integers(-128, 128, (400, 3, 2)).astype(np.int8)
         file["x"] = parts.view([("r", "i1"), ("i", "i1")])[..., 0]
-        file["x"].attrs["units"] = "V"
+        file["x"].attrs["units"] = np.bytes_("V")
         file["real"] = rng.standard_normal((400, 3))
         file["w"] = 1 + rng.random(64)
         file["t"] = np.r_[np.arange(399) * 1e-3, 7.0]
