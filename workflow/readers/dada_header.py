@@ -2,8 +2,9 @@
 
 baseband has the sizes and times of samples from them. What else they say is read here, because
 baseband keeps the first word of a value alone. It also reads a last line that is not ended on into
-the samples, which moves their beginning, and a line of any length into memory: such headers are
-refused here before baseband reads them.
+the samples, takes the size of a header from any line that begins with the letters of `HDR_SIZE`,
+and has samples begin after a header that is longer than it says; each moves their beginning. A line
+of any length it reads into memory. Such headers are refused here before baseband reads them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def fields_of(path: Path) -> dict[str, str]:
     """Return the values of a header's keys as they stand there, without comments.
 
     Raises InputError where the file cannot be read, where a line is not of ASCII or not ended
-    within the header, and where the header is longer than `MOST_BYTES`.
+    within the header, where it is not certain what size the header says, and where that is above
+    `MOST_BYTES`.
     """
     try:
         with path.open("rb") as file:
@@ -53,23 +55,30 @@ def _fields_in(file: BinaryIO, path: Path) -> dict[str, str]:
         if said.startswith("#") and "end of header" in said:
             break
         key, value = (*said.partition("#")[0].strip().split(maxsplit=1), "", "")[:2]
-        if key == _SIZE:
-            size = _bytes_of(path, value)
+        begin += len(line)
+        if said.startswith(_SIZE) != (key == _SIZE):
+            raise _wrong(
+                path,
+                f"must have {_SIZE} as a word of its own at the beginning of a line, got "
+                f"{said.rstrip()!r:.60}, which baseband reads otherwise",
+            )
+        if key == _SIZE and (size := _bytes_of(path, value)) < begin:
+            raise _wrong(path, f"must end within the {size} bytes of its {_SIZE}, got {begin}")
         if value:
             fields[key] = value
-        begin += len(line)
     return fields
 
 
 def _bytes_of(path: Path, said: str) -> int:
-    """Return the bytes that HDR_SIZE says; raises InputError where it cannot be that."""
-    is_number = said.isdigit() and len(said) < 19
-    if not is_number or not 0 < int(said) <= MOST_BYTES:
+    """Return the bytes that HDR_SIZE says by its first word; raises InputError for none."""
+    word = said.split(maxsplit=1)[0] if said else ""
+    is_number = word.isdigit() and len(word) < 19
+    if not is_number or not 0 < int(word) <= MOST_BYTES:
         raise _wrong(
             path,
             f"must have a whole number of bytes up to {MOST_BYTES} as {_SIZE}, got {said!r:.60}",
         )
-    return int(said)
+    return int(word)
 
 
 def _wrong(path: Path, text: str) -> InputError:

@@ -44,6 +44,11 @@ def test_a_header_of_another_size(tmp_path: Path) -> None:
     assert fields_of(path) == {"HDR_SIZE": "8192", "SOURCE": "3C286"}
     path.write_bytes(b"HDR_SIZE 4096\n".ljust(4095, b"#") + b"\nTELESCOPE samples\n")
     assert fields_of(path) == {"HDR_SIZE": "4096"}
+    path.write_bytes(b"HDR_SIZE 12 bytes\nX 1\n")
+    with pytest.raises(InputError, match="within the 12 bytes of its HDR_SIZE, got 18"):
+        fields_of(path)
+    path.write_bytes(b"HDR_SIZE 18 bytes\nX 1\n")
+    assert fields_of(path) == {"HDR_SIZE": "18 bytes"}
     path.write_bytes(b"")
     assert fields_of(path) == {}
 
@@ -67,6 +72,12 @@ def test_what_follows_the_end_is_no_header(tmp_path: Path) -> None:
         (b"HDR_SIZE 0\n", "as HDR_SIZE, got '0'"),
         (b"HDR_SIZE\n", "as HDR_SIZE, got ''"),
         (b"HDR_SIZE " + b"9" * 3000 + b"\n", "as HDR_SIZE, got '999"),
+        (b"HDR_SIZE_OF_ALL 8192\n", "at the beginning of a line, got 'HDR_SIZE_OF_ALL 8192', "),
+        (b" HDR_SIZE 8192\n", "HDR_SIZE as a word of its own at the beginning of a line, got ' H"),
+        (
+            b"A 1\n" * 40 + b"HDR_SIZE 100\n",
+            "must end within the 100 bytes of its HDR_SIZE, got 173",
+        ),
     ],
 )
 def test_headers_that_cannot_be(
