@@ -131,9 +131,7 @@ def staged(
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
-        theirs = of_products({name: upstream[of] for name, of in products.items()})
-        for key, said in theirs.items():
-            attributes[key] = {**attributes.get(key, {}), **said}
+        attributes |= of_products({name: upstream[of] for name, of in products.items()})
     if not allow_nonfinite:
         axes = {name: header.map.axes for name, (header, _) in found.items()}
         refuse_nonfinite({**data, **drawn}, attributes, axes)

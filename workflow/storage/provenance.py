@@ -20,23 +20,37 @@ MADE_OF = "made_of"
 """Key of a certificate: how each operand was made that is another workload's product."""
 _OF_A_PRODUCT = (
     "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
-    "datasets", "select", "circuit", "circuit_sha256", "seed", MADE_OF,
+    "datasets", "select", "circuit", "circuit_sha256", "seed", ATTRIBUTES, MADE_OF,
 )  # fmt: skip
 """What the certificates of further products keep of a product's own."""
 
 
 def of_products(products: Mapping[str, Path]) -> dict[str, Any]:
-    """Return what the products that are operands say of the user's files, and how they were made.
+    """Return how the products that are operands were made, and what the user's files say of them.
 
     So a product at the end of a chain names the files at its beginning.
     """
-    said, made = {}, {}
-    for operand, path in products.items():
-        certificate = read_certificate(path)
-        made[operand] = {key: certificate[key] for key in _OF_A_PRODUCT if key in certificate}
-        if ATTRIBUTES in certificate:
-            said[operand] = certificate[ATTRIBUTES]
-    return {key: found for key, found in ((ATTRIBUTES, said), (MADE_OF, made)) if found}
+    certificates = {operand: read_certificate(path) for operand, path in products.items()}
+    return {MADE_OF: _each_once(certificates, set())} if certificates else {}
+
+
+def _each_once(certificates: Mapping[str, Any], named: set[str]) -> dict[str, Any]:
+    """Return what is kept of certificates, by operand; of workloads in ``named`` the name alone.
+
+    A product of products of one workload would else double what it keeps with each of them.
+    """
+    found: dict[str, Any] = {}
+    for operand, one in certificates.items():
+        name = {"workload": one["workload"]}
+        if one == name or one["workload"] in named:  # all of it stands elsewhere
+            found[operand] = name
+            continue
+        named.add(one["workload"])
+        kept = {key: one[key] for key in _OF_A_PRODUCT if key in one}
+        if MADE_OF in one:
+            kept[MADE_OF] = _each_once(one[MADE_OF], named)
+        found[operand] = kept
+    return found
 
 
 def provenance(source: FileInput) -> dict[str, Any]:

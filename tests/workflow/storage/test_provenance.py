@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -22,7 +23,7 @@ from workflow.storage.axes import Operand
 from workflow.storage.certificates import read_certificate
 from workflow.storage.operands import staged
 from workflow.storage.products import write_product
-from workflow.storage.provenance import provenance
+from workflow.storage.provenance import of_products, provenance
 from workflow.storage.source_attributes import DAMAGED, MOST_NAMES, MOST_TEXT, source_attributes
 from workflow.workloads import KINDS
 
@@ -78,10 +79,29 @@ def test_they_are_in_the_product_and_in_the_products_made_of_it(path: Path, tmp_
 
     chained = OneInput(x=WorkloadInput(workload="first"))
     second = staged(chained, (X,), {"first": product}, allow_nonfinite=False)
-    assert second.attributes["source_attributes"] == {"x": said}
     kept = ("workload", "kind", "precision", "seed", "source")
-    made = {key: CERTIFICATE[key] for key in kept}
+    made = {key: CERTIFICATE[key] for key in kept} | {"source_attributes": said}
     assert second.attributes["made_of"] == {"x": made}
+    assert "source_attributes" not in second.attributes
+
+
+def test_each_workload_is_kept_once_however_often_its_product_is_used(tmp_path: Path) -> None:
+    """What a chain of products of two operands each kept doubled with each of them."""
+
+    def kept(made: dict[str, Any]) -> list[str]:
+        whole = [one for one in made.values() if "kind" in one]
+        return [name for one in whole for name in (one["workload"], *kept(one.get("made_of", {})))]
+
+    held = Product("y", np.ones((3, 4), np.complex64), ("row", "column"), {}, "y")
+    paths = [tmp_path / f"{number}.h5" for number in range(8)]
+    for number, path in enumerate(paths):
+        before = paths[max(0, number - 2) : number]
+        made = of_products(dict(zip("ba", before, strict=False)))  # HDF5 has them in another order
+        certificate = {**CERTIFICATE, "workload": f"w{number}", **made}
+        write_product(path, held, certificate, workload=f"w{number}", kind="gemm")
+    made = read_certificate(paths[-1])["made_of"]
+    assert sorted(kept(made)) == [f"w{number}" for number in range(7)]
+    assert made["a"]["made_of"]["a"] == {"workload": "w5"}
 
 
 def deliver(path: Path, attributes: object) -> None:
