@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workflow.circuits.registers import registers_of
 from workflow.storage.inputs import source_checksum
-from workflow.storage.source_attributes import ATTRIBUTES, MOST_TEXT
+from workflow.storage.source_attributes import ATTRIBUTES, kept_text
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -42,5 +42,5 @@ def leading_comments(path: Path) -> str:
         text = file.read(_FIRST_BYTES).decode("utf-8", "replace")
     before = _BEFORE.match(text)
     found = _COMMENT.findall(before[0] if before else "")
-    lines = "\n".join(line or block for line, block in found).replace("\0", " ")
-    return "\n".join(line.strip() for line in lines.splitlines() if line.strip())[:MOST_TEXT]
+    lines = "\n".join(line or block for line, block in found).splitlines()
+    return kept_text("\n".join(line.strip() for line in lines if line.strip()))

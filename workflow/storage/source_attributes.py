@@ -134,7 +134,12 @@ def _value(stored: Any) -> Value | None:
         return None
     if not isinstance(one, str):
         return one if isinstance(one, bool | int | float) else None
-    text = _plain(one)
+    return kept_text(one)
+
+
+def kept_text(text: str) -> str:
+    """Return text that HDF5 and JSON hold; what is cut to `MOST_TEXT` characters says so."""
+    text = _plain(text)
     rest = f" ... ({len(text)} characters in all)" if len(text) > MOST_TEXT else ""
     return text[:MOST_TEXT] + rest
 
