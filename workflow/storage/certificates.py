@@ -14,8 +14,9 @@ import h5py
 from workflow.storage.datasets import members, open_written
 
 CERTIFICATE_KEYS = (
-    "implementation", "precision", "algorithm", "device", "rel_frobenius", "error_limit", "bound",
-    "tolerance", "verdict", "verified", "reference", "kernel_digest", "versions", "timestamp",
+    "workload", "implementation", "precision", "algorithm", "device", "rel_frobenius",
+    "error_limit", "bound", "tolerance", "verdict", "verified", "reference", "kernel_digest",
+    "versions", "timestamp",
 )  # fmt: skip
 """Keys of every certificate, as in a Record; provenance (seed, source, checksum) is beside."""
 DELIVERED = ("verified", "unproven")

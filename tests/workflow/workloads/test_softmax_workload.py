@@ -16,6 +16,7 @@ from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
 from workflow.storage.products import write_product
+from workflow.storage.provenance import MADE_OF
 from workflow.storage.source_attributes import ATTRIBUTES
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase
@@ -119,7 +120,8 @@ def test_beam_probabilities_are_drawn_over_time(beams):
 
     one = softmax(input={"workload": "beams"})
     staged = one.stage({"beams": beams})
-    assert staged.attributes[ATTRIBUTES] == {"x": {"file": {"telescope": "Effelsberg"}}}
+    made = staged.attributes[MADE_OF]["x"]
+    assert made[ATTRIBUTES] == {"file": {"telescope": "Effelsberg"}}
     product = one.product(staged, computed(one, staged))
     for unit in ("s", "ms"):  # of a file's times too, whatever their unit is
         axes = matplotlib.figure.Figure().subplots()
