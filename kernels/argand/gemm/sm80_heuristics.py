@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
+from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
 from argand.gemm.memory import scan_bytes
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
@@ -203,6 +204,8 @@ def estimate(
     narrow = max(plan.block_m, plan.block_n) >= 4 * min(plan.block_m, plan.block_n)
     clustered = plan.split_k_slices > 1 and precision.terms == 1
     work *= _CROWDED if narrow and clustered and blocks > 2 * usable else 1.0
+    if not plan.triangle:  # whose costs were fitted without it
+        work = (work**4 + _copying(plan, blocks, k) ** 4) ** 0.25
     # Both operands of a triangle are one, which L2 holds from a row to its column.
     read = m * k if plan.triangle else m * k + k * n
     odd = plan.triangle and not plan.one_tile and n % 2 == 1
@@ -218,6 +221,16 @@ def estimate(
         absmax = costs.absmax + costs.next_absmax * (k_tiles_of(plan, k) - 1)
         total += absmax if plan.finds_absmax else scan
     return total
+
+
+def _copying(plan: MmaPlan, blocks: int, k: int) -> float:
+    """Return the microseconds in which L2 gives all blocks what they copy.
+
+    Lines of copies of 8 bytes begin within its sectors.
+    """
+    copied = plan.whole_k or k_tiles_of(plan, k) * plan.block_k
+    rate = TOGETHER_BYTES if plan.vector == 2 and plan.slices == 1 else APART_BYTES
+    return 8e6 * blocks * (plan.block_m + plan.block_n) * copied / rate
 
 
 def _costs_of(plan: MmaPlan) -> _Costs:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import hypot
 
+from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES
 from argand.precision import Precision
@@ -14,11 +15,6 @@ from argand.precision import Precision
 _CLOCK = 1.9e9
 _TILE_BYTES = 64
 """Bytes that a multiprocessor loads from L2 in a clock: the width of its port (a fit gave 60)."""
-_TOGETHER_BYTES, _APART_BYTES = 10e12, 7e12
-"""Bytes a second that L2 gives all multiprocessors together: of tiles that are at the same k, whose
-loads of the same lines it serves at once, and of others. Those are tiles at different k, of a k
-that a cluster or the blocks of stream-K cut, and row operands whose lines are not multiples of its
-sectors, 32 bytes."""
 _ROUNDED_ROWS, _ROUNDED_ODD_LINES, _ROUNDED_ALONE = {1: 3.5, 2: 2.0}, 2.4, 5.0
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock: by terms; of
 lines of odd pitch along k, whose numbers are read one by one, at one term; and by one warpgroup,
@@ -69,7 +65,7 @@ def seconds_of_k(
             together, others = column_bytes, row_bytes
     if apart:
         together, others = 0, row_bytes + column_bytes
-    shared = blocks * (together / _TOGETHER_BYTES + others / _APART_BYTES)
+    shared = blocks * (together / TOGETHER_BYTES + others / APART_BYTES)
     loads = max((row_bytes + column_bytes) / (_TILE_BYTES * _CLOCK), shared)
     rounding = 0.0
     if rounds and plan.consumers == 1:
