@@ -17,7 +17,7 @@ from argand.runtime.plan import MMA_FORMATS, PlanError, require_precision
 PAD = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
 _COMPLEX_BYTES = 8
-SPLIT_K_SLICES = (1, 2, 4, 8)
+SPLIT_K_SLICES = (1, 2, 3, 4, 5, 6, 7, 8)
 """Slices that k is cut into. Each number is a kernel of its own."""
 MAX_GRID_SLICES = 32
 """Most clusters that share a tile: the last one adds what each of them leaves in memory."""
@@ -96,9 +96,15 @@ class MmaPlan:
         return self.block_m // self.warps_m * (self.block_n // self.warps_n)
 
     @property
+    def exchanged(self) -> int:
+        """Complex numbers of a tile in parts of blocks: an equal part each, in pairs."""
+        pairs = self.block_m * self.block_n // 2
+        return 2 * self.split_k_slices * -(-pairs // self.split_k_slices)
+
+    @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        received = self.block_m * self.block_n if self.split_k_slices > 1 else 0
+        received = self.exchanged if self.split_k_slices > 1 else 0
         return max(self.stages * self._stage_bytes + _COMPLEX_BYTES * received, self._result_bytes)
 
     @property

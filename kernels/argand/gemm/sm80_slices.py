@@ -27,7 +27,7 @@ def k_tiles_of(plan: MmaPlan, k: int) -> int:
 
 def left_bytes(plan: MmaPlan) -> int:
     """Return the bytes that clusters which share a tile leave for the last of them."""
-    return 8 * plan.grid_slices * plan.block_m * plan.block_n * (plan.grid_slices > 1)
+    return 8 * plan.grid_slices * plan.exchanged * (plan.grid_slices > 1)
 
 
 def sliced(tiles: Sequence[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:

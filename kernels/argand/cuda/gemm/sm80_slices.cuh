@@ -18,9 +18,12 @@ struct SliceVectors {
     static constexpr int kGroup = kWarp * plan.warps_m * plan.warps_n;  // threads that hold a tile
     static constexpr int kColumns = plan.warp_n() / 8;
     static constexpr int kTile = plan.block_m * plan.block_n / 2;
-    // Vectors that one block of the cluster stores.
-    static constexpr int kPart = kTile / plan.split_k_slices;
-    static_assert(kTile % plan.split_k_slices == 0, "blocks must store equal parts");
+    // Vectors that one block of the cluster stores, the last one those that are left.
+    static constexpr int kPart = (kTile + plan.split_k_slices - 1) / plan.split_k_slices;
+    static __device__ __forceinline__ int part_of(int rank) {
+        if constexpr (kTile % plan.split_k_slices == 0) return kPart;
+        return min(kPart, kTile - rank * kPart);
+    }
 
     // The row and the first column of a vector in the tile. Unsigned, because a signed division
     // has to round to zero.
@@ -33,16 +36,17 @@ struct SliceVectors {
                                  lane % 4 * 2)};
     }
 
-    // Calls `function(vector)` for those of `count` vectors that are this thread's. A few rounds
-    // are unrolled, so that one does not wait for the loads and the sums of the one before.
+    // Calls `function(vector)` for those of `inside` vectors, of at most `count`, that are this
+    // thread's. A few rounds are unrolled, so that one does not wait for the loads and the sums of
+    // the one before.
     template <int count, typename Function>
-    __device__ __forceinline__ static void for_each(Function function) {
+    __device__ __forceinline__ static void for_each(Function function, int inside = count) {
         constexpr uint32 kThreads = plan.threads(), kRounds = (count + kThreads - 1) / kThreads;
         constexpr int kUnroll = kRounds <= 4 ? kRounds : 1;
 #pragma unroll kUnroll
         for (uint32 round = 0; round < kRounds; ++round) {
             const uint32 vector = round * kThreads + threadIdx.x;
-            if (count % kThreads == 0 || vector < count) function(vector);
+            if ((count % kThreads == 0 && inside == count) || vector < inside) function(vector);
         }
     }
 };
@@ -52,8 +56,6 @@ struct SliceVectors {
 // its loads and stores are done (MEMBAR.ALL.GPU), and then for the other blocks.
 template <MmaPlan plan>
 struct SliceExchange {
-    static constexpr uint32 kBytes =
-        plan.split_k_slices * SliceVectors<plan>::kPart * uint32(sizeof(float4));
     uint32 mbarrier;
 
     // All threads begin it, before any block sends. Without a cluster it does nothing.
@@ -64,7 +66,9 @@ struct SliceExchange {
             if (threadIdx.x == 0) {
                 mbarrier_init(mbarrier, 1);
                 mbarrier_cluster_init_fence();
-                mbarrier_arrive_expect_tx(mbarrier, kBytes);
+                const int vectors =
+                    plan.split_k_slices * SliceVectors<plan>::part_of(cluster_rank());
+                mbarrier_arrive_expect_tx(mbarrier, vectors * uint32(sizeof(float4)));
             }
             cluster_arrive_relaxed();
         }
@@ -253,21 +257,25 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
         }
     });
     uint32 first = 0;  // vector of the tile that this block's part begins with
+    int part = Vectors::kPart;
     if constexpr (plan.split_k_slices > 1) {
         exchange.receive();
+        part = Vectors::part_of(cluster_rank());
         first = cluster_rank() * Vectors::kPart;
-        Vectors::template for_each<Vectors::kPart>([&](uint32 vector) {
+        auto add_and_finish = [&](uint32 vector) {
             VectorSum<plan> sum(received[vector]);
 #pragma unroll
             for (int slice = 1; slice < plan.split_k_slices; ++slice)
                 sum.add(received[slice * Vectors::kPart + vector]);
             finish(sum.total(), vector, Vectors::place(first + vector));
-        });
+        };
+        Vectors::template for_each<Vectors::kPart>(add_and_finish, part);
     }
     if constexpr (plan.grid_split) {
         if (!grid.is_last(args)) return;
-        Vectors::template for_each<Vectors::kPart>([&](uint32 vector) {
+        auto add_and_store = [&](uint32 vector) {
             epilogue.store(args, grid.total(args, vector), Vectors::place(first + vector));
-        });
+        };
+        Vectors::template for_each<Vectors::kPart>(add_and_store, part);
     }
 }
