@@ -12,6 +12,7 @@ from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.sm80_slices import k_tiles_of
 from argand.gemm.sm80_tiles import mma_tiles
 from argand.runtime.plan import TARGET
 
@@ -89,7 +90,8 @@ def shared_tiles(precision: str) -> list[MmaPlan]:
     """Tiles that clusters of 1 to 8 blocks share, in a number that is no power of two."""
     found = []
     for index, tile in enumerate(mma_tiles(PRECISIONS[precision], HOPPER)):
-        for slices in (SPLIT_K_SLICES[index % 4], SPLIT_K_SLICES[(index + 2) % 4]):
+        every = len(SPLIT_K_SLICES)
+        for slices in {SPLIT_K_SLICES[place % every] for place in (index, index + every // 2)}:
             plan = replace(tile, split_k_slices=slices, grid_slices=3)
             if plan.shared_bytes + 16 <= HOPPER.shared_bytes and holds_accumulators(plan):
                 found.append(plan)
@@ -169,11 +171,12 @@ def test_slices_have_scales_of_their_own(
     cp: Any, rng: np.random.Generator, precision: str, slices: int
 ) -> None:
     """Numbers that are small in their line, but not in their slice, keep all their bits."""
-    k, part = 512, 512 // slices
+    tile = next(x for x in sliced_tiles(precision) if x.warps_k > 1 and x.split_k_slices == slices)
+    k = 512
+    part = k_tiles_of(tile, k) * tile.block_k
     a, b = normal(rng, 40, k), normal(rng, k, 30)
     a[:, :part] *= np.float32(2.0**60)
     b[:part] *= np.float32(2.0**-90)
-    tile = next(x for x in sliced_tiles(precision) if x.warps_k > 1 and x.split_k_slices == slices)
     with overridden(GemmChoice(tile=tile)):
         found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
     row = PRECISIONS[precision]
