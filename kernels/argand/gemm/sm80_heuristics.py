@@ -142,7 +142,7 @@ rows (an H200). They were not timed in rows; the launch is that of a call in a r
 _ODD_ROWS = 1.12
 """Factor of the traffic of their results where rows begin in the middle of 16 bytes
 (19 x 1279 x 70, 16 x 1401 x 94 on an H200)."""
-_CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.91, 4: 0.91, 5: 0.91, 6: 0.82, 7: 0.85, 8: 0.91}
+_CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 7: 0.8, 8: 0.91}
 """Fraction of the multiprocessors that clusters of so many blocks fill: on an H200 30 clusters of 4
 and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
 _NUMBER_CYCLES = {(False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
