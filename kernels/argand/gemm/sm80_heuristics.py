@@ -142,9 +142,9 @@ rows (an H200). They were not timed in rows; the launch is that of a call in a r
 _ODD_ROWS = 1.12
 """Factor of the traffic of their results where rows begin in the middle of 16 bytes
 (19 x 1279 x 70, 16 x 1401 x 94 on an H200)."""
-_CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 7: 0.8, 8: 0.91}
-"""Fraction of the multiprocessors that clusters of so many blocks fill: on an H200 30 clusters of 4
-and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
+_CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 8: 0.91}
+"""Fraction of the multiprocessors that clusters of so many blocks fill: an H200 runs 39 clusters of
+3, 30 of 4, 22 of 5, 17 of 6 and 15 of 8 together (cudaOccupancyMaxActiveClusters)."""
 _NUMBER_CYCLES = {(False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms; of one term of tf32 they are `_Costs.number`."""
@@ -204,7 +204,7 @@ def estimate(
     narrow = max(plan.block_m, plan.block_n) >= 4 * min(plan.block_m, plan.block_n)
     clustered = plan.split_k_slices > 1 and precision.terms == 1
     work *= _CROWDED if narrow and clustered and blocks > 2 * usable else 1.0
-    if not plan.triangle:  # whose costs were fitted without it
+    if not plan.triangle and plan.slices == 1:  # others were fitted without it
         work = (work**4 + _copying(plan, blocks, k) ** 4) ** 0.25
     # Both operands of a triangle are one, which L2 holds from a row to its column.
     read = m * k if plan.triangle else m * k + k * n
@@ -229,7 +229,7 @@ def _copying(plan: MmaPlan, blocks: int, k: int) -> float:
     Lines of copies of 8 bytes begin within its sectors.
     """
     copied = plan.whole_k or k_tiles_of(plan, k) * plan.block_k
-    rate = TOGETHER_BYTES if plan.vector == 2 and plan.slices == 1 else APART_BYTES
+    rate = TOGETHER_BYTES if plan.vector == 2 else APART_BYTES
     return 8e6 * blocks * (plan.block_m + plan.block_n) * copied / rate
 
 

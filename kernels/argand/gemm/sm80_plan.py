@@ -17,7 +17,7 @@ from argand.runtime.plan import MMA_FORMATS, PlanError, require_precision
 PAD = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
 _COMPLEX_BYTES = 8
-SPLIT_K_SLICES = (1, 2, 3, 4, 5, 6, 7, 8)
+SPLIT_K_SLICES = (1, 2, 3, 4, 5, 6, 8)
 """Slices that k is cut into. Each number is a kernel of its own."""
 MAX_GRID_SLICES = 32
 """Most clusters that share a tile: the last one adds what each of them leaves in memory."""

@@ -67,6 +67,8 @@ def shared(
     if allowed is not None:
         capacity = min(capacity, allowed // 8)
     for tile in () if arch.sm != HOPPER else plans:
+        if tile.split_k_slices & (tile.split_k_slices - 1):
+            continue  # more plans to estimate, which gained nothing
         tiles = batch * -(-m // tile.block_m) * -(-n // tile.block_n)
         grid_slices = 2
         while (
