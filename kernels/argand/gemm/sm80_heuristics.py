@@ -117,8 +117,10 @@ class _Costs:
     """Microseconds in which blocks find the absmax of one k-tile."""
     next_absmax: float = 0.396
     """Microseconds of each further k-tile."""
-    cluster: float = 0.5
+    cluster: float = 0.26
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
+    cluster_vector: float = 0.06
+    """Microseconds of that for a vector of each thread: tiles of 64 x 64 took 0.7 us longer."""
     grid: float = 1.5
     """Microseconds in which clusters leave their sums and the last one is found."""
     grid_vector: float = 0.084
@@ -135,7 +137,7 @@ _COSTS = _Costs()
 _TRIANGLE_COSTS = _Costs(
     launch=1.95, groups=0.0, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
     waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
-    term=0.176, cluster=0.83, grid=2.09, bytes=2.6e6, exposed=0.203,
+    term=0.176, cluster=0.83, cluster_vector=0.0, grid=2.09, bytes=2.6e6, exposed=0.203,
 )  # fmt: skip
 """Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
 rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
@@ -204,7 +206,7 @@ def estimate(
     narrow = max(plan.block_m, plan.block_n) >= 4 * min(plan.block_m, plan.block_n)
     clustered = plan.split_k_slices > 1 and precision.terms == 1
     work *= _CROWDED if narrow and clustered and blocks > 2 * usable else 1.0
-    if not plan.triangle and plan.slices == 1:  # others were fitted without it
+    if not plan.triangle:  # whose costs were fitted without it
         work = (work**4 + _copying(plan, blocks, k) ** 4) ** 0.25
     # Both operands of a triangle are one, which L2 holds from a row to its column.
     read = m * k if plan.triangle else m * k + k * n
@@ -265,7 +267,8 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
     if plan.one_tile:
         mainloop *= _ONE_TILE_TIMES.get((plan.block_m, precision.terms), 1.0)
     mainloop += costs.groups if plan.warps_k > 1 else 0.0
-    return mainloop + held * store + (costs.cluster if plan.split_k_slices > 1 else 0.0)
+    exchange = costs.cluster + costs.cluster_vector * plan.block_m * plan.block_n / 2 / plan.threads
+    return mainloop + held * store + (exchange if plan.split_k_slices > 1 else 0.0)
 
 
 def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: _Costs) -> float:
