@@ -5,13 +5,14 @@ Needs no GPU and no CuPy. ``python -m benchmarks.sweep gemm --plans 1`` times al
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from argand.device import Arch
 from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
 from argand.gemm.memory import scan_bytes
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_costs import Costs, costs_of
 from argand.gemm.sm80_occupancy import multiplying_warps, occupancy
 from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, check_plan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
@@ -71,76 +72,6 @@ def cut_tiles(
     return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count, allowed)))
 
 
-@dataclass(frozen=True)
-class _Costs:
-    """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
-
-    Fitted to times in rows of calls (docs/experiments/2026-11-28-estimates-of-calls-in-rows.md).
-    """
-
-    clock: float = 1755.0
-    """Cycles of a microsecond."""
-    launch: float = 1.96
-    copy: float = 2.2
-    """Cycles of one cp.async of a warp."""
-    wide_copy: float = 0.41
-    """Factor of one of two complex numbers."""
-    line: float = 8.5
-    """Least cycles of a line of L2 that copies touch."""
-    mma: float = 1.12
-    mma_k: float = 0.0
-    """Cycles of a warp for the k of one MMA, whatever it multiplies."""
-    number: float = 8.0
-    """Cycles in which a warp reads and rounds one number a lane to one term of tf32."""
-    split: float = 3.2
-    """The same of a number split in two terms of tf32 by the fp32 units, the second one cut."""
-    promotion: float = 42.1
-    """Cycles of promoting one accumulator of each lane."""
-    waiting: float = 0.295
-    """Warps of a quarter that wait: w of them reach w / (w + waiting) of its rate."""
-    store: float = 0.282
-    """Microseconds of storing 1024 elements of each group of warps."""
-    scaled_store: float = 1.82
-    """Factor of a store that descales."""
-    shallow: float = 1.2
-    """Factor of a mainloop of one term whose stages are 16 k."""
-    k_tile: float = 0.0
-    """Microseconds of a k-tile's barrier and of the latency behind it."""
-    shared_k_tile: float = 0.335
-    """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
-    groups: float = 0.3
-    """Microseconds in which groups of warps that share k exchange their sums: without it 59 plans
-    took 1.05 of what others of the same products did beside their estimates (an H200)."""
-    term: float = 0.337
-    """Microseconds in which the code of each further term is read."""
-    absmax: float = 0.526
-    """Microseconds in which blocks find the absmax of one k-tile."""
-    next_absmax: float = 0.396
-    """Microseconds of each further k-tile."""
-    cluster: float = 0.26
-    """Microseconds in which the blocks of a cluster start and exchange their slices."""
-    cluster_vector: float = 0.06
-    """Microseconds of that for a vector of each thread: tiles of 64 x 64 took 0.7 us longer."""
-    grid: float = 1.5
-    """Microseconds in which clusters leave their sums and the last one is found."""
-    grid_vector: float = 0.084
-    """Microseconds of the last one for a vector of each thread."""
-    scan: float = 3.8
-    scan_bytes: float = 0.57e6
-    """Bytes of a microsecond that the scan before reads."""
-    bytes: float = 3.2e6
-    exposed: float = 0.0
-    """Fraction of the shorter of work and traffic that the longer does not hide."""
-
-
-_COSTS = _Costs()
-_TRIANGLE_COSTS = _Costs(
-    launch=1.95, groups=0.0, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
-    waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
-    term=0.176, cluster=0.83, cluster_vector=0.0, grid=2.09, bytes=2.6e6, exposed=0.203,
-)  # fmt: skip
-"""Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
-rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
 _ODD_ROWS = 1.12
 """Factor of the traffic of their results where rows begin in the middle of 16 bytes
 (19 x 1279 x 70, 16 x 1401 x 94 on an H200)."""
@@ -149,7 +80,7 @@ _CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 8: 0.91}
 3, 30 of 4, 22 of 5, 17 of 6 and 15 of 8 together (cudaOccupancyMaxActiveClusters)."""
 _NUMBER_CYCLES = {(False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
-more than 16 bits, and terms; of one term of tf32 they are `_Costs.number`."""
+more than 16 bits, and terms; of one term of tf32 they are `Costs.number`."""
 _FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 11.2, False: 14.0}
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
 and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
@@ -162,11 +93,9 @@ _TRIANGLE_TILE_TIMES = {
     (32, 32, 64): 1.28, (32, 64, 32): 0.887, (64, 16, 32): 1.05, (64, 32, 32): 0.924,
     (64, 64, 16): 0.965, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
 }  # fmt: skip
-_ONE_TILE_COSTS = replace(_TRIANGLE_COSTS, store=0.2, bytes=3.8e6)
 _ONE_TILE_TIMES = {(32, 1): 0.74, (48, 1): 0.86, (32, 2): 1.1, (48, 2): 1.34, (64, 2): 1.34}
-"""Costs of triangles of one tile, and the time of their mainloop over that, by rows of the tile and
-terms: fitted to 45 times of 15 triangles of 17 to 64 rows in rows of calls (9% off in the standard
-deviation, an H200)."""
+"""Time of the mainloop of triangles of one tile over that, by rows of the tile and terms: fitted
+with their costs."""
 _WHOLE_WAVES = 4
 """Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
 eight blocks a multiprocessor."""
@@ -190,7 +119,7 @@ def estimate(
     share its rate; a quarter with few warps does not reach its own.
     """
     batch, m, n, k = sizes
-    costs = _costs_of(plan)
+    costs = costs_of(plan)
     product = GemmSizes(batch, m, n, k, triangle=plan.triangle)
     blocks = product.tiles(plan.block_m, plan.block_n) * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
@@ -235,15 +164,9 @@ def _copying(plan: MmaPlan, blocks: int, k: int) -> float:
     return 8e6 * blocks * (plan.block_m + plan.block_n) * copied / rate
 
 
-def _costs_of(plan: MmaPlan) -> _Costs:
-    if plan.one_tile:
-        return _ONE_TILE_COSTS
-    return _TRIANGLE_COSTS if plan.triangle else _COSTS
-
-
 def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
     """Return the microseconds of as many blocks as a multiprocessor holds together."""
-    costs = _costs_of(plan)
+    costs = costs_of(plan)
     warps = held * plan.threads / 128
     rate = costs.clock * warps / (warps + costs.waiting)
     store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
@@ -271,7 +194,7 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
     return mainloop + held * store + (exchange if plan.split_k_slices > 1 else 0.0)
 
 
-def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: _Costs) -> float:
+def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: Costs) -> float:
     """Return the cycles of all warps of a block for one k-tile, to share among four quarters."""
     warps, mma_k = multiplying_warps(plan), precision.operand.mma_k
     rows, columns = plan.block_m / plan.warps_m / 8, plan.block_n / plan.warps_n / 8

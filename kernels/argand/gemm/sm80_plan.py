@@ -97,9 +97,8 @@ class MmaPlan:
 
     @property
     def exchanged(self) -> int:
-        """Complex numbers of a tile in parts of blocks: an equal part each, in pairs."""
-        pairs = self.block_m * self.block_n // 2
-        return 2 * self.split_k_slices * -(-pairs // self.split_k_slices)
+        """Complex numbers of a tile in equal parts of blocks, of whole pairs."""
+        return -2 * self.split_k_slices * (-self.block_m * self.block_n // 2 // self.split_k_slices)
 
     @property
     def shared_bytes(self) -> int:
@@ -227,8 +226,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
     tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
-    slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
-    slices += "_g" if plan.grid_slices > 1 else ""
+    slices = f"_s{plan.split_k_slices}" * (plan.split_k_slices > 1) + "_g" * (plan.grid_slices > 1)
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror + "1" * plan.one_tile
     strides = "_any" if plan.any_strides else ""
     strides += (f"_w{plan.whole_k}" if plan.whole_k else "") + "_c" * plan.copies_between
@@ -261,6 +259,12 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
+_SIZES = (
+    "block_m", "block_n", "block_k", "warps_m", "warps_n", "warps_k", "split_k_slices", "stages",
+    "promotion_interval",
+)  # fmt: skip
+
+
 def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
     fields = precision_fields(precision) | {
@@ -269,22 +273,12 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
         "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
         "scaled": str(precision.scaled).lower(),
         "finds_absmax": str(plan.finds_absmax).lower(),
-        "block_m": plan.block_m,
-        "block_n": plan.block_n,
-        "block_k": plan.block_k,
-        "warps_m": plan.warps_m,
-        "warps_n": plan.warps_n,
-        "warps_k": plan.warps_k,
-        "split_k_slices": plan.split_k_slices,
-        "stages": plan.stages,
-        "promotion_interval": plan.promotion_interval,
+        **{name: getattr(plan, name) for name in _SIZES},
         "a_k_major": str(plan.a_k_major).lower(),
         "b_k_major": str(plan.b_k_major).lower(),
         "vector": plan.vector,
     }
-    if plan.triangle:
-        fields["triangle"] = "true"
-    flags = ("any_strides", "mirror", "one_tile", "copies_between")
+    flags = ("triangle", "any_strides", "mirror", "one_tile", "copies_between")
     fields |= {x: "true" for x in flags if getattr(plan, x)}
     if plan.whole_k:
         fields["whole_k"] = plan.whole_k

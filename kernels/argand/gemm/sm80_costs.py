@@ -1,0 +1,92 @@
+"""What a warp of the mma.sync family takes for what it does, as its model counts it.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from argand.gemm.sm80_plan import MmaPlan
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
+
+    Fitted to times in rows of calls (docs/experiments/2026-11-28-estimates-of-calls-in-rows.md).
+    """
+
+    clock: float = 1755.0
+    """Cycles of a microsecond."""
+    launch: float = 1.96
+    copy: float = 2.2
+    """Cycles of one cp.async of a warp."""
+    wide_copy: float = 0.41
+    """Factor of one of two complex numbers."""
+    line: float = 8.5
+    """Least cycles of a line of L2 that copies touch."""
+    mma: float = 1.12
+    mma_k: float = 0.0
+    """Cycles of a warp for the k of one MMA, whatever it multiplies."""
+    number: float = 8.0
+    """Cycles in which a warp reads and rounds one number a lane to one term of tf32."""
+    split: float = 3.2
+    """The same of a number split in two terms of tf32 by the fp32 units, the second one cut."""
+    promotion: float = 42.1
+    """Cycles of promoting one accumulator of each lane."""
+    waiting: float = 0.295
+    """Warps of a quarter that wait: w of them reach w / (w + waiting) of its rate."""
+    store: float = 0.282
+    """Microseconds of storing 1024 elements of each group of warps."""
+    scaled_store: float = 1.82
+    """Factor of a store that descales."""
+    shallow: float = 1.2
+    """Factor of a mainloop of one term whose stages are 16 k."""
+    k_tile: float = 0.0
+    """Microseconds of a k-tile's barrier and of the latency behind it."""
+    shared_k_tile: float = 0.335
+    """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
+    groups: float = 0.3
+    """Microseconds in which groups of warps that share k exchange their sums: without it 59 plans
+    took 1.05 of what others of the same products did beside their estimates (an H200)."""
+    term: float = 0.337
+    """Microseconds in which the code of each further term is read."""
+    absmax: float = 0.526
+    """Microseconds in which blocks find the absmax of one k-tile."""
+    next_absmax: float = 0.396
+    """Microseconds of each further k-tile."""
+    cluster: float = 0.26
+    """Microseconds in which the blocks of a cluster start and exchange their slices."""
+    cluster_vector: float = 0.06
+    """Microseconds of that for a vector of each thread: tiles of 64 x 64 took 0.7 us longer."""
+    grid: float = 1.5
+    """Microseconds in which clusters leave their sums and the last one is found."""
+    grid_vector: float = 0.084
+    """Microseconds of the last one for a vector of each thread."""
+    scan: float = 3.8
+    scan_bytes: float = 0.57e6
+    """Bytes of a microsecond that the scan before reads."""
+    bytes: float = 3.2e6
+    exposed: float = 0.0
+    """Fraction of the shorter of work and traffic that the longer does not hide."""
+
+
+_COSTS = Costs()
+_TRIANGLE_COSTS = Costs(
+    launch=1.95, groups=0.0, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
+    waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
+    term=0.176, cluster=0.83, cluster_vector=0.0, grid=2.09, bytes=2.6e6, exposed=0.203,
+)  # fmt: skip
+"""Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
+rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
+_ONE_TILE_COSTS = replace(_TRIANGLE_COSTS, store=0.2, bytes=3.8e6)
+"""Costs of triangles of one tile, fitted to 45 times of 15 triangles of 17 to 64 rows in rows of
+calls (9% off in the standard deviation, an H200)."""
+
+
+def costs_of(plan: MmaPlan) -> Costs:
+    """Return the costs of products, of triangles, or of those of one tile."""
+    if plan.one_tile:
+        return _ONE_TILE_COSTS
+    return _TRIANGLE_COSTS if plan.triangle else _COSTS
