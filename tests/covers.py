@@ -8,7 +8,7 @@ runs all of them. Both read the same lists.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from heapq import heapify, heapreplace
@@ -49,7 +49,8 @@ def cover(
     """The rows, in their order, that hold every combination of features that any row holds.
 
     A combination is that of ``strength`` features. Greedy: each row chosen holds the most that are
-    not held yet, the first of equals; so the cover is small, though not the smallest.
+    not held yet, the first of equals, and a row whose combinations others hold is dropped again. So
+    the cover is small, though not the smallest.
     """
     held: list[set[Any]] = [
         {*combinations(sorted(features(row).items(), key=_name), strength)} for row in rows
@@ -64,6 +65,11 @@ def cover(
         if heapreplace(heap, (-gain, index))[0] == -gain:  # no estimate of another is larger
             chosen.append(index)
             missing -= held[index]
+    held_by = Counter(part for index in chosen for part in held[index])
+    for index in chosen[:]:  # others, chosen later, may hold all of its parts
+        if all(held_by[part] > 1 for part in held[index]):
+            chosen.remove(index)
+            held_by.subtract(held[index])
     return [rows[index] for index in sorted(chosen)]
 
 

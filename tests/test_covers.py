@@ -28,6 +28,9 @@ def test_every_combination_is_held_by_few_rows(strength: int, most: int) -> None
     assert parts(found, strength) == parts(ROWS, strength)
     assert len(found) <= most < len(ROWS)
     assert found == [row for row in ROWS if row in found], "in their order"
+    for row in found:
+        others = [other for other in found if other is not row]
+        assert parts(others, strength) != parts(ROWS, strength), "none can be left out"
 
 
 def test_only_what_some_row_holds_is_required() -> None:
