@@ -30,8 +30,8 @@ from workflow.storage.slabs import SlabReader, SlabWriter
 from workflow.storage.staged import open_staged, write_staged
 
 CERTIFICATE: dict[str, Any] = {
-    "implementation": "argand", "precision": "fp32", "algorithm": "cgemm", "device": "cpu",
-    "rel_frobenius": 1e-7, "error_limit": 1e-7, "bound": 1e-6, "tolerance": 1e-5,
+    "workload": "w", "implementation": "argand", "precision": "fp32", "algorithm": "cgemm",
+    "device": "cpu", "rel_frobenius": 1e-7, "error_limit": 1e-7, "bound": 1e-6, "tolerance": 1e-5,
     "verdict": "verified", "verified": True,
     "reference": "full", "kernel_digest": "", "versions": "", "timestamp": "",
 }  # fmt: skip
