@@ -138,11 +138,13 @@ struct XElements {
     }
 };
 
-// Rounds and splits elements. Register h + 2 j of a fragment is row h, its j-th k. `moderate`
-// takes them for less than 2^115.
-template <WgmmaPlan plan, bool moderate = false>
+// Rounds and splits elements. Register h + 2 j of a fragment is row h, its j-th k.
+template <WgmmaPlan plan>
 __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                                                  XFragment<plan>& fragment) {
+    constexpr bool kByProducts =
+        plan.operand == Operand::tf32 && plan.terms == 2 &&
+        plan.roundings[0] == Rounding::nearest_even && plan.roundings[1] == Rounding::toward_zero;
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
@@ -152,9 +154,9 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                 const uint32 first = raw.halves[h][2 * j], second = raw.halves[h][2 * j + 1];
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
-            } else if constexpr (moderate) {
-                split_moderate_to_tf32<plan.roundings[1]>(raw.x[h][j].x, re);
-                split_moderate_to_tf32<plan.roundings[1]>(raw.x[h][j].y, im);
+            } else if constexpr (kByProducts) {
+                split_number_to_tf32(raw.x[h][j].x, re);
+                split_number_to_tf32(raw.x[h][j].y, im);
             } else {
                 constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
                 float x[kNumbers], y[kNumbers];
@@ -190,9 +192,8 @@ __device__ __forceinline__ XElements<plan> load_elements(const XTileReader<plan>
     return raw;
 }
 
-// Loads the fragment of the MMA that begins at k, within the stage. `moderate` takes its numbers
-// for less than 2^115.
-template <WgmmaPlan plan, bool moderate = false>
+// Loads the fragment of the MMA that begins at k, within the stage.
+template <WgmmaPlan plan>
 __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, uint32 tile, int k,
                                               XFragment<plan>& fragment) {
     if constexpr (plan.storage == Storage::planar) {
@@ -207,38 +208,15 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
             load_matrices(fragment.im[term], at + plan.x_plane_bytes());
         }
     } else {
-        convert_fragment<plan, moderate>(load_elements<plan>(reader, tile, k), fragment);
+        convert_fragment<plan>(load_elements<plan>(reader, tile, k), fragment);
     }
-}
-
-// Whether the first terms of fragments of tf32 are finite in all lanes of the warp.
-template <WgmmaPlan plan, int Count>
-__device__ __forceinline__ bool finite_in_warp(const XFragment<plan> (&fragments)[Count]) {
-    float zeros[2] = {};
-#pragma unroll
-    for (int i = 0; i < 4 * Count; ++i) {
-        const XFragment<plan>& x = fragments[i / 4];
-        zeros[0] = __fmaf_rn(__uint_as_float(x.re[0][i % 4]), 0.0f, zeros[0]);
-        zeros[1] = __fmaf_rn(__uint_as_float(x.im[0][i % 4]), 0.0f, zeros[1]);
-    }
-    return __all_sync(~0u, zeros[0] + zeros[1] == 0.0f);
 }
 
 // Loads the fragments of `Count` MMAs, of which the first begins at k.
 template <WgmmaPlan plan, int Count>
 __device__ __forceinline__ void load_fragments(const XTileReader<plan>& reader, uint32 tile, int k,
                                                XFragment<plan> (&fragments)[Count]) {
-    constexpr bool kByProducts =
-        plan.storage == Storage::fp32 &&
-        splits_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]);
 #pragma unroll
     for (int i = 0; i < Count; ++i)
-        load_fragment<plan, kByProducts>(reader, tile, k + i * plan.mma_k(), fragments[i]);
-    if constexpr (kByProducts) {
-        if (__builtin_expect(!finite_in_warp<plan>(fragments), 0)) {
-#pragma unroll
-            for (int i = 0; i < Count; ++i)
-                load_fragment<plan>(reader, tile, k + i * plan.mma_k(), fragments[i]);
-        }
-    }
+        load_fragment<plan>(reader, tile, k + i * plan.mma_k(), fragments[i]);
 }
