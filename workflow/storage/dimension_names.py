@@ -36,12 +36,17 @@ def order_by_file(
     """Return what is wrong where a dataset is read in another order than by its own names.
 
     ``kept`` are those ``own`` names that a selection leaves. The text is empty where the order is
-    the same, and where they are no names of an operand's axes, which tell nothing.
+    the same, and where they tell nothing: one is none of an operand's axes, or stands there twice,
+    as of a square of antennas.
     """
     read_as = [axis for axis in found.axes if axis not in found.missing]
-    if list(kept) == read_as or not {*kept} <= {*operand.axes}:
+    if list(kept) == read_as or not {*kept} <= {*operand.axes} or len({*kept}) < len(kept):
         return ""
+    given = [
+        one if one.isascii() and one.isidentifier() else f"dropped_{number}"
+        for number, one in enumerate(own)
+    ]
     return (
         f"{name} names its axes {list(own)}, and is read as {read_as} where input.axes says "
-        f"nothing; add `axes: {{{operand.name}: [{', '.join(own)}]}}` to the input"
+        f"nothing; add `axes: {{{operand.name}: [{', '.join(given)}]}}` to the input"
     )

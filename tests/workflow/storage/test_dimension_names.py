@@ -50,15 +50,31 @@ def test_another_order_is_a_mistake(tmp_path: Path, labels: bool) -> None:
     )
 
 
+def test_the_line_to_add_has_names_that_a_study_may_have(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.h5", ("\x1b[31m", "time", "antenna"), labels=True)
+    found = error_of(case(path, select={"voltages": [0, ":", ":"]}))
+    assert "names its axes ['\\x1b[31m', 'time', 'antenna'], and is read" in found
+    assert "add `axes: {voltages: [dropped_0, time, antenna]}` to the input" in found
+    axes = {"voltages": ["dropped_0", "time", "antenna"]}
+    check_study(study_of(case(path, select={"voltages": [0, ":", ":"]}, axes=axes)))
+
+
+@pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize(
     "names",
     [("antenna", "time"), ("frequency", "polarization", "antenna", "time"), ("rcvr", "t"),
      ("time", "ant"), ("channel", "polarization", "antenna", "time")],
 )  # fmt: skip
 def test_the_same_order_and_other_names_tell_nothing(
-    tmp_path: Path, names: tuple[str, ...]
+    tmp_path: Path, names: tuple[str, ...], labels: bool
 ) -> None:
-    check_study(study_of(case(written(tmp_path / "v.h5", names, grouped="axes/"))))
+    path = written(tmp_path / "v.h5", names, labels=labels, grouped="axes/")
+    check_study(study_of(case(path)))
+
+
+def test_a_name_that_stands_there_twice_tells_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.h5", ("antenna", "antenna"), labels=True)
+    check_study(study_of(case(path)))
 
 
 def test_names_of_some_axes_tell_nothing(tmp_path: Path) -> None:
