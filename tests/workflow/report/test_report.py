@@ -1,7 +1,10 @@
 """The report of a finished run, opened in headless Chromium without a network."""
 
+import base64
 import json
 import re
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 from shared_runs import finish_with_report, made_once, session_folder
@@ -94,31 +97,56 @@ def test_accuracy_table_shows_errors_and_grades(finished, page, browser):
     assert_quiet(browser)
 
 
+OF_THE_STUDY = {
+    "Accuracy": {
+        "growth of the error with k": "growth.svg",
+        "errors and their bounds": "accuracy.svg",
+    },
+    "Answer": {"times as fast as the best peer": "answer.svg"},
+    "Limits": {"fraction of the limit": "limits.svg"},
+}
+CAPTIONS = {
+    "Error against throughput": "Error against throughput for {}",
+    "Products": "Modulus of each element of the first product",
+}
+
+
 @pytest.mark.slow
-def test_figures_of_workloads_and_the_study_and_run_times_are_shown(finished, page, browser):
+def test_every_figure_is_in_its_category(finished):
+    """By what the page holds of them: a browser shows some below."""
+    text = (finished / "results" / "report.html").read_text()
+    categories, results = (
+        json.loads(re.search(rf"var {name} = (\{{.*\}})", text)[1])
+        for name in ("categories", "results")
+    )
+    of_each = {name: f"{name}.svg" for name in workloads(finished)}
+    for category, figures in (OF_THE_STUDY | dict.fromkeys(CAPTIONS, of_each)).items():
+        inside = [results[path] for paths in categories[category].values() for path in paths]
+        assert {label: one["name"] for one in inside for label in one["labels"].values()} == figures
+        for one in inside:
+            content = base64.b64decode(unquote(one["data_uri"].partition("base64,")[2]))
+            svg = ElementTree.fromstring(content)
+            assert float(svg.attrib["width"].removesuffix("pt")) > 100
+            if one["name"] == "product.svg" and category in CAPTIONS:
+                said = re.sub("<.*?>", "", one["caption"])
+                assert CAPTIONS[category].format("product") in said
+
+
+@pytest.mark.slow
+def test_figures_of_a_workload_and_the_study_and_run_times_are_shown(finished, page, browser):
     product = next(name for name in workloads(finished) if name.startswith("product"))
-    for category, caption in (
-        ("Error against throughput", f"Error against throughput for {product}"),
-        ("Products", "Modulus of each element of the first product"),
-    ):
+    for category in CAPTIONS if EXHAUSTIVE else ("Products",):
         page.follow(category)
         assert sorted(page.rows()) == workloads(finished)
         for workload in workloads(finished) if EXHAUSTIVE else [product]:
             page.view(workload)
             assert page.figure_width(f"{workload}.svg") > 100
-        assert caption in page.caption(product)
-    for category, figures in (
-        (
-            "Accuracy",
-            {"growth of the error with k": "growth", "errors and their bounds": "accuracy"},
-        ),
-        ("Answer", {"times as fast as the best peer": "answer"}),
-        ("Limits", {"fraction of the limit": "limits"}),
-    ):
+        assert CAPTIONS[category].format(product) in page.caption(product)
+    for category in OF_THE_STUDY if EXHAUSTIVE else ("Accuracy",):
         page.follow(category)
-        for label, name in figures.items():
+        for label, name in OF_THE_STUDY[category].items():
             page.view(label)
-            assert page.figure_width(f"{name}.svg") > 100
+            assert page.figure_width(name) > 100
     page.follow("Statistics")
     run_times = WebDriverWait(browser, WAIT_S).until(
         lambda _: browser.find_elements(By.CSS_SELECTOR, "canvas, svg.marks"), "no run times"
