@@ -17,7 +17,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
-from argand.gemm.sm90_tiles import CLUSTERS, in_planes, wgmma_tiles, with_cluster
+from argand.gemm.sm90_tiles import CLUSTERS, covering_tiles, in_planes, wgmma_tiles, with_cluster
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError
 
@@ -101,6 +101,8 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
                 odd_batches=storage == "fp32" and rows.odd_batches,
             )  # fmt: skip
             for plan, legal in _laid_out(precision, layout, arch):
+                if sizes.triangle and not plan.covers_triangle(sizes.m):
+                    continue
                 if legal:
                     found += [
                         GemmChoice(plan, swapped, n)
@@ -146,10 +148,10 @@ def _laid_out(
     # Rows of A are the columns of A^H, conjugated: one set of planes is enough.
     fields = layout._asdict() | {"conjugate_y": layout.triangle and storage == "planar"}
     del fields["fusable"]
+    more = covering_tiles(precision, storage) if layout.triangle else ()
     plans = [
         replace(plan, **fields, fused_pack=fused)
-        for plan in wgmma_tiles(precision, storage)
-        if plan.block_m == plan.block_n or not layout.triangle
+        for plan in (*wgmma_tiles(precision, storage), *more)
         for fused in (False, True)[: 1 + fusable]
     ]
     return tuple((plan, is_legal(plan, precision, arch)) for plan in plans)

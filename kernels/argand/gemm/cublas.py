@@ -83,12 +83,8 @@ def gemm(
         if problem.k == 0 or problem.alpha == 0:
             target[...] = target * np.array(beta, dtype)[()] if beta != 0 else 0
         else:
-            left = _operand(a, problem.op_a, problem.batch_shape)
-            right = _operand(b, problem.op_b, problem.batch_shape)
-            launch = CublasLaunch(problem, left, right, target, compute)
-            at_a, at_b = (x.view.array.data.ptr for x in (left, right))
-            launch(at_a, at_b, target.data.ptr, target.data.ptr)
-            as_given = (at_a, at_b) == tuple(x.data.ptr for x in given[:2])
+            launch, in_place = launch_into(problem, a, b, target, compute)
+            as_given = in_place and a is given[0] and b is given[1]
             # The library adds to the target in place, so another C was copied into it above.
             if key is not None and as_given and beta == 0 and (out is None or target is out):
                 run = run_of(launch, given[:3], dtype)
@@ -98,6 +94,21 @@ def gemm(
             out[...] = target
             return out
         return target
+
+
+def launch_into(
+    problem: GemmProblem, a: Any, b: Any, target: Any, compute: str
+) -> tuple[CublasLaunch, bool]:
+    """Compute a product of arrays of the result's type, which ``target`` is, row-major.
+
+    Returns the launch, and whether it took the arrays where they are.
+    """
+    left = _operand(a, problem.op_a, problem.batch_shape)
+    right = _operand(b, problem.op_b, problem.batch_shape)
+    launch = CublasLaunch(problem, left, right, target, compute)
+    at = left.view.array.data.ptr, right.view.array.data.ptr
+    launch(*at, target.data.ptr, target.data.ptr)
+    return launch, at == (a.data.ptr, b.data.ptr)
 
 
 def bound(problem: GemmProblem, a: Any, b: Any, out: Any, compute: str) -> Callable[[], None]:

@@ -149,6 +149,13 @@ def panel_fill(precision: Precision, rows: int, k: int) -> float:
     return -(-rows // panel) * panel / rows if waits else 1.0
 
 
+def scaled_blocks(precision: Precision, rows: int, k: int) -> int:
+    """Return the blocks that pack a matrix of so many rows of k, which are scaled."""
+    pitch = pitch_of(k)
+    plan = PackPlan(rows=panel_rows(precision, half_source=False, pitch=pitch))
+    return plan.panels(rows, 1) * -(-pitch // plan.tile_k)
+
+
 def panels_resident(plan: PackPlan, pitch: int, sm_count: int) -> bool:
     """Return whether a panel's blocks are resident at once: then they exchange the row absmax."""
     return _RESIDENT_PANELS * plan.panel_blocks(pitch) <= plan.blocks_per_sm * sm_count

@@ -46,7 +46,8 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
         plan = in_layout(plan, precision, arch, triangle, a_k_major, b_k_major, vector)
         if triangle and m <= plan.block_m <= LARGEST_ONE_TILE and a_k_major == b_k_major:
             alone = replace(plan, one_tile=True)
-            plan = alone if holds_accumulators(alone) else plan
+            fits = holds_accumulators(alone) and alone.shared_bytes <= arch.shared_bytes
+            plan = alone if fits else plan
         if tile is None and plan.shared_bytes > arch.shared_bytes:
             continue  # a tile and what slices receive, in this layout
         fitted.append(with_copies(with_absmax(plan, precision, arch, k), precision, arch, k))
@@ -81,21 +82,27 @@ _CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 8: 0.91}
 _NUMBER_CYCLES = {(False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms; of one term of tf32 they are `Costs.number`."""
+_TRIANGLE_BF16_NUMBER = 4.0
+"""The same of bf16 in triangles: 14 plans of 4 triangles of 70 to 123 rows (an H200)."""
 _FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 11.2, False: 14.0}
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
 and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
 H100; the other, which ranks tiles alone, by 440 times of 15 products on an H200, of which the
 choice takes 1.02 of the fastest, 1.07 before)."""
 _TRIANGLE_TERMS = 0.85
-"""Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200)."""
+"""Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200); of
+tiles of 32 and 64 rows by 24 times in rows of calls."""
 _TRIANGLE_TILE_TIMES = {
     (16, 16, 64): 1.1, (16, 128, 16): 0.928, (32, 16, 64): 1.02, (32, 32, 32): 0.721,
     (32, 32, 64): 1.28, (32, 64, 32): 0.887, (64, 16, 32): 1.05, (64, 32, 32): 0.924,
-    (64, 64, 16): 0.965, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
+    (64, 64, 16): 0.79, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
 }  # fmt: skip
-_ONE_TILE_TIMES = {(32, 1): 0.74, (48, 1): 0.86, (32, 2): 1.1, (48, 2): 1.34, (64, 2): 1.34}
+_ONE_TILE_TIMES = {
+    (32, 1): 0.74, (48, 1): 0.86, (64, 1): 1.22, (80, 1): 1.2,
+    (32, 2): 1.1, (48, 2): 1.34, (64, 2): 1.34,
+}  # fmt: skip
 """Time of the mainloop of triangles of one tile over that, by rows of the tile and terms: fitted
-with their costs."""
+with their costs, and of 80 rows to 13 times of up to 79."""
 _WHOLE_WAVES = 4
 """Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
 eight blocks a multiprocessor."""
@@ -202,6 +209,8 @@ def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: Costs) -> float:
     copies = lines * plan.block_k / plan.vector / 32
     wide = precision.operand.bytes > 2
     number = _NUMBER_CYCLES.get((wide, precision.terms), costs.number)
+    if plan.triangle and not (wide or precision.scaled):
+        number = _TRIANGLE_BF16_NUMBER
     if rows * columns >= _FULL_WARP and precision.terms == 1:
         number = _FULL_WARP_NUMBER[wide]
     if wide and precision.terms > 1 and precision.roundings[0] == "nearest_even":

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
-from argand.gemm.pack_plan import panel_fill
+from argand.gemm.pack_plan import panel_fill, scaled_blocks
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_mainloop_times import seconds_of_k
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -40,6 +40,9 @@ those, took 0.80 of its estimate without it, 750 x 181 x 66, of many, 1.16. Of t
 _PACK_BYTES = 4.3e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
+_SCALED_BLOCK = 9e-9
+"""Least seconds of a block of those, of which a short k leaves most of a tile empty (2987 x 78 x 66
+and 972 x 82 x 81 at fp16 and 3xfp16 on an H200)."""
 _NEXT_TILE = {1: 0.2e-6, 2: 0.0}
 """Seconds from one tile of a block to the next that nothing hides, by warpgroups: without them 53
 plans of one warpgroup and 4 to 8 tiles a block took 1.1 us longer than their estimates, 20 of more
@@ -222,7 +225,10 @@ def _start(
             factor = _SCALED_PACKING if finds_absmax else 1.0
             if finds_absmax and sizes.triangle and precision.terms == 1:
                 factor *= panel_fill(precision, rows, k)
-            packing += factor * copies * rows * k * item / pack_bytes
+            seconds = factor * copies * rows * k * item / pack_bytes
+            if finds_absmax:
+                seconds = max(seconds, _SCALED_BLOCK * copies * scaled_blocks(precision, rows, k))
+            packing += seconds
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     waits = packing and plan.storage == "planar" and not sizes.triangle

@@ -26,6 +26,7 @@ from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
+from argand.runtime.plan import PlanError
 from argand.runtime.tensor_map import ALIGNMENT
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
@@ -117,6 +118,9 @@ class WgmmaLaunch:
     ) -> tuple[WgmmaPlan, Tiles, TileSchedule]:
         """Return the plan with its overlap and shared columns, its tiles and their schedule."""
         problem, arch = self._problem, device.require_arch()
+
+        if plan.triangle and not plan.covers_triangle(problem.rows):
+            raise PlanError(f"a triangle of {problem.rows} rows takes square tiles, got {plan}")
 
         def divided(plan: WgmmaPlan) -> tuple[WgmmaPlan, Tiles, TileSchedule]:
             tiles = Tiles(

@@ -153,8 +153,7 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
 def _of_triangles(plan: WgmmaPlan) -> list[Rule]:
     """Return the rules of the tiles of a triangle and of their mirror images."""
     return [
-        (not plan.triangle or (plan.block_m == plan.block_n and not plan.fused_pack),
-         "tiles of a triangle are square, and its operands packed beforehand"),
+        (not (plan.triangle and plan.fused_pack), "operands of a triangle are packed beforehand"),
         (not plan.mirror or (plan.triangle and not (plan.out_m_major or plan.overlapped_stages)),
          "mirrored tiles are of a triangle with contiguous columns, and overlap no mainloop"),
         (not plan.mirror or plan.tma_epilogue

@@ -60,7 +60,7 @@ class WgmmaPlan:
         fused_pack: idle warps pack the column operand, interleaved and k-major, while the consumers
             multiply.
         overlapped_stages: k-tiles of the next tile that the epilogue overlaps.
-        triangle: the tiles of the lower triangle alone, which are square.
+        triangle: the tiles of the lower triangle alone, which are square, or one that covers it.
         conjugate_y: the column operand is conjugated; its planes are those of the row operand.
         power: results are squared magnitudes.
         epilogue: chosen by a launch.
@@ -109,6 +109,14 @@ class WgmmaPlan:
     def spill_columns(self) -> int:
         """Columns of accumulators that spill together."""
         return SPILL_COLUMNS if self.block_n % SPILL_COLUMNS == 0 else SPILL_COLUMNS // 2
+
+    def covers_triangle(self, rows: int) -> bool:
+        """Return whether tiles cover a triangle of so many rows.
+
+        Square ones do; one of another shape does alone, where no square one of a warpgroup would.
+        """
+        alone = _WARPGROUP_ROWS < rows <= min(self.block_m, self.block_n)
+        return self.block_m == self.block_n or (alone and self.storage == "planar")
 
     @property
     def columns_apart(self) -> int:

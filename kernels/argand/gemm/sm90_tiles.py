@@ -65,6 +65,18 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> tuple[WgmmaPlan, ...]
     return tuple(replace(x, block_k=deeper * x.block_k, storage=storage) for x in tiles)
 
 
+def covering_tiles(precision: Precision, storage: Storage) -> tuple[WgmmaPlan, ...]:
+    """List the tiles that only a triangle of one tile has, with both operands in planes."""
+    if storage != "planar" or (precision.terms == 1 and precision.operand.name == "tf32"):
+        return ()
+    deeper = 4 // precision.operand.bytes
+    tiles = (80, 24, 2), (80, 32, 3), (112, 32, 3)
+    return tuple(
+        WgmmaPlan(2, columns, deeper * k, stages, storage=storage)
+        for columns, k, stages in (tiles[:1] if precision.terms > 1 else tiles[1:])
+    )
+
+
 def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
     """Return the same tile with both operands in planes."""
     if plan.storage == "planar":

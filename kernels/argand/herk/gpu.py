@@ -122,7 +122,9 @@ def _product(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) 
     return None
 
 
-def _run_of(launch: GemmLaunch | PanelLaunch, mirror: BoundKernel | None) -> Run:
+def _run_of(
+    launch: GemmLaunch | PanelLaunch | cublas.FullLaunch, mirror: BoundKernel | None
+) -> Run:
     """Return what computes a full result from the addresses of a, c or None, and the result."""
 
     def run(a: int, c: int | None, out: int) -> None:

@@ -14,18 +14,15 @@ from argand.gemm.pairs import Pairs
 from argand.gemm.panel_launch import PanelLaunch
 from argand.gemm.product_form import ProductForm
 from argand.herk import cublas
-from argand.herk.problem import HerkProblem
+from argand.herk.problem import FULL_PRODUCT, HerkProblem
 from argand.runtime import kernel_trace
 from argand.runtime.layout import batched
-
-FULL_PRODUCT = "full product by gemm, mirrored"
-"""The name in records of products without a kernel for triangles."""
 
 
 class Product(NamedTuple):
     """The launch of a product, and whether it takes the addresses of a and c as they are."""
 
-    launch: GemmLaunch | PanelLaunch
+    launch: GemmLaunch | PanelLaunch | cublas.FullLaunch
     in_place: bool
 
 
@@ -48,8 +45,7 @@ def lower_triangle(problem: HerkProblem, a: Any, c: Any, target: Any) -> Product
     a = a.to_complex64() if isinstance(a, Pairs) else a
     a = a.astype(problem.dtype, copy=False)
     if precision.exact_operands:
-        _by_cublas(problem, a, c, target)
-        return None
+        return _by_cublas(problem, a, c, target, as_given=a is given)
     shape = problem.batch_shape
     view, result = batched(a, shape), batched(target, shape)
     addend = None if c is None else batched(c, shape)
@@ -70,10 +66,10 @@ def lower_triangle(problem: HerkProblem, a: Any, c: Any, target: Any) -> Product
     return Product(launch, in_place)
 
 
-def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
-    """Compute lower triangles by cuBLAS, in a matrix of contiguous rows."""
-    if kernel_trace.watching:
-        kernel_trace.note(cublas.algorithm("fp32" if problem.dtype == "complex64" else "fp64"))
+def _by_cublas(
+    problem: HerkProblem, a: Any, c: Any, target: Any, *, as_given: bool
+) -> Product | None:
+    """Compute lower triangles by cuBLAS, in a matrix of contiguous rows; return a full product."""
     whole = target
     if target.strides[-1] != target.itemsize or target.strides[-2] < (
         target.shape[-1] * target.itemsize
@@ -81,7 +77,16 @@ def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
         whole = cupy.empty(target.shape, target.dtype)
     if c is not None and c is not whole:
         whole[...] = c
-    matrices = cupy.ascontiguousarray(a).reshape(problem.batch, *a.shape[-2:])
-    cublas.lower_triangle(problem, matrices, batched(whole, problem.batch_shape))
+    found = None
+    if cublas.takes_full_product(problem):
+        launch, in_place = cublas.full_product(problem, a, whole)
+        if in_place and as_given and c is None and whole is target:
+            found = Product(launch, in_place=True)
+    else:
+        if kernel_trace.watching:
+            kernel_trace.note(cublas.algorithm("fp32" if problem.dtype == "complex64" else "fp64"))
+        matrices = cupy.ascontiguousarray(a).reshape(problem.batch, *a.shape[-2:])
+        cublas.lower_triangle(problem, matrices, batched(whole, problem.batch_shape))
     if whole is not target:
         target[...] = whole
+    return found

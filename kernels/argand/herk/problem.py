@@ -21,6 +21,8 @@ from argand.precision import Precision
 Form = Literal["full", "triangle"]
 """How a Hermitian result is written: as a matrix, or its lower triangle row by row."""
 FORMS: tuple[Form, ...] = get_args(Form)
+FULL_PRODUCT = "full product by gemm, mirrored"
+"""The name in records of results of which both triangles are computed."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,23 @@ def test_shapes(
     check(cp, normal(rng, *shape), precision, family)
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+@pytest.mark.parametrize("most", [0, 1 << 40])
+def test_products_of_cublas_by_triangles_and_whole(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str, most: int
+) -> None:
+    from argand.herk import cublas
+
+    monkeypatch.setattr(cublas, "_FULL_ROWS", most)
+    dtype = PRECISIONS[precision].output
+    for op in OPS:
+        a = normal(rng, 2, 3, *((45, 70) if op == "N" else (70, 45)))
+        for _ in range(3):  # the last ones are repeated
+            with launched() as names:
+                check(cp, a.astype(dtype), precision, None, op, alpha=-0.5)
+            assert ("full product" in names[0]) == bool(most)
+
+
 @pytest.mark.parametrize(("precision", "family"), PLACES)
 @pytest.mark.parametrize("op", OPS)
 def test_ops_and_batches(

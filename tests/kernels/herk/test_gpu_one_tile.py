@@ -1,4 +1,6 @@
-"""Hermitian products of one tile: each row is read once, results go through shared memory."""
+"""Hermitian products of one tile: by mma.sync each row is read once, and results go through shared
+memory; by wgmma a tile may be wider than it is high.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,12 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import gpu
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.question import OperandTraits, Question
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import cut_tiles
 from argand.gemm.tuned import trial
+from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.herk.herk_cases import OPS, check, normal
 from tests.kernels.precisions import TENSOR
@@ -21,13 +26,13 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("op", OPS)
 def test_matrices_of_one_tile(cp: Any, rng: np.random.Generator, precision: str, op: str) -> None:
-    for n, k in ((1, 5), (17, 67), (32, 96), (50, 31)):
+    for n, k in ((1, 5), (17, 67), (32, 96), (50, 31), (70, 45)):
         a = normal(rng, 9, *((n, k) if op == "N" else (k, n)))
         check(cp, a, precision, "mma.sync", op, alpha=-0.5)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("block", [16, 32, 48, 64])
+@pytest.mark.parametrize("block", [16, 32, 48, 64, 80])
 def test_every_tile_that_is_one(
     cp: Any, rng: np.random.Generator, precision: str, block: int
 ) -> None:
@@ -38,3 +43,27 @@ def test_every_tile_that_is_one(
             if tile.block_m == tile.block_n == block:
                 with trial(GemmChoice(tile=tile)):
                     check(cp, normal(rng, 5, block - 1, k), precision, None)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("op", OPS)
+def test_tiles_of_other_shapes(cp: Any, rng: np.random.Generator, precision: str, op: str) -> None:
+    device, row = gpu(cp.cuda.Device().id), PRECISIONS[precision]
+    if device.target != TARGET:
+        pytest.skip("wgmma needs sm_90a")
+    traits = OperandTraits(), OperandTraits(conjugated=True)
+    widths = set()
+    for n, k in ((65, 33), (78, 200), (96, 130), (111, 96)):
+        question = Question(row, GemmSizes(3, n, n, k, triangle=True), *traits)
+        for choice in candidates(question, device.require_arch(), device.sm_count):
+            plan = choice.plan
+            if plan is None or plan.block_m == plan.block_n or plan.block_n >= n + 24:
+                continue
+            widths.add(plan.block_n)
+            other = choice
+            with trial(choice):
+                a = normal(rng, 3, *((n, k) if op == "N" else (k, n)))
+                check(cp, a, precision, None, op, alpha=-0.5)
+    assert {80, 96, 112} <= widths
+    with trial(other), pytest.raises(PlanError, match="square"):
+        check(cp, normal(rng, 2, 200, 40), precision, None)

@@ -32,7 +32,7 @@ def test_every_tile_once(rows: int) -> None:
     assert groups == sorted(groups)
 
 
-@pytest.mark.parametrize("rows", [1, 32, 33, 48, 49, 64, 65])
+@pytest.mark.parametrize("rows", [1, 32, 33, 48, 49, 64, 65, 80, 81, 112, 113, 129])
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -> None:
     row, arch = PRECISIONS[precision], arch_for(90)
@@ -46,11 +46,12 @@ def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -
             )
             for k_major in (True, False)
         )  # fmt: skip
-        assert one.one_tile == (rows <= tile.block_m <= 64)
+        assert one.one_tile == (rows <= tile.block_m <= 128)
         assert not apart.one_tile
         if one.one_tile:
-            assert one.launched_bytes(32) >= 8 * tile.block_m * (tile.block_m + 2)
-            assert one.shared_bytes < 0.6 * replace(one, one_tile=False).shared_bytes
+            result = 8 * tile.block_m * (tile.block_m + 2)
+            assert one.launched_bytes(32) >= result
+            assert one.shared_bytes <= max(result, 0.6 * replace(one, one_tile=False).shared_bytes)
             above = min(tile.warps_m, tile.warps_n) > 1
             assert (multiplying_warps(one) < tile.threads // 32) == above
     with pytest.raises(PlanError, match="one tile"):

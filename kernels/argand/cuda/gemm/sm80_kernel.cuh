@@ -24,7 +24,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const KTiles<plan> k_tiles = k_tiles_at<plan>(args, padded_k_of<plan>(sizes.k));
     Mainloop<plan> mainloop(args, tile, sizes, k_tiles, stages);
     const Lane<plan> lane;
-    const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
+    // The columns of a triangle are those of A^H.
+    const float b_sign = plan.one_tile || args.conjugate_b ? -1.0f : 1.0f;
     mainloop.load_first();
     // Behind the first loads, which it does not wait for.
     const SliceExchange<plan> exchange;

@@ -37,7 +37,6 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, uint32 index) {
     const uint32 tiles_m = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
     if constexpr (plan.triangle) {
-        static_assert(plan.block_m() == plan.block_n, "tiles of a triangle must be square");
         const uint32 tiles = tiles_m * (tiles_m + 1) / 2, product = index / tiles;
         const TriangleTile tile =
             triangle_tile_at(index - product * tiles, tiles_m, raster_group_m(tiles_m));
