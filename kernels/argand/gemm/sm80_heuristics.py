@@ -68,7 +68,7 @@ def cut_tiles(
     allowed: int | None = None,
 ) -> list[MmaPlan]:
     """Return every tile with every number of slices of a product (batch, m, n, k)."""
-    alone = one_tile_of(precision, sizes[1]) if triangle else ()
+    alone = one_tile_of(precision, arch, sizes[1]) if triangle else ()
     tiles = list(sliced(mma_tiles(precision, arch) + alone, arch, sizes[-1]))
     return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count, allowed)))
 

@@ -65,15 +65,16 @@ def mma_tiles(precision: Precision, arch: Arch) -> tuple[MmaPlan, ...]:
     return tuple(found)
 
 
-def one_tile_of(precision: Precision, rows: int) -> tuple[MmaPlan, ...]:
+def one_tile_of(precision: Precision, arch: Arch, rows: int) -> tuple[MmaPlan, ...]:
     """List the tiles that are of a triangle of so many rows alone.
 
-    Of two terms 80 rows are slower than smaller tiles; at 16 bits two blocks would spill.
+    80 rows of two terms are slower than smaller tiles. At 16 bits, and before Hopper, registers for
+    two blocks would spill.
     """
     if 32 < rows <= 48:
         return (MmaPlan(48, 48, 32, 3, 2, 3, 32 if precision.terms > 1 else 0),)
     if 64 < rows <= 80 and precision.terms == 1 and not precision.scaled:
-        resident = 2 if precision.operand.name == "tf32" else 1
+        resident = 2 if precision.operand.name == "tf32" and arch.sm >= HOPPER else 1
         return (MmaPlan(80, 80, 32, 5, 2, 3, resident=resident),)
     return ()
 
