@@ -113,9 +113,9 @@ class WgmmaPlan:
     def covers_triangle(self, rows: int) -> bool:
         """Return whether tiles cover a triangle of so many rows.
 
-        Square ones do; one of another shape does alone, where no square one of a warpgroup would.
+        Square ones do; a higher one does alone, where no square one of a warpgroup would.
         """
-        alone = _WARPGROUP_ROWS < rows <= min(self.block_m, self.block_n)
+        alone = _WARPGROUP_ROWS < rows <= self.block_n < self.block_m
         return self.block_m == self.block_n or (alone and self.storage == "planar")
 
     @property

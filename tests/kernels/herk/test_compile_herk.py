@@ -57,7 +57,7 @@ def triangles() -> Iterator[Candidate]:
     """Plans of both families: mma.sync in every layout, wgmma with every epilogue."""
     for precision, arch in offered(TENSOR):
         row = PRECISIONS[precision]
-        for n in (24, 64, 4096):
+        for n in (24, 64, 70, 4096):
             for layout in LAYOUTS:
                 plan = mma_plan(
                     row, arch, batch=1, m=n, n=n, k=512, sm_count=132, a_k_major=layout[0],
@@ -66,9 +66,9 @@ def triangles() -> Iterator[Candidate]:
                 yield Candidate(precision, arch, plan, ignored=MMA_SIZES)
     for precision in TENSOR:
         row, arch = PRECISIONS[precision], ARCHS[TARGET]
-        for k_major in (False, True):
+        for k_major, n in ((False, 4096), (True, 4096), (True, 70)):
             traits = OperandTraits(k_major=k_major)
-            sizes = GemmSizes(1, 4096, 4096, 4096, triangle=True)
+            sizes = GemmSizes(1, n, n, 4096, triangle=True)
             for choice in gemm_choices(Question(row, sizes, traits, traits), arch, 132):
                 if choice.plan is None:
                     continue

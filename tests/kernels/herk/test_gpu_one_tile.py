@@ -1,5 +1,5 @@
 """Hermitian products of one tile: by mma.sync each row is read once, and results go through shared
-memory; by wgmma a tile may be wider than it is high.
+memory; by wgmma a tile may be higher than it is wide.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -
             )
             for k_major in (True, False)
         )  # fmt: skip
-        assert one.one_tile == (rows <= tile.block_m <= 128)
+        assert one.one_tile == (rows <= tile.block_m <= 80)
         assert not apart.one_tile
         if one.one_tile:
             result = 8 * tile.block_m * (tile.block_m + 2)
@@ -56,6 +56,27 @@ def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -
             assert (multiplying_warps(one) < tile.threads // 32) == above
     with pytest.raises(PlanError, match="one tile"):
         check_plan(replace(one, one_tile=True, b_k_major=False), row, arch)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_one_tile_of_another_shape_covers_65_to_128_rows(precision: str) -> None:
+    """Planes of its rows are those of its columns; it is one tile, where 64 rows take three."""
+    row, arch = PRECISIONS[precision], arch_for(90)
+    traits = OperandTraits(), OperandTraits(conjugated=True)
+    for n in (64, 65, 80, 81, 112, 128, 129):
+        sizes = GemmSizes(700, n, n, 600, triangle=True)
+        plans = [x.plan for x in candidates(Question(row, sizes, *traits), arch, 132) if x.plan]
+        other = {plan for plan in plans if plan.block_m != plan.block_n}
+        assert all(plan.conjugate_y and n <= plan.block_n < plan.block_m for plan in other)
+        assert bool(other) == (64 < n <= 112)
+        assert {sizes.tiles(plan.block_m, plan.block_n) for plan in other} <= {700}
+    sizes = GemmSizes(720, 70, 70, 595, triangle=True)
+    choice = choose(Question(row, sizes, *traits), arch, 132)
+    if precision == "3xfp16":
+        assert choice.plan is not None
+        assert (choice.plan.block_m, choice.plan.block_n) == (128, 80)
+    elif row.terms == 1:
+        assert choice.plan is None  # 80 x 80 by mma.sync
 
 
 @pytest.mark.parametrize("precision", TENSOR)
