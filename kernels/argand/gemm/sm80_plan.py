@@ -25,7 +25,6 @@ CLUSTER_SM = 90
 """Ten times the lowest compute capability with clusters."""
 FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
-
 LARGEST_ONE_TILE = 80
 """Rows of the largest tile whose result is stored through shared memory."""
 
@@ -232,7 +231,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror + "1" * plan.one_tile
     strides = "_any" if plan.any_strides else ""
     strides += (f"_w{plan.whole_k}" if plan.whole_k else "") + "_c" * plan.copies_between
-    strides += f"_r{plan.resident}" if plan.resident > 1 else ""
+    strides += f"_r{plan.resident}" * (plan.resident > 1)
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
     )
@@ -283,10 +282,8 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     }
     flags = ("triangle", "any_strides", "mirror", "one_tile", "copies_between")
     fields |= {x: "true" for x in flags if getattr(plan, x)}
-    if plan.whole_k:
-        fields["whole_k"] = plan.whole_k
-    if plan.resident > 1:
-        fields["resident"] = plan.resident
+    numbers = {"whole_k": 0, "resident": 1}
+    fields |= {x: getattr(plan, x) for x, least in numbers.items() if getattr(plan, x) > least}
     if plan.grid_slices > 1:
         fields["grid_split"] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
