@@ -105,7 +105,7 @@ _ONE_TILE_TIMES = {
 with their costs, and of 80 rows to 13 times of up to 79."""
 _WHOLE_WAVES = 4
 """Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
-eight blocks a multiprocessor."""
+eight tiles a multiprocessor."""
 _SHARED_K = 1.36
 """Time over that of a mainloop of one term whose stages groups of warps share, but in triangles."""
 _CROWDED = 1.25
@@ -128,15 +128,17 @@ def estimate(
     batch, m, n, k = sizes
     costs = costs_of(plan)
     product = GemmSizes(batch, m, n, k, triangle=plan.triangle)
-    blocks = product.tiles(plan.block_m, plan.block_n) * plan.slices
+    tiles = product.tiles(plan.block_m, plan.block_n)
+    blocks = tiles * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
     resident = max(1, min(occupancy(plan, precision, k), -(-blocks // usable)))
     slots = usable * resident
-    many = blocks >= (8 * sm_count if plan.triangle else _WHOLE_WAVES * slots)
+    many = tiles >= 8 * sm_count if plan.triangle else blocks >= _WHOLE_WAVES * slots
     full, rest = (blocks / slots, 0) if many else divmod(blocks, slots)
-    # At one term the blocks of a last wave take as long as those of a full one.
-    last = resident if precision.terms == 1 or plan.triangle else -(-rest // usable)
+    # At one term the blocks of a last wave take as long as those of a full one, but large ones.
+    crowded = (precision.terms == 1 or plan.triangle) and plan.resident == 1
+    last = resident if crowded else -(-rest // usable)
     work = full * _wave(plan, precision, resident, k)
     work += _wave(plan, precision, last, k) if rest else 0.0
     narrow = max(plan.block_m, plan.block_n) >= 4 * min(plan.block_m, plan.block_n)

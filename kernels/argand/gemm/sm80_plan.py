@@ -229,9 +229,8 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
     slices = f"_s{plan.split_k_slices}" * (plan.split_k_slices > 1) + "_g" * (plan.grid_slices > 1)
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror + "1" * plan.one_tile
-    strides = "_any" if plan.any_strides else ""
+    strides = "_any" * plan.any_strides + f"_r{plan.resident}" * (plan.resident > 1)
     strides += (f"_w{plan.whole_k}" if plan.whole_k else "") + "_c" * plan.copies_between
-    strides += f"_r{plan.resident}" * (plan.resident > 1)
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
     )
@@ -284,8 +283,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     fields |= {x: "true" for x in flags if getattr(plan, x)}
     numbers = {"whole_k": 0, "resident": 1}
     fields |= {x: getattr(plan, x) for x, least in numbers.items() if getattr(plan, x) > least}
-    if plan.grid_slices > 1:
-        fields["grid_split"] = "true"
+    fields |= {"grid_split": "true"} if plan.grid_slices > 1 else {}
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
         '#include "gemm/sm80_kernel.cuh"\n'
