@@ -29,6 +29,8 @@ _DATE = re.compile(r"[-0-9T:.+Z]{8,40}")
 _MOST_BYTES = 16 << 20
 """Bytes of the JSON: its annotations may be many."""
 _MOST_CHANNELS = 1 << 16
+TOO_DEEP = "nested too deep to be kept"
+"""Stands in a certificate in the place of such a value."""
 _OTHER_LAYOUTS = ("core:dataset", "core:trailing_bytes", "core:metadata_only")
 """Keys of recordings whose samples lie otherwise."""
 
@@ -59,15 +61,7 @@ class SigMF(Reader):
         said = dict(self._global)
         if self._first:
             said["capture"] = self._first
-        try:
-            return {
-                key: json.dumps(value, ensure_ascii=False)
-                if isinstance(value, dict | list)
-                else value
-                for key, value in said.items()
-            }
-        except RecursionError:  # as deep as may be read, and may not be written
-            return {key: value for key, value in said.items() if not isinstance(value, dict | list)}
+        return {key: _flat(value) for key, value in said.items()}
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""
@@ -206,3 +200,13 @@ class SigMF(Reader):
 
     def _wrong(self, text: str) -> InputError:
         return InputError(f"input.file: {self._meta} {text}")
+
+
+def _flat(value: Any) -> Any:
+    """Return a nested value as JSON, which says where it is deeper than can be written."""
+    if not isinstance(value, dict | list):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return TOO_DEEP

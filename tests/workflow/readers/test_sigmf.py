@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
 from workflow.readers import READERS
+from workflow.readers.sigmf import TOO_DEEP, SigMF
 from workflow.storage.input_operand import InputError
 
 CAPTURE = {
@@ -124,6 +126,19 @@ def test_frequencies_are_about_what_was_tuned_to(
     found = one.product_outline(one.outline()).coordinates
     assert (found["frequency"].values[0], found["frequency"].long_name) == (first, said)
     assert found["selected_frequency"].values.tolist() == [915e6]
+
+
+def test_a_value_that_is_too_deep_to_be_written_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JSON is read some levels deeper than it is written."""
+    deep: list[Any] = []
+    for _ in range(sys.getrecursionlimit()):
+        deep = [deep]
+    given = {"x": deep, "place": [6.88], "core:author": "Ada"}
+    monkeypatch.setattr(SigMF, "_global", given)
+    said = SigMF(write(tmp_path, np.zeros(8, "<f4"), "cf32_le")).header()
+    assert (said["x"], said["place"], said["core:author"]) == (TOO_DEEP, "[6.88]", "Ada")
 
 
 @pytest.mark.parametrize(
