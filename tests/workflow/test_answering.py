@@ -31,6 +31,11 @@ BANK = {"kind": "channelise", "channels": 4, "taps": 1}
         ({"kind": "statevector", "circuit": {"file": "/c/ghz.qasm"}}, "/c/ghz.qasm"),
         ({"kind": "statevector", "circuit": {"name": "qft", "qubits": 3}}, ""),
         ({"kind": "softmax", "input": {"workload": "beams"}}, "the product of beams"),
+        ({"kind": "gemm", "input": {"file": FILE, "a": "x", "b": "x"}}, f"x of {FILE}"),
+        (
+            {"kind": "gemm", "input": {"a": {"workload": "beams"}, "b": {"workload": "beams"}}},
+            "the product of beams",
+        ),
     ],
 )  # fmt: skip
 def test_the_data_of_a_workload(case: dict[str, Any], said: str) -> None:

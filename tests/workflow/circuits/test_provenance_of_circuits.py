@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 
 from tests.workflow.chained_cases import study_of
@@ -51,5 +53,13 @@ def test_they_are_staged_with_the_circuit(tmp_path: Path) -> None:
     case = {"kind": "statevector", "circuit": {"file": str(path)}}
     found = study_of({"w": case}).workload("w").stage().attributes
     assert found["source_attributes"] == {"circuit": {"comments": "Bell, by Ada"}}
+    with h5py.File(tmp_path / "s.h5", "w") as file:
+        file["state"] = np.array([0, 1], np.complex64)
+        file.attrs["author"] = "Grace"
+    given = {**case, "input": {"file": str(tmp_path / "s.h5"), "state": "state"}}
+    found = study_of({"w": given}).workload("w").stage().attributes
+    assert found["source_attributes"] == {
+        "file": {"author": "Grace"}, "circuit": {"comments": "Bell, by Ada"}
+    }  # fmt: skip
     path.write_text(HEAD + BODY)
     assert "source_attributes" not in study_of({"w": case}).workload("w").stage().attributes

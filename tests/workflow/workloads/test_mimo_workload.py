@@ -64,6 +64,7 @@ def test_soft_bits_are_the_product_where_asked_for():
     carried = qam.information(sent, product.data[-1], 16)
     assert carried == pytest.approx(found.measures["information_bits"], rel=1e-5)
     assert carried > qam.information(sent, product.data[0], 16)
+    assert found.measures["snr_db"] == 20
     outlined = one.product_outline(one.outline())
     assert (outlined.data.shape, outlined.axes) == (product.data.shape, product.axes)
     one.picture(product, Figure().subplots())

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qpy
+from qiskit.circuit import Qubit
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -56,6 +57,12 @@ VERSION_3 = (
 )
 
 
+def written(circuit: QuantumCircuit) -> bytes:
+    content = io.BytesIO()
+    qpy.dump(circuit, content)
+    return content.getvalue()
+
+
 def as_qpy(data: str = "data", out: str = "out", shared: bool = False) -> bytes:
     """The circuit of `TWO`, with registers of these names; one more has a qubit of the first."""
     qubits, ancilla = QuantumRegister(2, data), QuantumRegister(1, "anc")
@@ -65,9 +72,7 @@ def as_qpy(data: str = "data", out: str = "out", shared: bool = False) -> bytes:
     circuit.x(0)
     circuit.h(2)
     circuit.measure([0, 1, 2], [1, 0, 2])
-    content = io.BytesIO()
-    qpy.dump(circuit, content)
-    return content.getvalue()
+    return written(circuit)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +98,23 @@ def test_registers_of_other_forms_are_kept(
     found = run(study, tmp_path)["s"].coordinates
     assert found["outcome"].long_name == f"basis state, qubit 0 least significant{qubits}"
     assert found["classical_bits"].values.tolist() == bits
+
+
+@pytest.mark.parametrize("places", [[[1], [0]], [[0], [], [1]]])
+def test_registers_that_are_none_of_qubits_in_turn_are_left_out(
+    tmp_path: Path, places: list[list[int]]
+) -> None:
+    qubits = [Qubit(), Qubit()]
+    circuit = QuantumCircuit(qubits)
+    for number, own in enumerate(places):
+        bits = [qubits[place] for place in own]
+        circuit.add_register(QuantumRegister(bits=bits, name=f"r{number}"))
+    circuit.x(0)
+    path = tmp_path / "c.qpy"
+    path.write_bytes(written(circuit))
+    study = study_of({"s": {"kind": "statevector", "circuit": {"file": str(path)}}})
+    assert "registers" not in study.workload("s").stage().attributes
+    np.testing.assert_array_equal(np.abs(run(study, tmp_path)["s"].data), [0, 1, 0, 0])
 
 
 @pytest.mark.parametrize(
