@@ -122,7 +122,8 @@ def test_pieces_cover_the_batch(limit: int) -> None:
 
 def taken(sizes: ModularProblem, pieces: list[Piece]) -> int:
     """Bytes of planes and residues."""
-    return max(sum(sizes.parts(x.k_parts)[0][1].piece_bytes(x)) for x in pieces)
+    first = {count: sizes.parts(count)[0][1] for count in {x.k_parts for x in pieces}}
+    return max(sum(first[x.k_parts].piece_bytes(x)) for x in pieces)
 
 
 @pytest.mark.parametrize("count", [6, 7, 8])
