@@ -94,10 +94,10 @@ def _within(allowed: int, device: int, form: ProductForm) -> GemmLaunch | PanelL
     whole = Panels.whole(question.sizes)
     refused: list[WorkspaceError] = []
     measured = [whole] if _measured(question, device, family) is not None else []
-    ways = panels_by_time(
+    by_time = panels_by_time(
         question, found.require_arch(), found.sm_count, family, found.relative_memory
     )
-    for panels in chain(measured, ways):
+    for panels in chain(measured, by_time):
         try:
             if panels == whole:
                 return _whole_within(allowed, device, form)

@@ -56,7 +56,7 @@ class MmaPlan:
         copies_between: a later k-tile is copied between the MMAs of one.
         one_tile: of a triangle no larger than the tile, whose columns are its rows: a stage holds
             them once, and the result is stored through shared memory.
-        resident: blocks for which a multiprocessor is to have registers.
+        resident: least blocks of a multiprocessor, for `__launch_bounds__`.
     """
 
     block_m: int

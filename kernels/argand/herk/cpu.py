@@ -199,7 +199,7 @@ def _part(
 
 
 def _lower(problem: HerkProblem, lower: Steps, a: Array | Pairs, out: Array) -> None:
-    """Compute the lower triangle of op(A) op(A)^H; what is above the diagonal is left to chance."""
+    """Compute the lower triangle of op(A) op(A)^H; what is above the diagonal is undefined."""
     precision = problem.precision
     if precision is None and _fits_fp64(problem, a):
         wide = np.empty(out.shape, np.complex128)

@@ -29,7 +29,7 @@ class Product(NamedTuple):
 def lower_triangle(problem: HerkProblem, a: Any, c: Any, target: Any) -> Product | None:
     """Compute the lower triangles of full matrices; return the product by our own kernels, if any.
 
-    Unless its launch mirrors them, what is above the diagonal is left to chance.
+    Unless its launch mirrors them, what is above the diagonal is undefined.
     """
     precision = problem.precision
     if precision is None or precision.moduli:

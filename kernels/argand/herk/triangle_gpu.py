@@ -72,7 +72,7 @@ class Triangle:
                 self.compute(products, part)
 
     def _product(self, products: slice, rows: slice) -> Any:
-        """Return rows of full matrices, of which what is above the diagonal is left to chance."""
+        """Return rows of full matrices, undefined above the diagonal."""
         problem, x = self._problem, _some(self._operand, products)
         count = products.stop - products.start
         if rows == slice(0, problem.n):

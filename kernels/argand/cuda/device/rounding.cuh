@@ -124,9 +124,9 @@ __device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms) {
                                                                 : rest);
 }
 
-// The same by four operations that no finite number overflows: x less 8191/8192 of it is, as that
-// of `round_moderate_to_tf32` over 8192, x rounded, which may become infinite by itself. The second
-// term is left to the tensor cores to cut. Of an infinity and of NaN both terms are NaN.
+// The same by four operations, of which no finite number overflows but in the first term itself:
+// x - 8191/8192 x is x rounded as by `round_moderate_to_tf32`, over 8192. The tensor cores cut the
+// second term. Of an infinity and of NaN both terms are NaN.
 __device__ __forceinline__ void split_number_to_tf32(float x, uint32* terms) {
     const float part = __fsub_rn(x, __fmul_rn(8191.0f / 8192.0f, x));
     terms[0] = __float_as_uint(__fmul_rn(8192.0f, part));

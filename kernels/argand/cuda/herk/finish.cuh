@@ -6,14 +6,14 @@
 
 // Arguments of both kernels. Strides count complex numbers.
 struct FinishArguments {
-    void* matrix;      // (batch, n, n), the lower triangle is read; n rows of it are gathered
+    void* matrix;      // (batch, n, n), of which the lower triangle is read, or n rows to gather
     void* triangle;    // (batch, n (n + 1) / 2), where it is gathered
     const void* c;     // of the same shape as `triangle`, null where beta is 0
     int64 stride_m, stride_n, stride_batch;
     int64 triangle_stride, triangle_stride_batch;
     int64 c_stride, c_stride_batch;
     double beta;
-    int n, first_row;  // the row of the triangle that the first one of `matrix` is
+    int n, first_row;  // rows of `matrix`, of which the first is this row of the triangle
 };
 
 constexpr int kSide = 32, kMirrorThreads = 256, kGatherThreads = 128;
