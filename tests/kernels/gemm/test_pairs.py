@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
 from typing import Any
 
 import h5py
@@ -46,7 +46,7 @@ def every_pattern(format: str) -> tuple[Pairs, list[float]]:
         else:
             whole = fraction + ((1 << fraction_bits) if exponent else 0)
             power = max(exponent, 1) - bias - fraction_bits
-            meant.append(float(sign * whole * Fraction(2) ** power))
+            meant.append(math.ldexp(sign * whole, power))  # exact in fp64
     return Pairs(parts, format), meant
 
 
