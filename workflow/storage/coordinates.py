@@ -99,7 +99,7 @@ def _of_axis(
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
         hint = ""
         if isinstance(of, str) and axes:
-            hint = f"; what stands along one of them is {{dataset: {of}, axis: {axes[0]}}}"
+            hint = f"; {{dataset: {of}, axis: NAME}} stands along the one of that name"
         raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}{hint}")
     lengths = {one.datasets[0].shape[number] for one, number in having}
     broadcast = lengths - {1} or lengths

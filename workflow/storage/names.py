@@ -13,7 +13,7 @@ from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
 from workflow.storage.input_operand import InputError
 from workflow.storage.memory import limited_memory
-from workflow.storage.text_attributes import guarded, in_a_heap
+from workflow.storage.text_attributes import guarded, in_a_heap, plain_text
 
 LONGEST = 64
 """Bytes of a name."""
@@ -43,7 +43,8 @@ def read_names(dataset: h5py.Dataset, key: str) -> Array:
 
     def read() -> list[str]:
         with limited_memory(4 * dataset.size * LONGEST):
-            return [one.decode("utf-8", "replace") for one in dataset[...].reshape(-1).tolist()]
+            every = dataset[...].reshape(-1).tolist()
+            return [plain_text(one.decode("utf-8", "replace")) for one in every]
 
     try:
         if in_a_heap(

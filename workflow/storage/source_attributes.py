@@ -15,7 +15,7 @@ from workflow.readers import reader_of
 from workflow.storage.input_operand import dataset_paths
 from workflow.storage.inputs import opened
 from workflow.storage.links import DatasetError, find_dataset
-from workflow.storage.text_attributes import guarded
+from workflow.storage.text_attributes import guarded, plain_text
 
 Value = str | float | int | bool
 ATTRIBUTES = "source_attributes"
@@ -139,16 +139,11 @@ def _value(stored: Any) -> Value | None:
 
 def kept_text(text: str) -> str:
     """Return text that HDF5 and JSON hold; what is cut to `MOST_TEXT` characters says so."""
-    text = _plain(text)
+    text = plain_text(text)
     rest = f" ... ({len(text)} characters in all)" if len(text) > MOST_TEXT else ""
     return text[:MOST_TEXT] + rest
 
 
 def _name(text: str) -> str:
     """Return a name that HDF5 takes for one of an attribute and of a dataset."""
-    return _plain(text).replace("/", "_") if text.strip("./") else "_"
-
-
-def _plain(text: str) -> str:
-    """Return text that HDF5 and JSON can hold: valid UTF-8 without NUL."""
-    return text.encode("utf-8", "replace").decode().replace("\0", " ")
+    return plain_text(text).replace("/", "_") if text.strip("./") else "_"

@@ -45,7 +45,8 @@ def text_attribute(dataset: h5py.Dataset, name: str) -> str:
         value = np.ravel(dataset.attrs[name])[0]
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
-        return str(value) if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""
+        is_short = isinstance(value, str) and len(value) <= LONGEST_UNIT
+        return plain_text(str(value)) if is_short else ""
 
     if not in_a_heap(attribute.dtype):
         return read()
@@ -56,6 +57,11 @@ def text_attribute(dataset: h5py.Dataset, name: str) -> str:
             "damaged, and cannot be read"
         )
     return str(found)
+
+
+def plain_text(text: str) -> str:
+    """Return text that HDF5 and JSON can hold: valid UTF-8 without NUL."""
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
 def in_a_heap(dtype: np.dtype[Any]) -> bool:

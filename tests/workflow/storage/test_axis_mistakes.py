@@ -74,8 +74,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
         {"coordinates": {"delay": "/freq_hz"}},
         "input.coordinates.delay: must be of an axis of the operands, ['frequency', "
-        "'polarization', 'beam', 'antenna', 'time'], got 'delay'; what stands along one of them is "
-        "{dataset: /freq_hz, axis: frequency}",
+        "'polarization', 'beam', 'antenna', 'time'], got 'delay'; {dataset: /freq_hz, axis: NAME} "
+        "stands along the one of that name",
     ),
     ({"coordinates": {"time": {"start": 1}}}, "input.coordinates.time"),
     ({"coordinates": {"time": {"step_s": 0}}}, "input.coordinates.time"),

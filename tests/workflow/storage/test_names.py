@@ -61,6 +61,13 @@ def test_names_of_a_dataset(path: Path, name: str) -> None:
     assert some["place"].values.tolist() == [2.0, 0.0]
 
 
+def test_a_nul_within_a_name_is_a_space(path: Path) -> None:
+    with h5py.File(path, "r+") as file:
+        file["nul"] = np.array([b"a\0b", b"c", b"d"], "S")
+    found = study_of(case(path, "nul")).workload("w").stage().coordinates["receiver"]
+    assert list(found.values) == ["a b", "c", "d"]
+
+
 def test_mistakes(path: Path) -> None:
     key = "input.coordinates.receiver"
     for name, said in (

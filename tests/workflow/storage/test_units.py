@@ -14,6 +14,7 @@ from tests.workflow.chained_cases import study_of
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
+from workflow.storage.staged import open_staged, write_staged
 from workflow.storage.units import parted, squared
 from workflow.storage.uvh5 import write_uvh5
 
@@ -113,6 +114,24 @@ def test_both_parts_have_one_unit(tmp_path: Path) -> None:
             check_study(study)
         given = study_of({"w": {"kind": "correlate", "input": {**source, "units": "V"}}})
         assert given.workload("w").outline().units["voltages"] == "V"
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [(b"\xb5V", "?V"), (np.bytes_(b"\xb5V"), "\ufffdV"), (np.bytes_(b"V\0V"), "V V")],
+)
+def test_a_unit_that_hdf5_would_not_take_back_is_staged(
+    tmp_path: Path, stored: bytes, said: str
+) -> None:
+    """Latin-1 and NUL in a unit ended the stage job with an error of h5py's."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((4, 8), np.complex64)
+        file["v"].attrs["units"] = stored
+    source = {"file": str(tmp_path / "v.h5"), "voltages": "v"}
+    one = study_of({"w": {"kind": "correlate", "input": source}}).workload("w")
+    write_staged(tmp_path / "s.h5", one.stage(), workload="w", kind="correlate")
+    with open_staged(tmp_path / "s.h5") as staged:
+        assert staged.outline.units == {"voltages": said}
 
 
 def test_the_attribute_unit_stands_for_units(tmp_path: Path) -> None:
