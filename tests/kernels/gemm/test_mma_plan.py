@@ -168,6 +168,15 @@ def test_copies_suit_k() -> None:
     assert not with_copies(tile, row, ARCHS["sm_80"], 97).copies_between
 
 
+@pytest.mark.parametrize("slices", SPLIT_K_SLICES[1:])
+def test_blocks_of_a_cluster_hold_equal_parts_of_whole_pairs(slices: int) -> None:
+    """As SliceVectors of gemm/sm80_slices.cuh counts them: the last block stores what is left."""
+    for tile in mma_tiles(PRECISIONS["tf32"], ARCHS["sm_90a"]):
+        held, size = replace(tile, split_k_slices=slices).exchanged, tile.block_m * tile.block_n
+        assert held % (2 * slices) == 0
+        assert size <= held < size + 2 * slices
+
+
 @pytest.mark.parametrize("precision", SCALED)
 @pytest.mark.parametrize("k", [1, 5, 60])
 def test_blocks_find_the_absmax_of_a_short_k_at_every_tile(precision: str, k: int) -> None:

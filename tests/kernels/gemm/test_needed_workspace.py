@@ -122,6 +122,10 @@ def test_what_errors_say_is_enough(modules: Any, kernels: Any) -> None:
             assert prepared(form, 0, limit, 0).nbytes <= limit
         except modules.limit.WorkspaceError as error:
             refused, needed = refused + 1, error.needed
+        taken = prepared(form, 0, needed, 0).nbytes
+        if limit < taken < needed:  # else the error would say too much
+            with pytest.raises(modules.limit.WorkspaceError):
+                prepared(form, 0, taken, 0)
         for allowed in (needed, needed + 64, needed + int(rng.integers(1 + needed))):
             assert prepared(form, 0, allowed, 0).nbytes <= allowed
     assert refused >= 6 * (kernels == "wgmma")

@@ -100,12 +100,16 @@ def test_each_element_is_in_one_panel() -> None:
 
 @pytest.mark.parametrize("cut", [(300, 300), (64, 300), (300, 64), (64, 64), (128, 64), (64, 192)])
 def test_panels_of_triangles(cut: tuple[int, int]) -> None:
-    """They cover the triangle once; those on the diagonal are triangles or reach above it."""
+    """They cover the triangle once; those on the diagonal are triangles or reach above it.
+
+    None begins above it, so that the estimate of their time is of no more panels than there are.
+    """
     sizes = GemmSizes(3, 300, 300, 10, triangle=True)
     times = np.zeros((3, 300, 300), int)
     area = 0
     for products, rows, columns in Panels(2, *cut).each(sizes):
         times[products, rows, columns] += 1
+        assert rows.start >= columns.start
         area += (rows.stop - rows.start) * (columns.stop - columns.start)
     assert (times[:, *np.tril_indices(300)] == 1).all()
     assert times.max() == 1
@@ -113,6 +117,7 @@ def test_panels_of_triangles(cut: tuple[int, int]) -> None:
     largest = panels.largest(sizes)
     assert largest.triangle == (cut == (300, 300))
     assert area <= 2 * panels.times(sizes) * largest.m * largest.n
+    assert panels.times(sizes) <= len(list(panels.each(sizes)))
 
 
 def test_the_error_says_what_is_needed() -> None:
