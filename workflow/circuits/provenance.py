@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 _FIRST_BYTES = 1 << 16
 """Bytes of a text in which comments before its first declaration are looked for."""
 _BEFORE = re.compile(
-    r"(?:\s++|//[^\n]*+|/\*.*?\*/|OPENQASM\s[^;/]*+;|include\s[^;/]*+;)*+", re.DOTALL
+    r"(?:\s++|//[^\n]*+|/\*.*?\*/|OPENQASM\s[^;/]*+;"
+    r"|include\s*+(?:\"[^\"\n]*+\"|'[^'\n]*+')\s*+;)*+",
+    re.DOTALL,
 )
-_COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.DOTALL)
+_COMMENT = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|//([^\n]*)|/\*(.*?)\*/", re.DOTALL)
+"""A comment; or the name of a file, which may have the letters of one."""
 
 
 def with_circuit(
