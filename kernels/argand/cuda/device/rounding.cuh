@@ -133,10 +133,10 @@ __device__ __forceinline__ void split_number_to_tf32(float x, uint32* terms) {
     terms[1] = __float_as_uint(__fmaf_rn(-8192.0f, part, x));
 }
 
-// Two terms in tf32 of a number that is finite, such as a weight within [-1, 1]: without the checks
-// of others it takes a third of the instructions.
+// Two terms in tf32 of a weight within [-1, 1], or of any number below 2^115: without the checks of
+// others it takes a third of the instructions.
 template <Rounding first, Rounding second>
-__device__ __forceinline__ void split_finite_to_tf32(float x, uint32 (&terms)[2]) {
+__device__ __forceinline__ void split_weight_to_tf32(float x, uint32 (&terms)[2]) {
     if constexpr (splits_by_products(Operand::tf32, 2, first, second)) {
         split_moderate_to_tf32<second>(x, terms);
         return;

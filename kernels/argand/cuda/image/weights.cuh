@@ -111,8 +111,8 @@ struct WeightPanel {
         if constexpr (kSplitOnLoad) {
             const float2 x = load_shared_8(fragment(from, mma_index, 0, group, 0));
             uint32 words[2][Terms];
-            split_finite_to_tf32<first, second>(x.x, words[0]);
-            split_finite_to_tf32<first, second>(x.y, words[1]);
+            split_weight_to_tf32<first, second>(x.x, words[0]);
+            split_weight_to_tf32<first, second>(x.y, words[1]);
 #pragma unroll
             for (int term = 0; term < Terms; ++term) {
                 b[term][0] = words[0][term];
