@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
@@ -25,6 +26,8 @@ RECIPROCAL = {
 CHANNELS = "frequency"
 FINE_CHANNELS = "fine_frequency"
 """The axis of a filter bank's channels where its samples have an axis of frequency already."""
+_OF_SAMPLES = "frequency that the samples were tuned to"
+"""What `TUNED` becomes beside spectra."""
 
 
 def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coordinate]:
@@ -180,10 +183,14 @@ def _is_unknown(found: Coordinate | None) -> bool:
 
 
 def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
-    """Return ``own`` of the spectra, and those of the samples' other axes beside them."""
+    """Return ``own`` of the spectra, and those of the samples' other axes beside them.
+
+    What the samples were tuned to is not 0 in spectra, nor in the samples of their channels.
+    """
     *others, transformed = staged.axes["samples"]
     kept = {
-        name: one for name, one in staged.coordinates.items()
+        name: replace(one, long_name=_OF_SAMPLES) if one.long_name == TUNED else one
+        for name, one in staged.coordinates.items()
         if transformed not in one.of(name) and name not in own
         and (set(one.of(name)) & set(others) or name.startswith(SELECTED))
     }  # fmt: skip

@@ -121,13 +121,14 @@ class ProductOperand:
         """Return the coordinates of the kept axes, cut as the data, with the operand's names.
 
         l of beams that have become rows m is ``m_l``. Of an axis that a number drops the entry that
-        it takes stays, with `SELECTED` before its name.
+        it takes stays, with `SELECTED` before its name, in the place of one of that name which the
+        product has.
         """
-        found = {}
+        found: dict[str, Coordinate] = {}
         for name, one in self.product.coordinates.items():
             axes = one.of(name)
             if name.startswith(SELECTED):
-                found[name] = one
+                found.setdefault(name, one)
                 continue
             if len(axes) == 1 and axes[0] in self.dropped:
                 values, own_name = one.values[self.dropped[axes[0]]], f"{SELECTED}{name}"

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_chains import run
 
+from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
@@ -126,6 +128,34 @@ def test_frequencies_are_about_what_was_tuned_to(
     found = one.product_outline(one.outline()).coordinates
     assert (found["frequency"].values[0], found["frequency"].long_name) == (first, said)
     assert found["selected_frequency"].values.tolist() == [915e6]
+
+
+def test_what_was_tuned_to_is_added_once(tmp_path: Path) -> None:
+    """Channels of channels stood about the carrier, and one that was selected had its frequency."""
+    path = write(tmp_path, np.arange(256, dtype="<i2"), "ci16_le")
+    bank = {"kind": "channelise", "channels": 4, "taps": 2, "shift": True, "axis": "time"}
+    of_bank = {"samples": {"workload": "bank"}}
+    of_one = {**of_bank, "select": {"samples": {"frequency": 1}}}
+    found = run(
+        study_of_all({
+            "bank": case(path) | bank,
+            "fine": {**bank, "input": of_bank}, "one": {**bank, "input": of_one},
+            "spectra": {"kind": "dft", "shift": True, "axis": "time", "input": of_bank},
+        }),
+        tmp_path,
+    )  # fmt: skip
+    np.testing.assert_array_equal(
+        found["bank"].coordinates["frequency"].values, [914e6, 914.5e6, 915e6, 915.5e6]
+    )
+    for name, own, selected, said in (
+        ("fine", "fine_frequency", 915e6, "centre of the channel, from frequency 0 of the samples"),
+        ("one", "frequency", 914.5e6, "centre of the channel, from frequency 0 of the samples"),
+        ("spectra", "time_frequency", 915e6, "time_frequency"),
+    ):
+        there = found[name].coordinates
+        assert there[own].long_name == said
+        assert -250e3 <= there[own].values.min() < -200e3
+        assert there["selected_frequency"].values.tolist() == [selected]
 
 
 def test_a_value_that_is_too_deep_to_be_written_says_so(
