@@ -55,7 +55,7 @@ def test_a_folder_is_checked_against_its_manifest(tmp_path: Path) -> None:
 
 
 def test_a_table_of_an_earlier_version_has_fewer_columns(tmp_path: Path, root: Path) -> None:
-    rows = read_rows(root / "docs" / "data" / "cpu-study.csv")
+    rows = read_rows(root / "docs" / "data" / "h200-study.csv")
     assert len(rows) > 50
     assert {row.factors["seed"] for row in rows.values()} == {""}
 
