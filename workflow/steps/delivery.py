@@ -24,11 +24,12 @@ from workflow.workloads.base import Workload
 def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[str, Any]:
     """Return a product's certificate: its record, its operands' sources, and what was asked.
 
-    ``parameters`` are the keys of its kind as JSON (`Case.parameters`).
+    ``parameters`` are the keys of its kind as JSON (`Case.parameters`). Numbers of what was staged,
+    such as the seed, stay numbers; its lists and mappings are text.
     """
     certificate = {key: value for key, value in chosen.row().items() if value not in (None, "")}
     certificate |= {
-        key: value if key in (ATTRIBUTES, MADE_OF) else str(value)
+        key: value if key in (ATTRIBUTES, MADE_OF) or isinstance(value, int | float) else str(value)
         for key, value in staged.attributes.items()
     }
     certificate["requested_precision"] = workload.case.precision

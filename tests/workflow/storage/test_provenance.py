@@ -111,7 +111,7 @@ def deliver(path: Path, attributes: object) -> None:
     write_product(path, held, said, workload="first", kind="gemm")
 
 
-def test_a_certificate_has_them_as_they_are_and_the_rest_as_text() -> None:
+def test_a_certificate_has_them_and_numbers_as_they_are_and_the_rest_as_text() -> None:
     study = load_study({"workloads": {"first": {"kind": "gemm", "m": 2, "n": 2, "k": 2}}})
     workload = study.workload("first")
     said = {"file": {"height": 378.5}}
@@ -122,6 +122,9 @@ def test_a_certificate_has_them_as_they_are_and_the_rest_as_text() -> None:
     )
     assert found["source_attributes"] == said
     assert found["zeros"] == "{'x': 1}"
+    drawn = {"seed": workload.seed, "init": "normal"}
+    found = certificate_of(workload, RECORD, replace(workload.outline(), attributes=drawn))
+    assert {key: found[key] for key in drawn} == drawn  # the seed a number, as in the record
     asked = json.loads(found["parameters"])
     assert (asked["m"], asked["op_b"]) == (2, "N")
     assert not {"precisions", "kind", "input", "tolerance"} & asked.keys()
