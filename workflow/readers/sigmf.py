@@ -57,10 +57,13 @@ class SigMF(Reader):
                 raise InputError(f"input.file: {absent(one)}")
 
     def header(self) -> Mapping[str, Any]:
-        """See `Reader.header`: the global object and the first capture, nested values as JSON."""
+        """See `Reader.header`: the global object and the first capture, nested values as JSON.
+
+        The capture is ``capture``, or ``captures[0]`` beside a key of the user's own of that name.
+        """
         said = dict(self._global)
         if self._first:
-            said["capture"] = self._first
+            said["captures[0]" if "capture" in said else "capture"] = self._first
         return {key: _flat(value) for key, value in said.items()}
 
     def outline(self, name: str) -> Product:

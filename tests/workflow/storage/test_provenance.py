@@ -188,6 +188,11 @@ def test_headers_of_recordings(tmp_path: Path) -> None:
     assert "Bückeberg" in str(header["core:geolocation"])
     assert header["capture"] == '{"core:frequency": 100000000.0}'
     assert str(header["x"]).startswith("[[[[")
+    said["global"] = {"core:datatype": "cf32_le", "capture": "by Ada"}
+    (tmp_path / "r.sigmf-meta").write_text(json.dumps(said))
+    header = source_attributes(source)["header"]
+    assert header["capture"] == "by Ada"
+    assert header["captures[0]"] == '{"core:frequency": 100000000.0}'
 
 
 class TestHostile:
