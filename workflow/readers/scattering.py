@@ -86,9 +86,10 @@ class Touchstone(Reader):
         """See `Reader.header`: comments, options and keywords that stand before the numbers.
 
         Such as ``options`` of ``GHZ S RI R 50``: the reference impedance is what the values are of.
+        Values of keywords go on over lines in version 2 alone; in version 1 the numbers follow.
         """
         found: dict[str, list[str]] = {}
-        keyword = ""
+        keyword, is_version_2 = "", False
         for text in map(str.strip, self._first_text().splitlines()):
             if text.startswith("!"):
                 found.setdefault("comments", []).append(text[1:].strip())
@@ -98,8 +99,9 @@ class Touchstone(Reader):
                 keyword = split[0].strip()
                 if keyword.lower() == "network data":
                     break
+                is_version_2 |= keyword.lower() == "version"
                 found[keyword] = [split[2].partition("!")[0].strip()]
-            elif text and keyword:  # a further line of its value
+            elif text and keyword and is_version_2:  # a further line of its value
                 found[keyword].append(text.partition("!")[0].strip())
             elif text:
                 break

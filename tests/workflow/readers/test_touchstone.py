@@ -115,6 +115,8 @@ VERSION_2 = """! of a coupler, µ
             },
         ),
         ("# hz S MA\n# ghz Z DB\n[]\n[x\n", {"options": "hz S MA"}),
+        ("# hz S MA\n[Made by] Ada ! in 1998\n1 0.5 0\n2 0.5 0\n",
+         {"options": "hz S MA", "Made by": "Ada"}),
         ("", {}),
         ("!\n" * 9, {}),
     ],
