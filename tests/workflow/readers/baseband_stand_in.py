@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import types
-from collections import namedtuple
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 
 from tests.workflow.readers.uvh5_file import case
+
+
+class SampleShape(NamedTuple):
+    npol: int
+    nchan: int
 
 
 class Time:
@@ -33,7 +37,7 @@ class Stream:
     shape = (6, 2, 3)
     complex_data = True
     bps = 8
-    sample_shape = namedtuple("sample_shape", "npol nchan")(2, 3)
+    sample_shape = SampleShape(2, 3)
     data = np.arange(36).reshape(shape) * (1 + 1j)
 
     start_time = Time()

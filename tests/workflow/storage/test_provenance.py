@@ -169,7 +169,7 @@ def test_headers_of_recordings(tmp_path: Path) -> None:
     assert source_attributes(source) == {"header": {"SRC_NAME": "3C286", "TELESCOP": "GBT"}}
 
     keys: dict[str, object] = {"core:author": "Ada", "core:offset": 10**30, "a/b": 1.5, ".": [1]}
-    said = {"global": {"core:datatype": "cf32_le", **keys}, "captures": []}
+    said: dict[str, Any] = {"global": {"core:datatype": "cf32_le", **keys}, "captures": []}
     (tmp_path / "r.sigmf-meta").write_text(json.dumps(said))
     (tmp_path / "r.sigmf-data").write_bytes(bytes(16))
     source = OneInput(file=tmp_path / "r.sigmf-meta", format="sigmf", x="samples")
