@@ -1,4 +1,4 @@
-"""What a certificate has of a circuit's file: its path and SHA-256, registers and comments."""
+"""What a certificate has of a circuit's file: path, SHA-256, registers, and what it says."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ def with_circuit(
 ) -> dict[str, Any]:
     """Return the attributes of what is staged with those of a circuit and its file."""
     found = {**attributes, "circuit": str(path), "circuit_sha256": source_checksum(path)}
+    own = (circuit.metadata or {}).get("said", {})
+    said = {key: kept_text(text) for key, text in own.items()}
     if comments := leading_comments(path):
-        of_others = attributes.get(ATTRIBUTES, {})
-        found[ATTRIBUTES] = {**of_others, "circuit": {"comments": comments}}
+        said["comments"] = comments
+    if said:
+        found[ATTRIBUTES] = {**attributes.get(ATTRIBUTES, {}), "circuit": said}
     return found | registers_of(circuit)
 
 

@@ -44,6 +44,8 @@ class Parsable:
     gates: int
     names: Mapping[str, str] = field(default_factory=dict)
     """Own names of registers that are in another form, by those in the text."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """Name and metadata, of QPY."""
 
 
 def parsable(path: Path) -> Parsable:
@@ -58,7 +60,8 @@ def parsable(path: Path) -> Parsable:
         if form is None:
             return _Reader(lines=True).read(content.decode("utf-8", "replace"))
         text = qiskit_text.as_version_2(content, form, _MOST_BYTES)
-        return replace(_Reader(lines=False).read(text), names=qiskit_text.names_of(text))
+        names, said = qiskit_text.names_of(text), qiskit_text.said_in(text)
+        return replace(_Reader(lines=False).read(text), names=names, said=said)
     except QasmError as error:
         raise QasmError(f"{path}: {error}") from None
 

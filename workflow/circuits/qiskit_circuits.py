@@ -76,7 +76,7 @@ def load_circuit(path: Path) -> QuantumCircuit:
             custom_instructions=_INSTRUCTIONS,
             custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
         )
-        found.metadata = dict(given.names)
+        found.metadata = {"registers": given.names, "said": given.said}
         return found
     except QasmError as error:
         raise CircuitError(f"circuit.file: {error}") from error

@@ -26,8 +26,12 @@ NAMES = "// names of registers: "
 """How the first line of what is written begins; JSON of the names of qubits' and bits' follows."""
 PLAIN = ("qubits_", "bits_")
 """How the names of registers begin there, of qubits and of bits; their number follows."""
+SAID = "// what it says of itself: "
+"""How the second line begins; JSON of the name and the metadata of QPY follows, each a text."""
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
+_MOST_SAID = 1 << 16
+"""Characters of a name or of metadata; what is longer is left out."""
 _MOST_BITS = 4096
 """Qubits and, apart, classical bits, as of a text in OpenQASM 2."""
 
@@ -45,7 +49,9 @@ def main(form: str, most_bytes: int) -> int:
         content = sys.stdin.buffer.read()
         circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
         text = qasm2.dumps(_in_plain_registers(circuit))
-        sys.stdout.write(f"{NAMES}{json.dumps(_named(circuit))}\n{text}")
+        said = _said(circuit) if form == "qpy" else {}
+        first = f"{NAMES}{json.dumps(_named(circuit))}\n{SAID}{json.dumps(said)}\n"
+        sys.stdout.write(first + text)
         sys.stdout.flush()
     except BaseException as error:  # a panic in Rust is no Exception
         sys.stderr.write(f"\n{_reason(error)}\n")
@@ -94,6 +100,13 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
         one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
     one.compose(circuit, inplace=True)
     return one
+
+
+def _said(circuit: QuantumCircuit) -> dict[str, str]:
+    """Return a circuit's name, and its metadata as JSON, where it has them."""
+    metadata = json.dumps(circuit.metadata, ensure_ascii=False) if circuit.metadata else ""
+    found = {"name": circuit.name or "", "metadata": metadata}
+    return {key: text for key, text in found.items() if 0 < len(text) <= _MOST_SAID}
 
 
 def _named(circuit: QuantumCircuit) -> list[list[str]]:

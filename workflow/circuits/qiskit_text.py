@@ -79,15 +79,19 @@ def names_of(text: str) -> dict[str, str]:
 
     They are cut to `LONGEST_NAME` characters, of which those that cannot be shown are replaced.
     """
-    first = text.partition("\n")[0]
-    if not first.startswith(qiskit_reader.NAMES):
-        return {}
-    named = json.loads(first.removeprefix(qiskit_reader.NAMES))
+    named = json.loads(text.partition("\n")[0].removeprefix(qiskit_reader.NAMES))
     return {
         f"{plain}{number}": "".join(c if c.isprintable() else "_" for c in name[:LONGEST_NAME])
         for plain, names in zip(qiskit_reader.PLAIN, named, strict=False)
         for number, name in enumerate(names)
     }
+
+
+def said_in(text: str) -> dict[str, str]:
+    """Return the name, and the metadata as JSON, of a circuit in QPY that `as_version_2` read."""
+    second = text.split("\n", 2)[1]
+    said: dict[str, str] = json.loads(second.removeprefix(qiskit_reader.SAID))
+    return said
 
 
 def _check_version(content: bytes) -> None:

@@ -41,7 +41,7 @@ def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
 
 def _named(circuit: QuantumCircuit, registers: Iterable[Register]) -> list[list[Any]]:
     """Return the name and the size of each register, by the names of a file in another form."""
-    own = circuit.metadata or {}
+    own = (circuit.metadata or {}).get("registers", {})
     return [[own.get(one.name, one.name), one.size] for one in registers]
 
 

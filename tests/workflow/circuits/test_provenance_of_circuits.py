@@ -1,13 +1,16 @@
-"""Certificates keep the comments that stand before a circuit's first declaration."""
+"""Certificates keep comments before a circuit's first declaration, and name and metadata of QPY."""
 
 from __future__ import annotations
 
+import io
+import json
 import time
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+from qiskit import QuantumCircuit, qpy
 
 from tests.workflow.chained_cases import study_of
 from workflow.circuits.provenance import leading_comments
@@ -64,3 +67,26 @@ def test_they_are_staged_with_the_circuit(tmp_path: Path) -> None:
     }  # fmt: skip
     path.write_text(HEAD + BODY)
     assert "source_attributes" not in study_of({"w": case}).workload("w").stage().attributes
+
+
+@pytest.mark.parametrize(
+    ("name", "metadata", "said"),
+    [
+        ("Bell é", {"by": "Ada \n", "shots": [1, 2]}, {"by": "Ada \n", "shots": [1, 2]}),
+        ("Bell", {}, None),
+        ("Bell", {"long": "x" * (1 << 16)}, None),
+    ],
+)
+def test_the_name_and_metadata_of_qpy(
+    tmp_path: Path, name: str, metadata: dict[str, object], said: object
+) -> None:
+    circuit = QuantumCircuit(1, name=name, metadata=metadata)
+    circuit.h(0)
+    content = io.BytesIO()
+    qpy.dump(circuit, content)
+    path = tmp_path / "c.qpy"
+    path.write_bytes(content.getvalue())
+    case = {"kind": "statevector", "circuit": {"file": str(path)}}
+    found = study_of({"w": case}).workload("w").stage().attributes["source_attributes"]["circuit"]
+    assert found.pop("name") == name
+    assert (json.loads(found["metadata"]) if found else None) == said
