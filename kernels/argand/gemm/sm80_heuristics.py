@@ -137,7 +137,7 @@ def estimate(
     many = tiles >= 8 * sm_count if plan.triangle else blocks >= _WHOLE_WAVES * slots
     full, rest = (blocks / slots, 0) if many else divmod(blocks, slots)
     # At one term the blocks of a last wave take as long as those of a full one, but large ones.
-    crowded = (precision.terms == 1 or plan.triangle) and plan.resident == 1
+    crowded = (precision.terms == 1 or plan.triangle) and plan.blocks_per_sm == 1
     last = resident if crowded else -(-rest // usable)
     work = full * _wave(plan, precision, resident, k)
     work += _wave(plan, precision, last, k) if rest else 0.0

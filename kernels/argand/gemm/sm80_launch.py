@@ -70,8 +70,8 @@ class MmaLaunch:
         mirror = problem.mirror and out.column_stride == 1 and not split
         contiguous = all(_contiguous(x) for x in (left, right))
         any_strides = not contiguous or are_long((left, right, c, out))
-        resident = 1 if any_strides else plan.resident  # addresses take the registers
-        plan = replace(plan, any_strides=any_strides, mirror=mirror, resident=resident)
+        blocks_per_sm = 1 if any_strides else plan.blocks_per_sm  # addresses take the registers
+        plan = replace(plan, any_strides=any_strides, mirror=mirror, blocks_per_sm=blocks_per_sm)
         #: The kernel.
         self.plan = plan
         kernel = PendingKernel(

@@ -32,7 +32,7 @@ def _registers(plan: MmaPlan, precision: Precision) -> int:
     accumulators = 2 * plan.block_m * plan.block_n // (plan.threads // plan.warps_k)
     others, each = _REGISTERS[precision.terms]
     others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
-    most = min(255, REGISTERS // (plan.threads * plan.resident) // 8 * 8)
+    most = min(255, REGISTERS // (plan.threads * plan.blocks_per_sm) // 8 * 8)
     return min(most, int(others + each * accumulators))
 
 

@@ -56,7 +56,7 @@ class MmaPlan:
         copies_between: a later k-tile is copied between the MMAs of one.
         one_tile: of a triangle no larger than the tile, whose columns are its rows: a stage holds
             them once, and the result is stored through shared memory.
-        resident: least blocks of a multiprocessor, for `__launch_bounds__`.
+        blocks_per_sm: least blocks of a multiprocessor, for `__launch_bounds__`.
     """
 
     block_m: int
@@ -79,7 +79,7 @@ class MmaPlan:
     whole_k: int = 0
     copies_between: bool = False
     one_tile: bool = False
-    resident: int = 1
+    blocks_per_sm: int = 1
 
     @property
     def slices(self) -> int:
@@ -229,7 +229,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
     slices = f"_s{plan.split_k_slices}" * (plan.split_k_slices > 1) + "_g" * (plan.grid_slices > 1)
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror + "1" * plan.one_tile
-    strides = "_any" * plan.any_strides + f"_r{plan.resident}" * (plan.resident > 1)
+    strides = "_any" * plan.any_strides + f"_r{plan.blocks_per_sm}" * (plan.blocks_per_sm > 1)
     strides += (f"_w{plan.whole_k}" if plan.whole_k else "") + "_c" * plan.copies_between
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
@@ -281,7 +281,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     }
     flags = ("triangle", "any_strides", "mirror", "one_tile", "copies_between")
     fields |= {x: "true" for x in flags if getattr(plan, x)}
-    numbers = {"whole_k": 0, "resident": 1}
+    numbers = {"whole_k": 0, "blocks_per_sm": 1}
     fields |= {x: getattr(plan, x) for x, least in numbers.items() if getattr(plan, x) > least}
     fields |= {"grid_split": "true"} if plan.grid_slices > 1 else {}
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
@@ -294,7 +294,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
             "GemmArguments",
             "gemm_mma<kPlan>(args);",
             plan.threads,
-            plan.resident,  # else ptxas keeps registers for more: 1.03 to 1.06 of the time
+            plan.blocks_per_sm,  # else ptxas keeps registers for more: 1.03 to 1.06 of the time
             cluster=plan.split_k_slices,
         )
     )

@@ -74,8 +74,8 @@ def one_tile_of(precision: Precision, arch: Arch, rows: int) -> tuple[MmaPlan, .
     if 32 < rows <= 48:
         return (MmaPlan(48, 48, 32, 3, 2, 3, 32 if precision.terms > 1 else 0),)
     if 64 < rows <= 80 and precision.terms == 1 and not precision.scaled:
-        resident = 2 if precision.operand.name == "tf32" and arch.sm >= HOPPER else 1
-        return (MmaPlan(80, 80, 32, 5, 2, 3, resident=resident),)
+        blocks_per_sm = 2 if precision.operand.name == "tf32" and arch.sm >= HOPPER else 1
+        return (MmaPlan(80, 80, 32, 5, 2, 3, blocks_per_sm=blocks_per_sm),)
     return ()
 
 

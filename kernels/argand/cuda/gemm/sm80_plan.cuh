@@ -35,7 +35,7 @@ struct MmaPlan {
                             // in a stage once
     int whole_k = 0;  // k up to whole MMAs, which the stages hold all of; 0: k is longer
     bool copies_between = false;  // a later k-tile is copied between the MMAs of one
-    int resident = 1;           // least blocks of a multiprocessor in __launch_bounds__
+    int blocks_per_sm = 1;      // least blocks of a multiprocessor in __launch_bounds__
     bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 
     // Stages that are loaded before any is multiplied.

@@ -165,7 +165,7 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     // A longer unroll would hoist more loads than there are registers for. The second computation
     // of a tile is rare and takes the least code.
     constexpr bool kAgain = plan.splits_by_products() && !moderate;
-    constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain || plan.resident > 1 ? 1 : 4;
+    constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain || plan.blocks_per_sm > 1 ? 1 : 4;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         // A tiny k ends within the k of one group of warps; what follows is zeros.
