@@ -12,7 +12,7 @@ import numpy as np
 
 from argand.rounding import Array
 from argand.runtime.complex_types import PREFIX_OF_REAL, UNIT_ROUNDOFF
-from argand.runtime.quiet import quietly
+from argand.runtime.quiet import quiet_context, quietly
 from argand.solve import refine
 from argand.solve.problem import SolveProblem
 from argand.solve.scaling import safe_norms
@@ -27,6 +27,9 @@ longer by themselves, and less time than the rest of such a system by far."""
 _COLUMNS_BY_PARTS = 4
 """Most columns, from 2 on, of more than `_ROWS_BY_NORMS` rows, whose residual takes less time as a
 real product of parts: complex products fill few lanes with so few columns."""
+_NUMBERS_BY_QUOTIENTS = 48
+"""Most numbers in x, of 2 columns or more, whose quotients, residual by x, take less time than the
+norms of columns. The smallest of more numbers has too large a quotient too often."""
 _ROUNDINGS = 16
 """Roundings for each row that the error of complex elimination and both triangular systems stays
 below, as a share of |L| |U| (Higham, Accuracy and Stability, theorem 9.4: 3; complex products and
@@ -108,6 +111,9 @@ def bounded_by_residual(problem: SolveProblem) -> Bound:
     gemm: Any = blas.zgemm
     gemv: Any = blas.zgemv
     alone, are_small = problem.columns == 1, _columns_bound(problem)
+    by_quotients = not alone and problem.n * problem.columns <= _NUMBERS_BY_QUOTIENTS
+    norm: Any = blas.dznrm2
+    divide = np.divide
     by_parts = problem.n > _ROWS_BY_NORMS and 2 <= problem.columns <= _COLUMNS_BY_PARTS
 
     def is_accepted(a: Array, b: Array, lu: Array, x: Array) -> bool:
@@ -123,7 +129,16 @@ def bounded_by_residual(problem: SolveProblem) -> Bound:
             else:
                 residual = gemm(-1, matrix, x, 1, b, trans)
         total = sums(a.ravel("K"))
-        return least <= total <= most and are_small(accepted * total, x, residual)
+        if not least <= total <= most:
+            return False
+        allowed = accepted * total
+        if by_quotients and least <= sums(b.ravel("K")) <= most:
+            # A number is no larger than its column's norm. A quotient by 0 is NaN or infinite, and
+            # so is the norm of all, unlike the largest that BLAS finds.
+            quotients = quiet_context().run(divide, residual, x)
+            if norm(quotients.ravel("K")) <= allowed:
+                return True
+        return are_small(allowed, x, residual)
 
     return is_accepted
 
@@ -176,7 +191,7 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
         smallest = min([abs(numbers.item(start + place(numbers, n, start))) for start in starts])
         if least <= smallest and largest <= allowed * smallest:
             return True
-        return bool(several(allowed, x, residual))
+        return several(allowed, x, residual)
 
     def dots(allowed: float, x: Array, residual: Array) -> bool:
         sizes = vecdot(x.T, x.T).real.tolist()
@@ -194,7 +209,11 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
             return False
         return bool((_maximum(np.abs(residual), 0) <= allowed * sizes).all())
 
-    several = partial(quietly, maxima if many_rows else dots)
+    by_numpy = maxima if many_rows else dots
+
+    def several(allowed: float, x: Array, residual: Array) -> bool:
+        return bool(quiet_context().run(by_numpy, allowed, x, residual))
+
     if problem.columns == 1 and not many_rows:
         return alone
     return few if problem.columns <= _COLUMNS_ONE_BY_ONE else several

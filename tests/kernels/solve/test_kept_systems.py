@@ -267,3 +267,16 @@ def test_the_bound_by_a_residual_looks_at_every_column(n: int, columns: int) -> 
                     bad = found.copy("F")
                     bad[:, column] *= changed
                     assert not is_accepted(matrix, b, lu, bad)
+
+
+@pytest.mark.parametrize("columns", [2, 9])
+def test_numbers_that_are_0_have_no_quotient_and_no_warning(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    a, b = np.diag(normal(rng, "complex128", 4)), normal(rng, "complex128", 4, columns)
+    b[1, ::2] = b[2] = 0
+    with np.errstate(all="raise"):
+        for right in (b, 2.0**-300 * b, b * (np.arange(columns) > 0)):
+            for _ in range(2):
+                found = solve(a, right)
+                np.testing.assert_allclose(found, right / np.diag(a)[:, None], rtol=1e-15)
+                np.testing.assert_array_equal(found, solve(a, right, details=True).x)
