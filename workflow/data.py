@@ -19,7 +19,7 @@ PLACES = ("east", "north", "up")
 SELECTED = "selected_"
 """Before the name of an axis of which a number took one entry: its coordinate, which stays."""
 TUNED = "frequency that was tuned to"
-"""What a frequency is that is 0 in complex samples; it stands beside them, `SELECTED`."""
+"""Long name of the radio frequency that is 0 Hz in complex samples (a coordinate `SELECTED`)."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ CHANNELS = "frequency"
 FINE_CHANNELS = "fine_frequency"
 """The axis of a filter bank's channels where its samples have an axis of frequency already."""
 _OF_SAMPLES = "frequency that the samples were tuned to"
-"""What `TUNED` becomes beside spectra."""
+"""Long name of the same coordinate in spectra, whose own frequencies are relative to it."""
 
 
 def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coordinate]:

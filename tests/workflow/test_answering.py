@@ -1,4 +1,4 @@
-"""What the answer says that a workload is computed of."""
+"""The answer names the files, arrays and products of each workload."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ HOW_TO_PLACE = (
     "give input.coordinates to the workload that reads the antennas' file, for east as "
     "{dataset: path, units: m, axis: antenna}"
 )
-"""What a study has to give where places lack, of its own file or of another workload's product."""
+"""The advice of an error where antennas have no positions, in a file or in a workload's product."""
 
 
 def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:

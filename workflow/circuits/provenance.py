@@ -1,4 +1,4 @@
-"""What a certificate has of a circuit's file: path, SHA-256, registers, and what it says."""
+"""Provenance of a circuit's file in certificates: path, SHA-256, registers and comments."""
 
 from __future__ import annotations
 

@@ -98,18 +98,18 @@ class Case(Model):
         "free where not given. What needs more is streamed in chunks.",
     )
 
-    _drawn: frozenset[str] = PrivateAttr(frozenset())
+    _synthetic: frozenset[str] = PrivateAttr(frozenset())
 
-    def leave_out(self, drawn: Iterable[str]) -> None:
-        """Take note of parameters of data that are drawn, which an input has in their place."""
-        self._drawn = frozenset(drawn)
+    def omit_synthetic(self, names: Iterable[str]) -> None:
+        """Omit these parameters of synthetic data from `parameters`: an input gives the data."""
+        self._synthetic = frozenset(names)
 
     def parameters(self) -> str:
         """Return the keys of the kind as JSON, also those that were not given, but for ``input``.
 
-        Beside an input there are none of data that are drawn.
+        Beside an input there are none of synthetic data.
         """
-        left_out = {*Case.model_fields, *self._drawn, "input"}
+        left_out = {*Case.model_fields, *self._synthetic, "input"}
         return self.model_dump_json(exclude=left_out, exclude_none=True)
 
     @property

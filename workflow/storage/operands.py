@@ -54,7 +54,7 @@ def sizes_or_input(case: Case, sizes: Sequence[str], drawn: Sequence[str] = ()) 
         if not from_file and name in sizes and getattr(case, name) is None:
             raise ValueError(f"{name} must be given where there is no input")
     if from_file:
-        case.leave_out((*sizes, *drawn))
+        case.omit_synthetic((*sizes, *drawn))
 
 
 def axis_of_input(case: BaseModel, file_input: type[FileInput]) -> None:

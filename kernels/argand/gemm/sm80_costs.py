@@ -1,4 +1,4 @@
-"""What a warp of the mma.sync family takes for what it does, as its model counts it.
+"""Costs of what a warp of the mma.sync family does, to which its model of time adds up.
 
 Nothing here needs a GPU or CuPy.
 """

@@ -43,7 +43,7 @@ def test_products_of_cublas(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_errors_say_is_enough(cp: Any, wgmma: None, seed: int) -> None:
-    """Of drawn products of odd sizes, whose panels lie at other addresses than the whole."""
+    """Sizes are random and odd, so that panels begin at other addresses than whole operands do."""
     rng = np.random.default_rng(seed)
     for _ in range(6):
         batch, m, n, k = (int(x) for x in rng.integers(1, (20, 200, 200, 1500)))

@@ -1,4 +1,4 @@
-"""What errors say that drawn products need: it is enough, and launches take what is counted.
+"""The workspace that an error names suffices, and no launch takes more than its choice counts.
 
 Launches are prepared for an H200 without a GPU: their kernels are not compiled.
 """

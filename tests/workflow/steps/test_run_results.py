@@ -47,7 +47,7 @@ def test_what_was_not_timed_has_no_end_to_end_time() -> None:
 
 @pytest.mark.parametrize(("settled", "known"), [(True, ""), (None, ""), (False, ", unsettled")])
 def test_the_log_says_which_times_are_unsettled(settled: bool | None, known: str) -> None:
-    """Of a time that cannot settle, as that of a chunk timed once, the log does not say so."""
+    """A chunk that is timed once cannot settle, so the log does not call its time unsettled."""
     timed = replace(RESULT, time_us_p50=8.0, iterations=3, settled=settled)
     assert line_of(timed).endswith(f": 8.0 us, median of 3{known}")
 

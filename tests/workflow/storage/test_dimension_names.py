@@ -1,4 +1,4 @@
-"""Names that a file has for its axes: who reads them in another order is told."""
+"""A study that reads axes in another order than the file names them is refused."""
 
 from __future__ import annotations
 

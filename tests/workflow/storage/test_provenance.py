@@ -86,7 +86,7 @@ def test_they_are_in_the_product_and_in_the_products_made_of_it(path: Path, tmp_
 
 
 def test_each_workload_is_kept_once_however_often_its_product_is_used(tmp_path: Path) -> None:
-    """What a chain of products of two operands each kept doubled with each of them."""
+    """A certificate grows by one workload a product, also where each has two operands."""
 
     def kept(made: dict[str, Any]) -> list[str]:
         whole = [one for one in made.values() if "kind" in one]

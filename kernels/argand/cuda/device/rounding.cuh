@@ -109,7 +109,7 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32* terms, int stride
     }
 }
 
-// Whether a number is split as `split_moderate_to_tf32` does. One term by integers takes no longer.
+// Whether two terms of tf32 are split by the fp32 units. One term by integers takes no longer.
 constexpr bool splits_by_products(Operand operand, int terms, Rounding first, Rounding second) {
     return operand == Operand::tf32 && terms == 2 && first == Rounding::nearest_even &&
            (second == Rounding::nearest_even || second == Rounding::toward_zero);

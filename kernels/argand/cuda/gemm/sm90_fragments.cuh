@@ -143,8 +143,8 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                                                  XFragment<plan>& fragment) {
     constexpr bool kByProducts =
-        plan.operand == Operand::tf32 && plan.terms == 2 &&
-        plan.roundings[0] == Rounding::nearest_even && plan.roundings[1] == Rounding::toward_zero;
+        splits_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]) &&
+        plan.roundings[1] == Rounding::toward_zero;
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
