@@ -36,7 +36,7 @@ class Applied(NamedTuple):
 
 
 def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[Applied]:
-    """Return what each matrix (2^w, 2^w) applies.
+    """Return the operation that each matrix (2^w, 2^w) applies.
 
     A pass of ``widths`` may have a smaller matrix.
     """

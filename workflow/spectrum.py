@@ -118,7 +118,7 @@ def _tuned_hz(staged: Staged) -> float:
 
 
 def _above_tuned(staged: Staged) -> str:
-    """Return what to add to the name of frequencies that count from the one that was tuned to."""
+    """Return the suffix of the name of frequencies that count from the one that was tuned to."""
     return ", less the one that was tuned to" if _tuned_hz(staged) else ""
 
 

@@ -120,5 +120,5 @@ def any_precision(rng: Rng) -> Precision:
 
 
 def verdict(found: Accuracy) -> Verdict:
-    """Return what is wrong with a result; nothing where its bound proves nothing."""
+    """Return the fault of a result, as text; "" where it has none, or its bound proves nothing."""
     return "" if found.verified or UNPROVEN in found.reason else found.reason

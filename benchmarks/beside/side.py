@@ -74,7 +74,7 @@ class Side:
             self._pipe.send((name, given))
 
     def answer(self) -> Any:
-        """Return what the process found. Raises SideError for its errors and for its end."""
+        """Return the answer of the process. Raises SideError for its errors and for its end."""
         try:
             right, found = self._pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -85,7 +85,7 @@ class Side:
         return found
 
     def call(self, name: str, *given: Any) -> Any:
-        """Return what the process finds when it is asked. Raises SideError as `answer` does."""
+        """Return the answer of the process to a question. Raises SideError as `answer` does."""
         self.ask(name, *given)
         return self.answer()
 

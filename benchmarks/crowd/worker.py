@@ -178,6 +178,6 @@ class Worker:
         self._log.append(Made(self._number, what, begun, time.monotonic()))
 
     def _meanwhile(self, begun: float) -> str:
-        """Return what other threads queued since a time."""
+        """Return the calls, as text, that other threads queued since a time."""
         others = [x for x in list(self._log) if x.worker != self._number and x.queued > begun]
         return "meanwhile " + " | ".join(f"{x.worker}: {x.what}" for x in others[-12:])

@@ -97,7 +97,7 @@ class BankCase(Case):
         )
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares the first spectra, and the last ones of the last row, with fp64."""
+        """Return a function that compares the first and the last row's last spectra with fp64."""
         (x,) = operands
         problem = self._problem(x)
         length, hop = self._channels * self._taps, problem.hop

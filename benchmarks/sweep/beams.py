@@ -122,7 +122,7 @@ class BeamCase(Case):
         return found
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares the first and the last bins of a channel with fp64."""
+        """Return a function that compares the first and the last bins of a channel with fp64."""
         w, x = operands
         integrate, times = self._options["integrate"], self._sizes[2]
         bins = times // integrate

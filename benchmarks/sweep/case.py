@@ -42,11 +42,11 @@ class Case(ABC):
 
     @abstractmethod
     def peers(self, device: Device) -> list[Candidate]:
-        """Return what peers offer; those that are missing say so when they are run."""
+        """Return the candidates of peers; those that are missing say so when they are run."""
 
     @abstractmethod
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares a result with fp64, on a sample where it is large."""
+        """Return a function that compares a result with fp64, on a sample where it is large."""
 
     def kernels(self, device: Device) -> Sequence[tuple[str, str]] | None:
         """Return source and target of all kernels of ours; None where only calls know them."""

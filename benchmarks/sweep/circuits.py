@@ -67,7 +67,7 @@ class CircuitCase(Case):
         )  # fmt: skip
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares the whole state with fp64."""
+        """Return a function that compares the whole state with fp64."""
         exact = cache(partial(gates_check.evolved, operands[0], self._gates))
         return partial(gates_check.check, operands[0], self._gates, device.backend, exact=exact)
 

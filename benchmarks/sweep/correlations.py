@@ -121,7 +121,7 @@ class CorrelationCase(Case):
         return Shape(self._n, self._n, self._k, self._batch)
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares sampled rows and columns with SciPy in fp64."""
+        """Return a function that compares sampled rows and columns with SciPy in fp64."""
         x = _floats(operands[0])
         check = ProductCheck(
             self._product, x, x.conj().swapaxes(-1, -2), backend=device.backend, seed=1,

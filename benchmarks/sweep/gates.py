@@ -92,7 +92,7 @@ class GateCase(Case):
         )
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares sampled columns with fp64, and the norm of the state."""
+        """Return a function that compares sampled columns with fp64, and the norm of the state."""
         exact = partial(gates_check.evolved, operands[0], [self.gate])
         return partial(gates_check.check, operands[0], [self.gate], device.backend, exact=exact)
 

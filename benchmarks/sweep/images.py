@@ -86,7 +86,7 @@ class ImageCase(Case):
         return [one for one in found if one.precision.name == "fp32"]
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares sampled directions of two images with a direct sum in fp64."""
+        """Return a function that compares directions of two images with a direct sum in fp64."""
         r, (x, f) = operands[0], operands[1:3]
         images, channels, antennas, _ = self._sizes
         s = on_host(operands[3])

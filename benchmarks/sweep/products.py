@@ -100,7 +100,7 @@ class ProductCase(Case):
         ]
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares sampled rows and columns with SciPy in fp64."""
+        """Return a function that compares sampled rows and columns with SciPy in fp64."""
         a, b = (_op(x, op) for x, op in zip(operands, self._ops, strict=True))
         check = ProductCheck(
             self._shape, a, b, backend=device.backend, seed=1, elements=_CHECKED_ELEMENTS,

@@ -97,7 +97,7 @@ class SoftmaxCase(Case):
         return [one for one in found if one.name in PEERS]
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares sampled rows with SciPy in fp64."""
+        """Return a function that compares sampled rows with SciPy in fp64."""
         (x,), case = operands, self._elements
         sample = sampled_rows(case.rows, max(2, _CHECKED_VALUES // case.columns))
         rows = on_host(x[sample])

@@ -69,7 +69,7 @@ class SystemCase(Case):
         return [one for one in found if one.precision.name == PRECISION[self.kind]]
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what computes residuals of sampled systems in fp64."""
+        """Return a function that computes residuals of sampled systems in fp64."""
         rows = sampled_rows(len(operands[0]), _CHECKED_SYSTEMS)
         r, b = (on_host(x[rows]).astype(complex) for x in operands)
 

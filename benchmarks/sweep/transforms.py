@@ -63,7 +63,7 @@ class TransformCase(Case):
         return [one for one in found if one.precision.name == "fp32"]
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return what compares sampled rows with SciPy in fp64."""
+        """Return a function that compares sampled rows with SciPy in fp64."""
         (x,), case = operands, self._lengths
         rows = sampled_rows(case.batch, max(2, _CHECKED_VALUES // case.length))
         reference = spectrum_reference(on_host(x[rows]))

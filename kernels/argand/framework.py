@@ -28,7 +28,7 @@ def framework_of(x: object) -> Framework | None:
 
 
 def name_of(function: Any) -> str:
-    """Return what a user called, for errors: a function's name, or the type of a plan."""
+    """Return the name of a user's call, for errors: of a function, or of a plan's type."""
     owner = getattr(function, "__self__", None)
     return str(function.__name__ if owner is None else type(owner).__name__)
 

@@ -42,7 +42,7 @@ def reference_pages() -> dict[str, str]:
 
 
 def documented(name: str) -> Any:
-    """Return what has the docstring of a public name: itself, or the class of a value."""
+    """Return the object that has the docstring of a public name: itself, or a value's class."""
     found = _of(name)
     return found if inspect.isroutine(found) or inspect.isclass(found) else type(found)
 

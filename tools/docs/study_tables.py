@@ -33,7 +33,7 @@ def study_table(name: str, *workloads: str) -> Callable[[Path], str]:
 
 
 def precisions_table(data: Path) -> str:
-    """Return what each precision of the study's workloads costs and gains, beside each other."""
+    """Return a table of what each precision of the study's workloads costs and gains."""
     columns = Record.columns_in_order()
     rows = [{key: row[key] for key in columns} for row in read_rows(data / H200)]
     records = [Record.from_mapping(row | {"verified": is_verified(row)}) for row in rows]

@@ -169,7 +169,7 @@ def allowed(
     problem: BeamPowerProblem, exact: Powers, held: Powers, precision: Precision, backend: str,
     coherence: float | None = None,
 ) -> Array:  # fmt: skip
-    """Return what each power may be off by: at most, or with ``coherence`` probably.
+    """Return the bound of each power's error: the worst case, or with ``coherence`` a probable one.
 
     Args:
         problem: the sizes.

@@ -276,7 +276,7 @@ def _levels(truth: Array, result: Array) -> tuple[float, float, float]:
 
 
 def scalloping(window: Array, precision: Precision, low: float, high: float) -> float | None:
-    """Return what a tone midway between two bins loses over one at a bin's centre, in dB.
+    """Return the loss of a tone midway between two bins over one at a bin's centre, in dB.
 
     By the window rounded to the precision's type, plus the largest over the smallest of P^ / P, of
     bins above a hundredth of their row's strongest. None where no row holds power, and for a window

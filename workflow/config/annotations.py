@@ -50,7 +50,7 @@ def limits(field: FieldInfo) -> str:
 
 
 def constraints_of(field: FieldInfo, name: str) -> list[Any]:
-    """Return what the constraints of a field say by one name, such as ``ge`` or ``pattern``."""
+    """Return the values of a field's constraints of one name, such as ``ge`` or ``pattern``."""
     constraints = [*field.metadata, *_constraints(field.annotation)]
     found = (getattr(constraint, name, None) for constraint in constraints)
     return [one for one in found if one is not None]

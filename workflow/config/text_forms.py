@@ -9,6 +9,6 @@ EXAMPLES: dict[str, str] = {}
 
 
 def text_like(pattern: str, example: str, *, longest: int | None = None) -> StringConstraints:
-    """Return what a field's text must be: of a pattern, and at most ``longest`` characters."""
+    """Return constraints of a field's text: a pattern, and at most ``longest`` characters."""
     EXAMPLES[pattern] = example
     return StringConstraints(pattern=pattern, max_length=longest)

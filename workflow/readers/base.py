@@ -48,7 +48,7 @@ class Reader(ABC):
         """Return a range of each axis, of steps of 1; errors as in `outline`."""
 
     def header(self) -> Mapping[str, Any]:
-        """Return what the file says beside its arrays, such as the names of telescope and source.
+        """Return the header beside the arrays, such as the names of telescope and source.
 
         Values that are neither text nor numbers are passed over. Errors as in `outline`.
         """
@@ -89,7 +89,7 @@ class FileArray:
         return _stepped(self.reader.read, self.name, spans)
 
     def taken(self, picked: Picked) -> Array:
-        """Return what a selection takes, its flagged values made zero unless they are kept.
+        """Return the selected values; flagged ones are zero unless they are kept.
 
         Raises InputError where flagged ones are not zero and the config does not say so.
         """

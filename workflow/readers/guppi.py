@@ -86,7 +86,7 @@ class Guppi(Reader):
         return f"{lost} of {found.samples} times, which the recording lacks" if lost else ""
 
     def _since(self, step: float) -> str:
-        """Return what times count from, the first sample; without a date where none is said.
+        """Return the origin of times, the first sample; without a date where the header has none.
 
         Recorders with SYNCTIME, seconds since 1970, count packets from there; others from STT_IMJD,
         STT_SMJD and STT_OFFS, where the packet was PKTSTART or, where that is not said, 0.

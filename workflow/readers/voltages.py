@@ -147,7 +147,7 @@ def centres_of(band: Sequence[Any], channels: int) -> Array | None:
 
 
 def said_of_centres(band: Sequence[Any], *, is_real: bool) -> str:
-    """Return what such frequencies are, of a band whose middle and width are known."""
+    """Return the meaning of a channel's frequency, of a band whose middle and width are known."""
     if not is_real:
         return "centre of the channel"
     edge = "lower" if float(band[1]) >= 0 else "upper"

@@ -205,5 +205,5 @@ class OnGpu:
 
 
 def transfer_to(device: Device) -> Transfer:
-    """Return what moves chunks to this device and back."""
+    """Return the transfer of chunks to this device and back."""
     return OnGpu(device) if device.backend == "cuda" else OnCpu()

@@ -57,7 +57,7 @@ def in_words(coordinate: Coordinate) -> str:
 
 
 def _factors(one: str, other: str) -> tuple[float, float] | None:
-    """Return what makes one unit of two; None where they do not convert."""
+    """Return the factors of two units to a common one; None where they do not convert."""
     if one == other:
         return 1.0, 1.0
     for units in FACTORS.values():

@@ -155,9 +155,10 @@ def _zstd(data: bytes, _: Sequence[int], most: int) -> int:
 
 
 def _bitshuffle(data: bytes, values: Sequence[int], most: int) -> int:
-    """Return what `_lz4` does; blocks are whole eighths of elements, and the last ones are bare.
+    """Return the size that bitshuffle with LZ4 decodes to, in bytes. Raises ChunkError.
 
-    The decoder holds each block to the length before it and to what it must decode to.
+    Blocks are of whole eighths of elements; the last elements, up to 7, are not compressed. The
+    decoder holds each block to the length before it and to what it must decode to.
     """
     if len(values) < 3 or values[2] == 0:
         raise ChunkError("has no size of its elements")

@@ -33,7 +33,7 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
 def order_by_file(
     name: str, operand: Operand, own: Sequence[str], kept: Sequence[str], found: AxisMap
 ) -> str:
-    """Return what is wrong where a dataset is read in another order than by its own names.
+    """Return an error's text where a dataset is read in another order than its own names have.
 
     ``kept`` are those ``own`` names that a selection leaves. The text is empty where the order is
     the same, and where they tell nothing: one is none of an operand's axes, or stands there twice,

@@ -27,7 +27,7 @@ def given_coordinate(
     key: str, of: RegularCoordinate | ListedCoordinate | Sequence[float | str], length: int,
     taken: PickedAxis, *, check: bool,
 ) -> Coordinate:  # fmt: skip
-    """Return what a config itself says of an axis of ``length``, at the entries ``taken``.
+    """Return the coordinate that a config gives an axis of ``length``, at the entries ``taken``.
 
     Raises InputError for another number of values than entries, and for values beyond any number.
     """
@@ -115,7 +115,7 @@ def is_coarse(values: Array, step: float) -> bool:
 
 
 def _digits(values: Array, step: float) -> str:
-    """Return what to add where numbers of so many digits cannot have such steps."""
+    """Return a remark for an error where the values' type is too coarse for the step, else ""."""
     if not is_coarse(values, step):
         return ""
     apart = float(np.spacing(np.abs(values).max()))

@@ -33,7 +33,7 @@ def file_state(path: Path) -> FileState:
 
 
 def absent(path: Path) -> str:
-    """Return what there is in place of the file that a config names: a folder, or nothing."""
+    """Return an error's text: a folder, or nothing, stands where a config names a file."""
     with contextlib.suppress(OSError):  # of a name that is too long, or a folder that is closed
         if path.is_dir():
             return f"{path} is a folder, not a file"

@@ -76,7 +76,7 @@ def _check_equal(key: str, of: Any, said: Coordinate) -> None:
 def _of_axis(
     key: str, name: str, of: Any, said: Coordinate | None, length: int, *, check: bool
 ) -> Coordinate:
-    """Return what the config says of an axis, of which the file may have said something."""
+    """Return the coordinate that the config gives an axis, under the name that the file gives."""
     given = given_coordinate(key, of, length, whole_axis(length), check=check)
     units, date = parted(given.units)
     if SYNONYMS.get(name, name) in WITH_UNITS and not units:
@@ -95,7 +95,7 @@ def _of_axis(
 def _along(
     key: str, name: str, of: Any, axis: str, length: int, names: Sequence[str], *, check: bool
 ) -> Coordinate:
-    """Return what the config says along an axis by another name; raises InputError."""
+    """Return another coordinate that the config gives along an axis. Raises InputError."""
     if name in names:
         raise InputError(
             f"{key}: {name!r} is an axis of its own; it stands along {of.axis} by no name"

@@ -249,7 +249,7 @@ class InputOperand:
         return self.packed or not is_number(dataset.dtype)
 
     def _read(self, picked: Picked, number: int) -> Array:
-        """Return what is selected of one of the datasets, real ones as what they stand for."""
+        """Return the selected part of one of the datasets, real numbers as what they stand for."""
         dataset = self.datasets[number]
         data = picked.read(dataset)
         return data if self._in_parts(dataset) else self._stored(dataset).values(data)

@@ -31,7 +31,7 @@ _CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
 
 
 def found_instead(path: Path) -> str:
-    """Return what a file is that is not HDF5, and how it becomes that; "" where unknown."""
+    """Return the format of a file that is not HDF5, and how to convert it; "" where unknown."""
     try:
         with path.open("rb") as file:
             begin = file.read(_BEGINNING_BYTES)
@@ -52,7 +52,7 @@ def found_instead(path: Path) -> str:
 
 
 def cut_short(error: str) -> str:
-    """Return what an error of HDF5 says of a file that is cut; "" where it is about another."""
+    """Return how short a file was cut, by an error of HDF5; "" for errors about something else."""
     found = _CUT.search(error)
     if not found:
         return ""

@@ -36,7 +36,7 @@ class ProductArray:
         return found.data[tuple(slice(None, None, one.step) for one in spans)]
 
     def taken(self, picked: Picked) -> Array:
-        """Return what a selection takes of it."""
+        """Return the selected values."""
         return picked.read(self)
 
 

@@ -35,7 +35,7 @@ def of_products(products: Mapping[str, Path]) -> dict[str, Any]:
 
 
 def _each_once(certificates: Mapping[str, Any], named: set[str]) -> dict[str, Any]:
-    """Return what is kept of certificates, by operand; of workloads in ``named`` the name alone.
+    """Return certificates as kept, by operand; those of workloads in ``named`` by name alone.
 
     A product of products of one workload would else double what it keeps with each of them.
     """

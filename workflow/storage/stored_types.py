@@ -82,7 +82,7 @@ class Stored:
 
 
 def stored_in(dataset: h5py.Dataset) -> Stored:
-    """Return what a dataset's attributes make of its numbers, or of the parts of complex ones.
+    """Return the type, scale, offset and missing values of a dataset's numbers or their parts.
 
     Raises StoredError. Packed numbers have at least the type of the scale and the offset, as CF has
     them.

@@ -70,7 +70,7 @@ def in_a_heap(dtype: np.dtype[Any]) -> bool:
 
 
 def guarded(read: Callable[[], Any]) -> Any:
-    """Return what ``read`` returns, which JSON must hold; None where it fails or does not end."""
+    """Return the result of ``read``, which JSON must hold; None where it fails or does not end."""
     mine, theirs = os.pipe()
     with warnings.catch_warnings():
         # Of threads, which are not in a copy; it reads a file and holds nothing of theirs.

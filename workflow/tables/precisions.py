@@ -27,7 +27,7 @@ MODELS_TEXT = (
 
 
 def precisions_text(records: Sequence[Record]) -> str:
-    """Return what the table shows."""
+    """Return the text above the table."""
     return PRECISIONS_TEXT + (
         MODELS_TEXT if any(is_model(one.precision, one.backend) for one in records) else ""
     )

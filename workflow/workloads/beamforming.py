@@ -288,7 +288,7 @@ class Beamforming(MatrixProduct):
 
 
 def beside_beams(staged: Staged) -> dict[str, Coordinate]:
-    """Return what stands along the axes of samples and weights.
+    """Return the coordinates of the axes of beams, from those of samples and weights.
 
     Beams have no antennas: these are summed. Where they stand is kept, with an axis of its own, and
     their names or numbers beside it; with nothing to stand beside these are left out.

@@ -36,7 +36,7 @@ _FEW_TERMS = 4
 
 
 def on_host(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
-    """Return what computes a problem of NumPy arrays of the form of w and x, checked."""
+    """Return a function that computes a problem of checked NumPy arrays of the form of w and x."""
     if problem.antennas and prod(problem.shape) and _is_by_matmul(problem, w, x):
         typed = all(one.dtype == problem.precision.output for one in (w, x))
         if problem.batch * _product_values(problem) <= _BLOCK_VALUES["numpy"]:
@@ -80,7 +80,7 @@ def _is_by_matmul(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
 
 
 def _in_one_block(problem: BeamPowerProblem, typed: bool) -> Run:
-    """Return what computes a problem in one block: to divide takes longer than a small product.
+    """Return a function that computes a small problem in one block, faster than in several.
 
     Operands that are ``typed`` as the precision are multiplied as they are where they are
     contiguous.
@@ -217,7 +217,7 @@ def _dot(x: Any, y: Any, arrays: Any) -> Any:
 
 
 def _dot_of(terms: int, sums: int) -> Callable[[Any, Any], Any]:
-    """Return what sums so many products along the last axis, for so many sums."""
+    """Return the fastest way to sum ``terms`` products along the last axis, for ``sums`` sums."""
     if terms >= _MANY_TERMS or sums <= _FEW_SUMS:
         return np.vecdot
     return partial(np.einsum, "...t,...t->...") if terms > _FEW_TERMS else _add_terms

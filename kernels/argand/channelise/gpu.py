@@ -88,7 +88,7 @@ def channelise(
 
 
 def algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
-    """Return what runs, in words, and for its bound: ``kernel``, or the plan of `argand.dft`."""
+    """Return the kernels in words, and for the bound: ``kernel``, or the plan of `argand.dft`."""
     plan = _plan(problem, device)
     if plan is not None:
         return str(plan), "kernel"

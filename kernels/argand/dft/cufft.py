@@ -173,7 +173,7 @@ def transform_real(x: Any, target: Any) -> None:
 def _on_stream(
     kind: int, length: int, rows: int, output: str, device: int, stream: int, thread: int
 ) -> tuple[_Queue, CapturedCalls | None]:
-    """Return what queues transforms of a form on a stream, and the graphs of short ones."""
+    """Return the queue of a form's transforms on a stream, and the graphs of short ones."""
     queue = _Queue(plan_of(kind, length, rows, device), (output, length * rows, device))
     if 2 * length * rows * (16 if kind == cufft.CUFFT_Z2Z else 8) > _SHORT_BYTES:
         return queue, None

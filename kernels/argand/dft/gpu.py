@@ -73,7 +73,7 @@ def dft(problem: DftProblem, x: Any, axis: int, out: Any, key: Key | None = None
 
 
 def _chosen(problem: DftProblem, plan: Plan | None, x: Any, target: Any) -> Chosen:
-    """Return what computes the transforms, for records."""
+    """Return the plan or the library that computes the transforms, for records."""
     if plan is None and problem.length == 1:
         return Chosen("copy")
     if problem.method is None:

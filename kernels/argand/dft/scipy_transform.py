@@ -52,7 +52,7 @@ def by_scipy(
 
 
 def prepared(problem: DftProblem, x: Array, n: int | None, axis: int) -> Callable[[Array], Array]:
-    """Return what computes a problem that a library does, of arrays of this form and type."""
+    """Return a function that computes a problem by SciPy, of arrays of this form and type."""
     inverse, norm = problem.inverse, problem.norm
     if norm == "backward" and x.size < SHARED:
         transform = legacy()[inverse]

@@ -153,7 +153,7 @@ def _share_cycles(prime: int) -> float:
 
 
 def _work(radices: tuple[int, int]) -> float:
-    """Return what ranks the splits of a pass: instructions a number, or cycles of shares."""
+    """Return the cost that ranks the splits of a pass: instructions a number, cycles of shares."""
     first, last = radices
     return _instructions(first, 7) + (
         2 * _share_cycles(last) if pairs_of(last) else _instructions(last, 8)

@@ -30,7 +30,7 @@ def call_on_exchanged(
     pairs: type | None = None,
     **options: Any,
 ) -> Any:
-    """Return what a function of NumPy or CuPy arrays returns, as an array of the caller's library.
+    """Return the result of a function of NumPy or CuPy arrays, as an array of the caller's library.
 
     That is the library's namespace of the array API, if it has one with ``from_dlpack``; else
     the result is a NumPy or a CuPy array. Arguments are those of `call_on_foreign`.

@@ -45,7 +45,7 @@ def call_on_foreign(
     pairs: type | None = None,
     **options: Any,
 ) -> Any:
-    """Return what a function of NumPy or CuPy arrays returns, as an array of the caller's library.
+    """Return the result of a function of NumPy or CuPy arrays, as an array of the caller's library.
 
     Args:
         function: a public call, of ``arrays`` and ``options``. Of what it returns the arrays

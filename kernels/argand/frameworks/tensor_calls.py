@@ -187,7 +187,7 @@ class TensorCalls:
             return self._looked_up(key, every, device)
 
     def _looked_up(self, key: list[Any], every: tuple[Any, ...], device: int) -> _TensorCall | None:
-        """Return what the cache keeps of this call on CuPy's arrays; it has the key from now on.
+        """Return the call that the cache keeps of CuPy's arrays, and keep it under this key too.
 
         It is None where the cache keeps none, and where results are pairs.
         """

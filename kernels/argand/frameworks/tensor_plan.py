@@ -48,7 +48,7 @@ class _Seen(NamedTuple):
 
 
 def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any]:
-    """Return what calls a plan on CUDA tensors of torch.
+    """Return a function that calls a plan on CUDA tensors of torch.
 
     That is the plan itself, for CuPy's arrays over their memory, where it stages its array or one
     of its types is none of those here.

@@ -38,7 +38,7 @@ def call_on_tensors(
     pairs: type | None = None,
     **options: Any,
 ) -> Any:
-    """Return what a function of NumPy or CuPy arrays returns, as a tensor on the device of these.
+    """Return the result of a function of NumPy or CuPy arrays, as a tensor on their device.
 
     Args:
         function: called with ``arrays``, which are views of the tensors, and ``options``.

@@ -131,7 +131,7 @@ def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | N
 
 @cache
 def _queue() -> Callable[..., None]:
-    """Return what makes calls on a GPU, which needs CuPy."""
+    """Return the function that makes calls on a GPU, which needs CuPy."""
     require_cupy()
     from argand.frameworks.xla_repeats import queue
 
@@ -139,7 +139,7 @@ def _queue() -> Callable[..., None]:
 
 
 def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:
-    """Return what a call on arrays returns, with CuPy on XLA's stream where they are on a GPU.
+    """Return the result of a call on arrays, with CuPy on XLA's stream where they are on a GPU.
 
     XLA gives memory of arrays that are gone to what it runs next on that stream, and knows nothing
     of others that read it. What CuPy has queued is waited for where there are operands of its own,

@@ -83,7 +83,7 @@ _ADDRESS, _NUMBER = Struct("P").unpack_from, Struct("q").unpack_from
 
 @cache
 def _many(code: str, count: int) -> Callable[[Any, int], tuple[int, ...]]:
-    """Return what reads ``count`` addresses (P) or numbers (q)."""
+    """Return a function that reads ``count`` addresses (code P) or int64 numbers (code q)."""
     return Struct(f"{count}{code}").unpack_from
 
 

@@ -134,7 +134,7 @@ def _nothing() -> None:
 
 
 def _form(state: Any) -> tuple[Any, ...]:
-    """Return what calls of one preparation have alike: class, type, shape and GPU."""
+    """Return the form that calls of one preparation share: class, type, shape and GPU."""
     device = getattr(state, "device", None)
     return type(state), getattr(state, "dtype", None), getattr(state, "shape", None), device
 

@@ -83,7 +83,7 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run | StreamR
 
 
 def _argument(x: Any) -> Any:
-    """Return what a launch takes of an operand at its place."""
+    """Return an operand as a launch takes it: an array, packed planes, or the address of pairs."""
     if type(x) is Packed:
         return x.backend_data.planes
     return x.array.data.ptr if type(x) is Pairs else x

@@ -82,7 +82,7 @@ def with_epilogue(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> WgmmaP
 
 
 def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue:
-    """Return what a kernel does with the results of a problem."""
+    """Return the name of the epilogue that a problem's kernel has (`sm90_epilogue`)."""
     if plan.overlapped_stages:  # a real alpha is applied beforehand
         return "descale"
     if problem.alpha != 1 or problem.beta != 0:

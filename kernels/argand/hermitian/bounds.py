@@ -18,7 +18,7 @@ FAILURE = 1e-9
 
 
 def backward_bound(n: int, dtype: str) -> float:
-    """Return what ||E||_2 is at most for (R + E) x = b, over the trace of R.
+    """Return an upper bound of ||E||_2 / trace(R), for (R + E) x = b.
 
     |E| <= gamma_(3n+3) |L| |L^H| (Higham, "Accuracy and Stability of Numerical Algorithms", 2002,
     theorem 10.4, with two more roundings where a reciprocal of the pivot is multiplied by), where
@@ -33,7 +33,7 @@ def backward_bound(n: int, dtype: str) -> float:
 
 
 def probable_bound(n: int, dtype: str, trace: float, norm: float) -> float:
-    """Return what ||b - R x|| / ||x|| exceeds once in 1e9 at most.
+    """Return a bound that ||b - R x|| / ||x|| exceeds at most once in 1e9.
 
     It is sqrt(2 ln(2 / 1e-9)) u sqrt(3 (2n + 8) tr(R) ||R||), with rounding errors as independent
     variables of mean zero (Higham and Mary, SIAM J. Sci. Comput. 41, 2019): a sum of vectors by
@@ -51,7 +51,7 @@ def probable_bound(n: int, dtype: str, trace: float, norm: float) -> float:
 
 
 def residual_bound(r: Any, b: Any, x: Any, dtype: str) -> Any:
-    """Return what the 2-norm of each column of b - R x is at most, (..., k), if x is right.
+    """Return the bound of the 2-norm of each column of b - R x, (..., k), of a right x.
 
     The smaller one of both bounds, with what the residual itself rounds in fp64.
 

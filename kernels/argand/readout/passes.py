@@ -90,7 +90,7 @@ def make_passes(qubits: int, item: int, paulis: Sequence[Pauli]) -> list[Pass]:
 
 
 def factor_of(pauli: Pauli, pairs_once: bool) -> float:
-    """Return what the sum of a string's terms is multiplied by: its coefficient, i^ys and pairs.
+    """Return the factor of the sum of a string's terms: its coefficient, i^ys, and 2 for pairs.
 
     Kernels add imaginary parts where ys is odd: Re(i^ys c) is Re c, -Im c, -Re c, Im c.
     """

@@ -96,7 +96,7 @@ class Capture:
         return cupy.cuda.PythonFunctionAllocator(take, give).malloc(nbytes)
 
     def kept(self, owner: Any, make: Callable[[], Any]) -> Any:
-        """Return what this capture keeps for an owner, both as long as the graph lives."""
+        """Return the object that this capture keeps for an owner, both as long as the graph."""
         if owner not in self._objects:
             self._objects[owner] = make()
         return self._objects[owner]

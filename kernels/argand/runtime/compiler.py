@@ -136,7 +136,7 @@ def parse_resources(log: str) -> dict[str, Resources]:
 
 
 def _of_cubin(cubin: bytes) -> dict[str, Resources]:
-    """Return what the cubin says, with the stack as spills, which it holds.
+    """Return registers and stack as the cubin has them; the stack, which holds spills, as spills.
 
     The log has been seen without a word of ptxas, where other processes had compiled the source.
     """

@@ -54,7 +54,7 @@ def read_cached(path: Path) -> Described | None:
 
 
 def read_shipped(key: str) -> tuple[Path, Described] | None:
-    """Return what the package of cubins has under a digest, and where; None where it has nothing.
+    """Return the shipped cubin of a digest, and its path; None where the package has none.
 
     Raises DamagedCubinError.
     """

@@ -18,7 +18,7 @@ def driver_bindings() -> Any:
 
 
 def made(answer: tuple[Any, ...]) -> Any:
-    """Return what the driver made. Raises CUDADriverError where it reports an error."""
+    """Return the value in a driver call's answer. Raises CUDADriverError where it is an error."""
     if answer[0]:
         import cupy
 

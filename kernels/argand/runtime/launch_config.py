@@ -45,7 +45,7 @@ class LaunchConfig(ctypes.Structure):
             self.attributes, self.count = ctypes.pointer(_Attribute(attribute, 0, 1)), 1
 
     def arguments(self, function: int, parameters: int) -> tuple[Any, ...]:
-        """Return what ``cuLaunchKernelEx`` takes to launch the function at an address.
+        """Return the arguments of ``cuLaunchKernelEx`` that launch the function at an address.
 
         ``parameters`` is the address of the arguments' addresses. The objects are kept from launch
         to launch, so that ctypes converts nothing.

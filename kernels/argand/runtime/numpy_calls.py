@@ -133,7 +133,7 @@ class NumpyCalls(Generic[_Found]):
         return decorated
 
     def key(self, arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
-        """Return what identifies calls of one form; None for calls that are never kept.
+        """Return the key of calls of one form; None for calls that are never kept.
 
         ``arrays`` are the operands and last the result, None where one is missing; ``options`` are
         all other arguments.
@@ -152,7 +152,7 @@ class NumpyCalls(Generic[_Found]):
         return tuple(key)
 
     def known(self, key: Key | None) -> _Found | None:
-        """Return what was kept of an earlier call of this form."""
+        """Return the call that is kept under this key; None where there is none."""
         try:
             return None if key is None else self.found.get(key)
         except TypeError:  # an option that is given as a list

@@ -79,7 +79,7 @@ def _call(name: str, *given: Any, program: ctypes.c_void_p | None = None) -> Non
 
 
 def _bytes(name: str, program: ctypes.c_void_p) -> bytes:
-    """Return what a function copies, whose size another one tells."""
+    """Return the bytes that NVRTC's function ``name`` copies; ``nameSize`` gives their number."""
     size = ctypes.c_size_t()
     _call(f"{name}Size", program, ctypes.byref(size))
     found = ctypes.create_string_buffer(size.value)

@@ -56,7 +56,7 @@ class TunedPlans(Generic[C]):
         follow_limit(self)
 
     def measured_on(self, device: int) -> dict[str, str]:
-        """Return what a measurement holds for: the card, its driver, the digest of the kernels."""
+        """Return the card, its driver and the kernels' digest: a measurement holds for these."""
         found = (self._device or gpu)(device)
         kernels = kernel_digest(self._kernels)
         return {"device": found.name, "driver": found.driver, "kernels": kernels}

@@ -39,7 +39,7 @@ column takes less time than NumPy's. NumPy reduces each row by itself."""
 
 
 def prepared(problem: SoftmaxProblem) -> Run:
-    """Return what computes a problem; ``out`` is checked."""
+    """Return a function that computes a problem; ``out`` is checked."""
     kind = EXACT_KINDS[problem.precision.real_output]
     plain = problem.precision.exact_operands and problem.input == problem.output == kind
     numbers = math.prod(problem.shape)

@@ -68,7 +68,7 @@ def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any
 
 
 def algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
-    """Return what runs, in words, and for its bound: `KERNEL`, or the plan of `argand.dft`."""
+    """Return the kernels in words, and for the bound: `KERNEL`, or the plan of `argand.dft`."""
     plan = _plan(problem, device)
     if plan is not None:
         return str(plan), KERNEL

@@ -246,7 +246,7 @@ class OperandLaunch:
         return KernelLaunch(kernel, members, reads=reads, writes=writes)
 
     def name(self, part: str) -> str:
-        """Return what a part of the operand's workspace is called among launches."""
+        """Return the name, among launches, of a part of the operand's workspace."""
         return f"{part} of {self._base.name}"
 
     def exponents_of(self, product: int) -> Address:

@@ -156,7 +156,7 @@ class ProofLaunch:
         return Address(x.base, x.offset + word * words)
 
     def of_decode(self, product: int, row: int, column: int) -> ProofArguments:
-        """Return what the kernel takes that decodes from a product, a row and a column on."""
+        """Return the arguments of the kernel that decodes from a product, a row and a column on."""
         members = {
             "proof_fragments": self._fragments, "proof_scaled_x": self._scaled_x,
             "proof_sums": self._sums_of(product, row),
@@ -164,7 +164,7 @@ class ProofLaunch:
         return ProofArguments({}, members, (PROOF,), (self._part(f"C {product} {row} {column}"),))
 
     def of_b(self, product: int, k: int) -> ProofArguments | None:
-        """Return what the kernel takes that encodes B from a product and k on, or None."""
+        """Return the arguments of the kernel that encodes B from a product and k on, or None."""
         if not self._b_encodes:
             return None
         members = {
@@ -174,7 +174,7 @@ class ProofLaunch:
         return ProofArguments({"sum_batch": self._words}, members, (PROOF,), (IMAGE,))
 
     def of_a(self, product: int, row: int, k: int) -> ProofArguments | None:
-        """Return what the kernel takes that encodes A from a product, row and k on, or None."""
+        """Return the arguments of the kernel that encodes A from a product, row and k, or None."""
         if not self._a_encodes:
             return None
         batch = self._vector_words // 2 if self._problem.b.batch_stride else 0
