@@ -91,7 +91,7 @@ def _add_rows(table: Table, arguments: argparse.Namespace, device: Device, watch
         x = drawn_samples(kind, arguments, device)
         copy = copy_rate(arguments, device, watch)
         peer: float | None = None
-        for name, precision, call in _ways(h, arguments, device):
+        for name, precision, call in _calls(h, arguments, device):
             row = _measured(name, precision, kind, call, x, h, copy, peer, arguments, device, watch)
             if name != "argand" and precision == "fp32":
                 peer = row.time_us_p50
@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-def _ways(
+def _calls(
     h: Any, arguments: argparse.Namespace, device: Device
 ) -> Iterator[tuple[str, str, _Call]]:
     m = arguments.channels

@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     table, watch = Table(arguments.csv), monitor(device)
     operands = _operands(arguments, device)
     peer: float | None = None
-    for name, precision, call in _ways(arguments, device):
+    for name, precision, call in _calls(arguments, device):
         row = _measured(name, precision, call, operands, arguments, device, watch, peer)
         if name != "argand" and row.verified:
             peer = row.time_us_p50 if peer is None else min(peer, row.time_us_p50)
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-def _ways(arguments: argparse.Namespace, device: Device) -> Iterator[tuple[str, str, _Call]]:
+def _calls(arguments: argparse.Namespace, device: Device) -> Iterator[tuple[str, str, _Call]]:
     if not arguments.no_peer:
         for peer in study_peers("image", device.backend):
             yield peer.name, "fp32", peer.computation("fp32")

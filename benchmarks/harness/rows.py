@@ -58,7 +58,7 @@ def show(record: BenchmarkRecord) -> None:
         how += f", predicted {record.predicted_us:.1f} us"
     print(
         f"{record.workload:34} {record.implementation:15} {record.precision:9} "
-        f"{_ways(record):12} {_cell(record.time_us_p50, '11.1f')} "
+        f"{_operands(record):12} {_cell(record.time_us_p50, '11.1f')} "
         f"{_cell(record.host_us, '8.1f')} {_cell(record.back_to_back_us, '8.1f')} "
         f"{_cell(record.tflops, '9.3f')} "
         f"{_cell(record.gbytes_per_s, '8.1f')} "
@@ -70,8 +70,8 @@ def show(record: BenchmarkRecord) -> None:
     )
 
 
-def _ways(record: BenchmarkRecord) -> str:
-    """Return the input, and a mark where the result is complex-half."""
+def _operands(record: BenchmarkRecord) -> str:
+    """Return the type of the operands, and a mark where the result is complex-half."""
     return record.input.replace("complex-", "c-") + (
         " > half" if record.output == "complex-half" else ""
     )

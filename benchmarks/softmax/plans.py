@@ -1,4 +1,4 @@
-"""Every plan of a softmax at many widths: what the ladders of ``softmax/plan.py`` are made from.
+"""Every plan of a softmax at many widths: measurements that ``softmax/ladders.py`` is made from.
 
     python -m benchmarks.softmax.plans --kinds fp32,fp16 --columns 256,1000,65536 --csv out.csv
 
@@ -41,7 +41,7 @@ class PlannedCase(Case):
 
     @property
     def forms(self) -> list[SoftmaxForm]:
-        """Full accesses, and the largest that no row's edge cuts."""
+        """Forms with full accesses, and with the largest that no row's edge cuts."""
         most = vector_for(self.kind, self.output)
         even = math.gcd(most, self.columns)
         return [
@@ -59,14 +59,14 @@ class PlannedCase(Case):
 
     @property
     def taken(self) -> SoftmaxForm:
-        """The one that a call takes."""
+        """The form that a call takes."""
         most = vector_for(self.kind, self.output)
         chosen = choose_vector(most, math.gcd(most, self.columns), self.columns, "softmax")
         return next(form for form in self.forms if form.vector == chosen)
 
     @property
     def bytes(self) -> int:
-        """Read and written once."""
+        """Bytes of all rows and of the result."""
         each = ELEMENT_BYTES[self.kind] + ELEMENT_BYTES[self.output]
         return self.rows * self.columns * each
 

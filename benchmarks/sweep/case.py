@@ -20,14 +20,22 @@ Assess = Callable[[Any, Candidate], Accuracy | int]
 
 
 class Case(ABC):
-    """One problem of drawn sizes, which ours and the peers solve."""
+    """One problem of drawn sizes, which ours and the peers solve.
+
+    `operands` is called first, and may set shape, flops and bytes_moved, where they follow from
+    what a device has room for.
+    """
 
     operation: str
+    """The package of argand that solves it."""
     shape: str
+    """Its sizes, as rows and the summary have them."""
     kind: str
+    """Its types and options, as rows have them."""
     flops: float
+    """Nominal floating-point operations of one call."""
     bytes_moved: float
-    """Each operand read once and the result written once, as users have them in memory."""
+    """Bytes of operands and result together, as users have them in memory."""
 
     in_place: bool = False
     """Whether the result replaces an operand, so that half as much memory is touched."""

@@ -237,7 +237,7 @@ def test_wrong_frequencies_are_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("bits", "level"), [(8, 128), (16, 32768), (8, 127.5)])
 def test_offset_binary(tmp_path: Path, bits: int, level: float) -> None:
-    """Unsigned samples were taken for two's complement, so that 0 V became the lowest number."""
+    """Unsigned samples are offset binary: 0 V is the middle number, not the lowest."""
     data = parts(2).astype(f"<i{bits // 8}") * (bits**2 // 64)
     write(tmp_path / "v.raw", (data.astype(int) + (1 << bits - 1)).astype(f"<u{bits // 8}"),
           NBITS=bits)  # fmt: skip

@@ -131,7 +131,7 @@ def test_frequencies_are_about_what_was_tuned_to(
 
 
 def test_what_was_tuned_to_is_added_once(tmp_path: Path) -> None:
-    """Channels of channels stood about the carrier, and one that was selected had its frequency."""
+    """Channels of channels count from frequency 0 of their samples: the carrier is added once."""
     path = write(tmp_path, np.arange(256, dtype="<i2"), "ci16_le")
     bank = {"kind": "channelise", "channels": 4, "taps": 2, "shift": True, "axis": "time"}
     of_bank = {"samples": {"workload": "bank"}}

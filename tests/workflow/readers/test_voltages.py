@@ -268,7 +268,7 @@ def test_a_vdif_header_is_kept_without_what_is_of_one_frame(
 def test_a_check_takes_no_memory_for_each_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Times of a file of equal steps were made for each sample, 16 bytes of it."""
+    """The times of equal steps are not made for each sample, which would take 16 bytes each."""
     path, samples = tmp_path / "v.dada", 1 << 26
     with path.open("wb") as file:
         file.truncate(samples * 2 * 3 * 2)  # of which nothing is written

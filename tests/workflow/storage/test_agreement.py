@@ -42,7 +42,7 @@ def test_coordinates_that_differ(one: Coordinate, other: Coordinate, expected: b
 
 
 def test_weights_in_mhz_of_channels_in_hz(tmp_path: Path) -> None:
-    """They were refused as other values, without a word of what these are."""
+    """The same frequencies in two units agree; an error gives both values with their units."""
     write(tmp_path / "v.raw", parts(2, shape=(12, 32, 2)), OBSNCHAN=12, NANTS=3, NPOL=2,
           PIPERBLK=32)  # fmt: skip
     with h5py.File(tmp_path / "w.h5", "w") as file:

@@ -35,7 +35,7 @@ def case(path: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("labels", [False, True])
 def test_another_order_is_a_mistake(tmp_path: Path, labels: bool) -> None:
-    """A file of (time, antenna, frequency) was read as (polarization, antenna, time)."""
+    """A file whose own names have another order than the operand's axes is refused."""
     path = written(tmp_path / "v.h5", ("Time", "antenna", "channel"), labels=labels)
     assert error_of(case(path)) == (
         "input.voltages: /v names its axes ['time', 'antenna', 'frequency'], and is read as "

@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["fixed", "any", "any_packed", "packed", "row"])
 def test_names_of_a_dataset(path: Path, name: str) -> None:
-    """They were refused: a study had to say again what its file says."""
+    """A study takes the names of an axis from a dataset of its file."""
     given = case(path, name, place={"dataset": "place", "axis": "receiver"})
     study = study_of(given)
     check_study(study)

@@ -62,7 +62,7 @@ BANK: dict[str, Any] = {"kind": "channelise", "channels": 4, "taps": 2, "axis": 
 def test_a_chain_keeps_places_names_and_what_was_selected(
     tmp_path: Path, source: dict[str, Any]
 ) -> None:
-    """Of fine channel 3 a product said no more than the centre of its channel."""
+    """The products of fine channel 3 have the frequency of that channel."""
     taken = {"fine_frequency": 3, "time": "0:28"}
     of_bank = {"voltages": {"workload": "bank"}, "select": {"voltages": taken}}
     found = products_of(
@@ -97,7 +97,7 @@ def test_a_chain_keeps_places_names_and_what_was_selected(
 
 
 def test_channels_of_one_channel_are_from_its_samples_frequency_0(source: dict[str, Any]) -> None:
-    """They were called centres of channels, as if they stood about 0 Hz."""
+    """Without the coarse channel's centre they count from frequency 0 of the samples."""
     given = {**source, "select": {"samples": {"channel": 1}}}
     for centre, first, said in ((None, 0.0, ", from frequency 0 of the samples"), (155e6, 155, "")):
         more = {} if centre is None else {"centre_hz": centre}
@@ -110,7 +110,7 @@ def test_channels_of_one_channel_are_from_its_samples_frequency_0(source: dict[s
 
 
 def test_what_a_number_takes_of_a_files_axis_stays(tmp_path: Path, source: dict[str, Any]) -> None:
-    """Coordinates of such an axis were refused beside a transform's samples, as of no axis."""
+    """A product keeps the coordinate of an axis of which a number selects one entry."""
     given = {**source, "select": {"samples": {"channel": 1, "antenna": 2}}}
     found = products_of(tmp_path, d={"kind": "dft", "axis": "time", "input": given})["d"]
     one = found.coordinates["selected_frequency"]
@@ -177,7 +177,7 @@ def test_mistakes_name_what_the_study_says(source: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", [["a.h5", "b.h5"], "night.*.h5"])
 def test_several_files_are_one_by_virtual_datasets(source: dict[str, Any], name: Any) -> None:
-    """A list was "no text", a pattern a file that is not there: neither says what to do."""
+    """The error about a list of files, or a pattern, names virtual datasets as the way."""
     found = mistake(b={**BANK, "input": {**source, "file": name}})
     assert (
         "input.file: must be one file, or a pattern where the format is one of ['guppi']" in found
@@ -187,7 +187,7 @@ def test_several_files_are_one_by_virtual_datasets(source: dict[str, Any], name:
 
 
 def test_times_that_are_too_coarse_say_so(source: dict[str, Any]) -> None:
-    """Days since 1858 of samples 2 us apart were shown with digits that were all equal."""
+    """Days since 1858 in fp64 cannot tell samples 2 us apart, which the error says."""
     with h5py.File(source["file"], "a") as file:
         file["t"] = 60000.5 + np.arange(128) * 2e-6 / 86400
     time = {"dataset": "t", "units": "days since 1858-11-17"}
@@ -209,7 +209,7 @@ def test_times_that_are_too_coarse_say_so(source: dict[str, Any]) -> None:
 def test_integers_beyond_fp64_count_from_the_first(
     tmp_path: Path, source: dict[str, Any], units: str, date: str
 ) -> None:
-    """As xarray writes times; fp64 has them 256 ns apart, and they were refused as uneven."""
+    """Integers as xarray writes times, which are 256 ns apart in fp64, are of equal steps."""
     with h5py.File(source["file"], "a") as file:
         file["t"] = np.int64(1764338400000000000) + 100 * np.arange(128)
     time = {"dataset": "t", "units": units}
@@ -237,7 +237,7 @@ def test_integers_beyond_fp64_count_from_the_first(
 def test_unsigned_times_of_64_bits(
     source: dict[str, Any], kind: str, first: int, units: str, date: str
 ) -> None:
-    """Counters of 64 bits: they were refused as uneven beyond 2^63, and where none is a date."""
+    """Counters of 64 bits are read beyond 2^63 too, and where they are no date."""
     with h5py.File(source["file"], "a") as file:
         file["t"] = (np.uint64(first) + np.uint64(100) * np.arange(128, dtype="u8")).astype(kind)
         file["falling"] = file["t"][()][::-1]
@@ -253,7 +253,7 @@ def test_unsigned_times_of_64_bits(
 
 
 def test_a_gap_and_a_hole_are_named(source: dict[str, Any]) -> None:
-    """Of a gap an entry in the middle was named, by steps that none has; of NaN no place."""
+    """The error names the entry behind a gap, and the entry that is NaN."""
     with h5py.File(source["file"], "a") as file:
         file["t"] = np.delete(np.arange(130.0), [40, 41])
         file["hole"] = np.array([1e9, np.nan, 1.1e9])

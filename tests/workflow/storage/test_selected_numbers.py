@@ -17,7 +17,7 @@ from workflow.config.loading import load_study
 
 
 def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
-    """Antennas 3 and 1 were 0 and 1 in the product, and their list of names too short for them."""
+    """Antennas 3 and 1 of a selection are 3 and 1 in the product, with their own names."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file["v"] = np.ones((3, 4, 6, 8), np.complex64)
@@ -55,7 +55,7 @@ def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
 def test_beams_of_selected_antennas(
     tmp_path: Path, detected: dict[str, Any], names: dict[str, Any]
 ) -> None:
-    """A product of beams, which has no antennas, was refused for their numbers or names."""
+    """A product of beams has no antennas, and leaves out their numbers and names."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file["v"], file["w"] = np.ones((6, 8), np.complex64), np.ones((4, 6), np.complex64)
@@ -115,7 +115,7 @@ def test_names_of_antennas_stay_beside_their_places(
 
 
 def test_a_selected_window(tmp_path: Path) -> None:
-    """A transform has no axis of its window's samples, whose numbers were put into the product."""
+    """The numbers of a window's samples stay out of the product, which has no such axis."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file["v"], file["w"] = np.ones((6, 8), np.complex64), np.ones(16)

@@ -99,7 +99,7 @@ def test_attributes_that_cannot_be(tmp_path: Path, attributes: dict[str, Any], s
 
 @pytest.mark.parametrize("scale", [np.float32(0.25), 0.01])
 def test_complex_numbers_have_a_scale(tmp_path: Path, scale: Any) -> None:
-    """As recorders store volts in 16 bits: it was refused."""
+    """Complex integers of 16 bits, as recorders store volts, are multiplied by their scale."""
     pairs = np.empty(STORED.shape, [("r", ">i2"), ("i", ">i2")])
     pairs["r"], pairs["i"] = STORED, 3 * STORED
     complex_numbers = (STORED * (1 + 3j)).astype(np.complex64)
@@ -141,7 +141,7 @@ def test_what_complex_numbers_have_not(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_units_in_words_and_dates(tmp_path: Path, units: str, unit: str, date: str) -> None:
-    """A spectrum's frequencies were in "1/seconds since 2026-11-28 10:00:00"."""
+    """The date of a unit of time is no part of the unit: a spectrum's frequencies are in 1/s."""
     path = file_of(tmp_path / "v.nc", STORED.astype(float), units=np.bytes_(units))
     times = {"coordinates": {"time": "t"}}
     study = study_of(path, {"real": "x"}, **times)
@@ -155,7 +155,7 @@ def test_units_in_words_and_dates(tmp_path: Path, units: str, unit: str, date: s
 
 @pytest.mark.parametrize("units", ["mV", b"mV", np.array(["mV"], object), np.array([b"mV"])])
 def test_units_are_read_however_they_are_written(tmp_path: Path, units: Any) -> None:
-    """Some programs write text as an array of one, whose unit was lost."""
+    """Some programs write a unit's text as an array of one, which is read too."""
     path = file_of(tmp_path / "v.h5", units=units)
     one = study_of(path, {"real": "x"}, coordinates={"antenna": [1, 2]}).workload("w")
     stage(one, [path], tmp_path / "s.h5", logging.getLogger("test"))

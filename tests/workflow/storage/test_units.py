@@ -87,7 +87,7 @@ def test_words_of_units(text: str, unit: str) -> None:
     ],
 )
 def test_days_that_astronomers_count(text: str, date: str) -> None:
-    """MJD was a unit of its own, and a transform's frequencies were in 1/MJD."""
+    """MJD and the like are days from a date, not units of their own."""
     assert parted(text) == ("d", date)
     seconds = np.datetime64(date) - np.datetime64("1970-01-01T00:00:00")
     day = {"M": 40587.0, "J": 2440587.5}[text.strip().upper()[0]]

@@ -17,7 +17,7 @@ from workflow.storage.uvh5 import write_uvh5
 
 
 def test_the_date_of_the_samples_is_that_of_the_file(tmp_path: Path) -> None:
-    """A study had to say again when the samples were taken, and any date was written."""
+    """The date comes from the file, and a study that gives another one is refused."""
     dated = {"step": 1e-3, "units": "seconds since 2026-11-28T10:00:00"}
     expected = 2461372.5 + 10 / 24
     for given in (None, round(expected, 5)):

@@ -39,7 +39,7 @@ def products_of(folder: Path, text: str, **case: Any) -> Product:
 
 @pytest.mark.parametrize("noise", [{}, {"noise": {"depolarising": 1e-9}}])
 def test_counts_have_the_classical_bits_of_qiskits(tmp_path: Path, noise: Any) -> None:
-    """Which classical bit a qubit is measured into was lost, and which register it is of."""
+    """A product keeps the classical bit that each qubit is measured into, and its register."""
     found = products_of(tmp_path, TWO, shots=4096, **noise)
     outcome, bits = found.coordinates["outcome"], found.coordinates["classical_bits"]
     assert outcome.values.tolist() == [1, 5]

@@ -130,7 +130,7 @@ UNITS = {"frequency": "Hz", "east": "m", "north": "m", "up": "m"}
     ("name", "unit"), [("frequency", "MHz"), ("frequency", "GHz"), ("east", "km"), ("up", "cm")]
 )
 def test_beams_are_steered_by_frequencies_and_places_of_any_unit(tmp_path, name, unit):
-    """150 in MHz was taken for 150 Hz, at which all antennas are in phase."""
+    """150 in MHz is not 150 Hz, at which all antennas would be in phase."""
     found = [
         beamforming(input=units_file(tmp_path / "v.h5", **units), beams=4).stage()
         for units in (UNITS, {**UNITS, name: unit})
