@@ -2,7 +2,7 @@
 
 BLAS's products of matrices fill few of their lanes with few rows and copy all conjugates. Dot
 products read the operand in place. Which takes less time is estimated, in complex64
-multiplications of 0.076 ns (docs/experiments/2026-11-27-small-hermitian-cpu.md).
+multiplications of 0.076 ns (docs/experiments/2026-11-28-small-calls-on-a-cpu.md).
 """
 
 from __future__ import annotations
