@@ -64,6 +64,9 @@ struct SliceExchange {
             __shared__ uint64 received;
             mbarrier = shared_address(&received);
             if (threadIdx.x == 0) {
+                // Keeps the branch: where it is predicated, racecheck counts the initialisation as
+                // one by every lane.
+                __syncwarp(1);
                 mbarrier_init(mbarrier, 1);
                 mbarrier_cluster_init_fence();
                 const int vectors =
