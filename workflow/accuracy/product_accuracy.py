@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from argand import Precision
+from argand import PRECISIONS, Precision
 from argand.gemm.modular.integer_range import integer_range
 from argand.gemm.scaling_range import LineRange, product_range
 
 from workflow.accuracy import bounds
 from workflow.accuracy.assessment import Accuracy, Checks, finite, misplaced, ratio, same_shape
 from workflow.accuracy.freivalds import freivalds
-from workflow.accuracy.lines import norm_along
-from workflow.accuracy.product_bounds import Bounds, relative_bounds
+from workflow.accuracy.product_bounds import Bounds, lost_scalars, of_left_out, relative_bounds
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.underflow import underflow
 from workflow.accuracy.whole_error import squared_norm, whole_error
@@ -64,6 +63,10 @@ def assess_product(
     to its unit roundoff, or by moduli than their integers hold at all, are counted; that is not a
     failure, because `_lost` has them in the bound.
 
+    A result at a precision below fp32, but for exact integers, is right where it is at fp32: cuBLAS
+    computes some small products so where tf32 is allowed, and the Freivalds check of operands in
+    tf32 finds their rounding missing.
+
     Args:
         precision: as the implementation rounds: a peer that truncates its operands needs
             ``precision.with_rounding("toward_zero")``.
@@ -73,6 +76,18 @@ def assess_product(
     """
     result = np.asarray(result)
     same_shape(result, reference.shape)
+    found = _assess(reference, result, precision, backend)
+    fp32 = PRECISIONS["fp32"]
+    if found.verified or precision.moduli or precision.u <= fp32.u:
+        return found
+    finer = _assess(reference, result, fp32, backend)
+    return finer if finer.verified else found
+
+
+def _assess(
+    reference: ProductReference, result: Array, precision: Precision, backend: str
+) -> Accuracy:
+    """Return `assess_product` by the roundings of this precision alone."""
     bound = bounds.product_bound(
         precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
     )
@@ -122,7 +137,7 @@ def _whole(
     With a full reference it is known, else estimated (`whole_error`). A result that is beyond the
     probabilistic bound is assessed once more, on vectors of its own.
     """
-    skipped = _skipped(reference, precision, backend)
+    skipped = of_left_out(reference, precision, backend)
     for draw in range(2):
         whole = whole_error(reference, result, precision, backend=backend, draw=draw)
         if reference.sampled:
@@ -137,26 +152,6 @@ def _whole(
         if error <= found.probable:
             break
     return error, limit, found
-
-
-def _skipped(reference: ProductReference, precision: Precision, backend: str) -> float:
-    """Return the worst case of what a full reference has and random vectors leave out.
-
-    These are the rows and columns in which some element of the addend is not finite.
-    """
-    if reference.sampled or reference.c is None:
-        return 0.0
-    shape = (reference.batch, reference.m, reference.n)
-    lost = ~finite(reference.items(reference.c, 0, reference.batch))
-    if not lost.any():
-        return 0.0
-    left_out = lost.any(axis=-1, keepdims=True) | lost.any(axis=-2, keepdims=True)
-    magnitude = reference.magnitude.reshape(shape)
-    magnitude = np.where(left_out & np.isfinite(magnitude), magnitude, 0)
-    bound = bounds.product_bound(
-        precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
-    )
-    return float(np.sqrt(2) * bound * norm_along(magnitude.reshape(-1), 0))
 
 
 def _misplaced_nonfinite(reference: ProductReference, result: Array) -> Array:
@@ -229,7 +224,7 @@ def _compare(
     known = finite(exact) & finite(magnitude)
     if not known.all():
         error, exact = np.where(known, error, 0), np.where(known, exact, 0)
-    allowed = (bound + _lost_scalars(reference, precision, backend)) * magnitude
+    allowed = (bound + lost_scalars(reference, precision, backend)) * magnitude
     allowed += _lost(reference, block, precision, backend)
     allowed[magnitude == 0] = 0
     parts = [
@@ -287,9 +282,3 @@ def _lost(
     operands = np.sqrt(2) * (lost_a * sum_b + sum_a * lost_b) + 2 * k * lost_a * lost_b
     inner = 2 * operands + 2 * k * products * terms.result
     return np.asarray(bounds.spread(reference.alpha) * abs(reference.alpha) * inner + operations)
-
-
-def _lost_scalars(reference: ProductReference, precision: Precision, backend: str) -> float:
-    """Return the relative loss of alpha and beta that underflow in the output's type."""
-    lost = 2 * underflow(precision, backend).result
-    return sum(lost / abs(scalar) for scalar in (reference.alpha, reference.beta) if scalar)

@@ -10,6 +10,7 @@ from argand import Precision
 from argand.precision import FP64, PRECISIONS
 
 from workflow.accuracy import bounds
+from workflow.accuracy.assessment import finite
 from workflow.accuracy.lines import norm_along
 from workflow.accuracy.probabilistic import accumulation_errors, length_within
 from workflow.accuracy.references import Array, ProductReference
@@ -43,8 +44,7 @@ def relative_bounds(
     coefficient = bounds.product_bound(
         precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
     )
-    lost = 2 * underflow(precision, backend).result
-    scalars = sum(lost / abs(x) for x in (reference.alpha, reference.beta) if x)
+    scalars = lost_scalars(reference, precision, backend)
     magnitude = abs(reference.alpha) * _norm_product(reference) + LIMIT * whole.addend
     if not size:  # nothing to compute, or all of it cancels and no relative error can be proved
         return Bounds(math.inf, math.inf) if magnitude else Bounds(0.0, 0.0)
@@ -71,6 +71,32 @@ def relative_bounds(
     # A sum that overflows is no bound, and nothing would be within a NaN.
     worst = worst if worst == worst else math.inf
     return Bounds(worst / size, probable / size)
+
+
+def of_left_out(reference: ProductReference, precision: Precision, backend: str) -> float:
+    """Return the worst case of what a full reference has and random vectors leave out.
+
+    These are the rows and columns in which some element of the addend is not finite.
+    """
+    if reference.sampled or reference.c is None:
+        return 0.0
+    shape = (reference.batch, reference.m, reference.n)
+    lost = ~finite(reference.items(reference.c, 0, reference.batch))
+    if not lost.any():
+        return 0.0
+    left_out = lost.any(axis=-1, keepdims=True) | lost.any(axis=-2, keepdims=True)
+    magnitude = reference.magnitude.reshape(shape)
+    magnitude = np.where(left_out & np.isfinite(magnitude), magnitude, 0)
+    bound = bounds.product_bound(
+        precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
+    )
+    return float(np.sqrt(2) * bound * norm_along(magnitude.reshape(-1), 0))
+
+
+def lost_scalars(reference: ProductReference, precision: Precision, backend: str) -> float:
+    """Return the relative loss of alpha and beta that underflow in the output's type."""
+    lost = 2 * underflow(precision, backend).result
+    return sum(lost / abs(scalar) for scalar in (reference.alpha, reference.beta) if scalar)
 
 
 def _norm_product(reference: ProductReference) -> float:

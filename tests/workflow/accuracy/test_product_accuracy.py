@@ -73,6 +73,14 @@ class TestProducts:
         for higher in ("fp64", "fp32", "3xtf32", "3xfp16"):
             assert not assess_product(reference, result, PRECISIONS[higher], backend="cpu").verified
 
+    @pytest.mark.parametrize("k", [1, 22])
+    def test_a_higher_precision_passes_for_tf32_and_its_errors_are_seen(self, k):
+        reference, result = product(np.random.default_rng(7), m=18, k=k, n=2)
+        tf32 = PRECISIONS["tf32"]
+        assert assess_product(reference, result, tf32, backend="cuda").verified
+        result[7, 1] *= 1 + 1e-3
+        assert not assess_product(reference, result, tf32, backend="cuda").verified
+
     @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16"])
     @pytest.mark.parametrize("kept", [((0, 0),), ((1, 0), (0, 0)), ((0, 1), (0, 0))])
     def test_a_split_that_leaves_out_a_product_fails(self, precision, kept):
