@@ -59,80 +59,116 @@ class TorchInternals(NamedTuple):
     note_written: Callable[[tuple[Any, ...]], None]
 
 
+class _Names:
+    """Finds functions of torch's modules by name, and keeps the names that are missing."""
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+
+    def find(self, module: Any, place: str, name: str) -> Any:
+        """Return what has this dotted name in a module; None where nothing has.
+
+        Functions of CUDA are not missed where torch was built without it.
+        """
+        found = module
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is None and (torch.version.cuda or "_cuda" not in name):
+            self.missing.append(f"{place}.{name}")
+        return found
+
+
 def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> TorchInternals:
     """Return torch's functions from these modules; public ones, with a warning, where they lack.
 
     In tests the modules are what another version might have.
     """
-    missing = []
-
-    def chosen(name: str, otherwise: Callable[..., Any]) -> Any:
-        found = getattr(compiled, name, None)
-        if found is None and (torch.version.cuda or "_cuda" not in name):
-            missing.append(f"torch._C.{name}")
-        return found or otherwise
-
-    active = chosen("_are_functorch_transforms_active", _never)
-    below = chosen("_AutoDispatchBelowAutograd", _never)
-    followed = hasattr(forward, "_current_level")
-    levels = ("_current_level", "_is_fwd_grad_enabled", "_set_fwd_grad_enabled")
-    missing += [f"torch.autograd.forward_ad.{x}" for x in levels if not hasattr(forward, x)]
-    guards = getattr(getattr(compiled, "_dynamo", None), "guards", None)
-    if not hasattr(guards, "TensorGuards"):
-        missing.append("torch._C._dynamo.guards.TensorGuards")
-    batched = getattr(getattr(compiled, "_functorch", None), "is_legacy_batchedtensor", None)
-    if batched is None:
-        missing.append("torch._C._functorch.is_legacy_batchedtensor")
-        batched = _has_none
-    recorded = chosen("_is_tracing", torch.jit.is_tracing)
-    proxies = chosen("_get_dispatch_mode", _mode_of_proxies)
-    if proxies is not _mode_of_proxies:
-        proxies = partial(proxies, compiled._TorchDispatchModeKey.PROXY)
-
-    def transformed(given: Iterable[Any]) -> bool:
-        inside = _without_memory(given) if active is _never else active()
-        return inside or recorded() or proxies() is not None
-
-    modes = chosen("_len_torch_dispatch_stack", _never)
-    tangents = (lambda _: forward._current_level >= 0) if followed else _have_tangents
-    # One function tests for both, because each call on tensors does.
-    follows = (
-        (lambda _: active() or forward._current_level >= 0 or recorded() or proxies() is not None)
-        if followed and active is not _never
-        else (lambda given: transformed(given) or tangents(given))
+    names = _Names()
+    internal = partial(names.find, compiled, "torch._C")
+    of_forward_mode = partial(names.find, forward, "torch.autograd.forward_ad")
+    transforms = internal("_are_functorch_transforms_active")
+    tensor_guards = internal("_dynamo.guards.TensorGuards")
+    has_levels = of_forward_mode("_current_level") is not None
+    followers = _followers(
+        internal, compiled, transforms, forward if has_levels else None, tensor_guards is not None
     )
-    checked = followed and modes is not _never and hasattr(guards, "TensorGuards")
     found = TorchInternals(
-        raw_stream=chosen("_cuda_getCurrentRawStream", _stream_of),
-        is_capturing=chosen(
-            "_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing
-        ),
-        are_transformed=transformed,
-        may_have_tangents=tangents,
-        are_followed=follows,
-        pass_unseen=(
-            (lambda _: forward._current_level >= 0 or modes() > 0) if checked else follows
-        ),
-        any_requires_grad=chosen("_any_requires_grad", _any_requires_grad),
-        is_forward=getattr(forward, "_is_fwd_grad_enabled", lambda: True),
-        forward=getattr(forward, "_set_fwd_grad_enabled", nullcontext),
-        is_batched=batched,
-        below_autograd=None if below is _never else below,
-        check_of=partial(_guard_of, guards) if hasattr(guards, "TensorGuards") else _look_of,
-        note_written=chosen("_increment_version", torch.autograd.graph.increment_version),
+        **followers._asdict(),
+        raw_stream=internal("_cuda_getCurrentRawStream") or _stream_of,
+        is_capturing=internal("_cuda_isCurrentStreamCapturing")
+        or torch.cuda.is_current_stream_capturing,
+        any_requires_grad=internal("_any_requires_grad") or _any_requires_grad,
+        is_forward=of_forward_mode("_is_fwd_grad_enabled") or (lambda: True),
+        forward=of_forward_mode("_set_fwd_grad_enabled") or nullcontext,
+        is_batched=internal("_functorch.is_legacy_batchedtensor") or _has_none,
+        below_autograd=internal("_AutoDispatchBelowAutograd"),
+        check_of=_look_of if tensor_guards is None else partial(_guard_of, tensor_guards),
+        note_written=internal("_increment_version") or torch.autograd.graph.increment_version,
     )
-    if missing:
+    if names.missing:
         warnings.warn(
-            f"torch {torch.__version__} has no {', '.join(missing)}: public functions take their "
-            "place, and calls on tensors take the host longer",
+            f"torch {torch.__version__} has no {', '.join(names.missing)}: public functions take "
+            "their place, and calls on tensors take the host longer",
             RuntimeWarning,
             stacklevel=2,
         )
     return found
 
 
-def _never() -> bool:
-    return False
+_OfArguments = Callable[[Iterable[Any]], bool]
+
+
+class _Followers(NamedTuple):
+    """The functions of `TorchInternals` that tell what torch does with a call's arguments."""
+
+    are_transformed: _OfArguments
+    may_have_tangents: _OfArguments
+    are_followed: _OfArguments
+    pass_unseen: _OfArguments
+
+
+def _followers(
+    internal: Callable[[str], Any], compiled: Any, transforms: Any, forward: Any, has_guards: bool
+) -> _Followers:
+    """Return the functions that tell whether torch transforms, records or differentiates a call.
+
+    Args:
+        internal: returns torch's internal function of a name, or None.
+        compiled: the module of these functions.
+        transforms: tells whether torch.func transforms a call; None where torch does not tell.
+        forward: the module of forward mode; None where it does not tell its level.
+        has_guards: whether `_guard_of` makes the checks.
+    """
+    is_tracing = internal("_is_tracing") or torch.jit.is_tracing
+    mode_of = internal("_get_dispatch_mode")
+    proxies = _mode_of_proxies
+    if mode_of is not None:
+        proxies = partial(mode_of, compiled._TorchDispatchModeKey.PROXY)
+    count_modes = internal("_len_torch_dispatch_stack")
+
+    def are_transformed(given: Iterable[Any]) -> bool:
+        inside = _without_memory(given) if transforms is None else transforms()
+        return inside or is_tracing() or proxies() is not None
+
+    may_have_tangents: _OfArguments = (
+        _have_tangents if forward is None else (lambda _: forward._current_level >= 0)
+    )
+    are_followed: _OfArguments = (
+        (lambda given: are_transformed(given) or may_have_tangents(given))
+        if forward is None or transforms is None
+        # In one function, because each call on tensors asks.
+        else (
+            lambda _: (
+                transforms() or forward._current_level >= 0 or is_tracing() or proxies() is not None
+            )
+        )
+    )
+    pass_unseen: _OfArguments = (
+        (lambda _: forward._current_level >= 0 or count_modes() > 0)
+        if forward is not None and count_modes is not None and has_guards
+        else are_followed
+    )
+    return _Followers(are_transformed, may_have_tangents, are_followed, pass_unseen)
 
 
 def _stream_of(index: int) -> int:
@@ -162,12 +198,12 @@ def _any_requires_grad(*values: Any, **named: Any) -> bool:
     return any(getattr(x, "requires_grad", False) for x in (*values, *named.values()))
 
 
-def _guard_of(guards: Any, given: Sequence[Any]) -> Callable[..., bool]:
-    """Return `check_of`, in one call of C++ in place of five looks at each tensor."""
+def _guard_of(tensor_guards: Any, given: Sequence[Any]) -> Callable[..., bool]:
+    """Return `check_of`, one call of C++ in place of five properties of each tensor."""
     first = [next(at for at, y in enumerate(given) if y is x) for x in given]
     several = sorted(set(first))
     made = [given[at] for at in several]
-    guard: Callable[..., bool] = guards.TensorGuards(
+    guard: Callable[..., bool] = tensor_guards(
         *made,
         dynamic_dims_sizes=[list(x.shape) for x in made],
         dynamic_dims_strides=[list(x.stride()) for x in made],
