@@ -72,7 +72,9 @@ def fused(qubits: int, gates: Sequence[TargetedGate], passes: Sequence[Pass]) ->
 
 def passes_of_width(qubits: int, gates: Sequence[TargetedGate], width: int) -> list[Pass]:
     """Return the fewest passes of at most ``width`` qubits that are found, in any allowed order."""
-    return gate_fusion.fuse(qubits, _state_gates(gates), width, lambda _: 1.0)
+    return gate_fusion.fuse(
+        qubits, _state_gates(gates), gate_fusion.PassRules(width, lambda _: 1.0)
+    )
 
 
 def fused_for_products(

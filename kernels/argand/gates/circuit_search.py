@@ -9,7 +9,7 @@ from functools import cached_property
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts, SequenceCosts
 from argand.gates.diagonal_runs import GateRun, fewest_tiles, phases_beside_others, split_phases
-from argand.gates.fusion import Cost, Pass, fuse, fused_gate, passes_by_width
+from argand.gates.fusion import Cost, Pass, PassRules, fuse, fused_gate, passes_by_width
 from argand.gates.gate import Gate
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequence_plan import WIDTH
@@ -131,7 +131,7 @@ class CircuitSearch:
         if width is None:
             width, passes = cheapest_passes(self.qubits, gates, self._cost)
         else:
-            passes = fuse(self.qubits, gates, width, self._cost)
+            passes = fuse(self.qubits, gates, PassRules(width, self._cost))
         # The search knows only the qubits of a pass. The forms show which passes need no products.
         alone = self._alone(width, passes)
         shared = self._short_searches(width)
@@ -140,7 +140,8 @@ class CircuitSearch:
         # Long searches are of what a short one found to be about as fast as the fastest.
         least = min(plan.predicted_seconds for plan in plans)
         if beam_width > 1 and alone.predicted_seconds <= _AS_FAST * least:
-            longer = fuse(self.qubits, gates, width, self._cost, beam_width=beam_width)
+            rules = PassRules(width, self._cost)
+            longer = fuse(self.qubits, gates, rules, beam_width=beam_width)
             plans.append(self._alone(width, longer))
         plans += self._long_searches(shared, least)
         return min(plans, key=lambda plan: plan.predicted_seconds)
@@ -166,15 +167,15 @@ class CircuitSearch:
         if width < WIDTH or not tiles:
             return found
         if phases <= _MOST_JOINED:
-            ways = [_Sharing(width, self.runs, False, tile) for tile in tiles]
-            found += [(self._shared(way, _SHORT_BEAM_WIDTH), way) for way in ways]
+            sharings = [_Sharing(width, self.runs, False, tile) for tile in tiles]
+            found += [(self._shared(one, _SHORT_BEAM_WIDTH), one) for one in sharings]
             fastest, _ = min(found, key=lambda one: one[0].predicted_seconds)
             if len(fastest.groups) <= self._fewest_passes:
                 return found
         if phases:
             runs = split_phases(self.runs)
-            ways = [_Sharing(width, runs, True, tile) for tile in tiles]
-            found += [(self._shared(way, _SHORT_BEAM_WIDTH), way) for way in ways]
+            sharings = [_Sharing(width, runs, True, tile) for tile in tiles]
+            found += [(self._shared(one, _SHORT_BEAM_WIDTH), one) for one in sharings]
         return found
 
     def _long_searches(
@@ -188,27 +189,27 @@ class CircuitSearch:
             return []
         _, better = min(shared, key=lambda one: one[0].predicted_seconds)
         found = []
-        for plan, way in shared:
-            most = _AS_FAST if way.phases is better.phases else _ALIKE
+        for plan, sharing in shared:
+            most = _AS_FAST if sharing.phases is better.phases else _ALIKE
             if plan.predicted_seconds <= most * least:
-                found.append((self._shared(way, TILE_BEAM_WIDTHS[0]), way))
+                found.append((self._shared(sharing, TILE_BEAM_WIDTHS[0]), sharing))
         if not found:
             return []
         fastest, best = min(found, key=lambda one: one[0].predicted_seconds)
         narrower = TILE_BEAM_WIDTHS[1:] if len(fastest.groups) > self._fewest_passes else ()
         return [*(plan for plan, _ in found), *(self._shared(best, width) for width in narrower)]
 
-    def _shared(self, way: _Sharing, beam_width: int) -> CircuitPlan:
+    def _shared(self, sharing: _Sharing, beam_width: int) -> CircuitPlan:
         """Return the plan in which gates share passes of a tile, by a search of this beam width."""
-        gates = [run.gate for run in way.runs]
+        gates = [run.gate for run in sharing.runs]
         found = sequences_of(
-            self.qubits, gates, way.tile.qubits, way.tile.gates,
-            beam_width=beam_width, phases=way.phases, memo=way.memo,
+            self.qubits, gates, sharing.tile.qubits, sharing.tile.gates,
+            beam_width=beam_width, phases=sharing.phases, memo=sharing.memo,
         )  # fmt: skip
         key = tuple(found[0]), tuple(found[1])
-        if key not in way.plans:  # searches often find the same
-            way.plans[key] = self._plan_of(way.width, way.runs, *found)
-        return way.plans[key]
+        if key not in sharing.plans:  # searches often find the same
+            sharing.plans[key] = self._plan_of(sharing.width, sharing.runs, *found)
+        return sharing.plans[key]
 
     def _plan_of(
         self,
@@ -241,7 +242,7 @@ def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int
     """
     best: tuple[float, int, list[Pass]] | None = None
     for width in range(min(qubits, MOST_WIDTH), 0, -1):
-        passes = fuse(qubits, gates, width, cost)
+        passes = fuse(qubits, gates, PassRules(width, cost))
         seconds = sum(cost(one.qubits) for one in passes)
         if best is None or seconds < best[0]:
             best = (seconds, width, passes)

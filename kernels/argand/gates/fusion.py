@@ -43,6 +43,25 @@ class Pass:
 
 
 @dataclass(frozen=True)
+class PassRules:
+    """What a pass over the state may hold.
+
+    Attributes:
+        width: most qubits of a pass; a gate of more has a pass to itself.
+        cost: predicted seconds of a pass, by its qubits.
+        given: qubits that every pass has.
+        alone: numbers of further gates that have a pass to themselves.
+        light: numbers of gates that need only one of their qubits in a pass.
+    """
+
+    width: int
+    cost: Cost
+    given: Sequence[int] = ()
+    alone: Sequence[int] = ()
+    light: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
 class _Begun:
     """The first passes of a circuit, what they take and hold, and what they leave."""
 
@@ -55,48 +74,32 @@ class _Begun:
 def fuse(
     qubits: int,
     gates: Sequence[Gate],
-    width: int,
-    cost: Cost,
+    rules: PassRules,
     *,
     beam_width: int = 1,
-    given: Sequence[int] = (),
-    alone: Sequence[int] = (),
-    light: Sequence[int] = (),
     memo: NextPasses | None = None,
 ) -> list[Pass]:
-    """Return the passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
-
-    Each pass has the qubits ``given``; gates with the numbers ``alone`` have one to themselves too,
-    those that are ``light`` need one of their qubits.
+    """Return the passes over a state of ``qubits`` qubits for a circuit, by a beam search.
 
     From several first gates a pass grows by the qubits that bring most further gates, and of these
     passes the one with most gates for its predicted time is taken. With a ``beam_width`` above 1
     that many beginnings of the circuit go on beside each other, the best few passes after each: of
-    those with equally many passes the ones with most gates for their time (a beam search). ``memo``
-    has what searches that differ in the beam width alone found, and takes what this one finds.
+    those with equally many passes the ones with most gates for their time. ``memo`` has what
+    searches that differ in the beam width alone found, and takes what this one finds.
     """
     memo = {} if memo is None else memo
-    dependencies = Dependencies(qubits, gates)
-    fixed = sum(1 << qubit for qubit in given)
-    for number in alone:  # wider than any pass
-        dependencies.masks[number] |= (1 << qubits + width) - 1
-    weights = [1.0 if mask.bit_count() > 1 else _SINGLE_WEIGHT for mask in dependencies.masks]
-    dependencies.light = frozenset(light)
-    for number in light:
-        weights[number] = _LIGHT_WEIGHT
-    start = [number for number, count in enumerate(dependencies.counts) if count == 0]
-    begun = [_Begun(0.0, 0.0, (), Growing(0, [], {}, start, 0.0))]
+    search = _Search(qubits, gates, rules)
+    branches = min(beam_width, _MOST_BRANCHES)
+    begun = [search.nothing]
     best: _Begun | None = None if gates else begun.pop()
     while begun:
         following: dict[tuple[int, ...], _Begun] = {}
         for one in begun:
-            beginning = min(beam_width, _MOST_BRANCHES), tuple(one.left.ready)
+            beginning = branches, tuple(one.left.ready)
             if beginning not in memo:
-                memo[beginning] = _next_passes(
-                    one.left, width, cost, dependencies, weights, beginning[0], fixed
-                )
+                memo[beginning] = search.next_passes(one.left, branches)
             for grown in memo[beginning]:
-                more = _with_pass(one, grown, cost, dependencies)
+                more = search.with_pass(one, grown)
                 # Gates that wait for nothing say which are left.
                 key = tuple(more.left.ready)
                 if key not in following or more.seconds < following[key].seconds:
@@ -110,42 +113,59 @@ def fuse(
     return list(best.passes)
 
 
-def _next_passes(
-    state: Growing,
-    width: int,
-    cost: Cost,
-    dependencies: Dependencies,
-    weights: Sequence[float],
-    most: int,
-    fixed: int,
-) -> list[Growing]:
-    """Return at most ``most`` passes that may come next, first of most gates for their time."""
-    seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
-    passes: dict[int, Growing] = {}
-    known: dict[int, int] = {}
-    for seed in seeds:
-        mask = dependencies.masks[seed] | fixed
-        if mask.bit_count() > width:
-            passes[mask] = state.with_one(seed, dependencies, weights)
-        elif mask not in passes:
-            detours = 1 if most > 1 else 0
-            for grown in grow(state, mask, width, dependencies, weights, detours, known):
-                passes.setdefault(grown.mask, grown)
-    ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(bits_of(grown.mask)))
-    return ranked[:most]
+class _Search:
+    """The gates of a circuit under the rules of its passes: which passes may come next.
 
+    Attributes:
+        nothing: the beginning of the circuit that has no pass yet.
+    """
 
-def _with_pass(begun: _Begun, grown: Growing, cost: Cost, dependencies: Dependencies) -> _Begun:
-    taken = tuple(sorted(grown.taken))
-    used = 0
-    for number in taken:
-        own = dependencies.own_masks[number]
-        used |= own & grown.mask if number in dependencies.light else own
-    return _Begun(
-        begun.seconds + cost(bits_of(used)), begun.weight + grown.weight,
-        (*begun.passes, Pass(taken, bits_of(used))),
-        Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
-    )  # fmt: skip
+    def __init__(self, qubits: int, gates: Sequence[Gate], rules: PassRules) -> None:
+        self._width, self._cost = rules.width, rules.cost
+        self._given = sum(1 << qubit for qubit in rules.given)
+        self._dependencies = dependencies = Dependencies(qubits, gates)
+        for number in rules.alone:  # wider than any pass
+            dependencies.masks[number] |= (1 << qubits + rules.width) - 1
+        weights = [1.0 if x.bit_count() > 1 else _SINGLE_WEIGHT for x in dependencies.masks]
+        dependencies.light = frozenset(rules.light)
+        for number in rules.light:
+            weights[number] = _LIGHT_WEIGHT
+        self._weights = weights
+        start = [number for number, count in enumerate(dependencies.counts) if count == 0]
+        self.nothing = _Begun(0.0, 0.0, (), Growing(0, [], {}, start, 0.0))
+
+    def next_passes(self, state: Growing, most: int) -> list[Growing]:
+        """Return at most ``most`` passes that may come next, first of most gates for their time."""
+        dependencies, weights = self._dependencies, self._weights
+        seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
+        passes: dict[int, Growing] = {}
+        known: dict[int, int] = {}
+        detours = 1 if most > 1 else 0
+        for seed in seeds:
+            mask = dependencies.masks[seed] | self._given
+            if mask.bit_count() > self._width:
+                passes[mask] = state.with_one(seed, dependencies, weights)
+            elif mask not in passes:
+                for grown in grow(state, mask, self._width, dependencies, weights, detours, known):
+                    passes.setdefault(grown.mask, grown)
+        return sorted(
+            passes.values(), key=lambda grown: -grown.weight / self._cost(bits_of(grown.mask))
+        )[:most]
+
+    def with_pass(self, begun: _Begun, grown: Growing) -> _Begun:
+        """Return a beginning with one more pass, on the qubits that its gates need."""
+        dependencies = self._dependencies
+        taken = tuple(sorted(grown.taken))
+        used = 0
+        for number in taken:
+            own = dependencies.own_masks[number]
+            used |= own & grown.mask if number in dependencies.light else own
+        qubits = bits_of(used)
+        return _Begun(
+            begun.seconds + self._cost(qubits), begun.weight + grown.weight,
+            (*begun.passes, Pass(taken, qubits)),
+            Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
+        )  # fmt: skip
 
 
 def bits_of(mask: int) -> tuple[int, ...]:

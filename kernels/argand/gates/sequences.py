@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from argand.gates.canonical import KEPT, gate_form
-from argand.gates.fusion import NextPasses, Pass, bits_of, fuse
+from argand.gates.fusion import NextPasses, Pass, PassRules, bits_of, fuse
 from argand.gates.gate import UNITARY, Dependencies, Gate
 from argand.gates.growing import Growing, grow
 from argand.gates.moved_phases import Tiled, with_fewer_sets
@@ -83,10 +83,11 @@ def sequences_of(
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
     light = [number for number, form in enumerate(forms) if phases and is_controlled_phase(form)]
     tiles = fuse(
-        qubits, gates, size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
-        light=light, beam_width=max(1, min(beam_width, _MOST_WORK // max(1, len(gates)))),
-        memo=memo.tiles,
+        qubits, gates,
+        PassRules(size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone, light=light),
+        beam_width=max(1, min(beam_width, _MOST_WORK // max(1, len(gates)))), memo=memo.tiles,
     )  # fmt: skip
+    rules_of_gates = PassRules(WIDTH, lambda _: 1.0)
     tiled: list[Tiled] = []
     for tile in tiles:
         if tile.gates[0] in alone:
@@ -99,7 +100,7 @@ def sequences_of(
             memo.gates[search] = (
                 _with_phases(qubits, own, lights)
                 if lights
-                else fuse(qubits, own, WIDTH, lambda _: 1.0, beam_width=search[1])
+                else fuse(qubits, own, rules_of_gates, beam_width=search[1])
             )
         ordered = memo.gates[search]
         chosen = completed_tile(qubits, tile.qubits, size)

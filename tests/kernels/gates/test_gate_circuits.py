@@ -21,7 +21,7 @@ from argand.device import cpu
 from argand.gates import circuit_search
 from argand.gates import measure as gate_measuring
 from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, SequenceCosts, _alike, gate_costs
-from argand.gates.fusion import checked_gates, fuse, fused_gate
+from argand.gates.fusion import PassRules, checked_gates, fuse, fused_gate
 from argand.gates.gate import Dependencies, diagonal_qubits
 from argand.gates.sequences import TILE_BEAM_WIDTHS, SearchMemo, sequences_of
 from argand.precision import PRECISIONS
@@ -62,7 +62,7 @@ def test_fusing_keeps_every_gate_and_what_depends_on_it(
     rng: np.random.Generator, width: int, beam_width: int
 ) -> None:
     gates = checked_gates(9, random_circuit(rng, 9, 120))
-    passes = fuse(9, gates, width, flat, beam_width=beam_width)
+    passes = fuse(9, gates, PassRules(width, flat), beam_width=beam_width)
     order = [number for one in passes for number in one.gates]
     assert sorted(order) == list(range(len(gates)))
     assert all(len(one.qubits) <= width or len(one.gates) == 1 for one in passes)
@@ -98,7 +98,7 @@ def test_searches_that_know_others_find_the_same(rng: np.random.Generator, phase
 
 def test_fewer_passes_for_wider_gates(rng: np.random.Generator) -> None:
     gates = [Gate(random_unitary(rng, 2), (q, q + 1)) for _ in range(6) for q in range(11)]
-    counts = [len(fuse(12, gates, width, flat)) for width in range(2, 8)]
+    counts = [len(fuse(12, gates, PassRules(width, flat))) for width in range(2, 8)]
     assert counts[0] <= 66
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < counts[0] / 3
