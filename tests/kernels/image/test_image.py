@@ -102,6 +102,16 @@ def test_leaning_diagonals_are_refused(leading: tuple[int, ...]) -> None:
         image(*one.arguments)
 
 
+@pytest.mark.parametrize("number", [0, 23, 39])
+def test_one_leaning_covariance_of_many_is_refused(number: int) -> None:
+    """They are looked at in several parts of at most 10 000 numbers."""
+    one = sky(30, 1, 5, leading=(40,))
+    assert image(*one.arguments).shape == (40, 5)
+    one.covariances[number, 0, 3, 4] += one.covariances[number, 0, 3, 3]
+    with pytest.raises(ValueError, match="must be Hermitian"):
+        image(*one.arguments)
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_blocks_of_directions_are_shared_among_cores(
     monkeypatch: pytest.MonkeyPatch, precision: str
