@@ -32,7 +32,7 @@ from argand.gemm.modular.kernel_sources import (
     slice_source,
 )
 from argand.gemm.modular.moduli import LEAST, MODULI, MOST, moduli
-from argand.gemm.modular.product_plan import Reading, ResiduePlan, plans_of
+from argand.gemm.modular.product_plan import EncodePlan, Reading, ResiduePlan, plans_of
 from argand.gemm.modular.proof_plan import (
     BEGIN_PROOF,
     END_PROOF,
@@ -87,20 +87,22 @@ def every_source(
 ) -> Iterator[tuple[str, str]]:
     """Every kernel of the plans and numbers of moduli, or a cover: its source and its name."""
     types, both = ("complex64", "complex128"), (False, True)
-    for plan in plans:
+    for one in plans:
         # What adds to a result has all that the other has.
-        for adds in both if EXHAUSTIVE or plan is plans[0] else (True,):
-            yield product_source(plan, adds=adds), f"modular_{PRODUCT_KERNEL}"
+        for adds in both if EXHAUSTIVE or one is plans[0] else (True,):
+            yield product_source(one, adds=adds), f"modular_{PRODUCT_KERNEL}"
     yield exponent_source(), f"modular_{EXPONENT_KERNEL}"
     yield slice_source(), f"modular_{SLICE_KERNEL}"
     for dtype, along_k in product(types, both):
         yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
     apart = [reading for reading in get_args(Reading) if reading != "clustered lines"]
     for row in rows(arch, dtype=types, count=counts, reading=apart, permuted=both, proved=both):
-        yield encode_kernel_source(**row), f"modular_{ENCODE_KERNEL}"
+        plan = EncodePlan(row.pop("reading"))
+        yield encode_kernel_source(plan=plan, **row), f"modular_{ENCODE_KERNEL}"
     if arch.sm == 90:
         for row in clusters(counts):
-            yield encode_kernel_source(reading="clustered lines", **row), f"modular_{ENCODE_KERNEL}"
+            plan = EncodePlan("clustered lines", cluster=row.pop("cluster"))
+            yield encode_kernel_source(plan=plan, **row), f"modular_{ENCODE_KERNEL}"
     for row in rows(arch, dtype=types, count=counts, proved=both):
         yield decode_kernel_source(**row), f"modular_{DECODE_KERNEL}"
     for row in rows(arch, dtype=types, count=counts, lines_summed=both, lanes_sum=both):

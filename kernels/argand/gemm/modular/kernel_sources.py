@@ -23,7 +23,7 @@ from argand.gemm.modular.product_plan import (
     RASTER_ROWS,
     TILE_K,
     WARPS,
-    Reading,
+    EncodePlan,
     ResiduePlan,
     encode_threads,
     norm_lines,
@@ -137,34 +137,25 @@ def exponent_source() -> str:
 
 
 def encode_kernel_source(
-    dtype: str,
-    count: int,
-    reading: Reading,
-    *,
-    permuted: bool,
-    buffers: int = 2,
-    threads: int = 256,
-    cluster: tuple[int, int] = (8, 2),
-    proved: bool = False,
-    resident: int | None = None,
+    dtype: str, count: int, plan: EncodePlan, *, permuted: bool, proved: bool = False
 ) -> str:
     """Return the CUDA C++ of the kernel that stores the residues of an operand.
 
-    ``permuted`` says that lines are stored in B's order, which depends on the type. A CTA of whole
-    lines holds so many at a time, and has so many threads; ``cluster`` is that of clustered ones.
-    ``proved`` adds B' x of a proof, where lines are transposed, or subtracts A'(B' x). ``resident``
-    CTAs fit a multiprocessor; None is the most.
+    ``permuted`` says that lines are stored in B's order, which depends on the type. ``proved`` adds
+    B' x of a proof, where lines are transposed, or subtracts A'(B' x).
     """
-    source, narrow = real_type(dtype), is_narrow(dtype, count)
+    source, narrow, reading = real_type(dtype), is_narrow(dtype, count), plan.reading
     scaled = "float" if narrow else "double"
     most = encode_threads(dtype, reading, wide=not narrow, proved=proved)
-    resident = resident or most // threads
+    resident = plan.resident or most // plan.threads
     # After Hopper the same 64-bit integers would spill, and across lines on Ampere too.
     hold = "__CUDA_ARCH__ == 900" if reading == "across lines" else "__CUDA_ARCH__ < 1000"
-    wide = f"{hold} ? {resident} : {min(resident, FEW_THREADS // threads)}"
+    wide = f"{hold} ? {resident} : {min(resident, FEW_THREADS // plan.threads)}"
     function = f"encode_{reading.replace(' ', '_')}"
-    clusters = reading == "clustered lines"
-    held = {"whole lines": f", {buffers}", "clustered lines": f", {cluster[0]}, {cluster[1]}"}
+    held = {
+        "whole lines": f", {plan.buffers}",
+        "clustered lines": f", {plan.cluster[0]}, {plan.cluster[1]}",
+    }
     flags = f"{str(permuted).lower()}, {str(proved).lower()}"
     types = f"{scaled}, {source}, {flags}{held.get(reading, '')}"
     return (
@@ -185,10 +176,10 @@ def encode_kernel_source(
             f"modular_{ENCODE_KERNEL}",
             "EncodeArguments",
             f"{function}<{types}>(args);",
-            threads,
+            plan.threads,
             # Without it the addresses of all planes would be kept in registers.
             resident if narrow else wide,
-            cluster=cluster[0] if clusters else 1,
+            cluster=plan.cluster[0] if reading == "clustered lines" else 1,
         )
     )
 

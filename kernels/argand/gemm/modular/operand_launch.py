@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from argand.device import Arch, Device
+from argand.device import Device
 from argand.gemm.base_address import BaseAddress
+from argand.gemm.modular.encode_plan import encode_plan
 from argand.gemm.modular.kernel_sources import (
     ENCODE_ARGUMENTS,
     ENCODE_KERNEL,
@@ -25,26 +26,16 @@ from argand.gemm.modular.product_plan import (
     ACROSS_BYTES,
     ACROSS_GROUP,
     EXPONENT_WARPS,
-    FEW_THREADS,
     HELD,
-    MANY_THREADS,
     WARPS,
-    Reading,
-    clustered,
-    clustered_bytes,
-    encode_threads,
     norm_lines,
     norm_threads,
-    whole_line_bytes,
 )
 from argand.gemm.modular.scaling import normal_limit
 from argand.runtime.arguments import Address, Fields
 from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.plan import TARGET
+from argand.runtime.layout import Layout
 
-_ALIGNMENT = 16
-_CLUSTERED_ITEM = 8
 _FEW_BLOCKS = 32
 """Blocks of a line whose norms a warp reads at once."""
 PLANES_ALIGNMENT = 256
@@ -87,7 +78,7 @@ class OperandLaunch:
         in_parts: bool = False,
     ) -> None:
         self._problem, self._x, self._base, self._device = problem, x, base, device
-        self._permuted, self._in_parts = permuted, in_parts
+        self._permuted = permuted
         self._batches = problem.batch if x.batch_stride else 1
         #: Exponents of a product; 0 where products share the operand.
         self.lines = x.rows if x.batch_stride else 0
@@ -99,58 +90,19 @@ class OperandLaunch:
             zip(("limit", "limit_shift"), normal_limit(squared), strict=True)
         )
         self._k_blocks = problem.k_blocks
-        self._buffers = self._shared_bytes = 0
-        self._cluster: tuple[int, int] | None = None
-        self._resident = 1
-        self._reading = self._find_reading()
+        self._plan = encode_plan(
+            problem.dtype, x, problem.k_blocks, device.require_arch(), in_parts=in_parts,
+            wide=not is_narrow(problem.dtype, problem.count), proved=problem.proved is not None,
+        )  # fmt: skip
         self._norms: Address | None = None
-        if self._reading not in HELD:
+        if self._plan.reading not in HELD:
             self._norms = reserve(8 * self._batches * x.rows * self._k_blocks)
         #: Whether encoding holds transposed lines, of which it can add B' x of a proof.
-        self.transposes = self._reading in ("clustered lines", "across lines")
+        self.transposes = self._plan.reading in ("clustered lines", "across lines")
         # Else each warp that encodes reads the norms of all blocks of its line.
         self._exponents_known = in_parts or (
             self._norms is not None and self._k_blocks > _FEW_BLOCKS
         )
-
-    def _find_reading(self) -> Reading:
-        x, arch = self._x, self._device.require_arch()
-        if self._in_parts:
-            return "along k" if is_k_major(x) else "across lines"
-        if not is_k_major(x):
-            # 128 bytes hold 8 lines of complex128: exchanging their norms takes longer than reading
-            # twice what L2 holds.
-            self._cluster = clustered(self._k_blocks) if x.item == _CLUSTERED_ITEM else None
-            if self._cluster is None or arch.target != TARGET or x.aligned < x.item:
-                return "across lines"
-            self._shared_bytes = clustered_bytes(x.item, self._cluster[1])
-            return "clustered lines"
-        strides = (x.row_stride * x.item, x.batch_stride * x.item)
-        aligned = x.aligned >= _ALIGNMENT and not any(stride % _ALIGNMENT for stride in strides)
-        self._hold_lines(arch)
-        whole = x.column_stride == 1 and aligned and self._buffers and x.row_stride >= 0
-        return "whole lines" if whole else "along k"
-
-    def _hold_lines(self, arch: Arch) -> None:
-        """Choose how many CTAs of a multiprocessor hold lines, and how many lines each.
-
-        A warp takes a block of a line at a time, so short lines have fewer warps and more CTAs.
-        Several CTAs of one line are faster than one CTA of two, which waits at its barriers, but
-        more CTAs of 64 registers a thread are only where each holds two.
-        """
-        short = min(WARPS, self._k_blocks)
-        most = encode_threads(
-            self._problem.dtype, "whole lines", proved=self._problem.proved is not None,
-            wide=not is_narrow(self._problem.dtype, self._problem.count),
-        )  # fmt: skip
-        for resident in range(most // (32 * short), 0, -1):
-            for buffers in (2, 1):
-                if buffers == 1 and resident * 32 * short > FEW_THREADS:
-                    continue
-                nbytes = whole_line_bytes(self._x.item, self._k_blocks, buffers)
-                if resident <= arch.resident_blocks(nbytes):
-                    self._resident, self._buffers, self._shared_bytes = resident, buffers, nbytes
-                    return
 
     def _strides(self, problem: ModularProblem) -> dict[str, int | float]:
         x = self._x
@@ -163,7 +115,7 @@ class OperandLaunch:
         """Return the launches before encoding: norms of blocks, exponents of long lines."""
         if self._norms is None:
             return []
-        x, along_k = self._x, self._reading == "along k"
+        x, along_k = self._x, self._plan.reading == "along k"
         source = norm_source(self._problem.dtype, along_k=along_k)
         work, lines = self._batches * self._k_blocks, norm_lines(x.item)
         blocks = -(-work * x.rows // WARPS) if along_k else work * -(-x.rows // lines)
@@ -194,31 +146,15 @@ class OperandLaunch:
         share the operand it is encoded once. ``proof`` is what the kernel does for a proof,
         ``part`` is of k.
         """
-        x, reading = self._x, self._reading
+        x, plan = self._x, self._plan
         first_k, problem = part or (0, self._problem)
         product, products = (product, products) if x.batch_stride else (0, 1)
-        work = products * problem.k_blocks
-        across = ACROSS_BYTES // x.item * ACROSS_GROUP
-        whole = reading == "whole lines"
-        cluster = self._cluster or (1, 1)
-        many = self._resident * 32 * min(WARPS, self._k_blocks) > FEW_THREADS
-        every = MANY_THREADS if many else FEW_THREADS
-        threads = every // self._resident // 32 * 32 if whole else 32 * WARPS
-        # A CTA takes several lines where it holds the next one while it encodes one.
-        most = self._resident * self._device.sm_count if self._buffers == 2 else products * stored
-        blocks = {
-            "whole lines": min(products * stored, most),
-            "clustered lines": products * cluster[0] * -(-stored * x.item // ACROSS_BYTES),
-            "along k": -(-work * stored // WARPS),
-            "across lines": work * -(-stored // across) * ACROSS_GROUP,
-        }[reading]
         source = encode_kernel_source(
-            problem.dtype, problem.count, reading, permuted=self._permuted,
-            buffers=max(1, self._buffers), threads=threads, cluster=cluster,
-            proved=proof is not None, resident=self._resident if whole else None,
-        )  # fmt: skip
+            problem.dtype, problem.count, plan, permuted=self._permuted, proved=proof is not None
+        )
         kernel = bound(
-            self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,
+            self._device, source, ENCODE_KERNEL,
+            self._encode_blocks(products, stored, problem.k_blocks), plan.threads, ENCODE_ARGUMENTS,
             self._strides(problem) | self._limit | {
                 "lines": lines, "stored_lines": stored, "batches": products, "first_line": line,
                 "pitch": problem.pitch, "known": self._exponents_known,
@@ -226,7 +162,7 @@ class OperandLaunch:
                 "conjugate": problem.conjugate_b if self._permuted else problem.conjugate_a,
                 "vector_batch": 0, "sum_batch": 0, **(proof.values if proof else {}),
             },
-            self._shared_bytes if reading in HELD else 0,
+            plan.shared_bytes,
         )  # fmt: skip
         members = {
             "x": Address(
@@ -244,6 +180,20 @@ class OperandLaunch:
         )
         writes = (self.name("planes"), *(proof.writes if proof else ()))
         return KernelLaunch(kernel, members, reads=reads, writes=writes)
+
+    def _encode_blocks(self, products: int, lines: int, k_blocks: int) -> int:
+        """Return the CTAs that encode so many lines of each product."""
+        plan, item = self._plan, self._x.item
+        if plan.reading == "whole lines":
+            every, resident = products * lines, plan.resident or 1
+            # A CTA takes several lines where it holds the next one while it encodes one.
+            return min(every, resident * self._device.sm_count) if plan.buffers == 2 else every
+        if plan.reading == "clustered lines":
+            return products * plan.cluster[0] * -(-lines * item // ACROSS_BYTES)
+        work = products * k_blocks
+        if plan.reading == "along k":
+            return -(-work * lines // WARPS)
+        return work * -(-lines // (ACROSS_BYTES // item * ACROSS_GROUP)) * ACROSS_GROUP
 
     def name(self, part: str) -> str:
         """Return the name, among launches, of a part of the operand's workspace."""

@@ -48,6 +48,28 @@ _STAGE_STATE = 48
 
 
 @dataclass(frozen=True)
+class EncodePlan:
+    """How a kernel reads the lines that it encodes.
+
+    Attributes:
+        reading: which numbers a CTA reads, and whether it holds them.
+        threads: of a CTA.
+        resident: CTAs of whole lines that a multiprocessor holds; None is as many as registers
+            leave.
+        buffers: lines that a CTA of whole lines holds at a time.
+        cluster: CTAs of a cluster of clustered lines, and blocks that each of them holds.
+        shared_bytes: dynamic shared memory of a CTA.
+    """
+
+    reading: Reading
+    threads: int = 32 * WARPS
+    resident: int | None = None
+    buffers: int = 2
+    cluster: tuple[int, int] = (8, 2)
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class ResiduePlan:
     """One kernel that multiplies residues: a tile, and how many stages are in shared memory.
 
