@@ -24,7 +24,7 @@ from benchmarks.gemm.shapes import Shape
 
 Call = Callable[[], object]
 KERNELS = ("encode B", "encode A", "product", "decode")
-"""Those of a piece of whole products of lines that are read once."""
+"""Kernels of a piece of whole products whose lines are read once."""
 
 
 def _within(most: int) -> Callable[[Any, int], Any]:

@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 PLACES = ("east", "north", "up")
 """Coordinates that say where antennas are."""
 SELECTED = "selected_"
-"""Before the name of an axis of which a number took one entry: its coordinate, which stays."""
+"""Prefix of the name of a coordinate that stays when a number selects one entry of its axis."""
 TUNED = "frequency that was tuned to"
 """Long name of the radio frequency that is 0 Hz in complex samples (a coordinate `SELECTED`)."""
 
@@ -156,7 +156,7 @@ MOST_DRAWN_BYTES = 1 << 30
 """Bytes of a product that a picture is made from: its beginning, where there is more."""
 
 Computation = Callable[[Mapping[str, Any]], Any]
-"""From operands in device memory (NumPy or CuPy arrays) to the result there: what is timed."""
+"""Computes the result from operands in device memory (NumPy or CuPy arrays): what is timed."""
 
 
 class NoResultError(RuntimeError):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 RATE = "bit_error_rate_"
-"""How coordinates of a product begin that have a precision's bit error rate."""
+"""Prefix of the names of a product's coordinates that have a precision's bit error rate."""
 Values = npt.NDArray[np.float64]
 
 

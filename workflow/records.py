@@ -133,7 +133,7 @@ TIMED = (
 """The columns that clocks and sensors decide. Two runs of the same work differ in no others, but in
 their ``timestamp``."""
 NOT_RUN = "not run: "
-"""How the reason of a benchmark's row begins that was left out for want of something."""
+"""Beginning of the reason of a benchmark's row that was left out for want of something."""
 
 
 @dataclass(frozen=True, kw_only=True)

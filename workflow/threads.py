@@ -95,7 +95,8 @@ def stretches(length: int, step: int) -> list[slice]:
 
 
 _WAITING = {"OPENBLAS_THREAD_TIMEOUT": "16", "OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
-"""How threads of OpenBLAS (2^16 cycles, some 25 us), of OpenMP and of MKL wait for work."""
+"""Variables that set how long threads of OpenBLAS (2^16 cycles, some 25 us), of OpenMP and of MKL
+spin while they wait for work."""
 
 
 def rest_blas() -> None:

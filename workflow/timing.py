@@ -19,7 +19,7 @@ from workflow.spread import FEWEST, spread_of
 REPEATS = 20
 """Batches that are enough where their times have settled."""
 SECONDS = 0.5
-"""For which a computation is repeated at most where its times do not settle."""
+"""Most seconds for which a computation is repeated where its times do not settle."""
 COARSE = 3
 """Batches of a computation whose time decides nothing: the fewest of which quantiles say more."""
 _MEMORY_SHARE = 4

@@ -45,7 +45,7 @@ ATTACKS = (
     Attack("full-disk", "less room than the study takes, then enough", full, 4),
     Attack("kills", "kill -9 at any time, then the same command", kills, 6),
 )
-"""In the order in which they are made, those that run whole studies last."""
+"""Attacks in the order in which they are made, those that run whole studies last."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

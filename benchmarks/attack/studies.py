@@ -66,7 +66,7 @@ class Run:
 
     @property
     def said(self) -> str:
-        """Its output until now."""
+        """The output of the study so far."""
         return self._said.read_text(errors="replace")
 
     def finish(self) -> int:

@@ -44,7 +44,7 @@ class Samples:
 
     @property
     def conditions(self) -> Conditions:
-        """Their medians."""
+        """The medians of the readings."""
         return Conditions(**{name: statistics.median(v) for name, v in self.values.items() if v})
 
 

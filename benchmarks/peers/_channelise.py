@@ -16,7 +16,7 @@ from benchmarks.peers._signals import SIGNAL_PRECISIONS, signal_candidates
 
 ALGORITHM = "filter, then a transform"
 Filter = Callable[[Any, Any, int, int], Any]
-"""From samples, coefficients (taps, channels), the hop and the spectra: the filtered samples."""
+"""Returns filtered samples from samples, coefficients (taps, channels), the hop and the spectra."""
 
 
 def channelise_by(

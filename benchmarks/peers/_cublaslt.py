@@ -25,7 +25,7 @@ CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5
 CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6
 """Distance of the planes of planar matrices, in real elements."""
 CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET = 7
-"""In bytes, from the real plane to the imaginary one."""
+"""Attribute of a layout: bytes from the real plane to the imaginary one."""
 # cublasLt.h: cublasLtMatmulPreferenceAttributes_t (a uint64).
 CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1
 PLANE_ALIGNMENT = 256

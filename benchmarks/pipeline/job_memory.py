@@ -31,7 +31,7 @@ from workflow.versions import timestamp, versions
 from workflow.workloads import KINDS, Workload
 
 STEPS = ["stage", "cpu", "cuda", "verify"]
-"""In their order; ``cpu`` and ``cuda`` are the run step."""
+"""Steps in their order; ``cpu`` and ``cuda`` are the run step."""
 LOG = logging.getLogger("argand.job_memory")
 
 

@@ -43,7 +43,7 @@ _PASSES = (
     TwoPassPlan(912, (4, 6), (2, 19), (16, 32), (2, 3)),
     TwoPassPlan(3657, (3, 53), (1, 23), (32, 16), (2, 3)),
 )  # fmt: skip
-"""Those that are worth measuring are longer."""
+"""Plans of several stages or kernels; those that are worth measuring are longer."""
 _ROWS = 5
 _SIZES = ("length", "n1", "n2", "groups", "radices", "columns", "lines", "widths", "block_warps")
 

@@ -51,7 +51,7 @@ HOPPER_SHAPES = (
 SHORT = Shape(131, 69, 9, batch=2)
 """A k that the fma family takes, in several tiles of its largest plan."""
 LONG = Shape(66, 34, 4500)
-"""For split precisions: accumulators of a long k, and of its split-K slices, are spilled."""
+"""Products of split precisions whose accumulators, of a long k and its split-K slices, spill."""
 WAVES = Shape(1540, 1500, 308)
 """More tiles than multiprocessors: overlapped epilogues, and stream-K splits of the last wave."""
 SPILL_INTERVAL = 16

@@ -18,9 +18,9 @@ ON_GPU: dict[Operation, str] = {
     "product": "3xtf32", "transform": "3xfp16", "softmax": "fp32", "filter bank": "fp32",
     "gate": "3xfp16",
 }  # fmt: skip
-"""For data below fp64. A product's rows may span all of fp32's range, which 3xfp16 cuts; a
-transform is scaled as a whole, and its errors are relative to its norm at any precision. So are a
-gate's, whose state has the norm 1."""
+"""The precision of data below fp64, by operation. A product's rows may span all of fp32's range,
+which 3xfp16 cuts; a transform is scaled as a whole, and its errors are relative to its norm at any
+precision. So are a gate's, whose state has the norm 1."""
 _SINGLE = np.dtype(np.complex64)
 _EXTENDED = {np.dtype(kind) for kind in (np.longdouble, np.clongdouble)} - {
     np.dtype(kind) for kind in (np.float64, np.complex128)

@@ -1,4 +1,4 @@
-"""Which library an argument belongs to, by its type, without an import of that library."""
+"""The library that an argument belongs to, by its type, without an import of that library."""
 
 from __future__ import annotations
 

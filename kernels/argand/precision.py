@@ -19,7 +19,7 @@ import numpy as np
 from argand.operand_format import ROUNDINGS, Format, Rounding
 
 PeerClass = Literal["fp64", "fp32", "tf32", "half"]
-"""Which baselines a precision competes with, from the most accurate to the least."""
+"""The baselines that a precision competes with, from the most accurate to the least."""
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 
 FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8, (1, 1, 70))
@@ -111,7 +111,7 @@ class Precision:
 
     @property
     def full_range(self) -> int | None:
-        """How many powers of two below its line's largest a component is held to u.
+        """The powers of two below its line's largest component down to which one is held to u.
 
         From there on `scaled_floor` is more than u times the component. None where nothing is
         scaled: every normal number is held to u.
@@ -210,7 +210,7 @@ PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.name: row for row in
 """Every precision that all operations have, by name, from the most to the least accurate operand
 type."""
 ROUNDED_PRECISIONS = tuple(name for name, row in PRECISIONS.items() if not row.exact_operands)
-"""Those whose operands are rounded: kernels of ours multiply them on tensor cores."""
+"""Names of precisions that round operands: kernels of ours multiply them on tensor cores."""
 
 
 def _exact(moduli: int) -> Precision:

@@ -18,7 +18,7 @@ class Array(Protocol):
 
     @property
     def shape(self) -> Any:
-        """Its lengths."""
+        """The lengths of its axes."""
 
     @property
     def dtype(self) -> Any:

@@ -36,12 +36,13 @@ K_VALUES = tuple(4**power for power in range(2, 8))
 STEEPEST = 1.0
 """The steepest slope of log(error) against log(k) that counts as linear."""
 _ROWS, _COLUMNS, _SEEDS = 24, 20, 2
-"""The same at every k, as a maximum over more elements is larger; few, so that the longest is quick
-(most of the time goes into fp64's reference, which no BLAS computes)."""
+"""Rows, columns and seeds, the same at every k, as a maximum over more elements is larger; few, so
+that the longest k is quick (most of the time goes into fp64's reference, which no BLAS
+computes)."""
 _KINDS = ("normal", "uniform", "positive", "lognormal", "nearly-real")
 
 Product = Callable[[Array, Array, Precision], Array]
-"""From complex64 or complex128 operands (m, k) and (k, n) in host memory to the product there."""
+"""Multiplies complex64 or complex128 operands (m, k) and (k, n) in host memory."""
 
 
 @dataclass(frozen=True)

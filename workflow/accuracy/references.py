@@ -96,7 +96,7 @@ class ProductReference:
 
     @cached_property
     def coherence(self) -> float:
-        """By how much roundings exceed independent ones on these data (`coherence`), at least 1."""
+        """Factor of roundings over independent ones on these data (`coherence`), at least 1."""
         if 0 in (self.batch, self.m, self.n, self.k):
             return 1.0
         rng = np.random.default_rng([self.seed, 0xC0])

@@ -32,7 +32,7 @@ _MOST_SIGNS = 256
 _MOST_DIGITS = 18
 """Digits of an index or a version, which Qiskit reads into 64 bits."""
 _PARAMETER_TOKENS = 16
-"""As many tokens of parameters as are worked out in the time that a gate takes."""
+"""Tokens of parameters that are worked out in the time that a gate takes."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class _Reader:
         self.bits = {"qreg": 0, "creg": 0}
         self.registers: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
-        """How many gates a gate that the text defines stands for."""
+        """Gates that each gate defined by the text stands for."""
         self.depths: dict[str, int] = {}
         self.gates = 0
         self.defined = ""

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 60
 NAMES = "// names of registers: "
-"""How the first line of what is written begins; JSON of the names of qubits' and bits' follows."""
+"""Beginning of the first line of the output; JSON of the names of qubits and bits follows."""
 PLAIN = ("qubits_", "bits_")
-"""How the names of registers begin there, of qubits and of bits; their number follows."""
+"""Beginnings of the names of registers there, of qubits and of bits; their number follows."""
 SAID = "// what it says of itself: "
-"""How the second line begins; JSON of the name and the metadata of QPY follows, each a text."""
+"""Beginning of the second line; JSON of the name and the metadata of QPY follows, each a text."""
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _MOST_SAID = 1 << 16

@@ -13,7 +13,8 @@ _BLOCK = 1 << 20
 """Amplitudes of the trajectories that are computed at a time."""
 
 Answer = Callable[[Any, int], Any]
-"""From states (trajectories, 2^n) and the first one's number to (trajectories, answers) in fp64."""
+"""Returns answers (trajectories, answers) in fp64 of states (trajectories, 2^n) and the number of
+the first one."""
 
 
 def averaged(states: Callable[[int, int], Any], answer: Answer, count: int, amplitudes: int) -> Any:

@@ -58,8 +58,8 @@ class Case(Model):
 
     precision_names: ClassVar[tuple[str, ...]] = tuple(PRECISIONS)
     needs_value: ClassVar[Mapping[str, tuple[str, str]]] = {"tolerance": ("precision", "auto")}
-    """By a key that does something at one value of another alone, that other key and its value. It
-    is a mistake beside other values, but in a sweep in which one case has the value."""
+    """Keys that do something at one value of another key alone, with that key and its value. Such a
+    key is a mistake beside other values, unless a case of the same sweep has the value."""
 
     kind: str = Field(description="What is computed; it decides which other keys there are.")
     precisions: tuple[PrecisionName, ...] | None = Field(

@@ -31,7 +31,7 @@ FormatName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(FORMA
 
 
 Flagged = Literal["refuse", "zero", "keep"]
-"""How a reader treats values that a file flags as wrong."""
+"""The treatment of values that a file flags as wrong."""
 
 
 class DatasetSource(Model):
@@ -86,7 +86,7 @@ DatasetRef = Annotated[
     Annotated[str, StringConstraints(min_length=1)] | DatasetSource | PackedSource | WorkloadInput,
     Field(description=_DATASETS),
 ]
-"""Where an operand is. A kind's input has one field of this type for each operand."""
+"""The place of an operand. A kind's input has one field of this type for each operand."""
 
 SliceText = Annotated[
     str,

@@ -19,7 +19,7 @@ from workflow.tables.ranking import OURS
 MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 """Markers of the peers; ours is a circle."""
 EXACT = 1e-17
-"""Where an error of 0 stands on a log axis: below half a unit in the last place of fp64."""
+"""The place of an error of 0 on a log axis: below half a unit in the last place of fp64."""
 
 
 def above_zero(errors: Sequence[float]) -> list[float]:

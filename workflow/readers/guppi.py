@@ -23,7 +23,7 @@ from workflow.storage.input_operand import InputError
 _BAND = ("OBSFREQ", "OBSBW")
 _MJD_0 = "1858-11-17"
 _MOST_SECONDS = 86_400 * 200_000
-"""After 1858: of the year 2406."""
+"""Largest time in seconds after 1858, which is in the year 2406."""
 
 
 class Guppi(Reader):

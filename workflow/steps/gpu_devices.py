@@ -19,7 +19,7 @@ from argand import DeviceError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LISTED = "ARGAND_GPUS"
-"""Where a run tells its jobs what GPUs the machine has."""
+"""The variable by which a run tells its jobs what GPUs the machine has."""
 _NONE = ("", "-1", "NoDevFiles")
 """CUDA takes no device from here on; the last is what Slurm writes for a job without GPUs."""
 
@@ -43,7 +43,7 @@ class Gpu:
 
     @property
     def identity(self) -> str:
-        """Its name in CUDA_VISIBLE_DEVICES: the UUID, which no order of counting changes."""
+        """The device's name in CUDA_VISIBLE_DEVICES: the UUID, whatever the order of counting."""
         return self.uuid or str(self.index)
 
 

@@ -69,7 +69,7 @@ class KeptRow(_Kept):
 
     @property
     def row(self) -> Row:
-        """Which result it is of."""
+        """The result that the times are of."""
         return self.implementation, self.precision, self.rounding, self.plan_words
 
 

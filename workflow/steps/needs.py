@@ -66,7 +66,7 @@ the way of the data to it."""
 MOST_URGENT = 9
 """Largest `urgency`: below the steps whose end frees the disk."""
 _CALLS = 6
-"""How often each implementation computes: first, warm-up, timed, and once for its result."""
+"""Calls of each implementation: first, warm-up, timed, and once for its result."""
 _PEERS = {"cpu": ("fp64", "fp32"), "cuda": ("fp64",) * 4}
 """Precisions of implementations beside ours, at most."""
 _CONVERTED = (FP16, INT8)

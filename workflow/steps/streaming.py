@@ -30,7 +30,7 @@ SHARE = 3
 MOST_CHUNK_BYTES = 256 << 20
 """Operands and result of a chunk: larger ones gain nothing and take host memory."""
 HOST_BYTES = 6 * MOST_CHUNK_BYTES
-"""At most about what a stream takes of it: four chunks of operands and five of results."""
+"""Bytes of host memory that a stream takes at most: four chunks of operands and five of results."""
 LEAST_CHUNKS = 8
 """Fewer would hardly overlap."""
 _GRAINS = 16

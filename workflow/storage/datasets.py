@@ -29,7 +29,7 @@ from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.storage.slabs import SlabWriter
 
 FORMAT = 2
-"""Since 2 chunks have a CRC-32 beside the Fletcher-32 of HDF5."""
+"""Version of our files: from 2 on chunks have a CRC-32 beside the Fletcher-32 of HDF5."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 _LISTED = 20
-"""How many of a file's datasets a message names."""
+"""Most datasets of a file that a message names."""
 _MOST_LINKS = 16
 """Followed one after another, as HDF5 itself does."""
 _SWITCH = "allow it with input.external: true"

@@ -12,7 +12,7 @@ from pathlib import Path
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _STATUS = Path("/proc/self/status")
 _SLACK_BYTES = 256 << 20
-"""For what grows beside the data: caches of libraries, the interpreter, thread stacks."""
+"""Bytes for what grows beside the data: caches of libraries, the interpreter, thread stacks."""
 
 _SCRATCH: ContextVar[Path | None] = ContextVar("scratch", default=None)
 

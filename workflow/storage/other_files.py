@@ -27,7 +27,7 @@ _TEXT = "it is text; where it is a table of numbers, " + _COPY.format(
 )
 _BEGINNING_BYTES = 512
 _CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
-"""What HDF5 says of a file that ends before its header says so."""
+"""The message of HDF5 about a file that ends before its header says so."""
 
 
 def found_instead(path: Path) -> str:

@@ -22,7 +22,7 @@ _OF_A_PRODUCT = (
     "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
     "datasets", "select", "circuit", "circuit_sha256", "seed", ATTRIBUTES, MADE_OF,
 )  # fmt: skip
-"""What the certificates of further products keep of a product's own."""
+"""Fields of a product's certificate that the certificates of further products keep."""
 
 
 def of_products(products: Mapping[str, Path]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class PickedAxis:
 
     @property
     def length(self) -> int:
-        """How many entries are taken, 1 of an axis that the result has not."""
+        """Number of entries taken, 1 of an axis that the result lacks."""
         return len(self.entries) if self.kept else 1
 
     @property
@@ -86,7 +86,7 @@ class Picked:
 
     @property
     def elements(self) -> int:
-        """How many HDF5 reads: an index list takes the range that it spans."""
+        """Number of elements that HDF5 reads: an index list takes the range that it spans."""
         return math.prod(
             len(range(axis.span.start, axis.span.stop, axis.span.step)) for axis in self.axes
         )

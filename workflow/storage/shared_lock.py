@@ -17,7 +17,7 @@ from workflow.storage.failures import printable
 _MARK = "argand"
 _NOTE_BYTES = 200
 _OPENING_S = 2.0
-"""How long to wait for the creator of a file to open it to others."""
+"""Seconds to wait for the creator of a file to open it to others."""
 
 
 class LockRefusedError(RuntimeError):

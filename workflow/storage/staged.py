@@ -53,7 +53,7 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
 
 
 Splits = Callable[[Mapping[str, tuple[str, ...]]], Sequence[str]]
-"""From the axes of operands to those that may be split."""
+"""Returns the axes that may be split from the axes of operands."""
 
 
 class StagedFile:

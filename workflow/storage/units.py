@@ -18,7 +18,7 @@ FACTORS = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0},
     "m": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3},
 }
-"""How many Hz, s and m the units are that convert to them."""
+"""Size in Hz, s and m of each unit that converts to them."""
 BASES = {
     "frequency": "Hz", "time": "s", "integration": "s", "integration_time": "s", "east": "m",
     "north": "m", "up": "m",

@@ -66,7 +66,7 @@ class NoisyAnswers(StateAnswers):
 
     @property
     def trajectories(self) -> int:
-        """How many there are: of counts one a shot."""
+        """Number of trajectories: of counts one a shot."""
         found = self.case.shots or self.noise.trajectories
         assert found is not None
         return found

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 _ROUNDING = 2.0**-10
-"""How far the norm of a state of float16 parts, rounded to 11 bits, may be from 1."""
+"""Largest deviation from 1 of the norm of a state of float16 parts, rounded to 11 bits."""
 _BLOCK = 1 << 16
 """Amplitudes of a state that are made fp64 at a time."""
 

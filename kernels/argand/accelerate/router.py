@@ -1,4 +1,4 @@
-"""Which complex products argand makes in place of a library: those it was measured faster at."""
+"""The choice of complex products that argand makes in a library's place: those it is faster at."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Run = Callable[[Any, Any, Any], Any]
 _BLOCK_VALUES = {"numpy": 1 << 17, "cupy": 1 << 24}
 """Beams that are made at a time: on the CPU they and their squares stay in a core's cache."""
 _PART_BYTES = 1 << 19
-"""The same in bytes, where they are products of NumPy's."""
+"""Bytes of beams that are made at a time where they are products of NumPy's."""
 
 _MANY_TERMS, _FEW_SUMS = 64, 512
 """Terms of a sum from which BLAS's dot product takes less time than einsum, whatever their number;

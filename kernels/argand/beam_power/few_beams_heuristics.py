@@ -1,4 +1,4 @@
-"""Which calls a few beams by fp32 take, and their plan. Nothing here needs a GPU or CuPy."""
+"""The choice of a few beams by fp32, and their plan. Nothing here needs a GPU or CuPy."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from argand.runtime.plan import PlanError
 _MOST_BEAMS_OF_ONE_TERM = {"complex64": 8, "half": 8, "int8": 12}
 """Most beams of one term, by samples: those of int8 take tensor cores longest."""
 _MOST_HALF_BEAMS, _FULL_TILES = 4, 0.75
-"""The same of the power of halves where bins fill so much of the tiles of wgmma."""
+"""Most beams of the power of halves where bins fill this share of the tiles of wgmma."""
 _PARTS, _LEAST_ANTENNAS = (1, 2, 4), 64
-"""Parts, and antennas of each of several."""
+"""Numbers of parts of the antennas, and the fewest antennas of each of several parts."""
 _WARPS = (2, 3, 4, 5)
 """Warps of each part."""
 _USUAL = ((LANE_TIMES, UNROLL),)
@@ -39,7 +39,7 @@ _LOADS = (*_USUAL, (2, 8), (1, 8))
 _LEAST_REGISTERS, _OTHER_REGISTERS = 64, 20
 """Registers of a thread; those beside beams and samples."""
 _MORE_LOADS, _MORE_WIDENED = 20, 8
-"""Those of the addresses of more loads, of complex64 and of others."""
+"""Registers for the addresses of more loads, of complex64 and of other samples."""
 _ENOUGH = 0.95
 """Part of the registers without which threads spill some: the number is an estimate."""
 _LATENCY, _BYTES, _ROW_BYTES = 700.0, 42.0, 200

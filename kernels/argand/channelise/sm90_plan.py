@@ -35,7 +35,7 @@ _RING_BYTES = 32 << 10
 _ROLES = {128: (1, 176, 80), 256: (3, 144, 64)}
 """Groups of transform warps, and registers of filter and transform warps, by columns of a block."""
 _LONG_ROLES = {128: (1, 144, 112), 256: (2, 144, 112)}
-"""The same where a stage has a radix above 16, whose butterfly takes twice the registers."""
+"""`_ROLES` where a stage has a radix above 16, whose butterfly takes twice the registers."""
 _SHORT_RADIX = 16
 _SLOT_NUMBERS = 4096
 """Numbers of a batch in a cluster: butterflies enough for a group."""

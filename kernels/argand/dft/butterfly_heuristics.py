@@ -26,8 +26,8 @@ from argand.multiprocessor import LARGEST_BLOCK
 CHIRP_RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
 """Radices of Bluestein's convolutions, whose length is free."""
 _BLOCK_RADICES = tuple(sorted((*CHIRP_RADICES, 14, 15)))
-"""Those of convolutions that a block computes for many rows: 14 x 16 x 16 takes 0.82 of the time of
-20 x 12 x 16 for 1619 numbers on an H200."""
+"""Radices of convolutions that a block computes for many rows: 14 x 16 x 16 takes 0.82 of the time
+of 20 x 12 x 16 for 1619 numbers on an H200."""
 _LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
 _RADER_RADICES = tuple(range(4, 17))
@@ -36,7 +36,7 @@ SPARE = 1.2
 WARPS = (1, 2, 4, 8, 12, 16)
 """Warps of a transform."""
 _MARGIN = 1.1
-"""By this factor cycles of blocks of other warps are enlarged, as estimates are 7% off."""
+"""Factor of the cycles of blocks of other numbers of warps, as estimates are 7% off."""
 _GROUPS = 8
 """Most groups of warps of a block."""
 _ROWS_AT_ONCE = (1, 2, 4)

@@ -68,7 +68,7 @@ class ClusterPlan:
 
     @property
     def transforms(self) -> int:
-        """As `groups`."""
+        """Transforms of a tile."""
         return 1
 
     def shared_bytes(self, precision: Precision) -> int:

@@ -41,7 +41,7 @@ _EXECUTE = {
     cufft.CUFFT_D2Z: lambda plan, x, out, _: cufft.execD2Z(plan, x, out),
 }
 _NO_MEMORY = cupy.cuda.PythonFunctionAllocator(lambda *_: 256, lambda *_: None).malloc
-"""In place of the workspace that CuPy's plans take: an address that is never used."""
+"""Allocates nothing: CuPy's plans take an address, where calls bring the workspace."""
 _runtime = cupy.cuda.runtime
 _event_record = _runtime.eventRecord
 _lock = Lock()

@@ -12,13 +12,14 @@ from argand.dft.plan import DensePlan, folded_tiles
 from argand.precision import TF32, Precision
 
 _LONGEST, _LONGEST_OF_TF32, _LONGEST_OF_3XTF32 = 512, 430, 128
-"""Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
-rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
-times at 251, 307 and 509, where butterflies are faster than cuFFT. At tf32 butterflies have 0.71
-to 1.0 of a dense plan's speed at six primes from 263 to 419, 1.05 to 1.43 at eight from 433 on.)"""
+"""Largest dense primes without wgmma, also of tf32 and of 3xtf32. On an H200 butterflies have 0.39
+of the copy rate at 719, cuFFT has 0.27. 3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85
+and 0.40 times at 251, 307 and 509, where butterflies are faster than cuFFT. At tf32 butterflies
+have 0.71 to 1.0 of a dense plan's speed at six primes from 263 to 419, 1.05 to 1.43 at eight from
+433 on."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
-"""Without wgmma: (longest dense length, warps that share a tile), measured at 131, 191, 251 and
-257, 383 and 509."""
+"""Warps that share a tile without wgmma: (longest dense length, warps), measured at 131, 191, 251
+and 257, 383 and 509."""
 _ENOUGH_WARPS = 8
 """Warps of a multiprocessor that hide each other's latencies."""
 _BETTER = 1.5

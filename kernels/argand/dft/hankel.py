@@ -33,7 +33,7 @@ LARGEST_UNPROMOTED = 10
 _MOST_CACHED, _MOST_CACHED_OF_MANY = 6, 4
 """Largest number of cached k-tiles; the latter with row copies and more k-tiles than the former."""
 _MOST_CACHED_PROMOTED = ((88, 6), (112, 4), (128, 2))
-"""The same with promotion, by (columns up to, k-tiles)."""
+"""Largest numbers of cached k-tiles with promotion: (most columns, k-tiles)."""
 
 
 @dataclass(frozen=True)

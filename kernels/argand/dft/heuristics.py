@@ -32,8 +32,8 @@ from argand.precision import PRECISIONS, Precision
 from argand.runtime.plan import require_precision
 
 _SLOWER_CYCLES = {True: 2.1, False: 2.6}
-"""By whether it is Rader's, cycles a number of a convolution that takes as long as a Hankel plan of
-two terms whose tiles wait: 0.37 of the copy rate on an H200 (521, 577, 641, 719 and 761)."""
+"""Cycles a number of a convolution, Rader's or not, that takes as long as a Hankel plan of two
+terms whose tiles wait: 0.37 of the copy rate on an H200 (521, 577, 641, 719 and 761)."""
 FEW_NUMBERS = 4096
 """Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
 hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and

@@ -33,7 +33,7 @@ from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError, require_precision
 
 TMA_SM = 90
-"""From this architecture on TMA copies tiles without gaps."""
+"""The first architecture whose TMA copies tiles without gaps."""
 WIDE_BYTES = 16
 """Bytes of a wide copy, and alignment of its addresses."""
 _NAMED_BARRIERS = 15

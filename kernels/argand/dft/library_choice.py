@@ -26,22 +26,22 @@ from argand.dft.two_pass_heuristics import two_pass_time
 from argand.precision import Precision
 
 FAST_PRIME = 23
-"""Where its kernels are not known, cuFFT goes first at lengths of prime factors up to here, as was
-measured on an H200 at 16 to 1000, 1024, 4095 and 4096. `argand.tune_dft` measures another card."""
+"""Largest prime factor of lengths at which cuFFT, its kernels not known, goes first: measured on an
+H200 at 16 to 1000, 1024, 4095 and 4096. `argand.tune_dft` measures another card."""
 LIBRARY_PRIME = 127
-"""cuFFT has butterflies of primes up to here, and convolutions for larger ones."""
+"""Largest prime of which cuFFT has a butterfly; larger ones take it a convolution."""
 _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
-"""Powers of one of the primes from 29 to here take cuFFT no longer than the prime does. Up to this
-length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67 lengths), but dense
-products (58 to 124), which are 1.05 to 1.24 times as fast."""
+"""Largest prime, from 29 on, whose powers take cuFFT no longer than the prime does, and the longest
+such transform. There, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67
+lengths), but dense products (58 to 124), which are 1.05 to 1.24 times as fast."""
 
 _SHORTEST_DENSE = 15
-"""From this length on dense plans go before cuFFT, but where `_fast_row` says so."""
+"""The shortest length whose dense plans go before cuFFT, unless `_fast_row` holds."""
 _ROW_A_THREAD = 40
-"""Below this length a thread of cuFFT's holds a row that has a prime from 11 to `FAST_PRIME`."""
+"""Length below which a thread of cuFFT holds a row that has a prime from 11 to `FAST_PRIME`."""
 _FAST_STAGES = 70
-"""From this length on cuFFT has 0.9 to 0.96 of the copy rate at lengths of primes up to 5, powers
-of a prime and multiples of 13 and 17. It has 0.65 to 0.93 at others."""
+"""The shortest length at which cuFFT has 0.9 to 0.96 of the copy rate for primes up to 5, powers of
+a prime and multiples of 13 and 17. It has 0.65 to 0.93 at other lengths."""
 _MEMORY_OF_EIGHTS = 0.82
 """An H200's share of memory below which cuFFT's kernels of 32 and 96, which compute for 1.32 of an
 H200's copies, are faster than dense plans, of 1.08 copies on any card."""
@@ -50,25 +50,25 @@ _MOST_OF_TWO_TILES = {True: 0.245, False: 0.11}
 """MMAs a number up to which memory bounds a dense plan, by whether its length is odd: even rows are
 padded by threads, and warps that take two tiles are few."""
 _MARGIN = 1.05
-"""By this factor our estimated times are enlarged, as both estimates are 10% off (one standard
-deviation): cuFFT is taken where they are near."""
+"""Factor of our estimated times, as both estimates are 10% off (one standard deviation): cuFFT is
+taken where they are near."""
 _PASSES_MARGIN = 1.1
-"""Estimated times of two passes are enlarged by this factor, as they are 7% off."""
+"""Factor of the estimated times of two passes, which are 7% off."""
 _MIXED_MARGIN, _NEAR_COPY_MARGIN = 1.1, 1.2
-"""Estimated times of mixed radices, 8% off, are enlarged by the first of these factors, or by the
-second where cuFFT's kernel is near a copy's rate (`_near_copy`), mostly faster than estimated."""
+"""Factors of the estimated times of mixed radices, which are 8% off: the second where cuFFT's
+kernel is near a copy's rate (`_near_copy`), mostly faster than estimated."""
 _NEAR_COPY_NUMBERS = 9
-"""From as many numbers a thread on a single kernel of several blocks is near a copy's rate."""
+"""Fewest numbers a thread with which a single kernel of several blocks is near a copy's rate."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""
 _LEAST, _LEAST_OF_LARGE = 1.05, 1.7
 OWN_KERNEL = 13
-"""From this prime on cuFFT has a kernel of its own for a prime, where it has several."""
+"""The smallest prime for which cuFFT has a kernel of its own, where it has several kernels."""
 _LONGEST_SINGLE = 1 << 15
-"""Beyond this length cuFFT has several kernels: no block holds the numbers."""
+"""Longest transform of one kernel of cuFFT: no block holds the numbers of a longer one."""
 _LONGEST_POWER = 1 << 10
-"""Powers of smaller primes up to here have one kernel."""
+"""Longest power of a smaller prime that has one kernel."""
 
 
 Asking = TwoFactorPlan | ButterflyPlan | MixedRadixPlan | TwoPassPlan

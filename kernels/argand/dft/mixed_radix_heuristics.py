@@ -22,7 +22,7 @@ _LARGEST_LENGTH = 27_000
 """Largest length that a block has room for."""
 _LEAST_RADIX = 4
 _LARGE_RADIX = {2: 27, 3: 22, 4: LARGEST_MIXED_RADIX}
-"""Where radices of the fewest stages are all larger than this, one stage more is compared."""
+"""Radix above which, if all of the fewest stages are, plans of one stage more are compared."""
 _SPLITS = 24
 """Orders of radices whose tiles are compared, the best by work."""
 _MOST_NUMBERS = 9_000

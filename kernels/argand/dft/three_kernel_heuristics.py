@@ -16,7 +16,7 @@ from argand.dft.butterfly_heuristics import (
 from argand.dft.three_kernel import ThreeKernelPlan
 
 _LEAST_THREE_KERNEL = 4096
-"""From this length on three-kernel plans are candidates; below, one block is faster."""
+"""The shortest length of three-kernel plans; below, one block is faster."""
 _COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
 _WIDTHS = (16, 32)
 """Columns of a tile: 128 and 256 bytes of a line."""

@@ -22,7 +22,7 @@ from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
 _FILLED = 1 << 24
-"""From this size on the number of transforms makes no difference: they fill any GPU."""
+"""Numbers that fill any GPU: of more, the count of transforms is no part of a tuned plan's key."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ TILE_WIDTHS = (16, 32)
 LARGEST_BUTTERFLY = 40
 """Largest radix of a butterfly in registers."""
 LEAST_SHARED_PRIME = 17
-"""From this prime on a last stage sums shares of its results from shared memory."""
+"""The smallest prime whose last stage sums shares of its results from shared memory."""
 LARGEST_SHARED_PRIME = 127
 _MOST_BLOCKS = 8
 """Most blocks of a multiprocessor that a plan asks registers for."""

@@ -26,7 +26,7 @@ from argand.dft.two_pass import (
 from argand.multiprocessor import registers
 
 LEAST_TWO_PASS = 12_288
-"""From this length on two-pass plans are candidates: blocks hold most shorter transforms."""
+"""The shortest length of two-pass plans: blocks hold most shorter transforms."""
 _UNEQUAL = 8
 """Largest ratio of columns or lines to the root of their product."""
 _WIDTHS = {False: (16,), True: (16, 32)}

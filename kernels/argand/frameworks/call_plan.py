@@ -57,13 +57,13 @@ class CallPlan:
     operation: ClassVar[str]
     """The public function's name, in files too."""
     names: ClassVar[tuple[str, ...]]
-    """Those of the operands."""
+    """The names of the operands."""
     kind: ClassVar[Operation]
-    """Its name in `argand.defaults`."""
+    """Name of the operation in `argand.defaults`."""
     pairs: ClassVar[type | None] = None
     """`argand.Pairs` where the operation takes them: tensors of complex32 are such."""
     rules: ClassVar[FrameworkRules | None] = None
-    """The operation's, where they give results of 16 bits their type."""
+    """The rules of the operation, where they give results of 16 bits their type."""
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
     """Annotations name the arrays that calls return: ``GemmPlan[torch.Tensor]``."""
 
@@ -75,7 +75,7 @@ class CallPlan:
         self._on_gpu: DevicePlan | StagedPlan | None = None
         #: Computes it for operands and last ``out``; None where it does not take them.
         self._start: Callable[[tuple[Any, ...]], Any] = self._computed
-        #: Where it computes.
+        #: The device that computes it.
         self.device: Device = cpu()
         if not has_foreign(*arrays):
             self._plan(**dict(zip(self.names, arrays, strict=True)))

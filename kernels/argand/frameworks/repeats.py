@@ -39,11 +39,11 @@ class Repeats:
         on_gpu: Callable[[Any], bool] = lambda x: False,
     ) -> None:
         self._cache, self._on_gpu = cache, on_gpu
-        #: Those of types that alone decide it, which calls look at first.
+        #: Repeats by types that alone decide it, which calls look up first.
         self.known: dict[type, Repeat] = {np.ndarray: on_host}
 
     def of(self, x: Any) -> Repeat:
-        """Return who repeats calls on an operand, of a type that is not known yet."""
+        """Return the function that repeats calls on an operand, of a type that is not known yet."""
         if is_cupy_array(x):
             self.known[type(x)] = self._cache().repeat
             return self.known[type(x)]

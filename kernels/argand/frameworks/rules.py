@@ -41,9 +41,9 @@ class Differentiated(NamedTuple):
 
 
 Adapted = Callable[[dict[str, Any], dict[str, Any]], Callable[[Any], None] | None]
-"""From the arrays and the options of a call, which it may change, those that say the same in types
-and views that kernels read without a copy, and what is then left to do to the result, in place;
-None where nothing is."""
+"""Changes the arrays and the options of a call to others of the same result that kernels read
+without a copy. Returns a function that completes the result in place; None where nothing is left
+to do."""
 
 
 class FrameworkRules(NamedTuple):

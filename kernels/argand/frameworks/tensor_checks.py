@@ -8,7 +8,7 @@ from typing import Any
 from argand.frameworks.torch_functions import check_of
 
 _MOST_CHECKS = 16
-"""Those with and without `out`, with parameters in place of tensors, and in a mode of torch."""
+"""Most checks of a form: with and without `out`, with parameters for tensors, in torch's modes."""
 
 
 class TensorChecks:

@@ -240,4 +240,4 @@ def _have_tangents(given: Iterable[Any]) -> bool:
 
 
 INTERNALS = torch_internals()
-"""Those of the torch that is installed."""
+"""The functions of the torch that is installed."""

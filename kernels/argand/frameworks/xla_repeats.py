@@ -25,7 +25,7 @@ _is_capturing = cupy.cuda.runtime.streamIsCapturing
 
 
 class _Repeated(NamedTuple):
-    """How a call runs, and the indices of arguments that it has not."""
+    """The function that makes a call, and the indices of arguments that the call lacks."""
 
     run: Run
     absent: tuple[int, ...]

@@ -21,10 +21,10 @@ _BEAM_WIDTH = 16
 _SHORT_BEAM_WIDTH = 4
 """Beam width of the searches that compare sizes of tiles."""
 _AS_FAST = 1.1
-"""Largest ratio of two short searches' predicted times of which long ones may change the order:
-they take up to a tenth off."""
+"""Largest ratio of two short searches' predicted times whose order long searches may change: these
+take up to a tenth off."""
 _ALIKE = 1.07
-"""The same of plans with phases apart beside those without: of 20 drawn circuits the slower kind by
+"""That ratio of a plan with phases apart and one without: of 20 drawn circuits the slower kind by
 short searches was the faster one by long ones four times, by up to 9%, within 7%."""
 _MOST_JOINED = 2.0
 """Most phases on two qubits beside another gate of which some plan has them in dense gates: with

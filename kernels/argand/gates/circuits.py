@@ -50,7 +50,7 @@ class CircuitRecord:
 
     @property
     def norm_drift(self) -> float:
-        """How far the norm went from what it was, relatively; NaN for a state of zeros."""
+        """Relative change of the norm; NaN for a state of zeros."""
         if self.norm_before == 0:
             return float("nan")
         return abs(self.norm_after / self.norm_before - 1)

@@ -1,4 +1,4 @@
-"""Which gates of a circuit become one: fewer passes over the state, each a little wider.
+"""The fusion of a circuit's gates: fewer passes over the state, each on a few more qubits.
 
 A pass costs about the same up to six qubits, so the question is how few there can be. Gates are
 taken in any order that their dependencies allow: two have to keep theirs where they share a qubit

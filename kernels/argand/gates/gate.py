@@ -13,7 +13,7 @@ from argand.checks import refuse_masked
 from argand.gates.canonical import KEPT, KEPT_WIDTH
 
 UNITARY = 1e-3
-"""How far U^H U of a unitary gate may be from the identity: who relies on it leaves more room."""
+"""Largest deviation of U^H U of a unitary gate from the identity, in an element."""
 
 
 @dataclass(frozen=True, eq=False)

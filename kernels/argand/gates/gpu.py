@@ -143,7 +143,7 @@ class PreparedGate:
         if matrix is None and plan.kind != "permute":
             matrix = compensated(form.matrix, plan) if plan.on_tensor_cores else form.matrix
         exponent = matrix_exponent(form, precision)
-        #: In the kernel's layout.
+        #: The matrix in the kernel's layout, on the device.
         self.matrix = stream_table(
             _permutation(form, precision) if matrix is None else operand(matrix, plan, exponent)
         )

@@ -48,7 +48,7 @@ _BIASES: Mapping[tuple[str, int, int], TruncationBias] = MappingProxyType(
         ("wgmma", 2, 7): TruncationBias(6.3e-8, 6.4e-8),
     }
 )
-"""By kind, bytes of the operand and width, at precisions of two terms: of 3xtf32 and 3xfp16 on an
+"""Biases by kind, bytes of the operand and width, at two terms: of 3xtf32 and 3xfp16 on an
 H200 by ``python -m benchmarks.gates.truncation``. An MMA truncates alike in formats of one size."""
 
 

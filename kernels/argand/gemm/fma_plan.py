@@ -55,8 +55,9 @@ class FmaPlan:
 
 
 FMA_PLANS = (FmaPlan(1, 1, 2), FmaPlan(1, 1, 8), FmaPlan(4, 2, 4), FmaPlan(1, 1, 8, k_lanes=32))
-"""For small products, where latency counts, the first for a k of 1 and 2, since it computes no
-addresses of a longer one; for large ones, where loads do; and for few results of a long k."""
+"""The first two are for small products, where latency counts, the first for a k of 1 and 2, since
+it computes no addresses of a longer one. The third is for large products, which loads bound, the
+last for few results of a long k."""
 
 
 def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:

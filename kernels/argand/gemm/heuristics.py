@@ -20,7 +20,7 @@ from argand.runtime.plan import TARGET, PlanError, require_precision
 from argand.runtime.workspace_limit import workspace_error
 
 ADVICE = "give complex64 operands and leave kernels open: mma.sync reads such operands in place"
-"""How to have a product that needs no workspace."""
+"""The end of an error's message: how to have a product that needs no workspace."""
 
 
 def choose(

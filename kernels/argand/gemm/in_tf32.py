@@ -23,14 +23,15 @@ def product_in_tf32(precision: Precision) -> Precision | None:
 
 
 _SCALED_MARGIN = 1.13
-"""See `tf32_margin`: in 129 products at fp16 (two seeds on an H200, one on an H100) fp16 gained
+"""`tf32_margin` of fp16. In 129 products at fp16 (two seeds on an H200, one on an H100) fp16 gained
 0.96 of what its estimate says in the geometric mean, 0.84 at worst. Two lost 0.04 and 0.06 of
 tf32's time where it says 1.13 and 1.11; beyond that none did."""
 _SHORT_K, _PACKED_MARGIN = 128, 1.2
-"""The same of bf16 up to this k with both operands packed: it was slower than tf32 by up to 1.11
-where its estimate was 0.88 to 0.9 of tf32's (45 drawn products on an H200)."""
+"""Longest k at which bf16 with both operands packed has a margin, and that margin: bf16 was slower
+than tf32 by up to 1.11 where its estimate was 0.88 to 0.9 of tf32's (45 drawn products on an
+H200)."""
 _OTHER_PLAN_MARGIN = 1.03
-"""The same of bf16 by another plan than tf32's, where the errors of two estimates add: 57 x 4691 x
+"""Margin of bf16 by another plan than tf32's, where the errors of two estimates add: 57 x 4691 x
 1105 took 1.1 of tf32's time where its estimate was 0.98. By the same plan bf16 is no slower."""
 
 

@@ -27,7 +27,7 @@ _ROWS, _FEW_ROWS, _CLUSTER_ROWS = 64, 16, 8
 that a cluster packs where it packs none of those."""
 _MOST_CLUSTER = 8
 _FILLED_K = 1024
-"""From this k on, panels that are not full take no longer than others."""
+"""The least k at which panels that are not full take no longer than others."""
 ALONE_K = TILE // _FEW_ROWS
 """Largest k, up to a multiple of 16, of which one block packs whole rows and finds their absmax."""
 
@@ -239,7 +239,7 @@ def planes_bytes(precision: Precision, rows: int, k: int, batches: int) -> int:
 
 _FUSED_PACK_K = 256
 _FUSED_PACK_WARPS = 3
-"""As in gemm/sm90_fused_pack.cuh."""
+"""Warps of a block that pack: kPackWarps of gemm/sm90_fused_pack.cuh."""
 _MAXIMUM_LEAD = 2
 """Most k-blocks of 256 k by which packing of a batch leads the loads, at most those of a tile."""
 

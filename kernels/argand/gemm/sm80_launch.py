@@ -36,7 +36,7 @@ _MEMBERS = {name: Address(i) for i, name in enumerate(
 )}  # fmt: skip
 """The addresses of a call, in order, by argument."""
 _GRID_MEMBERS = _MEMBERS | {"partials": Address(6), "arrived": Address(7)}
-"""The same where clusters share tiles."""
+"""The addresses of a call, by argument, where clusters share tiles."""
 _LARGEST_STRIDE = 2**31 - 1
 _LARGEST_SIZE = 2**28
 """Rows and k, whose 8 bytes an element are counted in 32 bits."""

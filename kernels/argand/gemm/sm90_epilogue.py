@@ -11,4 +11,4 @@ Epilogue = Literal[
 that begin within one, or of columns."""
 EPILOGUES: tuple[Epilogue, ...] = get_args(Epilogue)
 LETTERS: dict[Epilogue, str] = dict(zip(EPILOGUES, ("", "d", "dn", "ds", "dm"), strict=True))
-"""How a kernel's name ends the letters of its layout."""
+"""The letter of each epilogue, behind those of the layout in a kernel's name."""

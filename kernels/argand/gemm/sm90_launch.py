@@ -80,7 +80,7 @@ class WgmmaLaunch:
         divided, tiles, schedule = self._divided(plan, device, workspace)
         #: The plan with its epilogue.
         self.plan = with_epilogue(divided, problem, out)
-        #: How tiles are divided among blocks.
+        #: The division of tiles among blocks.
         self.division = schedule.division
         base = workspace.planes_bytes
         #: Bytes of workspace for partial tiles, planes of fused packing and spills beside C.

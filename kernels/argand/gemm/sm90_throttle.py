@@ -10,9 +10,9 @@ from argand.gemm.sm90_scheduler import TileDivision, Tiles
 from argand.precision import Precision
 
 INTERVAL, MAXIMUM_LEAD = 512, 128
-"""In elements of k: from one wait to the next, and how far a block may lead the slowest."""
+"""Elements of k from one wait to the next, and by which a block may lead the slowest one."""
 MIN_WAVES = 16
-"""With fewer waves blocks drift apart too little for waiting to pay."""
+"""Fewest waves after which blocks have drifted so far apart that waiting pays."""
 
 
 def find_throttle(

@@ -10,16 +10,16 @@ from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 
 SIDE, MIRROR_THREADS, GATHER_THREADS = 32, 256, 128
-"""As kSide, kMirrorThreads and kGatherThreads of herk/finish.cuh."""
+"""kSide, kMirrorThreads and kGatherThreads of herk/finish.cuh."""
 PACK_ROWS, PACK_THREADS = 32, 256
-"""As kPackRows and kPackThreads of herk/planes.cuh."""
+"""kPackRows and kPackThreads of herk/planes.cuh."""
 INT8_TILE, INT8_HALF, INT8_TILE_K, INT8_STAGES = 128, 64, 128, 4
-"""As kTile, kHalf, kTileK and kStages of herk/sm90_int8_kernel.cuh."""
+"""kTile, kHalf, kTileK and kStages of herk/sm90_int8_kernel.cuh."""
 INT8_THREADS = 384
 INT8_SHARED = INT8_STAGES * (2 * (INT8_HALF + INT8_TILE) * INT8_TILE_K + 16) + 1024
 """Bytes of dynamic shared memory of a block: stages, two mbarriers each, and their alignment."""
 INT8_LARGEST_K = 65535
-"""Longest sums of products of int8 that s32 holds: 2 k 128^2 < 2^31."""
+"""Largest k whose sums of products of int8 s32 holds: 2 k 128^2 < 2^31."""
 FinishName = Literal["mirror_tile", "gather_row"]
 _COMPLEX = {"complex64": ("float2", "float"), "complex128": ("double2", "double")}
 # FinishArguments, PlaneArguments and Int8Arguments of the headers.

@@ -19,7 +19,7 @@ from argand.gemm.sm90_scheduler import triangle_row
 from argand.precision import Precision
 
 Form = Literal["full", "triangle"]
-"""How a Hermitian result is written: as a matrix, or its lower triangle row by row."""
+"""The form of a Hermitian result: a matrix, or its lower triangle row by row."""
 FORMS: tuple[Form, ...] = get_args(Form)
 FULL_PRODUCT = "full product by gemm, mirrored"
 """The name in records of results of which both triangles are computed."""
@@ -75,7 +75,7 @@ class HerkProblem:
 
     @property
     def product(self) -> GemmProblem:
-        """The same as a product of A and A^H, of which the lower triangle is computed."""
+        """The product of A and A^H of which the lower triangle is this problem's result."""
         assert self.precision is not None
         return GemmProblem(
             self.batch_shape, self.n, self.n, self.k, self.op, self.other_op, complex(self.alpha),

@@ -14,7 +14,7 @@ import numpy as np
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 FAILURE = 1e-9
-"""How often a right solution exceeds `probable_bound`."""
+"""The probability that a right solution exceeds `probable_bound`."""
 
 
 def backward_bound(n: int, dtype: str) -> float:

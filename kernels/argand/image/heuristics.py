@@ -1,4 +1,4 @@
-"""Which kernel computes an image on a GPU. Nothing here needs a GPU or CuPy."""
+"""The choice of an image's kernel on a GPU. Nothing here needs a GPU or CuPy."""
 
 from __future__ import annotations
 

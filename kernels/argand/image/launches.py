@@ -167,7 +167,7 @@ class _Table:
 
     def __init__(self, numbers: Any) -> None:
         self._array = device_table(numbers)
-        #: Where they are.
+        #: The address of the numbers.
         self.address = int(self._array.data.ptr)
 
 

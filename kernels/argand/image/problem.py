@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from argand.precision import Precision
 
 SPEED_OF_LIGHT = 299_792_458.0
-"""In m/s, exactly (SI)."""
+"""The speed of light in m/s, exact by definition (SI)."""
 MOST_TURNS = 2.0**20
 """Largest distance from the array's centre to an antenna, in wavelengths.
 

@@ -1,4 +1,4 @@
-"""How many blocks share a direction's channels and pairs of panels. Needs no GPU."""
+"""The number of blocks that share a direction's channels and pairs of panels. Needs no GPU."""
 
 from __future__ import annotations
 

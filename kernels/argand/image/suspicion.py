@@ -21,7 +21,7 @@ class Suspicion:
         self._memory = cupy.cuda.alloc_pinned_memory(4)
         self._word = np.frombuffer(self._memory, np.uint32, 1)
         self._word[0] = 0
-        #: Where kernels write it.
+        #: The address that kernels write it to.
         self.address = int(self._memory.ptr)
 
     def is_raised(self, stream: int) -> bool:

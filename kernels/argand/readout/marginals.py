@@ -1,4 +1,4 @@
-"""How the kernels of marginal probabilities divide a state. Needs no GPU and no CuPy."""
+"""The division of a state among kernels of marginal probabilities. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Pauli strings share a pass over a large state. Needs no GPU and no CuPy.
+"""The choice of Pauli strings that share a pass over a large state. Needs no GPU and no CuPy.
 
 A pass has coordinates of amplitudes, each with a mask (`cuda/readout/pauli_kernels.cuh`). Flips
 that are masks of registers or lanes are served; they must be linearly independent over exclusive

@@ -95,7 +95,7 @@ class CallCache:
         self._in_place = in_place
         #: Calls on another library's arrays, by what is read of those.
         self.on_tensors: dict[Key, Any] = {}
-        #: The same by addresses of arrays that were looked at.
+        #: Calls by the addresses of arrays that have been checked.
         self.seen_tensors: dict[Key, Any] = {}
         self._calls: dict[Key, KeptCall] = {}
         self._bytes = 0

@@ -21,7 +21,7 @@ from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.graph_memory import relaxed_capture
 
 _BYTES_OF_SEMAPHORE = 64
-"""At least sizeof(sem_t), which is 32 with glibc and with musl."""
+"""Bytes for a sem_t, which has 32 with glibc and with musl."""
 _MIN_COUNTERS = 1 << 12
 """Least bytes of counters, so that the calls of a capture share them."""
 _runtime = cupy.cuda.runtime

@@ -93,7 +93,7 @@ three copies of it."""
 _CPU_COPIES = 2
 _CPU_SIDE = 1024
 _CPU_SECONDS = 0.05
-"""For which each is repeated, once it has been often enough."""
+"""Seconds for which a measurement is repeated, beyond its least number of times."""
 
 
 def _measure_cpu(device: Device) -> Ceilings:

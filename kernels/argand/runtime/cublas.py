@@ -26,7 +26,7 @@ from argand.runtime.workspace_limit import allowed_workspace, require_workspace
 WORKSPACE_BYTES = 32 << 20
 """cuBLAS's own on Hopper, and more than its own on older cards."""
 LEAST_WORKSPACE_BYTES = 16 << 10
-"""With less some of cuBLAS's routines fail, says the documentation of cublasSetWorkspace."""
+"""The least workspace: with less some routines fail (documentation of cublasSetWorkspace)."""
 
 
 def workspace_bytes() -> int:

@@ -25,7 +25,7 @@ class CusolverHandle(NamedTuple):
 
 
 _handles: dict[tuple[int, int, int], CusolverHandle] = {}
-"""By device, stream and thread."""
+"""Handles by device, stream and thread."""
 _making = Lock()
 
 

@@ -50,7 +50,7 @@ class TunedPlans(Generic[C]):
         self._read: dict[tuple[Path, Device], dict[str, C]] = {}
         self._changes = 0
         self.generation: Any = 0
-        """How often tuned plans changed in this process, with the workspace limit where there is
+        """Counts changes of tuned plans in this process, with the workspace limit where there is
         one: plans of another generation are made anew."""
         self.changed_limit()
         follow_limit(self)

@@ -50,15 +50,15 @@ def choose_vector(most: int, even: int, columns: int, operation: Operation) -> i
 
 
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
-"""The longest rows that are no such entry, and those that are none where no access is cut."""
+"""The longest rows without an entry of `NARROW_FP32`, and those where no access is cut."""
 _LANE_ACCESSES = 5
 """Most accesses of each of four lanes of fp32 of aligned rows with exact exponentials. Eight
 lanes had 0.86 to 0.98 of a copy's rate on an H200 at 60 to 80 columns, four 0.95 to 1.0."""
 _STAGED_UNALIGNED_THREADS = 512
-"""From this many threads on a cluster's unaligned rows are staged: a block waits for their cut
+"""Fewest threads whose cluster's unaligned rows are staged: a block waits for their cut
 accesses."""
 _FULL = 0.8
-"""From here on a row fills its registers well enough."""
+"""Share of its registers that a row has to fill."""
 _STREAMED_THREADS = 256
 _SUM_BYTES, _SUM_BYTES_OF_16BIT = 96 << 10, 64 << 10
 """The longest rows that ``logsumexp`` holds where there are many. It writes none, so longer ones

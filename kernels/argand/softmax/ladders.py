@@ -27,7 +27,7 @@ LADDERS: dict[int, tuple[_Entry, ...]] = {
         (1048576, 512, 16, True),
     ),
 }  # fmt: skip
-"""By bytes of a value, entries of (largest columns, threads, blocks that share a row, staged).
+"""Entries by bytes of a value: (largest columns, threads, blocks that share a row, staged).
 
 The next entry of the same columns is taken where one is not legal. Measured on an H200 by
 ``benchmarks/softmax/plans.py``; the entries of fp64 follow those of fp32."""
@@ -35,7 +35,7 @@ NARROW_FP32: dict[bool, tuple[tuple[int, int], ...]] = {
     True: ((22, 4), (28, 0), (56, 8), (160, 16), (512, 32)),
     False: ((56, 0), (160, 8), (240, 16), (256, 32), (280, 16), (512, 32)),
 }
-"""By whether exponentials are approximate, entries of more than 16 fp32 elements: (largest columns,
+"""Entries of more than 16 fp32 elements, by whether exponentials are approximate: (largest columns,
 threads), 0 threads where slabs are no slower. Approximate exponentials take few instructions, so
 lanes that read 16 to 64 neighbouring bytes matter more than full registers; exact ones take
 many for a row of any length, so few lanes share one. Measured on an H200 at 34 widths of 16 to 250

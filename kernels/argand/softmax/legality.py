@@ -1,4 +1,4 @@
-"""Which plans of a softmax can be compiled and launched. Needs no GPU and no CuPy."""
+"""Legality of plans of a softmax: what can be compiled and launched. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _WARP_INSTRUCTIONS = {False: 169, True: 320}
 _VALUE_INSTRUCTIONS = {False: 22, True: 11.3}
 """Instructions of a warp for each value of a thread, by whether exponentials are approximate."""
 _SHARPNESS = 10.0
-"""How sharply issuing bounds a row: the exponent of a mean of its clocks and those of copying."""
+"""Exponent of the mean of a row's clocks of issue and of copying: the larger, the sharper."""
 _REGISTER_LOSS = 0.0009
 """Loss for each register of a thread's values, which it requests one after another."""
 

@@ -10,8 +10,8 @@ from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import SoftmaxForm, ring_bytes, stages_bytes
 
 _COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
-"""By bytes of a value, the longest rows that are not rings: registers of a block or of a cluster of
-two hold them; the second of packed unaligned ones, which a cluster would stage. On an H200 other
+"""Longest rows that are not rings, by bytes of a value: registers of a block or of a cluster of two
+hold them; the second of packed unaligned rows, which a cluster would stage. On an H200 other
 plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
 1.00 to 1.43 at 8 of 16 bits with results in fp32."""
 _STAGES = {"load": 2, "epilogue": 3}
@@ -20,7 +20,7 @@ slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more bl
 each other."""
 _THREADS = 512
 _WRITE_THREADS = {8: (256, 128), 4: (128,), 2: (256, 128)}
-"""By bytes of an element of x, threads of the write warps, the fastest first: for results of fp32
+"""Threads of the write warps by bytes of an element of x, the fastest first: for results of fp32
 registers do not hold 256 beside those that reduce values of 16 bits."""
 _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))
 """Threads that reduce and that write, of exact exponentials of 16 bits, whose instructions bound a

@@ -15,7 +15,7 @@ from argand.softmax.candidates import SoftmaxCandidate, every_candidate
 from argand.softmax.plan import SoftmaxForm
 
 _MANY_ROWS = 4096
-"""From here on the number of rows makes no difference: they fill any GPU many times."""
+"""Rows that fill any GPU many times: a larger count is no part of a tuned plan's key."""
 
 
 def key(form: SoftmaxForm, rows: int, columns: int) -> str:

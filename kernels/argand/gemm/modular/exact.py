@@ -1,4 +1,4 @@
-"""How many moduli a product takes whose operands are integers of few bits and are not rounded."""
+"""The number of moduli of a product whose operands are integers of few bits and not rounded."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LEAST = 3
 EXACT = "exact"
 """The precision that takes as few moduli as products of integers need that are not rounded."""
 EXACT_ALGORITHM = "integers, two real products a modulus"
-"""How such products are computed, for records."""
+"""The algorithm of such products, for records."""
 QUANTUM_BITS = 15
 """Bits of the integers that stand for magnitudes in the norm of a line (`scaling.squared_norm`)."""
 NORM_BLOCK = 256

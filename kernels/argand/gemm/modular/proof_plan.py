@@ -13,9 +13,9 @@ from argand.runtime.kernel_entry import kernel_entry
 BEGIN_PROOF, END_PROOF, REDUCE_IMAGE = "begin_proof", "end_proof", "reduce_image"
 IMAGE_KERNEL = "add_image"
 LANES_TERMS, LANES_SUMS = 1024, 2
-"""Where lanes hold terms of sums: terms and sums of a warp."""
+"""Terms and sums of a warp whose lanes hold terms of the same sums."""
 OWN_TERMS, OWN_SUMS = 256, 32
-"""Where each lane has a sum of its own."""
+"""Terms and sums of a warp whose lanes have a sum each."""
 RESULT_BYTES = 16
 """`ProofResult`: two 32-bit numbers, and from byte 8 on the key."""
 
