@@ -1,6 +1,6 @@
 """Conda, container and SBOM files with the packages of the locks: ``python -m tools.environments``.
 
-`envs/lock.sh` writes them anew with the locks. They name the same files by the same hashes, so an
+`envs/lock.sh` writes them again with the locks. They name the same files by the same hashes, so an
 environment of either kind is the one of ``make run``.
 """
 
@@ -121,7 +121,7 @@ def _digest(lock: str) -> str:
 
 
 def main() -> None:
-    """Write the definitions anew."""
+    """Write the definitions again."""
     for path, text in definitions().items():
         path.write_text(text, encoding="utf-8")
         sys.stdout.write(f"{path.relative_to(ROOT)}\n")

@@ -69,7 +69,7 @@ class Counts:
         _compare()(found, expected, place, self._wrong)
 
     def faults(self) -> list[str]:
-        """Return the differences so far, once the current stream is done, and begin anew."""
+        """Return the differences so far, once the current stream is done, and begin again."""
         counts = self._wrong.get()
         found = [
             f"{name}: {n} numbers differ" for name, n in zip(self._names, counts, strict=False) if n

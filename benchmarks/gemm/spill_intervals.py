@@ -154,7 +154,7 @@ class Compared:
         return found, self._candidate.chosen(*self._inputs)
 
     def _take(self, interval: int) -> None:
-        """Have calls prepared anew, with accumulators spilled every ``interval`` stages."""
+        """Have calls prepared again, with accumulators spilled every ``interval`` stages."""
         wgmma_plan.SPILL_INTERVAL = interval
         tuning.TABLE.changed()
 

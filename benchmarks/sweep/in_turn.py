@@ -30,7 +30,7 @@ _FIRST = 5
 class Task:
     """Calls of one implementation, about how long each takes, and a context to make them in.
 
-    Calls are prepared anew whenever they come to a context.
+    Calls are prepared again whenever they come to a context.
     """
 
     calls: Calls

@@ -32,7 +32,7 @@ class _Memory(bytearray):
 
 @contextmanager
 def without_device(*names: str) -> Iterator[tuple[Any, ...]]:
-    """Yield CuPy, whose functions return mocks, and these modules of argand, imported anew.
+    """Yield CuPy, whose functions return mocks, and these modules of argand, imported again.
 
     With what they import alone: the package itself would bring all of its calls.
     """

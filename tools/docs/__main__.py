@@ -1,4 +1,4 @@
-"""Write every generated file anew: ``python -m tools.docs``."""
+"""Write every generated file again: ``python -m tools.docs``."""
 
 from __future__ import annotations
 

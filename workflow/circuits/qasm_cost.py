@@ -49,7 +49,7 @@ class Parsable:
 
 
 def parsable(path: Path) -> Parsable:
-    """Return a file's circuit in OpenQASM 2, anew from its tokens, with `LIBRARY` alone included.
+    """Return a file's circuit in OpenQASM 2, written from its tokens, with `LIBRARY` included.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
     beyond measure, or is not made of OpenQASM 2's tokens; with the line where that is the file's.

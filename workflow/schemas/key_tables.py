@@ -35,7 +35,7 @@ _BLOCK = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def fill_tables(text: str) -> str:
-    """Return the README with what stands between its marks made anew.
+    """Return the README with the tables between its marks made from the models.
 
     ``<!-- keys: study -->`` takes the keys of the study, ``common`` those that every workload has,
     ``input`` those of every input from a file, ``formats`` what files of each format hold,

@@ -64,7 +64,7 @@ def julian_date(date: str) -> float | None:
 def _later(date: str, nanoseconds: int) -> str:
     """Return a date in ISO 8601 so much later. Raises ValueError for another text.
 
-    NumPy's nanoseconds reach from 1677 to 2262, and beyond they begin anew without an error.
+    NumPy's nanoseconds reach from 1677 to 2262, and beyond they begin again without an error.
     """
     start = np.datetime64(date.removesuffix("Z"))
     whole = start.astype("datetime64[s]")

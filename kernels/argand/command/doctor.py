@@ -142,7 +142,7 @@ def _cache(folder: Path) -> str:
     held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     there = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(there).free / 2**30
-    writable = "" if os.access(there, os.W_OK) else ", NOT writable: every process compiles anew"
+    writable = "" if os.access(there, os.W_OK) else ", NOT writable: every process compiles again"
     return (
         f"{folder}, {len(held)} files of {sum(held) / 2**20:.1f} MiB, {free:.0f} GiB free{writable}"
     )

@@ -175,7 +175,7 @@ def _are_traced(values: Sequence[Any]) -> bool:
 def _compiled(call: _Call) -> Callable[..., Any]:
     """Return a program of one call, which nothing differentiates: JAX keeps one for each form.
 
-    To trace the call anew takes the host longer than all else.
+    To trace a call each time would take the host longer than all else.
     """
     found: Callable[..., Any] = jax.jit(lambda *values: _traced(call, values, in_graphs=False))
     return found

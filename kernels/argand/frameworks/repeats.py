@@ -14,7 +14,7 @@ from argand.frameworks.foreign import is_cuda_tensor
 Repeat = Callable[[tuple[Any, ...], Any, tuple[Any, ...]], tuple[Any, Any]]
 """Returns a call's key and its result, given its operands, ``out`` and all other arguments.
 
-The key is None for calls that are never kept, the result where the call has to be made anew.
+The key is None for calls that are never kept, the result where the call has to be made again.
 """
 
 

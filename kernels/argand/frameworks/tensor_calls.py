@@ -67,8 +67,8 @@ class _TensorCall(NamedTuple):
 
 
 _Seen = tuple[_TensorCall, Callable[..., bool], bool]
-"""A call whose tensors were looked at, which one by one takes as long as to launch: a check that
-sees whether others at their addresses are like them, and whether one requires a gradient."""
+"""A call whose tensors were checked one by one, which takes as long as to launch: a check whether
+others at their addresses are like them, and whether one requires a gradient."""
 
 
 class TensorCalls:
@@ -89,7 +89,7 @@ class TensorCalls:
         """Repeat a call that was kept; return None, in place of its key, and its result.
 
         Arguments are those of `CallCache.repeat`. The result is None where the call has to be made
-        anew, which keeps it.
+        again, which keeps it.
         """
         if is_traced():
             return None, None

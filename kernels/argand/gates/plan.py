@@ -82,7 +82,7 @@ class GatePlan:
     def packs_terms(self) -> bool:
         """Whether the operand has the terms of a number in the 32 bits of one.
 
-        Every block reads the matrix: to split its numbers anew takes longer than a small state.
+        Every block reads the matrix: to split its numbers again takes longer than a small state.
         """
         return self.kind == "wgmma" and self.precision.operand.bytes == 2
 

@@ -44,7 +44,7 @@ def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
     op_a, op_b = options.get("op_a", "N"), options.get("op_b", "N")
     shared = {name: options[name] for name in _OF_ANY_PRODUCT if name in options}
     shared["alpha"] = complex(options.get("alpha", 1)).conjugate()
-    if options.get("output") == "power":  # of |z|^2, z computed anew
+    if options.get("output") == "power":  # of |z|^2, z computed again
         without = {name: x for name, x in options.items() if name != "output"}
         grad = 2 * grad * of.call(**of.arrays, **without)
     found = {}

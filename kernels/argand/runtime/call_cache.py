@@ -124,7 +124,7 @@ class CallCache:
 
     @contextmanager
     def planning(self) -> Iterator[list[tuple[list[Form | None], KeptCall]]]:
-        """Plan this thread's calls anew in this context; kept ones are appended to the list.
+        """Plan this thread's calls again in this context; kept ones are appended to the list.
 
         Each has the forms of its operands and its ``out`` beside it.
         """
@@ -176,7 +176,7 @@ class CallCache:
     def find(self, key: list[Any]) -> tuple[Key, KeptCall | None]:
         """Return the whole key of a call, given that of its arguments, and the call.
 
-        The call is None where none was kept, or where this thread plans anew.
+        The call is None where none was kept, or where this thread plans again.
         """
         override, table = self.override, self.table
         key += override.both, 0 if table is None else table.generation

@@ -84,7 +84,7 @@ class LaunchGraph:
         _alive.add(self)
 
     def refill(self) -> None:
-        """Read the kernels' arguments anew; earlier launches keep theirs."""
+        """Read the kernels' arguments again; earlier launches keep theirs."""
         ensure_context()
         set_arguments = driver_bindings().cuGraphExecKernelNodeSetParams
         for node, arguments in self._nodes:

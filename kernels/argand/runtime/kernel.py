@@ -1,6 +1,6 @@
 """A kernel bound to its grid and its arguments, launched by the driver API.
 
-CuPy's launch examines every argument anew, which takes longer than a small product on the card.
+CuPy's launch examines every argument again, which takes longer than a small product on the card.
 """
 
 from __future__ import annotations

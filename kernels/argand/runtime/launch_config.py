@@ -1,7 +1,7 @@
 """The driver's launch of a kernel with an attribute, by ctypes.
 
 CuPy does not bind it. The bindings of CUDA do, but to import them takes 40 ms, which the first call
-of a compiled kernel would wait for, and each of their calls makes objects anew.
+of a compiled kernel would wait for, and each of their calls makes new objects.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def queued(calls: Calls, count: int, *, held: bool = False) -> Queued:
 
     With ``held`` the stream waits until they are queued, 25 at a time. A call that itself waits for
     the device cannot be timed so: the stream is then released after half a second, and all calls
-    are timed anew without.
+    are timed again without.
     """
     if held:
         found: list[Queued] = []

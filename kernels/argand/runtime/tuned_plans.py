@@ -51,7 +51,7 @@ class TunedPlans(Generic[C]):
         self._changes = 0
         self.generation: Any = 0
         """Counts changes of tuned plans in this process, with the workspace limit where there is
-        one: plans of another generation are made anew."""
+        one: plans of another generation are made again."""
         self.changed_limit()
         follow_limit(self)
 
@@ -105,7 +105,7 @@ class TunedPlans(Generic[C]):
             self.changed()
 
     def forget(self) -> None:
-        """Drop what was read, so that files are read anew."""
+        """Drop what was read, so that files are read again."""
         self._read.clear()
 
     def changed(self) -> None:
@@ -153,7 +153,7 @@ class TunedPlans(Generic[C]):
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             warnings.warn(
                 f"{path}: the table of measured choices is damaged or not one's own "
-                f"({type(error).__name__}: {error}); {self._without} writes it anew",
+                f"({type(error).__name__}: {error}); {self._without} writes it again",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -35,7 +35,7 @@ class Follower(Protocol):
     """An object that plans calls, and is told of a change of the limit."""
 
     def changed_limit(self) -> None:
-        """Have calls that were planned under another limit planned anew."""
+        """Have calls that were planned under another limit planned again."""
 
 
 class _Limit:

@@ -54,7 +54,7 @@ def test_products_of_torch(gpu: Any, rng: np.random.Generator) -> None:
         real @ real
     assert [row.calls for row in done.forms] == [2, 2, 1, 1, 1, 1], "mm is @ of one form"
     assert {row.by_argand for row in done.forms if "complex128" in row.form} == {False}
-    with accelerate(report=False, precision="3xtf32") as again:  # measured anew
+    with accelerate(report=False, precision="3xtf32") as again:  # measured again
         single @ single
         with launched() as kernels:
             single @ single

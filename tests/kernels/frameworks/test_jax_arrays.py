@@ -274,7 +274,7 @@ def test_a_call_outside_of_jit_is_traced_once(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_threads_of_xla_are_kept(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python makes no state of a thread anew for each call from it."""
+    """Python makes no state of a thread again for each call from it."""
     from argand.frameworks import xla_calls
 
     class Local(threading.local):

@@ -54,7 +54,7 @@ def redrawn(x: Any, seed: int) -> None:
 def replays(made: list[Any], program: Any, *arrays: Any, expected: Any) -> int:
     """Return how many of 6 executions on new data, at the same addresses, are replays.
 
-    XLA captures anew where an array lies elsewhere than before. The operands stay where they are;
+    XLA captures again where an array lies elsewhere than before. The operands stay where they are;
     an execution whose result lies where the one before it had its own has to be a replay of XLA's
     graph, so that it makes no call. The first is left out: there is no graph yet.
     """

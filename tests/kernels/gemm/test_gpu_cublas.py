@@ -106,7 +106,7 @@ def test_addresses_that_come_twice_each_end_the_graphs(cp: Any, rng: Any) -> Non
 
 @pytest.mark.parametrize("precision", KINDS)
 def test_lower_triangles_beside_products(cp: Any, rng: Any, precision: str) -> None:
-    """The handle that both share is set anew by each."""
+    """The handle that both share is set again by each."""
     a = drawn(cp, rng, precision, 30, 70)
     for _ in range(3):
         for found in (gemm(a, a, op_b="C", precision=precision), herk(a, precision=precision)):

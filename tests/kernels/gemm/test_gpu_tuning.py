@@ -30,7 +30,7 @@ def _own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def forget_choices() -> None:
-    """Plan every product anew: what was prepared with another table is not taken."""
+    """Plan every product again: what was prepared with another table is not taken."""
     with tuning.trial(None):
         pass
 

@@ -202,7 +202,7 @@ def test_neighbours_share_the_side_that_is_encoded_less(by_columns: bool) -> Non
 
 @pytest.mark.parametrize("n", [8192, 16_384])
 def test_panels_are_whole_groups_of_rows_that_are_rasterized(n: int) -> None:
-    """Others read columns anew for a few rows; panels of columns read all rows of A anew."""
+    """Others read columns again for a few rows; panels of columns read all rows of A again."""
     one = problem(n, n, n)
     first = choose_pieces(one, H200, most_workspace(one))[0]
     groups = -(-first.rows // RASTER_ROWS)

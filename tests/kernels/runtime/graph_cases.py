@@ -21,7 +21,7 @@ HOW: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
 
 
 def forget_calls() -> None:
-    """The next call of any form is prepared anew."""
+    """The next call of any form is prepared again."""
     from argand.gemm import calls as cuda_calls
     from argand.gemm import launch as cuda_launch
     from argand.gemm.modular.prepared import prepared

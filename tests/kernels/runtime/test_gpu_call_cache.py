@@ -1,4 +1,4 @@
-"""The call cache: a call of a known form gives what the first one gives, or is planned anew."""
+"""The call cache: a call of a known form gives what the first one gives, or is planned again."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def test_gates_follow_the_content_of_their_matrix(cp: Any, rng: Any, width: int)
         assert apply_gate(state, given, targets) is state
         return state.get()
 
-    def anew(given: Any) -> Any:
+    def again(given: Any) -> Any:
         cached("gates").clear()
         return after(given)
 
-    expected = anew(matrix)
+    expected = again(matrix)
     np.testing.assert_array_equal(after(matrix), expected)
     np.testing.assert_array_equal(after(matrix.copy()), expected)
     np.testing.assert_array_equal(after(np.asfortranarray(matrix)), expected)
@@ -120,7 +120,7 @@ def test_gates_follow_the_content_of_their_matrix(cp: Any, rng: Any, width: int)
         held[row] *= 1j
         different = after(held)
         assert not np.array_equal(different, expected)
-        np.testing.assert_array_equal(different, anew(held.copy()))
+        np.testing.assert_array_equal(different, again(held.copy()))
 
 
 def test_a_gate_that_was_seen_is_still_checked(cp: Any, rng: Any) -> None:

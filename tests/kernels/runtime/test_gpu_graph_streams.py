@@ -64,7 +64,7 @@ def test_another_thread_may_be_capturing(
 def _asking_at_each_call(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Have each call record a mark or ask for it; return the answers, which are yet to come.
 
-    The memory of marks is allocated anew.
+    The memory of marks is allocated again.
     """
     from argand.runtime import backlog
 

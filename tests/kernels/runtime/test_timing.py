@@ -250,7 +250,7 @@ def test_a_call_that_waits_for_the_device_is_timed_without(gpu: Device) -> None:
 
 
 def test_no_more_calls_are_held_after_one_that_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each would wait half a second for nothing; all are timed anew without."""
+    """Each would wait half a second for nothing; all are timed again without."""
     asked: list[tuple[int, int, bool]] = []
 
     def timed(calls: Calls, first: int, count: int, *, held: bool) -> Queued:

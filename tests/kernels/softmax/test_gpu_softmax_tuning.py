@@ -65,7 +65,7 @@ def test_the_fastest_plan_is_kept_and_taken(
     assert times == sorted(times)
     assert times[0] > 0
     planned.clear()
-    result = numbers(softmax(cp.asarray(x), **given).get(), kind)  # planned anew
+    result = numbers(softmax(cp.asarray(x), **given).get(), kind)  # planned again
     ((form, plan),) = planned
     assert plan == found[0][0].plan(form, gpu.require_arch(), columns)
     exact = special.softmax(numbers(x, kind), axis=-1)

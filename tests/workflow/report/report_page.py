@@ -53,7 +53,7 @@ class ReportPage:
         return By.CSS_SELECTOR, f"[iconname={icon}]"
 
     def view(self, name):
-        """Show a result. A click while the page draws its rows anew is lost, so it is repeated."""
+        """Show a result. A click while the page draws its rows again is lost, so it is repeated."""
 
         def shown(_):
             return self.browser.find_elements(By.CSS_SELECTOR, "iframe, img[src*='filename=']")

@@ -223,7 +223,7 @@ def test_a_file_that_means_nothing_is_left_out_and_said_so(
     (line,) = [one for one in said.messages if "timed again" in one]
     assert str(part.times) in line
     part.records(PRODUCT, **ALONE)
-    assert part.timed == [], "the file was not written anew"
+    assert part.timed == [], "the file was not written again"
 
 
 def test_a_pipe_in_its_place_is_refused(part: Part) -> None:

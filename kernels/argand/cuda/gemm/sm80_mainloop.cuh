@@ -11,7 +11,7 @@ struct LaneOperands {
     uint32 a, b;  // addresses
     bool above;   // its warp has nothing but what is above the diagonal of one tile
 
-    // Opaque: else each pass computes them anew.
+    // Opaque: else each pass computes them again.
     __device__ __forceinline__ LaneOperands(const Lane<plan>& lane, const float2* stages)
         : group_k(lane.k_group * (plan.block_k / plan.warps_k)),
           a(opaque(shared_address(stages) +

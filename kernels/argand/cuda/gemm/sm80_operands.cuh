@@ -30,7 +30,7 @@ __device__ __forceinline__ const float2* lines_behind(const float2* from, int64 
     return from + lines * stride;
 }
 
-// Adds bytes to an address. The compiler would multiply them anew for each line, by more
+// Adds bytes to an address. The compiler would multiply them again for each line, by more
 // instructions and registers.
 __device__ __forceinline__ void advance(const float2*& from, int64 bytes) {
     asm volatile("add.s64 %0, %0, %1;" : "+l"(from) : "l"(bytes));

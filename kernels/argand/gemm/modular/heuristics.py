@@ -86,7 +86,7 @@ def _time_of_pieces(
 def _planes_read_again(problem: ModularProblem, piece: Piece, pitch: int) -> int:
     """Return the bytes of planes, of ``pitch`` a line, that a piece reads a second time."""
     of_a, of_b, _ = problem.plane_bytes()
-    # Each group of rows that is rasterized together reads the columns anew that L2 does not hold.
+    # Each group of rows that is rasterized together reads the columns again that L2 does not hold.
     groups = -(-piece.rows // RASTER_ROWS) if piece.padded * pitch > _KEPT_BYTES else 1
     of_columns = of_b * piece.padded * (groups - (piece.first_row == 0))
     return of_columns + _COLUMN_PANELS * of_a * piece.rows * (piece.first_column > 0)

@@ -1,7 +1,7 @@
 // A proof of exact products on a GPU: Re A'(B' x) = Re C' x modulo a prime, on the integers, for
 // complex x. A number of C' that differs in either part changes the real part of what it is
 // multiplied to, so imaginary parts need no comparison. The kernels that encode add B' x and
-// subtract A'(B' x) (encode_proof.cuh), or where they cannot others that round the operands anew
+// subtract A'(B' x) (encode_proof.cuh), or where they cannot others that round the operands again
 // (proof_image.cuh); the kernel that decodes adds C' x (decode_proof.cuh). Sums are of integers
 // modulo the prime, so their order changes nothing. argand/gemm/modular/proof_constants.py derives
 // what decoding takes.

@@ -1,4 +1,4 @@
-// B' x and A'(B' x) of a proof: products of an operand's integers, rounded anew, and a vector
+// B' x and A'(B' x) of a proof: products of an operand's integers, rounded again, and a vector
 // modulo the prime.
 #pragma once
 #include "proof.cuh"
