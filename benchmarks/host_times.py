@@ -103,7 +103,7 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
 
 
 def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """Yield the same by torch, where it is installed."""
+    """Yield name, implementation and call of torch's operations, where it is installed."""
     try:
         import torch
     except ImportError:
@@ -142,7 +142,7 @@ def _one_pass(rng: np.random.Generator) -> CircuitPlan:
 
 
 def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """Yield the same by JAX, compiled by its jit, where it is installed."""
+    """Yield name, implementation and call of JAX's operations by its jit, where it is installed."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     try:
         import jax

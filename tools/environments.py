@@ -60,7 +60,7 @@ ENTRYPOINT ["snakemake", "--snakefile", "/opt/argand/Snakefile", \\
 
 
 def apptainer(lock: str) -> str:
-    """Return the same for Apptainer, whose containers many clusters run."""
+    """Return the definition of an image for Apptainer, whose containers many clusters run."""
     return f"""{_GENERATED}
 #   apptainer build argand.sif envs/argand.def           (with a GPU: --build-arg CUDA=13, or 12)
 #   apptainer run argand.sif --cores all --config study=study.yaml

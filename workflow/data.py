@@ -74,7 +74,7 @@ class Staged:
     units: Mapping[str, str] = field(default_factory=dict)
 
     def held(self) -> Staged:
-        """Return the same with all operands in memory."""
+        """Return the staged data with all operands in memory."""
         made = {name: operand.held() for name, operand in self.drawn.items()}
         return replace(self, operands={**made, **self.operands}, drawn={})
 

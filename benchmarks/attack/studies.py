@@ -39,7 +39,7 @@ _OF_FILES = (
     "REFERENCE_LIST",
     "DIMENSION_LIST",
 )
-"""The same of names in HDF5 files: checksums of files that hold times, places in a file."""
+"""Names in HDF5 files whose values differ from run to run: checksums of times, places in a file."""
 SECONDS = 240.0
 """More than a run of the study ever takes: beyond it, it hangs."""
 

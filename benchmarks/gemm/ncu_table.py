@@ -50,7 +50,7 @@ def _largest_stalls(metrics: Metrics) -> str:
 _SM = "avg.pct_of_peak_sustained_active"
 _ELAPSED = "avg.pct_of_peak_sustained_elapsed"
 _TENSOR = (f"sm__pipe_tensor_cycles_active.{_SM}", f"sm__pipe_tensor_op_hmma_cycles_active.{_SM}")
-"""The same pipe: which of the names a card has depends on the version of Nsight Compute."""
+"""Names of one pipe: which of them a card has depends on the version of Nsight Compute."""
 _SOURCES: dict[str, tuple[tuple[str, ...], Callable[[Metrics], str]]] = {
     "duration (us)": (
         ("gpu__time_duration.sum",), _plain("gpu__time_duration.sum", ".1f", 1e-3)),

@@ -50,7 +50,9 @@ def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:
 
 
 def fused_deviation(applied: Sequence[Applied], precision: Precision) -> float:
-    """Return the same without matrices at hand: an entry is off by v, uniformly for each term.
+    """Return how far rounding of fused matrices, which are not at hand, moves a state.
+
+    An entry is off by the roundoff of its operand, uniformly for each term.
 
     Before that it is rounded to the output's type, which is all at the IEEE precisions.
     """

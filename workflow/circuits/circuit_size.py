@@ -56,7 +56,7 @@ class CircuitSize:
 
     @property
     def matrix_bytes(self) -> int:
-        """Their bytes in complex128."""
+        """Bytes of all matrices in complex128."""
         return _COMPLEX_BYTES * self.matrix_entries
 
 

@@ -40,7 +40,7 @@ class Box:
 
     @property
     def within(self) -> tuple[slice, ...]:
-        """Its place in the array."""
+        """The box's place in the array."""
         return tuple(map(self.along, range(len(self.shape))))
 
 

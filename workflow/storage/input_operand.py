@@ -210,7 +210,7 @@ class InputOperand:
         return self._hdf5_memory(self.picked.elements) + result
 
     def piece_memory(self, elements: int, header: OperandHeader) -> int:
-        """Return the same for a piece of so many elements."""
+        """Return the bytes that reading a piece of so many elements takes."""
         result = 2 * elements * np.dtype(header.dtype).itemsize
         return self._hdf5_memory(elements) + result
 

@@ -135,7 +135,7 @@ class Channelise(Workload):
         return self._with_coefficients(found, values=False)
 
     def _with_coefficients(self, staged: Staged, *, values: bool = True) -> Staged:
-        """Return the same with the coefficients, designed where they are not there."""
+        """Return staged data with the coefficients, which are designed where there are none."""
         case, data, axes = self.case, dict(staged.operands), dict(staged.axes)
         if "coefficients" not in axes:
             made = designed(case.window, case.channels, case.taps) if values else None

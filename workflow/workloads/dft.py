@@ -123,7 +123,7 @@ class Dft(Workload):
         return self._with_window(found, found.operands["samples"].shape[-1], values=False)
 
     def _with_window(self, staged: Staged, length: int, *, values: bool = True) -> Staged:
-        """Return the same with the window, along the axis that is transformed."""
+        """Return staged data with the window along the axis that is transformed."""
         window: Any = self.case.window
         data, axes = dict(staged.operands), dict(staged.axes)
         if window is not None:

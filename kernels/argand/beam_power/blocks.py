@@ -112,9 +112,9 @@ def _in_one_block(problem: BeamPowerProblem, typed: bool) -> Run:
 
 
 def _in_parts(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
-    """Return the same of operands of the precision's type and equal leading axes.
+    """Return the result for operands of the precision's type and equal leading axes.
 
-    Some matrices at a time, or some bins of one, whose beams stay in a core's cache.
+    It computes some matrices at a time, or some bins of one, whose beams stay in a core's cache.
     """
     if not (w.flags.c_contiguous and x.flags.c_contiguous):
         return in_blocks(problem, w, x, out, np)

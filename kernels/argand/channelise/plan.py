@@ -39,7 +39,7 @@ _CONJUGATE = "conjugate_"
 UNITS = COMPONENTS | {
     _CONJUGATE + name: (_CONJUGATE + kind, unit) for name, (kind, unit) in COMPONENTS.items()
 }
-"""The same, and those of complex samples whose conjugates the kernel computes with."""
+"""`COMPONENTS`, and those of complex samples whose conjugates the kernel computes with."""
 _FEWER = (1, 3 / 4, 1 / 2, 1 / 4)
 """Parts of a plan's blocks that `without_spills` tries."""
 # ChanneliseArguments of cuda/channelise/plan.cuh.

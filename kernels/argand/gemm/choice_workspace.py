@@ -32,7 +32,7 @@ def workspace_of(choice: GemmChoice, question: Question) -> int:
 
 
 def _bytes_of(choice: GemmChoice, question: Question) -> int:
-    """Return the same of a question of the precision that the choice computes at."""
+    """Return the workspace of a choice; the question is of the precision that it computes at."""
     sizes = question.sizes
     if choice.plan is not None:
         packed = _packed_bytes(choice, question)

@@ -112,7 +112,7 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
 def _mma_sync_estimate(
     choice: GemmChoice, question: Question, sm_count: int, memory: float
 ) -> float:
-    """Return the same of the plan that the mma.sync family makes on Hopper, for any address."""
+    """Return the estimated seconds of the plan that mma.sync makes on Hopper, for any address."""
     plan = sm80_heuristics.plan_mma(question, arch_for(HOPPER), sm_count, choice.tile)
     sizes = question.sizes
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)

@@ -175,7 +175,10 @@ def _group(state: Any, flips: int, paulis: Sequence[Pauli]) -> Any:
 
 
 def _group_in_one_block(state: Any, flips: int, paulis: Sequence[Pauli]) -> Any:
-    """Return the same of a state of one block, by sums and differences in place of signs."""
+    """Return the expectation values of strings with the same flips, of a state of one block.
+
+    Sums and differences take the place of signs.
+    """
     numbers = np.arange(state.size)
     partner = _reals(state[numbers ^ flips] if flips else state)
     products: dict[bool, Any] = {}

@@ -84,9 +84,9 @@ class CallCache:
         empty: Callable[[tuple[int, ...], str], Any] = _ndarray,
         in_place: tuple[int, ...] = (),
     ) -> None:
-        #: Its plan override.
+        #: The operation's plan override.
         self.override: PlanOverride[Any] = PlanOverride() if override is None else override
-        #: Its tuned plans.
+        #: The operation's tuned plans.
         self.table = table
         #: The form of an operand that is no array.
         self.form_of = _no_form if form_of is None else form_of

@@ -49,7 +49,8 @@ struct FilterSample<double, Of, true> {
     }
 };
 
-// Coefficients stay in registers from a frame to the next.
+// Filters samples where spectra of a phase are a frame apart. A thread has one residue of
+// `args.chunk` spectra; coefficients stay in registers from a frame to the next.
 template <typename Real, Component Of, bool RealSamples>
 __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     using Sample = FilterSample<Real, Of, RealSamples>;
@@ -114,9 +115,9 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     }
 }
 
-// The same where spectra of a phase are several frames apart and share few samples: a thread has
-// one residue of one spectrum, and a block all of `args.chunk` spectra one after another, so that
-// it writes whole lines.
+// Filters samples where spectra of a phase are several frames apart and share few samples. A thread
+// has one residue of one spectrum, and a block all of `args.chunk` spectra one after another, so
+// that it writes whole lines.
 template <typename Real, Component Of, bool RealSamples>
 __device__ __forceinline__ void filter_flat(const FilterArguments& args) {
     using Sample = FilterSample<Real, Of, RealSamples>;

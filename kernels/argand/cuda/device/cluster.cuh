@@ -6,8 +6,8 @@
 __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-// The same without a fence, which would wait for the thread's loads and stores in flight: other
-// blocks learn that it has come here, and nothing of what it has written but mbarriers behind
+// Arrives without a fence, which would wait for the thread's loads and stores in flight. Other
+// blocks see that the thread has arrived, but of what it has written only mbarriers behind
 // `mbarrier_cluster_init_fence`.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -29,7 +29,7 @@ __device__ __forceinline__ uint32 map_shared_rank(const void* pointer, int rank)
         : "r"(shared_address(pointer)), "r"(rank));
     return address;
 }
-// The same of an address in shared memory.
+// The shared::cluster address of `own`, an address in shared memory, in the cluster's block `rank`.
 __device__ __forceinline__ uint32 map_shared_rank(uint32 own, int rank) {
     uint32 address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));

@@ -35,8 +35,9 @@ __device__ __forceinline__ float add_tf32_rounding_increment(float x) {
                      : __uint_as_float(add_tf32_increment_to_number<rounding>(x));
 }
 
-// The same of complex numbers of one row or column, whose NaN all become one in the first number.
-// Each number has a part in all results of that row or column, so these are the same.
+// Adds rounding increments to complex numbers of one row or column. All of their NaN become one in
+// the first number. Results stay the same, because each number is in all results of that row or
+// column.
 template <Rounding rounding>
 __device__ __forceinline__ void add_tf32_rounding_increments(const float (&re)[2],
                                                              const float (&im)[2],
@@ -124,7 +125,7 @@ __device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms) {
                                                                 : rest);
 }
 
-// The same by four operations, of which no finite number overflows but in the first term itself:
+// Splits a number by four operations, in which no finite one overflows but in the first term:
 // x - 8191/8192 x is x rounded as by `round_moderate_to_tf32`, over 8192. The tensor cores cut the
 // second term. Of an infinity and of NaN both terms are NaN.
 __device__ __forceinline__ void split_number_to_tf32(float x, uint32* terms) {

@@ -37,12 +37,13 @@ __device__ __forceinline__ uint32 finite_abs_bits(float x) {
     return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0u;
 }
 
-// The same of the larger of a complex number's two parts.
+// `finite_abs_bits` of the larger of a complex number's two parts.
 __device__ __forceinline__ uint32 component_absmax_bits(float2 x) {
     return max(finite_abs_bits(x.x), finite_abs_bits(x.y));
 }
 
-// The same without a check of what is not finite, whose bits are `kInfinityBits` or more.
+// The bits of the larger |part| of a complex number, `kInfinityBits` or more where it is infinite or
+// NaN.
 __device__ __forceinline__ uint32 component_abs_bits(float2 x) {
     return max(__float_as_uint(x.x) & 0x7fffffffu, __float_as_uint(x.y) & 0x7fffffffu);
 }

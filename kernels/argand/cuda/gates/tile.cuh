@@ -122,8 +122,8 @@ __device__ __forceinline__ void store_chunk(const GateArguments& args, char* tar
     }
 }
 
-// The same in shared memory, and nothing of a chunk that is excluded. Branches would take registers
-// that mma.sync of tf32 on 6 qubits has not got.
+// Writes a chunk of the state to shared memory as `store_chunk` does, unless it is excluded.
+// Branches would take registers that mma.sync of tf32 on 6 qubits lacks.
 __device__ __forceinline__ void store_shared_chunk(const GateArguments& args, uint32 target,
                                                    float4 x, int excluded) {
     asm volatile(

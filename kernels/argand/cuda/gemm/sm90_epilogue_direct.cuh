@@ -103,8 +103,8 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     }
 }
 
-// The same where rows of Z are contiguous, as in C^T = B^T A^T with a row-major C, and a lane holds
-// two adjacent rows: in columns that begin in the middle of a vector it stores its second row and
+// Stores a tile where rows of Z are contiguous, as in C^T = B^T A^T with a row-major C. A lane holds
+// two adjacent rows; in columns that begin in the middle of a vector it stores its second row and
 // the first of the lane with the next rows. Eight lanes write 128 bytes of a column at once.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& args,

@@ -76,8 +76,8 @@ struct PromotedMainloop {
         }
     }
 
-    // The same of stages that are scaled. Where registers suffice, the next stage is loaded while
-    // the last MMAs of a stage run, which hides the latency of the loads.
+    // The mainloop of stages that are scaled. Where registers suffice, the next stage is loaded
+    // while the last MMAs of a stage run, which hides the latency of the loads.
     __device__ __forceinline__ void run_scaled(const WgmmaArguments& args,
                                                const AccumulatorSpill<plan>& spill,
                                                float (&mma_accumulator)[plan.block_n / 2],

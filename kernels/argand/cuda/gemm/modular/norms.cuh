@@ -213,14 +213,14 @@ __device__ __forceinline__ int exponent_within(uint64 largest, uint64 sum, uint6
     return up - limit_shift - (int(largest >> kUnitShift) - kUnitBias);
 }
 
-// The same of a line of no more blocks than a warp has lanes, which hold their norms. All lanes
-// return it.
+// The largest exponent of a line of at most as many blocks as a warp has lanes, each of which holds
+// a block's norm. All lanes return it.
 __device__ __forceinline__ int exponent_of_norms(uint64 norm, uint64 limit, int limit_shift) {
     const uint64 largest = warp_max(norm);
     return exponent_within(largest, warp_sum(in_unit_of(largest, norm)), limit, limit_shift);
 }
 
-// The same of a line whose blocks' norms lie `stride` apart.
+// The largest exponent of a line whose blocks' norms lie `stride` apart.
 __device__ __forceinline__ int warp_exponent(const uint64* norms, int count, int64 stride,
                                              uint64 limit, int limit_shift) {
     const int lane = threadIdx.x % kWarp;
