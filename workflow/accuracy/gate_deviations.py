@@ -52,9 +52,8 @@ def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:
 def fused_deviation(applied: Sequence[Applied], precision: Precision) -> float:
     """Return how far rounding of fused matrices, which are not at hand, moves a state.
 
-    An entry is off by the roundoff of its operand, uniformly for each term.
-
-    Before that it is rounded to the output's type, which is all at the IEEE precisions.
+    An entry is off by the roundoff of its operand, uniformly for each term. Before that it is
+    rounded to the output's type, which is all at the IEEE precisions.
     """
     total = 0.0
     for width, _, times in applied:

@@ -103,7 +103,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     }
 }
 
-// Stores a tile where rows of Z are contiguous, as in C^T = B^T A^T with a row-major C. A lane holds
+// Stores a tile where rows of Z are contiguous, as in C^T = B^T A^T of a row-major C. A lane holds
 // two adjacent rows; in columns that begin in the middle of a vector it stores its second row and
 // the first of the lane with the next rows. Eight lanes write 128 bytes of a column at once.
 template <WgmmaPlan plan>
