@@ -42,8 +42,8 @@ __device__ __forceinline__ uint32 component_absmax_bits(float2 x) {
     return max(finite_abs_bits(x.x), finite_abs_bits(x.y));
 }
 
-// The bits of the larger |part| of a complex number, `kInfinityBits` or more where it is infinite or
-// NaN.
+// The bits of the larger |part| of a complex number; `kInfinityBits` or more where one is infinite
+// or NaN.
 __device__ __forceinline__ uint32 component_abs_bits(float2 x) {
     return max(__float_as_uint(x.x) & 0x7fffffffu, __float_as_uint(x.y) & 0x7fffffffu);
 }
