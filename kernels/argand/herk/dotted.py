@@ -16,41 +16,54 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.herk.problem import HerkProblem
+from argand.runtime.numpy_blas import openblas_kernels
 
 Array = npt.NDArray[Any]
 _MOST_ROWS = 20
 """Most rows whose dot products may take less time."""
 _WHOLE, _SEVERAL = 11_200, 15_700
 """Time of a step of NumPy that takes the operand whole, and of one of several by parts."""
-_MATRIX, _HERK = 350, 1_500
-"""Time of a matrix of a matmul and of a call of herk, without their arithmetic; a call of herk
-needs no steps that ignore errors and make diagonals real, which are subtracted."""
+_HERK = 1_500
+"""Time of a call of herk without its arithmetic; it needs no steps that ignore errors and make
+diagonals real, which are subtracted."""
 _EDGE = 10
 """Products of matrices compute a lower triangle in n (n / 2 + this) multiplications for each k."""
 
 
 class _Times(NamedTuple):
-    """Times by type of the result: of a dot product of no length, and of a multiplication."""
+    """Times of a dot product of no length, of a multiplication, and of a matrix of a matmul."""
 
     dot: float
     in_dot: float
-    in_product: float
+    in_herk: float
+    in_matmul: float
+    matrix: float
 
 
-_TIMES = {"complex64": _Times(110, 1.15, 1.0), "complex128": _Times(160, 2.0, 1.75)}
+_TIMES = {
+    "complex64": _Times(110, 1.15, 1.0, 1.0, 350), "complex128": _Times(160, 2.0, 1.75, 1.75, 350),
+}  # fmt: skip
+_TIMES_BY_AVX512 = {
+    "complex64": _Times(300, 1.9, 1.35, 1.6, 4_000),
+    "complex128": _Times(350, 3.5, 1.7, 2.2, 3_600),
+}
+"""Times by type of the result; those by OpenBLAS's kernels SkylakeX."""
 
 
 def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
     """Return what computes lower triangles by dot products, None where others take less time."""
     if problem.op != "N" or problem.n > _MOST_ROWS or not problem.n * problem.k:
         return None
-    times, n, k = _TIMES[problem.dtype], problem.n, problem.k
+    all_times = _TIMES_BY_AVX512 if openblas_kernels() == "SkylakeX" else _TIMES
+    times, n, k = all_times[problem.dtype], problem.n, problem.k
     dots = problem.batch * n * n * (times.dot + times.in_dot * k)
     panels = min(n, max(1, round(math.sqrt(dots / (2 * _SEVERAL)))))
     ours = dots * (1 + 1 / panels) / 2 + (panels * _SEVERAL if panels > 1 else _WHOLE)
-    product = times.in_product * n * (n / 2 + _EDGE) * k
-    alone = problem.batch == 1
-    others = _HERK + product if alone else _WHOLE + problem.batch * (_MATRIX + product)
+    products = n * (n / 2 + _EDGE) * k
+    if problem.batch == 1:
+        others = _HERK + times.in_herk * products
+    else:
+        others = _WHOLE + problem.batch * (times.matrix + times.in_matmul * products)
     if ours >= others:
         return None
     rows = -(-n // panels)

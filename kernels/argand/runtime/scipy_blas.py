@@ -15,8 +15,8 @@ from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
 _Found = TypeVar("_Found")
-_NAMES = ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_")
-"""Names of OpenBLAS's functions: in wheels of SciPy, and as others build it."""
+OPENBLAS_NAMES = ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_")
+"""Names of OpenBLAS's functions: in wheels of NumPy and SciPy, and as others build it."""
 _OWN_THREADS = 1
 """Value of ``openblas_get_parallel`` of an OpenBLAS with threads of its own."""
 
@@ -102,7 +102,7 @@ def _threads() -> _Threads | None:
 
     # PyDLL keeps the interpreter: to leave it and come back takes longer than these functions.
     library = ctypes.PyDLL(cython_blas.__file__)
-    for name in _NAMES:
+    for name in OPENBLAS_NAMES:
         try:
             parallel, get, put = (
                 library[name.format(what)]
