@@ -163,10 +163,10 @@ def check_unitary(circuit: QuantumCircuit) -> None:
     and Chuang, section 4.4). Any other gate after a measurement makes it mid-circuit.
     """
     measured: set[int] = set()
-    kept: dict[tuple[Any, ...], bool] = {}
+    keeping = _Keeping()
     for number, instruction in enumerate(circuit.data):
         operation = instruction.operation
-        if not measured and isinstance(operation, Gate):
+        if operation.name == "barrier" or (not measured and isinstance(operation, Gate)):
             continue
         qubits = [circuit.find_bit(qubit).index for qubit in instruction.qubits]
         where = f"circuit: instruction {number} ({operation.name} on qubits {qubits})"
@@ -174,25 +174,38 @@ def check_unitary(circuit: QuantumCircuit) -> None:
             measured |= set(qubits)
         elif isinstance(operation, ControlFlowOp):
             raise CircuitError(f"{where} is classical control, which is not a unitary evolution")
-        elif operation.name != "barrier" and not isinstance(operation, Gate):
+        elif not isinstance(operation, Gate):
             raise CircuitError(f"{where} is not a unitary gate")
-        elif operation.name != "barrier":
+        else:
             for position, qubit in enumerate(qubits):
-                if qubit not in measured:
-                    continue
-                key = operation.name, tuple(operation.params), position
-                if key not in kept:
-                    if operation.num_qubits > _WIDEST_KNOWN or len(kept) >= _MOST_KNOWN:
-                        raise CircuitError(
-                            f"{where} acts on the measured qubit {qubit}; whether it keeps it is "
-                            f"known of {_MOST_KNOWN} gates of at most {_WIDEST_KNOWN} qubits"
-                        )
-                    kept[key] = _keeps_bit(operation, position)
-                if not kept[key]:
-                    raise CircuitError(
-                        f"{where} changes qubit {qubit} after its measurement: a mid-circuit "
-                        "measurement is not a unitary evolution"
-                    )
+                if qubit in measured:
+                    keeping.check(operation, position, qubit, where)
+
+
+class _Keeping:
+    """Which gates keep which of their qubits as they are, each found out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], bool] = {}
+
+    def check(self, operation: Gate, position: int, qubit: int, where: str) -> None:
+        """Raise CircuitError where a gate may change the measured qubit at a position of its own.
+
+        ``where`` names the instruction.
+        """
+        key = operation.name, tuple(operation.params), position
+        if key not in self._known:
+            if operation.num_qubits > _WIDEST_KNOWN or len(self._known) >= _MOST_KNOWN:
+                raise CircuitError(
+                    f"{where} acts on the measured qubit {qubit}; whether it keeps it is known of "
+                    f"{_MOST_KNOWN} gates of at most {_WIDEST_KNOWN} qubits"
+                )
+            self._known[key] = _keeps_bit(operation, position)
+        if not self._known[key]:
+            raise CircuitError(
+                f"{where} changes qubit {qubit} after its measurement: a mid-circuit measurement "
+                "is not a unitary evolution"
+            )
 
 
 def _keeps_bit(operation: Instruction, position: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -71,20 +70,18 @@ def sweep_figure(name: str, records: Sequence[Record], points: Points) -> Figure
 
 
 def _draw(times: Axes, errors: Axes, records: Sequence[Record], cases: Mapping[str, Any]) -> None:
-    places = {case: place for place, case in enumerate(cases)}
+    """Draw times and errors of verified records over the cases, a curve an implementation."""
     numbers = all(_is_number(value) for value in cases.values())
+    places = {
+        case: float(value) if numbers else float(place)
+        for place, (case, value) in enumerate(cases.items())
+    }
     markers = markers_of(records)
-    lowest: list[float] = []
-
-    def place(record: Record) -> float:
-        return float(cases[record.workload]) if numbers else float(places[record.workload])
-
-    def curve(record: Record) -> tuple[str, str]:
-        return record.implementation, record.precision
-
     verified = [record for record in records if record.verified]
-    for (who, precision), group in itertools.groupby(sorted(verified, key=curve), curve):
-        own = sorted(group, key=place)
+    curves: dict[tuple[str, str], list[Record]] = {}
+    for record in sorted(verified, key=lambda one: places[one.workload]):
+        curves.setdefault((record.implementation, record.precision), []).append(record)
+    for (who, precision), own in sorted(curves.items()):
         colour, ours = colour_of(precision), who == OURS
         look: dict[str, Any] = {
             "color": colour, "marker": markers[who], "markersize": 5,
@@ -92,26 +89,44 @@ def _draw(times: Axes, errors: Axes, records: Sequence[Record], cases: Mapping[s
             "linewidth": 1.8 if ours else 1.0, "linestyle": "-" if ours else "--",
             "zorder": 3 if ours else 2.5,
         }  # fmt: skip
-        timed = [record for record in own if _is_timed(record)]
-        times.plot([place(r) for r in timed], [r.time_us_p50 or 0.0 for r in timed], **look)
-        for record in timed:
-            if record.time_us_low and record.time_us_high:
-                ends = (record.time_us_low, record.time_us_high)
-                times.plot([place(record)] * 2, ends, "-", color=colour, linewidth=3, alpha=0.35)
-        known = [record for record in own if record.rel_frobenius is not None]
-        values = above_zero([record.rel_frobenius or 0.0 for record in known])
-        lowest += values
-        errors.plot([place(record) for record in known], values, **look)
-        bounded = [record for record in known if record.bound and ours]
-        errors.plot(
-            [place(r) for r in bounded], [r.bound or 0.0 for r in bounded], ":", color=colour,
-            linewidth=1.2,
-        )  # fmt: skip
+        _draw_times(times, [one for one in own if _is_timed(one)], places, look)
+        _draw_errors(errors, own, places, look, bounds=ours)
     for axes in (times, errors):
         axes.set_yscale("log")
         axes.grid()
     plain_ticks(times.yaxis, [one.time_us_p50 or 0.0 for one in verified if _is_timed(one)])
-    mark_exact(errors, lowest)
+    mark_exact(errors, _errors([one for curve in curves.values() for one in curve]))
+
+
+def _draw_times(
+    axes: Axes, timed: Sequence[Record], places: Mapping[str, float], look: Mapping[str, Any]
+) -> None:
+    """Draw medians, each with its interval where it has one."""
+    axes.plot([places[x.workload] for x in timed], [x.time_us_p50 or 0.0 for x in timed], **look)
+    for one in timed:
+        if one.time_us_low and one.time_us_high:
+            ends = (one.time_us_low, one.time_us_high)
+            at = [places[one.workload]] * 2
+            axes.plot(at, ends, "-", color=look["color"], linewidth=3, alpha=0.35)
+
+
+def _draw_errors(
+    axes: Axes, records: Sequence[Record], places: Mapping[str, float], look: Mapping[str, Any],
+    *, bounds: bool,
+) -> None:  # fmt: skip
+    """Draw relative errors and, dotted, their ``bounds``."""
+    known = [one for one in records if one.rel_frobenius is not None]
+    axes.plot([places[one.workload] for one in known], _errors(known), **look)
+    bounded = [one for one in known if one.bound and bounds]
+    axes.plot(
+        [places[one.workload] for one in bounded], [one.bound or 0.0 for one in bounded], ":",
+        color=look["color"], linewidth=1.2,
+    )  # fmt: skip
+
+
+def _errors(records: Sequence[Record]) -> list[float]:
+    known = [one.rel_frobenius for one in records if one.rel_frobenius is not None]
+    return above_zero(known)
 
 
 def _is_timed(record: Record) -> bool:

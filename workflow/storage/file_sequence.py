@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from workflow.config.formats import FORMATS
 from workflow.storage.files import is_file
@@ -41,6 +44,26 @@ def files_named(path: Path, format_name: str) -> list[Path]:
     return sorted(one for one in beside if fnmatchcase(one.name, path.name)) or [path]
 
 
+class _File(NamedTuple):
+    """A file whose name is a stem, the digits of a number and a suffix."""
+
+    path: Path
+    stem: str
+    digits: str
+    suffix: str
+
+    @property
+    def number(self) -> int:
+        """The file's number within its recording."""
+        return int(self.digits)
+
+
+def _file(path: Path) -> _File:
+    """Return a file by its path; without digits where the name has no number."""
+    match = _NUMBERED.fullmatch(path.name)
+    return _File(path, path.name, "", "") if match is None else _File(path, *match.groups(""))
+
+
 def recording(path: Path, format_name: str) -> list[Path]:
     """Return `files_named` in the order of their numbers.
 
@@ -52,36 +75,55 @@ def recording(path: Path, format_name: str) -> list[Path]:
         return files
     if files == [path]:
         raise InputError(f"input.file: no file matches {path} (looked in {Path.cwd()})")
-    found = {one: _NUMBERED.fullmatch(one.name) for one in files}
-    parts = {one: match.groups() if match else (one.name, "", "") for one, match in found.items()}
-    stem, first, suffix = parts[files[0]]
-    for one in files[1:]:
-        if (parts[one][0], parts[one][2]) != (stem, suffix) or not parts[one][1]:
+    found = [_file(one) for one in files]
+    _check_one_recording(path, found)
+    if not found[0].digits:
+        return files
+    found.sort(key=lambda one: one.number)
+    _check_all_are_there(path, found)
+    return [one.path for one in found]
+
+
+def _check_one_recording(path: Path, found: Sequence[_File]) -> None:
+    """Raise InputError where files that match a pattern differ by more than their numbers."""
+    first, *others = found
+    for one in others:
+        alike = (one.stem, one.suffix) == (first.stem, first.suffix)
+        if not (alike and one.digits and first.digits):
             raise InputError(
                 f"input.file: {path} must match files of one recording, which differ by a number "
-                f"before the suffix, got {files[0].name} and {one.name}; name fewer by the pattern"
+                f"before the suffix, got {first.path.name} and {one.path.name}; name fewer by the "
+                "pattern"
             )
-    by_number = {int(parts[one][1]): one for one in files if parts[one][1]}
-    if len(by_number) < len(files) and first:
-        twice = next(one for one in files if by_number[int(parts[one][1])] != one)
-        other = by_number[int(parts[twice][1])]
-        raise InputError(
-            f"input.file: {path} matches two files of one number, {twice.name} and {other.name}"
-        )
-    lost = []
-    width = min(len(parts[one][1]) for one in files)
-    for number in range(min(_MOST_NUMBERS, max(by_number, default=0))):
-        name = f"{stem}{number:0{width}d}{suffix or ''}"
-        if number not in by_number and fnmatchcase(name, path.name):
-            lost.append(name)
-            if len(lost) > _MOST_MISSING:
-                break
+    if not first.digits:
+        return
+    known: dict[int, _File] = {}
+    for one in found:
+        other = known.setdefault(one.number, one)
+        if other is not one:
+            raise InputError(
+                f"input.file: {path} matches two files of one number, {other.path.name} and "
+                f"{one.path.name}"
+            )
+
+
+def _check_all_are_there(path: Path, found: Sequence[_File]) -> None:
+    """Raise InputError where the pattern matches numbers below the largest that have no file."""
+    stem, suffix, last = found[0].stem, found[0].suffix, found[-1]
+    width = min(len(one.digits) for one in found)
+    known = {one.number for one in found}
+    absent = (
+        f"{stem}{number:0{width}d}{suffix}"
+        for number in range(min(_MOST_NUMBERS, last.number))
+        if number not in known
+    )
+    lost = list(
+        islice((name for name in absent if fnmatchcase(name, path.name)), _MOST_MISSING + 1)
+    )
     if lost:
         more = ", ..." if len(lost) > _MOST_MISSING else ""
-        names = ", ".join(lost[:_MOST_MISSING]) + more
         raise InputError(
-            f"input.file: {path} lacks {names} of a recording, whose "
-            f"last file is {by_number[max(by_number)].name}; a pattern without it, as "
-            f"{stem}{'?' * max(0, width - 1)}[1-9]{suffix or ''}, reads the others"
+            f"input.file: {path} lacks {', '.join(lost[:_MOST_MISSING])}{more} of a recording, "
+            f"whose last file is {last.path.name}; a pattern without it, as "
+            f"{stem}{'?' * max(0, width - 1)}[1-9]{suffix}, reads the others"
         )
-    return [by_number[number] for number in sorted(by_number)] or files
