@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from argand import PRECISIONS, Precision
@@ -196,6 +197,46 @@ def state_bounds(
     return StateBounds(worst, probable, of_peak)
 
 
+class _StateSums(NamedTuple):
+    """Sums and maxima over the amplitudes of a state, or over some of them.
+
+    Attributes:
+        square: <got, got>.
+        overlap: <exact, got>.
+        squared_error: <got - exact, got - exact>.
+        largest: largest |got - exact|.
+        peak: largest |exact|.
+    """
+
+    square: float = 0.0
+    overlap: complex = 0j
+    squared_error: float = 0.0
+    largest: float = 0.0
+    peak: float = 0.0
+
+
+def _compared(exact: Array, result: Array) -> _StateSums:
+    """Return the sums of a whole state, found block by block."""
+
+    def compare(some: slice) -> _StateSums:
+        got, truth = result[some].astype(complex), exact[some]
+        square, overlap = float(np.vdot(got, got).real), complex(np.vdot(truth, got))
+        got -= truth
+        lost = float(np.vdot(got, got).real)
+        return _StateSums(
+            square, overlap, lost, float(np.abs(got).max()), float(np.abs(truth).max())
+        )
+
+    whole = _StateSums()
+    for part in each(compare, stretches(result.size, _AMPLITUDES)):
+        whole = _StateSums(
+            whole.square + part.square, whole.overlap + part.overlap,
+            whole.squared_error + part.squared_error, max(whole.largest, part.largest),
+            max(whole.peak, part.peak),
+        )  # fmt: skip
+    return whole
+
+
 def assess_state(
     reference: StateReference,
     result: Array,
@@ -220,35 +261,22 @@ def assess_state(
         precision, backend, result.size, gates=gates, passes=passes, widths=widths
     )
     worst, checks = allowed.worst, Checks()
-
-    def compare(some: slice) -> tuple[float, complex, float, float, float]:
-        """Return <got, got>, <exact, got>, <error, error>, the largest error and |amplitude|."""
-        got, exact = result[some].astype(complex), reference.values[some]
-        square, overlap = float(np.vdot(got, got).real), complex(np.vdot(exact, got))
-        got -= exact
-        lost = float(np.vdot(got, got).real)
-        return square, overlap, lost, float(np.abs(got).max()), float(np.abs(exact).max())
-
     with np.errstate(all="ignore"):
-        square, overlap, lost, largest, peak = 0.0, 0j, 0.0, 0.0, 0.0
-        for found in each(compare, stretches(result.size, _AMPLITUDES)):
-            square, overlap, lost = square + found[0], overlap + found[1], lost + found[2]
-            largest, peak = max(largest, found[3]), max(peak, found[4])
-        norm = math.sqrt(square)
-        error = ratio(math.sqrt(lost), reference.norm)
-        fidelity = (
-            float((abs(overlap) / np.float64(norm * reference.norm)) ** 2) if norm > 0 else 0.0
-        )
+        found = _compared(reference.values, result)
+        norm = math.sqrt(found.square)
+        error = ratio(math.sqrt(found.squared_error), reference.norm)
+        overlap = abs(found.overlap) / np.float64(norm * reference.norm) if norm > 0 else 0.0
+        fidelity = float(overlap**2)
     drift = abs(norm - 1)
     checks.require(np.isfinite(norm), "the state is not finite")
     drifted = abs(reference.norm - 1)
     checks.at_most("norm_drift", drift, drifted + worst * reference.norm)
     # The fidelity itself is a quotient of sums in fp64, of relative error below 2^-30.
     checks.at_most("1 - fidelity", 1 - fidelity, worst**2 + 2.0**-30)
-    most = allowed.of_peak * peak
+    most = allowed.of_peak * found.peak
     checks.expect(
-        largest <= most,
-        f"an amplitude is off by {largest:.3g} where {most:.3g} is allowed, of the largest",
+        found.largest <= most,
+        f"an amplitude is off by {found.largest:.3g} where {most:.3g} is allowed, of the largest",
     )
     return Accuracy(
         error_limit=error,
