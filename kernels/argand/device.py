@@ -273,7 +273,7 @@ _OF_CUPY: dict[type, bool] = {}
 
 
 def is_cupy_array(x: object) -> bool:
-    """Return whether ``x`` is CuPy's, by a look at its type that takes a tenth of a microsecond."""
+    """Return whether ``x`` is CuPy's, by its type, which takes a tenth of a microsecond."""
     kind = type(x)
     known = _OF_CUPY.get(kind)
     if known is None:

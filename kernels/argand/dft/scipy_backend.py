@@ -24,7 +24,7 @@ def _is_single() -> dict[np.dtype[Any], bool]:
     return {ordered: x in single for x in types for ordered in (x, x.newbyteorder())}
 
 
-# One look at a type, not at its name, kind and order: each takes a tenth of a short transform.
+# A type as it is, not its name, kind and order: each takes a tenth of a short transform.
 _SINGLE = _is_single()
 
 
@@ -70,7 +70,7 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
             return NotImplemented
         inverse = name == "ifft"
         if not kwargs and len(args) == 1 and type(args[0]) is np.ndarray:
-            # An array alone: to look at all arguments takes a tenth of a short transform.
+            # An array alone: to check all arguments takes a tenth of a short transform.
             (x,) = args
             single = _SINGLE.get(x.dtype)
             own = cls.single is None if single else single is False and cls.double == "fp64"

@@ -168,7 +168,7 @@ class TensorCalls:
         return places, at
 
     def _remember(self, name: Key, call: _TensorCall, every: tuple[Any, ...]) -> None:
-        """Keep what was looked at, of addresses that came again."""
+        """Keep a call whose tensors were checked, at addresses that came again."""
         given = call.take(every)
         check = call.checks.passed_by(given)
         if len(self._seen) >= MOST_CALLS:

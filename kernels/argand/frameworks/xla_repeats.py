@@ -34,7 +34,7 @@ class _Repeated(NamedTuple):
 
 def queue(body: Body, operands: list[Buffer], result: Buffer, stream: int) -> None:
     """Queue a call on XLA's stream of the current device."""
-    # Nobody can capture the legacy stream, which is 0.
+    # The legacy stream, which is 0, cannot be captured.
     if stream and _is_capturing(stream):
         with OnStream(cupy_stream(stream)), captured():
             _make(body, operands, result)

@@ -37,10 +37,10 @@ class Mark(Protocol):
     """A place in the work of a stream."""
 
     def record(self) -> bool:
-        """Put it behind what the stream has been given; False where that cannot be done."""
+        """Put the mark behind the work queued on the stream; return False where that fails."""
 
     def is_reached(self) -> bool:
-        """Return whether all before it is done."""
+        """Return whether the work before the mark is done."""
 
 
 class Backlog:
@@ -52,13 +52,13 @@ class Backlog:
     def __init__(self, mark: Mark | None) -> None:
         self._mark = mark
         self._recorded = False
-        #: When to look again, in seconds of `time.monotonic`.
+        #: When `look` is due, in seconds of `time.monotonic`.
         self.due = math.inf if mark is None else 0.0
         #: Whether a mark was not reached in time.
         self.behind = False
 
     def look(self, now: float) -> None:
-        """Record a mark, or ask for the one that was recorded."""
+        """Record a mark, or check whether the stream has reached the one that was recorded."""
         assert self._mark is not None
         if self._recorded:
             self._recorded, self.behind = False, not self._mark.is_reached()
@@ -85,12 +85,12 @@ class WordMark:
         self._value = 0
 
     def record(self) -> bool:
-        """Put it behind what the stream has been given; False where the driver refuses."""
+        """Put the mark behind the work queued on the stream; return False where that fails."""
         self._value = next(_values) & 0x7FFFFFFF
         return self._write(*self._place, self._value, 0) == 0
 
     def is_reached(self) -> bool:
-        """Return whether all before it is done."""
+        """Return whether the work before the mark is done."""
         return bool(self._words[self._number] == self._value)
 
 

@@ -123,13 +123,13 @@ def memory_beside(nbytes: int) -> Any:
 
 @lru_cache(maxsize=64)
 def stream_beside(device: int) -> Any:
-    """Return a stream of the current device, given its index, that nobody captures."""
+    """Return a stream of the current device, given its index, that is never captured."""
     return cupy.cuda.Stream(non_blocking=True)
 
 
 def is_captured(stream: int) -> bool:
-    """Return whether somebody captures a stream of the current device."""
-    # Nobody can capture the legacy stream, which is 0.
+    """Return whether a stream of the current device is captured."""
+    # The legacy stream, which is 0, cannot be captured.
     return bool(stream and _is_capturing(stream))
 
 

@@ -46,7 +46,7 @@ def wait_for_tables() -> None:
 
 
 def _copied_beside(x: Any) -> Any:
-    """Return x on the current device, by a stream that nobody captures, in CuPy's own memory."""
+    """Return x on the current device, by a stream that is not captured, in CuPy's own memory."""
     stream = OnStream(stream_beside(cupy.cuda.Device().id))
     with relaxed_capture(), stream, cupy.cuda.using_allocator(memory_beside):
         return cupy.asarray(x, blocking=True)

@@ -167,7 +167,7 @@ class LaunchSequence:
         with self._lock:
             now = self._launched = monotonic()
             on = self._streams.get(stream)
-            # Nobody can capture the legacy stream, which is 0.
+            # The legacy stream, which is 0, cannot be captured.
             captured = bool(stream) and _runtime.streamIsCapturing(stream)
             if on is not None and not captured:
                 if now >= on.due:

@@ -21,8 +21,7 @@ def device_of(array: Any, *others: Any) -> Any:
     Where the current stream is captured, arrays that the call makes there are the graph's.
 
     Raises TypeError where another array, of which some may be None, is on another GPU: a kernel
-    that reads the memory of one that is no peer is an error after which CUDA answers the process no
-    more.
+    that reads memory of a GPU that is no peer ends CUDA in the process.
     """
     index = int(array.device.id)
     for other in others:
@@ -83,7 +82,7 @@ class Layout:
 
     @property
     def transposed(self) -> Layout:
-        """The same with rows and columns exchanged."""
+        """The layout with rows and columns exchanged."""
         return Layout(
             self.columns, self.rows, self.column_stride, self.row_stride,
             self.batch_stride, self.item, self.aligned,
@@ -122,7 +121,7 @@ class Batched:
 
     @property
     def transposed(self) -> Batched:
-        """The same with rows and columns exchanged."""
+        """The array with rows and columns exchanged."""
         return Batched(
             self.array, self.columns, self.rows,
             self.column_stride, self.row_stride, self.batch_stride,

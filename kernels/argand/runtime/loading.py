@@ -164,7 +164,7 @@ def compile_later(source: str, target: str) -> None:
 
 
 def _compile(source: str, target: str, found: Future[Compiled], begun: Event) -> None:
-    """Compile when there is room; ``begun`` is set when NVRTC runs, or nobody needs to wait."""
+    """Compile when there is room; ``begun`` is set when NVRTC runs, or no thread has to wait."""
     if not _at_once.acquire(blocking=False):
         begun.set()
         _at_once.acquire()
@@ -208,9 +208,9 @@ def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int)
 
 @cache
 def _module(source: str, target: str, device: int) -> Any:
-    """Load a source's module, for the rest of the process; the key holds the device it belongs to.
+    """Load a source's module on a device, for the rest of the process.
 
-    A graph of the program's may hold its kernels, and nobody hears when that is gone.
+    A graph of the program's may hold its kernels, and CUDA does not tell when that is destroyed.
     """
     from cupy.cuda.function import Module
 

@@ -25,7 +25,7 @@ MOST_CALLS = 4096
 
 
 class _Decorator(Protocol):
-    """Makes a function of a user's of one that checks its arguments, behind the key of the call."""
+    """Makes the user's function from one that checks its arguments and takes a call's key first."""
 
     def __call__(
         self, checked: Callable[Concatenate[Key | None, _Given], _Result], /
@@ -43,17 +43,18 @@ def may_change(options: tuple[Any, ...]) -> bool:
 
 
 class NumpyCalls(Generic[_Found]):
-    """The checked problems of one operation's calls, or what computes them.
+    """Calls of one operation that are kept by the form of their arguments.
 
-    `of_one` and `of_two` make a function that looks the form of its arguments up before anything
-    else, of one that checks them. That one takes the key of the call first, None of a call that is
-    never kept. What it keeps is called with the operands, and with those of the ``others``, such as
-    out, that are arrays, by their names.
+    `of_one` and `of_two` decorate the function that checks the arguments of a call. The decorated
+    function looks up the form of its arguments first, and calls what was kept under it with the
+    operands, and with those of the ``others``, such as out, that are arrays, by their names. Where
+    nothing was kept it calls the checking function, which takes the key of the call as its first
+    argument, None of a call that is never kept, and may `keep` a function under the key.
 
-    Both are written out, and operands without options are looked up by one dictionary in another:
-    around a product of few numbers a function that makes keys takes long, and so does the hash of a
-    longer key. Options stand in a key with their types: a float equals the integer, and 1 the truth
-    value, whose call was kept.
+    `of_one` and `of_two` are written out, and operands without options are looked up by one
+    dictionary in another: around a product of few numbers a function that makes keys takes long,
+    and so does the hash of a longer key. Options stand in a key with their types, because a float
+    equals an integer, and 1 equals True.
     """
 
     def __init__(self) -> None:

@@ -21,11 +21,11 @@ _OTHERS_READ = 0o644
 
 
 class NotOwnError(OSError):
-    """A file that somebody else may have written."""
+    """A file that another user may have written."""
 
 
 class NotOwnFolderError(NotOwnError):
-    """A folder that somebody else may write to."""
+    """A folder that another user may write to."""
 
 
 @contextlib.contextmanager
@@ -70,7 +70,7 @@ def write_own(path: Path, content: bytes) -> None:
     with contextlib.suppress(FileExistsError):
         path.parent.mkdir(mode=0o755)
     with own_folder(path.parent), atomic_path(path) as temporary:
-        temporary.chmod(_OTHERS_READ)  # whatever the umask, nobody else writes
+        temporary.chmod(_OTHERS_READ)  # whatever the umask, no other user writes
         temporary.write_bytes(content)
 
 

@@ -17,7 +17,7 @@ class PlanOverride(threading.local, Generic[T]):
     """
 
     def __init__(self) -> None:
-        #: Both that follow, which calls read at once: each look at a thread's own takes time.
+        #: `active` and `value` together, which calls read at once: each read takes time.
         self.both: tuple[bool, T | None] = False, None
         #: Whether a context is open.
         self.active = False

@@ -14,7 +14,7 @@ struct CheckArguments {
                                 // kNotHermitian
     const double* directions;   // (direction_count, columns)
     double* unit_vectors;       // (direction_count, 3), written where there are two columns
-    uint32* suspect;            // in memory of the host; null where nobody reads it
+    uint32* suspect;            // in memory of the host; null where it is not read
     double longest_square;      // largest |direction|^2
     double hermitian;           // largest |R_ab - conj(R_ba)| over the largest |R_ab|
     int matrices;

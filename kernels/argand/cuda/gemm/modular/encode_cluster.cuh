@@ -72,7 +72,7 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
     for (int i = 0; i < kWarpLines; ++i) {
         const int line = warp + i * kWarps;
         exponents[i] = kNotFinite;
-        if (first_line + line < args.lines) {  // else nobody would wait for the load
+        if (first_line + line < args.lines) {  // else no thread would wait for the load
             uint64 own = 0;
             if (lane < args.k_blocks) {
                 own = load_cluster_64(
