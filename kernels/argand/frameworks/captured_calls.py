@@ -1,7 +1,7 @@
 """Calls that XLA may capture into its CUDA graphs, so that it replays them without Python.
 
-A graph holds addresses. So a call is captured where its launches read and write its arrays alone;
-which it is, is tried on arrays of the same forms.
+A graph holds addresses. So a call is captured where its launches read and write its arrays alone,
+which a trial on arrays of the same forms shows.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ class Differentiated(NamedTuple):
 
     Attributes:
         call: the public function.
-        arrays, options: its arguments, the arrays as they were before it, of which None may stand
-            for those that `FrameworkRules.reads` leaves out.
-        shapes: of its arrays of the framework.
-        result: what it returned, or None in the same way.
-        needed: the arguments whose gradients are asked for.
+        arrays, options: its arguments, with the arrays as they were before the call; None in place
+            of those that `FrameworkRules.reads` does not name.
+        shapes: the shapes of its arrays that are the framework's.
+        result: the result of the call; None where `FrameworkRules.reads` does not name it.
+        needed: names of the arguments whose gradients are asked for.
     """
 
     call: Callable[..., Any]
@@ -50,17 +50,18 @@ class FrameworkRules(NamedTuple):
     """Rules of an operation.
 
     Attributes:
-        result: from the specs of the arrays, the options and whether they are on a GPU, the
-            result's spec.
-        gradient: from a call and its result's gradient those of its arguments, by their names.
-        reads: from the options and the names of the arrays whose gradients are asked for the names
-            of those arrays that these read, and ``"result"`` where they read that.
+        result: returns the spec of the result, given the specs of the arrays, the options and
+            whether the arrays are on a GPU.
+        gradient: returns the gradients of a call's arguments by name, given the call and the
+            gradient of its result.
+        reads: returns the names of the arrays that gradients read, with ``"result"`` where they
+            read that, given the options and the names of the arrays whose gradients are asked for.
         adapted: the rule `Adapted`; None changes nothing.
         leading_axes: whether a call takes any axes before those that it names, and broadcasts them.
-        same_launches: from the options of a call whether it always launches the same kernels, which
-            read its arrays alone, so that a program may capture them.
-        spread: gives arrays of a batch the leading axes that the call wants them to have, by a
-            function such as numpy.broadcast_to; None where all that broadcast will do.
+        same_launches: returns whether a call with these options always launches the same kernels,
+            which read its arrays alone, so that a program may capture them.
+        spread: gives arrays of a batch the leading axes that the call requires, by a function such
+            as numpy.broadcast_to; None where any axes that broadcast will do.
         calls: returns the call cache of a call that reads its arrays as they are, which needs CuPy.
     """
 
@@ -93,7 +94,7 @@ def copied(x: Any) -> Any:
 def stored(x: Any) -> tuple[Any, bool, bool]:
     """Return the numbers that lie in memory, and whether x is their negative and their conjugate.
 
-    Tensors of torch may be such views of others; all else is what it is.
+    Only tensors of torch may be such views of others.
     """
     negative, conjugate = (getattr(x, name, bool)() for name in ("is_neg", "is_conj"))
     if negative:

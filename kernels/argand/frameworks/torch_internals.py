@@ -1,7 +1,7 @@
-"""Functions that torch has without a public name, and public ones where a version has them not.
+"""Functions of torch without a public name, and public ones in place of those that a version lacks.
 
-The internal ones save the host microseconds of a call. A version of torch may rename or drop them:
-then the public functions say the same, and calls take longer.
+The internal functions save the host microseconds of a call. A version of torch may rename or drop
+them: then public functions give the same answers, and calls take longer.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class _Names:
         self.missing: list[str] = []
 
     def find(self, module: Any, place: str, name: str) -> Any:
-        """Return what has this dotted name in a module; None where nothing has.
+        """Return the object with this dotted name in a module; None where there is none.
 
-        Functions of CUDA are not missed where torch was built without it.
+        A missing function of CUDA is not noted where torch was built without CUDA.
         """
         found = module
         for part in name.split("."):
@@ -79,9 +79,9 @@ class _Names:
 
 
 def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> TorchInternals:
-    """Return torch's functions from these modules; public ones, with a warning, where they lack.
+    """Return torch's functions from these modules, with public ones in place of missing ones.
 
-    In tests the modules are what another version might have.
+    It warns where some are missing. Tests pass modules as another version might have them.
     """
     names = _Names()
     internal = partial(names.find, compiled, "torch._C")

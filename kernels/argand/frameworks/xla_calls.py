@@ -141,9 +141,9 @@ def _queue() -> Callable[..., None]:
 def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:
     """Return the result of a call on arrays, with CuPy on XLA's stream where they are on a GPU.
 
-    XLA gives memory of arrays that are gone to what it runs next on that stream, and knows nothing
-    of others that read it. What CuPy has queued is waited for where there are operands of its own,
-    and waits where the result is CuPy's.
+    XLA gives memory of deleted arrays to what it runs next on that stream, and does not know of
+    other streams that read it. Where operands are CuPy's own, XLA's stream waits for what CuPy has
+    queued; where the result is CuPy's, CuPy's stream waits for XLA's.
 
     Raises TypeError for arrays of JAX on several devices, of which each has a stream.
     """

@@ -27,21 +27,24 @@ _ALIKE = 1.07
 """That ratio of a plan with phases apart and one without: of 20 drawn circuits the slower kind by
 short searches was the faster one by long ones four times, by up to 9%, within 7%."""
 _MOST_JOINED = 2.0
-"""Most phases on two qubits beside another gate of which some plan has them in dense gates: with
-1.0 on a chain that takes three quarters of the time, with 1.6 on a grid an eighth more."""
+"""Most phases on two qubits, for each other gate, with which plans are tried that fuse them to
+dense gates. Such a plan takes three quarters of the time with 1.0 on a chain, an eighth more with
+1.6 on a grid."""
 _MOST_WORK = 16_000
 """Largest product of gates and beam width: the search takes up to a millisecond each."""
 
 
 @dataclass(frozen=True)
 class _Sharing:
-    """How gates share passes, and what searches of it found.
+    """One choice of how gates share passes, and what searches of it found.
 
     Attributes:
-        width: most qubits of a gate alone.
+        width: most qubits of a fused gate that has a pass to itself.
         runs: the gates.
-        phases: whether those of two qubits are apart.
-        tile: its costs.
+        phases: whether phases on two qubits stay apart from dense gates.
+        tile: the costs of the tile that shared passes have.
+        memo: what its searches found, for the next ones.
+        plans: plans by the passes and groups that were found.
     """
 
     width: int
@@ -181,9 +184,10 @@ class CircuitSearch:
     def _long_searches(
         self, shared: Sequence[tuple[CircuitPlan, _Sharing]], least: float
     ) -> list[CircuitPlan]:
-        """Return plans by wide beams, of what short searches found to be near the ``least`` time.
+        """Return plans by wide beams, where a short search's plan is near the ``least`` time.
 
-        Of plans with phases apart and those without the slower kind has to be nearer.
+        Plans are with phases apart or without; the kind of which the best plan is slower has to be
+        nearer (`_ALIKE`).
         """
         if not shared:
             return []
@@ -237,8 +241,8 @@ class CircuitSearch:
 def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
     """Return the width that gates are fused to for the least predicted time, and its passes.
 
-    From the widest down: fewer qubits hardly take fewer passes, so it ends where so many of them
-    would cost more even if each were as cheap as any of that width.
+    Widths are tried from the widest down. A narrower one hardly takes fewer passes, so the search
+    ends where as many passes would cost more even if each were as cheap as any narrower one.
     """
     best: tuple[float, int, list[Pass]] | None = None
     for width in range(min(qubits, MOST_WIDTH), 0, -1):

@@ -1,8 +1,8 @@
 """The fusion of a circuit's gates: fewer passes over the state, each on a few more qubits.
 
-A pass costs about the same up to six qubits, so the question is how few there can be. Gates are
-taken in any order that their dependencies allow: two have to keep theirs where they share a qubit
-that one of them does not leave diagonal. Needs no GPU.
+A pass costs about the same up to six qubits, so the fewest passes are the fastest. Gates are taken
+in any order that their dependencies allow: two gates have to keep their order where they share a
+qubit on which one of them is not diagonal. Needs no GPU.
 """
 
 from __future__ import annotations
