@@ -41,7 +41,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class Drawn:
+class AnswerFigures:
     """The figures below the answer: of the study, of its sweeps and of its products, by name."""
 
     limits: Path
@@ -62,7 +62,7 @@ class AnswerFiles:
 def write_answers(
     workloads: Sequence[Workload],
     records: Sequence[Record],
-    drawn: Drawn,
+    drawn: AnswerFigures,
     files: AnswerFiles,
     *,
     lacking: Mapping[str, str] | None = None,
@@ -116,7 +116,7 @@ def data_of(case: Case) -> str:
 
 
 def _figures(
-    workloads: Sequence[Workload], drawn: Drawn, delivered: Mapping[str, str]
+    workloads: Sequence[Workload], drawn: AnswerFigures, delivered: Mapping[str, str]
 ) -> list[Shown]:
     """Return the figures below the answer: of sweeps, of errors, of limits, of each product."""
     seen = {workload.name: workload.seen for workload in workloads}

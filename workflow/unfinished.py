@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
-from workflow.answering import AnswerFiles, Drawn, write_answers
+from workflow.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
@@ -109,7 +109,7 @@ class Unfinished:
         write_answers(
             [self._study.workload(name) for name in self._study.names],
             found,
-            Drawn(
+            AnswerFigures(
                 limits=Path(files.limits),
                 accuracy=Path(files.accuracy),
                 sweeps={name: Path(path) for name, path in files.sweeps.items()},

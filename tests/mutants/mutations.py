@@ -166,7 +166,7 @@ WORKFLOW = _in(
      "if run.strip() != ours:", "if not run.strip():", ("run_folder",)),
     ("stream: what was written before no room is not waited for", "steps/stream.py",
      "                    while writes:\n                        writes.popleft().result()\n"
-     "                    raise NoRoomError", "                    raise NoRoomError",
+     "                    raise ChunkTooLargeError", "                    raise ChunkTooLargeError",
      ("stream_loop", "streaming")),
     ("stream: a slot is taken that is still in use", "steps/stream.py",
      "count = _READS + self.transfer.turns", "count = self.transfer.turns",

@@ -64,7 +64,7 @@ _LEAST_ROWS = 64
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Findings:
     """The findings of the check.
 
     ``reason`` is empty where nothing impossible was, ``suspicion`` where nothing improbable was.
@@ -78,7 +78,7 @@ class Verdict:
 
 def freivalds(
     reference: ProductReference, result: Array, precision: Precision, backend: str
-) -> Verdict:
+) -> Findings:
     """Check all of ``result``, of the reference's shape.
 
     Rows of A and columns of B with values that are not finite are left out. Costs about P / BLOCK
@@ -97,7 +97,7 @@ def freivalds(
         found = heapq.nlargest(SUSPECTS, chain.from_iterable(parts))
         worst = found[0].over if found else 0.0
         if not worst <= 1:
-            return Verdict(worst, f"Freivalds residual is {worst:.3g} times its threshold in "
+            return Findings(worst, f"Freivalds residual is {worst:.3g} times its threshold in "
                 f"{sides.place(found[0].batch, found[0].row, found[0].block)}")  # fmt: skip
 
         def inspected(suspect: Suspect) -> Inspected:
@@ -109,7 +109,7 @@ def freivalds(
         if seen
         else ([], [])
     )
-    return Verdict(worst, wrong[0] if wrong else "", odd[0] if odd else "")
+    return Findings(worst, wrong[0] if wrong else "", odd[0] if odd else "")
 
 
 class Suspect(NamedTuple):

@@ -14,7 +14,7 @@ _MOST_PAIRS, _MOST_MISSING = 1 << 20, 16
 
 
 @dataclass(frozen=True)
-class Pairs:
+class AntennaPairs:
     """The visibility that is a covariance's element, for each row and column.
 
     Attributes:
@@ -32,7 +32,7 @@ class Pairs:
     turned: Array
 
 
-def pairs_of(baselines: Array, what: str, *, complete: bool) -> Pairs:
+def pairs_of(baselines: Array, what: str, *, complete: bool) -> AntennaPairs:
     """Return the covariance that (baselines, 2) pairs of antennas make, each pair once.
 
     Raises InputError, which begins with ``what``, where all have to be there and a pair is missing:
@@ -55,7 +55,7 @@ def pairs_of(baselines: Array, what: str, *, complete: bool) -> Pairs:
     lacking = int(np.count_nonzero(np.triu(baseline < 0)))
     if lacking and complete:
         raise InputError(_missing(what, count, lacking))
-    return Pairs(antennas, baseline, turned)
+    return AntennaPairs(antennas, baseline, turned)
 
 
 def _missing(what: str, count: int, lacking: int) -> str:

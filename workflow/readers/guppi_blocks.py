@@ -18,7 +18,7 @@ from workflow.readers.guppi_header import (
     MOST_BYTES,
     SAME,
     HeaderError,
-    Layout,
+    SampleLayout,
     Span,
     layout_of,
     parsed,
@@ -56,7 +56,7 @@ class Recording:
     files: tuple[Path, ...]
     states: tuple[FileState, ...]
     header: dict[str, str]
-    layout: Layout
+    layout: SampleLayout
     blocks: tuple[Block, ...]
     first: Array
     end: Array
@@ -92,7 +92,7 @@ def recording_of(files: Sequence[Path], *, zeros: bool) -> Recording:
 def _recording(files: tuple[Path, ...], states: tuple[FileState, ...], zeros: bool) -> Recording:
     """Return `recording_of`; ``states`` are those of the files, of which changed ones are read."""
     header: dict[str, str] = {}
-    layout: Layout | None = None
+    layout: SampleLayout | None = None
     held: list[list[Block]] = []
     for number, path in enumerate(files):
         blocks: list[Block] = []

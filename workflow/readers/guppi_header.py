@@ -50,7 +50,7 @@ class HeaderError(ValueError):
     """A header that is none, or says what cannot be; the text follows the block's name."""
 
 
-class Layout(NamedTuple):
+class SampleLayout(NamedTuple):
     """Layout of a block's samples: (antenna, channel, time, polarization, parts of a number)."""
 
     antennas: int
@@ -144,7 +144,7 @@ def integer(header: Header, key: str, default: int | None = None, least: int = 0
     return int(found)
 
 
-def layout_of(header: Header) -> Layout:
+def layout_of(header: Header) -> SampleLayout:
     """Return the layout of the samples that follow a header; a header without one is a HeaderError.
 
     NPOL is "number of polarizations times 2" in Ellingson, "Notes on the GUPPI raw data format"
@@ -173,7 +173,9 @@ def layout_of(header: Header) -> Layout:
         raise HeaderError("must have an NPOL of 1 or 2 where its one channel is of real samples")
     polarizations = min(2, max(1, polarizations))
     time_first = header.get("PKTFMT", "") == "SIMPLE"
-    found = Layout(antennas, channels // antennas, polarizations, bits, is_complex, time_first)
+    found = SampleLayout(
+        antennas, channels // antennas, polarizations, bits, is_complex, time_first
+    )
     if found.values > _MOST_VALUES:
         raise HeaderError(
             f"tells of {found.values} numbers in a sample, and may of {_MOST_VALUES} (OBSNCHAN, "
@@ -184,7 +186,7 @@ def layout_of(header: Header) -> Layout:
     return found
 
 
-def span_of(header: Header, layout: Layout) -> Span:
+def span_of(header: Header, layout: SampleLayout) -> Span:
     """Return the size and position of a block. Raises HeaderError for a header without them."""
     size, overlap = integer(header, "BLOCSIZE", least=1), integer(header, "OVERLAP", 0)
     samples, rest = divmod(size, layout.sample_bytes)

@@ -20,7 +20,7 @@ import numpy as np
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.antenna_header import names_of, places_of
 from workflow.readers.base import Reader
-from workflow.readers.covariance import Pairs, pairs_of
+from workflow.readers.covariance import AntennaPairs, pairs_of
 from workflow.readers.phasing import text_of, turned_metres, unturned
 from workflow.readers.polarizations import POLARIZATIONS, in_turn
 from workflow.storage.chunk_filters import ChunkError
@@ -71,7 +71,7 @@ class Uvh5(Reader):
         self.polarization = self._fitting(read, "polarization_array", self.shape[2])
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> AntennaPairs:
         """Where the elements of the covariance are among the baselines."""
         what, complete = f"input.file: {self.path}", self.flagged != "zero"
         return pairs_of(self._baselines[0], what, complete=complete)

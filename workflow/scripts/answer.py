@@ -3,7 +3,7 @@
 from itertools import chain
 from pathlib import Path
 
-from workflow.answering import AnswerFiles, Drawn, write_answers
+from workflow.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.records import read_records
 from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json
@@ -11,7 +11,7 @@ from workflow.study import workload_from_json
 with job_log(snakemake.log[0]) as log:
     workloads = [workload_from_json(text) for text in snakemake.params.cases]
     names = [workload.name for workload in workloads]
-    drawn = Drawn(
+    drawn = AnswerFigures(
         limits=Path(snakemake.input.limits),
         accuracy=Path(snakemake.input.accuracy),
         sweeps=dict(zip(snakemake.params.sweeps, map(Path, snakemake.input.sweeps), strict=True)),

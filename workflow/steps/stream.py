@@ -44,7 +44,7 @@ class Streamed:
     dtype: np.dtype[Any]
 
 
-class NoRoomError(MemoryError):
+class ChunkTooLargeError(MemoryError):
     """A chunk did not fit on the device; all entries before ``position`` are written."""
 
     def __init__(self, position: int, reason: MemoryError) -> None:
@@ -88,8 +88,8 @@ class Stream:
     def run(self, start: int, length: int, entries: int) -> None:
         """Compute the entries from ``start`` in chunks of ``entries``.
 
-        Raises NoRoomError where a chunk does not fit on the device, and what reading, computing or
-        writing raise.
+        Raises ChunkTooLargeError where a chunk does not fit on the device, and what reading,
+        computing or writing raise.
         """
         began = time.perf_counter()
         slots = self._host_memory(entries)
@@ -126,7 +126,7 @@ class Stream:
                         retire()
                     while writes:
                         writes.popleft().result()
-                    raise NoRoomError(span.start, error) from error
+                    raise ChunkTooLargeError(span.start, error) from error
             while turns:
                 retire()
             while writes:

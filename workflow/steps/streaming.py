@@ -14,7 +14,7 @@ from argand import Device, DeviceError, Precision
 
 from workflow.data import Implementation, Staged, blank
 from workflow.steps.progress import Bar
-from workflow.steps.stream import Busy, NoRoomError, Stream, Streamed
+from workflow.steps.stream import Busy, ChunkTooLargeError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import Result, RunWriter
 from workflow.storage.memory import in_words, machine_memory
@@ -251,7 +251,7 @@ def _run(stream: Stream, plan: Plan, grain: int, log: Logger) -> None:
         try:
             stream.run(position, plan.length, plan.entries)
             return
-        except NoRoomError as error:
+        except ChunkTooLargeError as error:
             position = error.position
             plan = _halved(stream, plan, grain, error, log)
 

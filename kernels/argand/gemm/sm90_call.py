@@ -20,7 +20,7 @@ from argand.gemm.product_form import ProductForm
 from argand.gemm.sm90_launch import WgmmaLaunch
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
-from argand.gemm.sm90_scheduler import OwnPlanes, TileDivision, Workspace
+from argand.gemm.sm90_scheduler import CallWorkspace, OwnPlanes, TileDivision
 from argand.gemm.splitk_launch import ReduceLaunch
 from argand.precision import Precision
 from argand.runtime.arguments import Address
@@ -71,7 +71,7 @@ class WgmmaCall:
                 None if planar else rows.layout, columns.layout if plan.fused_pack else None,
                 addend, target,
             ),
-            Workspace(packed, capacity, self._own_planes(plan, precision)), device,
+            CallWorkspace(packed, capacity, self._own_planes(plan, precision)), device,
             pack_conjugate=columns.conjugated != conjugate_result,
             begins_early=self._pack is not None and not self._pack.scanned,
         )  # fmt: skip

@@ -10,10 +10,10 @@ from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WIDEST_IN_PLACE, WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaProblem
 from argand.gemm.sm90_scheduler import (
+    CallWorkspace,
     TileDivision,
     Tiles,
     TileSchedule,
-    Workspace,
     min_saved_k,
     schedule_tiles,
 )
@@ -122,7 +122,7 @@ def schedule_with_overlap(
     problem: WgmmaProblem,
     tiles: Tiles,
     max_blocks: int,
-    workspace: Workspace,
+    workspace: CallWorkspace,
     arch: Arch,
 ) -> tuple[WgmmaPlan, TileSchedule]:
     """Return the tile schedule, and the plan with an overlapped epilogue where that is possible.

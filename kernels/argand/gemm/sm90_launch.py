@@ -16,7 +16,7 @@ from argand.gemm.sm90_form import (
 from argand.gemm.sm90_maps import WgmmaMaps
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
-from argand.gemm.sm90_scheduler import TileDivision, Tiles, TileSchedule, Workspace
+from argand.gemm.sm90_scheduler import CallWorkspace, TileDivision, Tiles, TileSchedule
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
 from argand.gemm.sm90_tiles import with_ping_pong
@@ -61,7 +61,7 @@ class WgmmaLaunch:
         plan: WgmmaPlan,
         problem: WgmmaProblem,
         layouts: WgmmaLayouts,
-        workspace: Workspace,
+        workspace: CallWorkspace,
         device: Device,
         *,
         pack_conjugate: bool = False,
@@ -114,7 +114,7 @@ class WgmmaLaunch:
         ]  # fmt: skip
 
     def _divided(
-        self, plan: WgmmaPlan, device: Device, workspace: Workspace
+        self, plan: WgmmaPlan, device: Device, workspace: CallWorkspace
     ) -> tuple[WgmmaPlan, Tiles, TileSchedule]:
         """Return the plan with its overlap and shared columns, its tiles and their schedule."""
         problem, arch = self._problem, device.require_arch()

@@ -206,7 +206,7 @@ class OwnPlanes:
 
 
 @dataclass(frozen=True)
-class Workspace:
+class CallWorkspace:
     """The workspace of a call: ``planes_bytes`` of ``planes``, then partial tiles.
 
     Partial tiles may take ``partials_capacity`` bytes.
@@ -250,7 +250,7 @@ def schedule_tiles(
     num_k_tiles: int,
     block_k: int,
     partial_bytes: int,
-    workspace: Workspace,
+    workspace: CallWorkspace,
     min_k_tiles: int = 1,
     saved_k: int = 0,
 ) -> TileSchedule:

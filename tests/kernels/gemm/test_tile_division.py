@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from argand.gemm.sm90_scheduler import (
+    CallWorkspace,
     OwnPlanes,
     TileDivision,
     Tiles,
-    Workspace,
     divide,
     schedule_tiles,
 )
@@ -108,7 +108,7 @@ def test_every_tile_has_its_own_coordinates() -> None:
 def test_partial_tiles_without_capacity_lie_over_planes_that_are_no_longer_read() -> None:
     rows = OwnPlanes(1024, PLANE, 0, is_row_operand=True)
     division = divide(TILES.count, 132, 256, 16)
-    found = schedule_tiles(TILES, 132, 256, 16, PARTIAL, Workspace(planes=(rows,)))
+    found = schedule_tiles(TILES, 132, 256, 16, PARTIAL, CallWorkspace(planes=(rows,)))
     assert (found.division, found.nbytes, found.planes_offset) == (division, 0, 1024)
     first, second = found.launches()
     assert first == (132, {"stream_k_tiles": 0, "k_tiles_per_block": 0})
@@ -122,7 +122,7 @@ def test_partial_tiles_with_capacity_have_memory_of_their_own_and_one_launch() -
     division = divide(TILES.count, 132, 256, 16)
     capacity = division.partial_tiles(256) * PARTIAL
     planes = (OwnPlanes(0, PLANE, 0, is_row_operand=True),)
-    workspace = Workspace(partials_capacity=capacity, planes=planes)
+    workspace = CallWorkspace(partials_capacity=capacity, planes=planes)
     found = schedule_tiles(TILES, 132, 256, 16, PARTIAL, workspace)
     assert (found.division, found.nbytes, found.planes_offset) == (division, capacity, None)
     assert found.launches() == [(132, {})]
@@ -148,7 +148,7 @@ def test_what_is_read_to_the_end_is_not_overwritten() -> None:
 @pytest.mark.parametrize("capacity", [0, 5 * PARTIAL, 50 * PARTIAL])
 def test_without_planes_fewer_tiles_are_split(capacity: int) -> None:
     for planes in ((), (OwnPlanes(0, 64, 0, is_row_operand=True),)):
-        workspace = Workspace(partials_capacity=capacity, planes=planes)
+        workspace = CallWorkspace(partials_capacity=capacity, planes=planes)
         found = schedule_tiles(TILES, 132, 256, 16, PARTIAL, workspace)
         assert found.planes_offset is None
         assert found.nbytes == found.division.partial_tiles(256) * PARTIAL <= capacity
@@ -156,7 +156,7 @@ def test_without_planes_fewer_tiles_are_split(capacity: int) -> None:
 
 def test_planes_that_hold_some_partial_tiles_take_as_many() -> None:
     rows, tiles = OwnPlanes(7, 2 * PARTIAL, 0, is_row_operand=True), Tiles(18, 8, 1)
-    workspace = Workspace(partials_capacity=3 * PARTIAL, planes=(rows,))
+    workspace = CallWorkspace(partials_capacity=3 * PARTIAL, planes=(rows,))
     found = schedule_tiles(tiles, 132, 128, 16, PARTIAL, workspace)
     assert (found.nbytes, found.planes_offset) == (0, 7)
     assert (

@@ -14,7 +14,7 @@ from argand import Device
 from argand.device import cpu
 
 from workflow.data import Staged
-from workflow.steps.stream import NoRoomError, Stream, Streamed
+from workflow.steps.stream import ChunkTooLargeError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import DataError
 from workflow.storage.slabs import SlabReader
@@ -110,7 +110,7 @@ def test_what_was_written_before_a_full_device_stays(tmp_path: Path) -> None:
 
     slow.compute = compute  # type: ignore[method-assign]
     slow.write = write  # type: ignore[method-assign]
-    with pytest.raises(NoRoomError, match="full") as caught:
+    with pytest.raises(ChunkTooLargeError, match="full") as caught:
         slow.stream(cpu(), 2)
     assert caught.value.position == 8
     assert slow.most_written == 8
