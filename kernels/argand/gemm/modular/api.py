@@ -119,18 +119,23 @@ def modular_gemm(
         call = ModularCall(problem, count, kernels, check)
         return modular_product(call, left, right, addend, out, key, (a, b, addend))
     require_family(kernels, cpu())
-    if alpha == 0 or not problem.k:  # operands are not read, so NaN in them leaves no trace
-        found = np.zeros(problem.shape, dtype) if addend is None else times(addend, beta)
-    else:
-        found = _products(problem, left, right, count, str(dtype), check=check)
-        if alpha != 1:
-            found = times(found, alpha)
-        if addend is not None:
-            found = found + times(addend, beta)
+    found = _on_cpu(problem, left, right, addend, count, str(dtype), check=check)
     if out is None:
         return found
     out[...] = found
     return out
+
+
+def _on_cpu(
+    problem: GemmProblem, left: Any, right: Any, addend: Any, count: int, dtype: str, *, check: bool
+) -> Any:
+    """Return alpha op(A) op(B) + beta C; where the product is zero, NaN in A and B leaves none."""
+    alpha, beta = problem.alpha, problem.beta
+    if alpha == 0 or not problem.k:
+        return np.zeros(problem.shape, dtype) if addend is None else times(addend, beta)
+    found = _products(problem, left, right, count, dtype, check=check)
+    found = found if alpha == 1 else times(found, alpha)
+    return found if addend is None else found + times(addend, beta)
 
 
 def pack_modular(x: Any, count: int, op: Op, side: Side) -> Any:
