@@ -71,7 +71,7 @@ class Place:
 
 
 def beyond(study: Study, device: Device | None) -> list[str]:
-    """Return the needs of a study that are not met, one mistake a line.
+    """Return the needs of a study that this machine does not meet, one mistake a line.
 
     Args:
         study: in which nothing else is wrong.

@@ -112,7 +112,7 @@ class _Operands:
         self._staged: Staged | None = None
 
     def whole(self) -> Staged:
-        """Return all of them."""
+        """Return all operands, whole."""
         if self._staged is None:
             started = time.perf_counter()
             self._staged = self.file.read()
@@ -146,7 +146,7 @@ class _Job:
         return min(memory_for(self.workload, self.device), machine_memory())
 
     def compile(self, implementations: Sequence[Implementation]) -> None:
-        """Compile the kernels of those that are computed in one piece, together."""
+        """Compile, together, the kernels of implementations that compute in one piece."""
         whole = [one for one in implementations if not self._exceeds(one)]
         compile_kernels(whole, self.operands.whole, self.device, self.log)
 
@@ -237,5 +237,5 @@ class _Job:
 
 
 def _is_timed(result: Result, ready: Ready | None) -> bool:
-    """Return whether it can be timed, or was while it was streamed."""
+    """Return whether a result can be timed, or was timed while it was streamed."""
     return ready is not None or result.time_us_p50 is not None

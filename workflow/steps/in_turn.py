@@ -84,7 +84,7 @@ def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
 
 
 def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> list[list[int]]:
-    """Return groups by the type of the result; one by one where all have the same."""
+    """Return groups of one type of result; one implementation a group where all have one type."""
     by_type: dict[str, list[int]] = {}
     for place, one in zip(places, implementations, strict=True):
         by_type.setdefault(one.precision.output, []).append(place)
@@ -92,7 +92,7 @@ def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> 
 
 
 def _shared(ready: Sequence[Ready], operands: Operands) -> list[Operands]:
-    """Return the operands of each, equal arrays being one."""
+    """Return the operands of each implementation, equal arrays once in memory."""
     known: dict[tuple[str, str, tuple[int, ...]], list[Array]] = {}
 
     def one(name: str, value: Any) -> Any:

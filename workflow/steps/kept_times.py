@@ -149,7 +149,7 @@ class KeptTimes:
         return cls(path, work)
 
     def cover(self, implementations: Sequence[Implementation]) -> bool:
-        """Return whether there is a row of each."""
+        """Return whether there is a kept row for each implementation."""
         return all(
             (one.name, one.precision.name, ",".join(one.precision.roundings), one.plan_words)
             in self.rows

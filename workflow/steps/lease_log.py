@@ -30,5 +30,5 @@ def pairs(lines: Sequence[Lease]) -> list[tuple[Lease, Lease]]:
 
 
 def seconds(line: Lease) -> float:
-    """Return when it was written, in seconds since the epoch."""
+    """Return the time of a line, in seconds since the epoch."""
     return datetime.fromisoformat(line["time"]).timestamp()

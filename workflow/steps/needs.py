@@ -36,9 +36,9 @@ _CUDA_MB = 1000
 before their data, those that import PyTorch 798 (docs/data/h200-job-memory.json), at most 600 more
 than on a CPU; drivers differ."""
 _BASE_MINUTES = 10
-"""Start-up, compilation of kernels, a file system under load."""
+"""Minutes for start-up, compilation of kernels, and a file system under load."""
 _MARGIN = 3.0
-"""Nodes are slower than the machines where the rates below were seen, and shared."""
+"""Factor of run times: nodes are slower than the machines of the rates below, and shared."""
 
 _COPIES: dict[Step, float] = {
     "stage": 2,
@@ -68,7 +68,7 @@ MOST_URGENT = 9
 _CALLS = 6
 """Calls of each implementation: first, warm-up, timed, and once for its result."""
 _PEERS = {"cpu": ("fp64", "fp32"), "cuda": ("fp64",) * 4}
-"""Precisions of implementations beside ours, at most."""
+"""Most precisions of peers."""
 _CONVERTED = (FP16, INT8)
 """Formats that NumPy converts to and from more slowly than it multiplies."""
 
@@ -200,7 +200,7 @@ def timing_threads(cores: int, gpus: int) -> int:
 
 
 def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
-    """Return how soon a workload begins, as Snakemake's priority from 3 to `MOST_URGENT`.
+    """Return Snakemake's priority of a workload, from 3 to `MOST_URGENT`.
 
     The longer its run, and those of the workloads that read its product, the sooner, so that no
     long one is left when all others are done.

@@ -34,7 +34,7 @@ def upload(
 
 
 def download(result: Any) -> Array:
-    """Return a result in the host's memory, finished."""
+    """Return a result in the host's memory, once the device has computed it."""
     return np.asarray(result.get() if hasattr(result, "get") else result)
 
 

@@ -1,4 +1,4 @@
-"""Whether a result must be streamed through the device, in which chunks, and doing so."""
+"""Streams of results through a device: whether one is needed, its chunks, and its loop."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_CHUNK_BYTES = 256 << 20
 HOST_BYTES = 6 * MOST_CHUNK_BYTES
 """Bytes of host memory that a stream takes at most: four chunks of operands and five of results."""
 LEAST_CHUNKS = 8
-"""Fewer would hardly overlap."""
+"""Fewest chunks of a stream: fewer would hardly overlap."""
 _GRAINS = 16
 """A chunk of data is at least so many chunks of the file, where it can be: room to be halved."""
 

@@ -67,7 +67,7 @@ def _factors(one: str, other: str) -> tuple[float, float] | None:
 
 
 def _allowed(values: Array) -> Array | float:
-    """Return by how much such values may differ: a little of their distance, or of themselves."""
+    """Return the largest difference of equal values: a little of their distance or size."""
     apart = np.abs(np.diff(values, axis=0))
     if not apart.size or not apart.min():
         return np.asarray(_ROUNDING * np.abs(values))

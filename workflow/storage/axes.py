@@ -54,7 +54,7 @@ class AxisMap:
     missing: tuple[str, ...]
 
     def place(self, axis: str) -> int | None:
-        """Return which of the kept axes of the file is one of the operand's.
+        """Return the place, among the kept axes of the file, of an axis of the operand.
 
         It is None where the axis is missing.
         """
@@ -82,7 +82,7 @@ class AxisMap:
 
 
 def pair_axis(names: Sequence[str] | None, shape: Sequence[int], key: str, what: str) -> int | None:
-    """Return which axis holds real and imaginary part, by its name; None where none does.
+    """Return the place of the axis that holds real and imaginary part; None where none does.
 
     Raises AxisError for another number of names than axes, and for a pair that is none.
     """

@@ -69,14 +69,14 @@ def decoded_size(stored: bytes, filters: Sequence[Filter], mask: int, most: int)
 
 
 def allowed(code: int) -> bool:
-    """Return whether chunks with this filter can be sized up."""
+    """Return whether the decoded size of chunks with this filter can be found."""
     if code in _FUNCTIONS:
         return _library(code) is not None
     return code in _DECODERS or code in (_SHUFFLE, _FLETCHER32)
 
 
 NAMES = "gzip, shuffle, fletcher32, scaleoffset, lzf, bzip2, lz4, zstd, bitshuffle, blosc"
-"""The filters that are `allowed`, in words."""
+"""Names of the filters that are `allowed`, as messages have them."""
 
 
 def _gzip(data: bytes, _: Sequence[int], most: int) -> int:

@@ -69,7 +69,7 @@ def coordinates_of(
 
 
 def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:
-    """Return the axis that a sample rate is of.
+    """Return the axis along which samples are taken at the sample rate.
 
     It is None where only an operand that is wrong would tell.
     """
@@ -143,13 +143,13 @@ def _axis_of(name: str, of: Any, found: Sequence[InputOperand]) -> str:
 
 
 def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:
-    """Return the operands that have an axis, and which one of their dataset it is."""
+    """Return the operands that have an axis, each with the axis's place in its dataset."""
     places = [(one, one.dataset_axis(axis)) for one in found]
     return [(one, number) for one, number in places if number is not None]
 
 
 def _dropping(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:
-    """Return the operands of whose axis a number takes one entry, and which one it is."""
+    """Return the operands of which a number selects one entry of an axis, with its place there."""
     return [
         (one, number)
         for one in found

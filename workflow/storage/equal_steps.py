@@ -91,7 +91,7 @@ def step_of(coordinate: Coordinate, key: str) -> float:
 
 
 def _uneven_entry(values: Array, step: float, off: Array) -> str:
-    """Return which entry is not a step after the one before it, or off the steps of all."""
+    """Return the place of an entry that is not a step after the one before, or off equal steps."""
     apart = np.diff(values)
     if not apart.any():
         return f"all {len(values)} entries are at {values[0]:.16g}"

@@ -18,7 +18,7 @@ from workflow.storage.memory import in_words
 
 _NAMED = re.compile(r"\b(?:file)?name = '([^']*)'")
 _NUMBERED = re.compile(r"\berrno = (\d+)")
-"""HDF5 writes both into the text of its errors."""
+"""The system's number and words of an error, as HDF5 writes them into its own text."""
 _LACKING = re.compile(r"\b(no|object|attribute|link)\b", re.IGNORECASE)
 """In what h5py says of an object that a file lacks, and `storage` of data; in no name of a key."""
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
