@@ -63,10 +63,7 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 from argand.spectrum.gpu import algorithm
 
                 ran = algorithm(problem, gpu(0))[1]
-            bound = spectra_bound(
-                row, length, problem.average, backend, real=real, onesided=real,
-                groups=truth.total.size, bins=truth.power.size, ran=ran, detrended=bool(detrend),
-            )  # fmt: skip
+            bound = spectra_bound(row, problem, backend, rows=len(truth.power), ran=ran)
             error = np.abs(on_host(found) - truth.power)
             allowed = bound.of_bins(truth.power, truth.total[..., None], truth.given[..., None])
             words = f"{kind}, conjugates" if conjugate else kind

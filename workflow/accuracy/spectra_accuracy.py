@@ -200,11 +200,7 @@ def assess_spectra(
     result = np.asarray(result)
     same_shape(result, reference.power.shape)
     problem, checks = reference.problem, Checks()
-    bound = spectra_bound(
-        precision, problem.length, problem.average, backend, real=problem.real,
-        onesided=problem.onesided, groups=max(1, reference.total.size),
-        bins=max(1, reference.power.size), ran=ran, detrended=problem.detrend is not None,
-    )  # fmt: skip
+    bound = spectra_bound(precision, problem, backend, rows=len(reference.power), ran=ran)
     rows = reference.power.reshape(-1, problem.bins), result.reshape(-1, problem.bins)
     count = len(rows[0])
     by_row = [x.reshape(-1) for x in (reference.total, reference.peak, reference.given)]

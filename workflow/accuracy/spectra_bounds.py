@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Precision
+from argand import PRECISIONS, Precision, SpectrumProblem
 from argand.channelise.plan import LARGEST_BATCH
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan_words import plan_in
@@ -107,18 +107,15 @@ class SpectraBound:
 
 
 def spectra_bound(
-    precision: Precision, length: int, average: int, backend: str, *, real: bool, onesided: bool,
-    groups: int, bins: int, ran: str = "", detrended: bool = False,
-) -> SpectraBound:  # fmt: skip
-    """Return the bounds on a result of ``groups`` rows of ``bins`` bins in all.
+    precision: Precision, problem: SpectrumProblem, backend: str, *, rows: int, ran: str = ""
+) -> SpectraBound:
+    """Return the bounds on spectral estimates.
 
     Args:
         precision: of the estimate.
-        length, average: N, and segments of a group.
+        problem: the sizes and options.
         backend: ``cpu`` or ``cuda``.
-        real, onesided: whether samples are real, and the result has bins 0 to N / 2 alone.
-        groups, bins: how many a result has, in all of its rows.
-        detrended: whether trends were subtracted.
+        rows: rows of samples.
         ran: `KERNEL` where one kernel did everything, `BLOCKS`, or the plan of `argand.dft` in
             words; empty where a library did, of whose sums only their type is known.
 
@@ -133,6 +130,8 @@ def spectra_bound(
     of at most N / 2 over N^3 / 12; ours and the reference's are less than 8 gamma in all. Ours
     are found in fp64, a library's in its type.
     """
+    length, average, real = problem.length, problem.average, problem.real
+    groups = max(1, rows * problem.groups)
     u, exact = accumulator_roundoff(precision), PRECISIONS["fp64"]
     plan = "" if ran == BLOCKS else ran
     own = bank_transform_bound(precision, length, backend, real, plan)
@@ -148,12 +147,12 @@ def spectra_bound(
     return SpectraBound(
         worst=worst,
         probable=min(worst, deviation * concentration(length if real else 2 * length, groups)),
-        of_peak=deviation * deviations(bins * average),
+        of_peak=deviation * deviations(groups * problem.bins * average),
         squares=squares,
         lost=lost,
-        subtracted=u + 8 * gamma(length + 8, exact.u if ran else u) if detrended else 0.0,
+        subtracted=u + 8 * gamma(length + 8, exact.u if ran else u) if problem.detrend else 0.0,
         floor=4 * terms.result,
-        sides=2 if onesided else 1,
+        sides=2 if problem.onesided else 1,
     )
 
 
