@@ -1,3 +1,5 @@
+"""The rows of `PRECISIONS`: formats of the standards, roundoffs, products, errors of names."""
+
 from fractions import Fraction
 from itertools import product
 

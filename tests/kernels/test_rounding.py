@@ -1,3 +1,5 @@
+"""Rounding and splitting on the CPU beside exact arithmetic, for every format and rounding."""
+
 import struct
 from dataclasses import replace
 from fractions import Fraction

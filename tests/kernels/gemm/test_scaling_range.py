@@ -1,3 +1,5 @@
+"""Lines of a product that a scaled precision cannot hold to its unit roundoff, counted."""
+
 import sys
 
 import numpy as np

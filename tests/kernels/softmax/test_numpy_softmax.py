@@ -1,3 +1,5 @@
+"""Softmax on the CPU beside SciPy in fp64: widths, tiles, shifts, infinities and NaN."""
+
 import numpy as np
 import pytest
 from argand import PRECISIONS, log_softmax, softmax

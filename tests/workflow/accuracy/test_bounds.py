@@ -1,3 +1,5 @@
+"""Worst-case bounds of products beside models of tensor cores and of promoted sums."""
+
 import math
 from itertools import product
 from typing import get_args

@@ -1,3 +1,5 @@
+"""Grades of how errors grow with k: ours get an A, algorithms with known faults do not."""
+
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm

@@ -1,3 +1,5 @@
+"""Circuits: states are Qiskit's, and what is no unitary evolution is refused."""
+
 from pathlib import Path
 
 import numpy as np

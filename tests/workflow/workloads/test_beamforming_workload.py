@@ -1,3 +1,5 @@
+"""Beamforming as a workload: geometry, waves, files, coordinates and mistakes."""
+
 import h5py
 import numpy as np
 import pytest

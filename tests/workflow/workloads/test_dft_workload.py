@@ -1,3 +1,5 @@
+"""Transforms as a workload: lengths, tones, windows, files, bounds and mistakes."""
+
 import h5py
 import numpy as np
 import pytest

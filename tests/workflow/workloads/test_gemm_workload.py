@@ -1,3 +1,5 @@
+"""Products as a workload: ops, scalars, distributions, files and mistakes."""
+
 import h5py
 import numpy as np
 import pytest

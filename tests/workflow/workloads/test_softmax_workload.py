@@ -1,3 +1,5 @@
+"""Softmax as a workload: logits, probabilities of beams, pictures, files and mistakes."""
+
 import logging
 from dataclasses import replace
 

@@ -1,3 +1,5 @@
+"""State vectors as a workload: circuits, fusion, plans, initial states, files and mistakes."""
+
 import h5py
 import numpy as np
 import pytest
