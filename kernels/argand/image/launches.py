@@ -16,6 +16,7 @@ from argand.image.few_antennas_plan import (
     few_antennas_source,
 )
 from argand.image.heuristics import Plan
+from argand.image.operand_flag import new_flag
 from argand.image.places import LONGEST_SQUARE, centred, read_places
 from argand.image.plan import (
     IMAGE_ARGUMENTS,
@@ -47,7 +48,6 @@ from argand.image.side_kernels import (
     sum_source,
 )
 from argand.image.splits import blocks_of_one_split, splits_of
-from argand.image.suspicion import new_suspicion
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
 from argand.runtime.device_table import device_table
@@ -124,9 +124,9 @@ class ImageLaunches:
 
         The host waits for the launches.
         """
-        suspicion = new_suspicion()
-        self.queue(r, x, f, s, out, suspicion.address)
-        return not suspicion.is_raised(cupy.cuda.get_current_stream().ptr)
+        flag = new_flag()
+        self.queue(r, x, f, s, out, flag.address)
+        return not flag.is_raised(cupy.cuda.get_current_stream().ptr)
 
     def queue(self, r: int, x: Any, f: Any, s: int, out: int, suspect: int = 0) -> None:
         """Queue the launches at addresses on the current stream.

@@ -1,6 +1,6 @@
-"""The word by which kernels say that operands of an image look wrong, in memory of the host.
+"""The flag that kernels raise at wrong operands of an image: a word in memory of the host.
 
-A kernel that writes it takes less time than a copy of what it found, and the host reads it once the
+A kernel that writes it takes less time than a copy of what it found. The host reads it once the
 call's launches have ended.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 _runtime = cupy.cuda.runtime
 
 
-class Suspicion:
-    """The word of one call at a time."""
+class OperandFlag:
+    """A flag, which one call at a time uses."""
 
     def __init__(self) -> None:
         self._memory = cupy.cuda.alloc_pinned_memory(4)
@@ -25,7 +25,7 @@ class Suspicion:
         self.address = int(self._memory.ptr)
 
     def is_raised(self, stream: int) -> bool:
-        """Wait for a stream; return whether a kernel set the word. Another call may have it now."""
+        """Wait for a stream; return whether a kernel raised the flag, and free it for others."""
         # Where waiting is interrupted a kernel may still write it, so no other call gets it.
         _runtime.streamSynchronize(stream)
         raised = bool(self._word[0])
@@ -34,13 +34,13 @@ class Suspicion:
         return raised
 
 
-_unused: deque[Suspicion] = deque()
-"""The words that are free: no call that is under way uses them."""
+_unused: deque[OperandFlag] = deque()
+"""Flags that no call under way uses."""
 
 
-def new_suspicion() -> Suspicion:
-    """Return a word that is not set, for one call."""
+def new_flag() -> OperandFlag:
+    """Return a flag that is not raised, for one call."""
     try:
         return _unused.pop()
     except IndexError:
-        return Suspicion()
+        return OperandFlag()
