@@ -24,9 +24,10 @@ _COLUMNS_ONE_BY_ONE = 6
 _ROWS_BY_NORMS = 128
 """Most rows of which 2-norms bound the error closely enough; of more, maximum norms do, which take
 longer by themselves, and less time than the rest of such a system by far."""
-_COLUMNS_BY_PARTS = 4
-"""Most columns, from 2 on, of more than `_ROWS_BY_NORMS` rows, whose residual takes less time as a
-real product of parts: complex products fill few lanes with so few columns."""
+_ROWS_BY_PARTS, _COLUMNS_BY_PARTS, _PRODUCTS_BY_PARTS = 100, 5, 10**6
+"""Fewest rows and most columns, from 2 on, whose residual takes less time as a real product of
+parts: complex products fill few lanes with so few columns. Of more multiplications of parts
+OpenBLAS has no kernel for small matrices."""
 _NUMBERS_BY_QUOTIENTS = 48
 """Most numbers in x, of 2 columns or more, whose quotients, residual by x, take less time than the
 norms of columns. The smallest of more numbers has too large a quotient too often."""
@@ -114,7 +115,7 @@ def bounded_by_residual(problem: SolveProblem) -> Bound:
     by_quotients = not alone and problem.n * problem.columns <= _NUMBERS_BY_QUOTIENTS
     norm: Any = blas.dznrm2
     divide = np.divide
-    by_parts = problem.n > _ROWS_BY_NORMS and 2 <= problem.columns <= _COLUMNS_BY_PARTS
+    by_parts = _is_by_parts(problem)
 
     def is_accepted(a: Array, b: Array, lu: Array, x: Array) -> bool:
         # The residual first: LAPACK leaves A in no near cache, and a product waits less than a sum.
@@ -143,6 +144,13 @@ def bounded_by_residual(problem: SolveProblem) -> Bound:
     return is_accepted
 
 
+def _is_by_parts(problem: SolveProblem) -> bool:
+    """Return whether `_residual_by_parts` takes less time than a complex product."""
+    n, columns = problem.n, problem.columns
+    few = 2 <= columns <= _COLUMNS_BY_PARTS
+    return n >= _ROWS_BY_PARTS and few and 4 * columns * n * n <= _PRODUCTS_BY_PARTS
+
+
 def _residual_by_parts(a: Array, b: Array, x: Array) -> Array:
     """Return b - A x: rows of A, Re and Im in turn, times x and i x of a row in turn, by parts."""
     from scipy.linalg import blas
@@ -150,7 +158,7 @@ def _residual_by_parts(a: Array, b: Array, x: Array) -> Array:
     n, columns = x.shape
     rows = np.empty((n, 2, columns), x.dtype)
     rows[:, 0] = x
-    np.multiply(x, 1j, rows[:, 1])
+    rows[:, 1] = 1j * x  # first in the order of x: a loop along so few columns takes longer
     parts = rows.view(np.float64).reshape(2 * n, 2 * columns)
     found: Array = blas.dgemm(-1, parts.T, a.view(np.float64).T, 1, b.view(np.float64).T)
     return found.T.view(x.dtype)
