@@ -17,5 +17,5 @@ def needs_a_gpu(path: Path) -> bool:
 
 
 def gpu_files(folder: Path) -> list[Path]:
-    """All such files in a folder."""
+    """Return the files of a folder that need a GPU from their first test to their last."""
     return [path for path in sorted(folder.rglob("test_gpu_*.py")) if needs_a_gpu(path)]

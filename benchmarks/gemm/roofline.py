@@ -74,7 +74,7 @@ def drawn(rows: Sequence[Row]) -> list[Row]:
 
 
 def intensity(row: Row) -> float:
-    """Return the operations a byte."""
+    """Return the arithmetic intensity, in operations a byte."""
     return float(1e3 * row["tflops"] / row["gbytes_per_s"])
 
 

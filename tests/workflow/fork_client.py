@@ -14,7 +14,7 @@ import sys
 
 
 def ask(path: str, request: dict[str, object], out: int = 1, err: int = 2) -> int:
-    """Let the server at a path fork, with files for standard output and error: its status."""
+    """Return the status of a process that the server at a path forks, with these output files."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.connect(path)
         files = array.array("i", (out, err))

@@ -37,7 +37,7 @@ class Sizes:
 
     @property
     def volume(self) -> int:
-        """All together, as a computation has them."""
+        """Bytes of the operands, the larger of result and product, and what lies between."""
         return sum(self.operands.values()) + max(self.result, self.formed) + self.between
 
 

@@ -27,7 +27,7 @@ class _Job:
     part: str
     log: Path | None
     before: int | None
-    """When the log was written by an earlier job, if it was."""
+    """Time of change, in ns, of the log of an earlier job; None without one."""
     started: float
 
 

@@ -59,7 +59,7 @@ class OperandHeader:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The operand's."""
+        """Shape of the operand, as `map` has it."""
         return self.map.shape
 
 

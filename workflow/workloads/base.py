@@ -72,7 +72,7 @@ class Workload(ABC):
     """Operations of `reference` over those of `shape`; None where it samples what is large."""
 
     variants: ClassVar[tuple[str, ...]] = ()
-    """Names of cases with another product, whose results errors are planted into apart."""
+    """Names of cases with another product; errors are planted into the results of each."""
     result_like: ClassVar[str] = ""
     """The operand that the result has the shape of; empty where it has its own (`result_shape`)."""
     real_result: ClassVar[bool] = False
@@ -112,7 +112,7 @@ class Workload(ABC):
         """
 
     def stage(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Return the same (`staging`) with all operands in memory."""
+        """Return the operands as `staging` does, with all of them in memory."""
         return self.staging(upstream).held()
 
     @abstractmethod
@@ -222,5 +222,5 @@ def register(workload: type[Workload]) -> type[Workload]:
 
 
 def log_uniform(rng: np.random.Generator, least: int, most: int) -> int:
-    """Return an integer of any magnitude from ``least`` to ``most``, small ones not seldom."""
+    """Return an integer from ``least`` to ``most``, whose logarithm is drawn uniformly."""
     return int(least * (most / least) ** rng.random())

@@ -160,7 +160,7 @@ def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
     if str(x.dtype) not in COMPONENTS:
         x = x.astype(np.float32 if problem.real else np.complex64, copy=False)
     if problem.real and problem.rows > 1 and problem.samples % 2:
-        x = x[..., : problem.samples - 1]  # the last one is in no spectrum: those have even samples
+        x = x[..., : problem.samples - 1]  # in no spectrum: frames have even lengths
     component = "float32" if x.dtype.kind == "c" else str(x.dtype)
     x = cupy.ascontiguousarray(x)
     if x.data.ptr % COMPONENTS[component][1]:

@@ -47,7 +47,7 @@ def test_calls_do_without_them() -> None:
 
 
 def test_torch_as_installed_has_them() -> None:
-    """Else a row of calls would take longer, and say so."""
+    """None is missing, which would warn and make calls in a row take longer."""
     from argand.frameworks.torch_internals import torch_internals
 
     with warnings.catch_warnings():

@@ -150,7 +150,7 @@ def test_what_another_process_kept_meanwhile_is_not_lost(tmp_path: Path) -> None
     beside = path.read_text()
     small = GemmSizes(1, 64, 64, 64)
     kept(GemmChoice(), small)
-    path.write_text(beside)  # as if the other process had not seen this one's entry
+    path.write_text(beside)  # as another process that has not seen this one's entry would write it
     kept(GemmChoice(), GemmSizes(2, 64, 64, 64))
     assert looked_up() == CHOICE
     assert list(tmp_path.iterdir()) == [path]
