@@ -29,6 +29,8 @@ _BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 """Weights made at a time: on the CPU they and their products stay in the last-level cache."""
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
+_COMPARED_VALUES = 1 << 15
+"""Numbers of covariances that are compared with their conjugate transposes at a time."""
 _LEAST_ENTRY = 2.0**-40
 """Entry of a covariance from which `is_small` may return true."""
 _LEAST_COLUMNS = 16
@@ -115,12 +117,13 @@ def require_hermitian(r: Any, arrays: Any) -> None:
 def _are_surely_close(r: Any) -> bool:
     """Return whether NumPy covariances are Hermitian by what takes least time to tell.
 
-    It looks at so many at a time as BLAS adds up on one core, which stay in a core's cache.
+    It looks at so many at a time as stay in a core's cache.
     """
     n = r.shape[-1]
-    together = ONE_CORE_DOT // (n * n)
-    if r.dtype.kind != "c" or not together or not (r.flags.c_contiguous or r.size <= ONE_CORE_DOT):
+    few = n * (n + 1) // 2 <= ONE_CORE_DOT and (r.flags.c_contiguous or r.size <= _COMPARED_VALUES)
+    if r.dtype.kind != "c" or not few:
         return False
+    together = max(1, _COMPARED_VALUES // (n * n))
     flat, (lower, upper) = r.reshape(-1, n * n), _triangles(n)
     for first in range(0, len(flat), together):
         some = flat[first : first + together]
@@ -156,7 +159,14 @@ def is_small(apart: Any, entries: Any) -> bool:
     """
     least = float(np.minimum.reduce(entries.real, axis=None))
     allowed = (0.5 * HERMITIAN * least) ** 2
-    return least >= _LEAST_ENTRY and bool(np.vdot(apart, apart).real <= allowed)
+    return least >= _LEAST_ENTRY and bool(_square(apart) <= allowed)
+
+
+def _square(x: Any) -> float:
+    """Return the squared norm of complex numbers, of which BLAS adds few up on one core."""
+    if x.size <= ONE_CORE_DOT:
+        return float(np.vdot(x, x).real)
+    return float(np.add.reduce(np.vecdot(x, x).real, None))
 
 
 def _is_close(r: Any) -> bool:
