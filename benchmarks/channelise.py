@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, ChanneliseProblem, Device, channelise
+from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
 from argand.channelise.problem import oversampling_of
 from scipy.signal import firwin
 
@@ -42,7 +42,6 @@ from workflow.accuracy.channelise_bounds import channelise_bound
 
 SAMPLED = 64
 """Spectra that are compared with fp64."""
-_Call = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,22 +79,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     table, watch = Table(arguments.csv), monitor(device)
     for channels in arguments.channels:
         one = argparse.Namespace(**vars(arguments) | {"channels": channels})
-        _add_rows(table, one, device, watch)
-    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
-
-
-def _add_rows(table: Table, arguments: argparse.Namespace, device: Device, watch: Monitor) -> None:
-    """Measure the banks of one number of channels."""
-    h = firwin(arguments.channels * arguments.taps, 1 / arguments.channels)
-    for kind in arguments.inputs:
-        x = drawn_samples(kind, arguments, device)
-        copy = copy_rate(arguments, device, watch)
-        peer: float | None = None
-        for name, precision, call in _calls(h, arguments, device):
-            row = _measured(name, precision, kind, call, x, h, copy, peer, arguments, device, watch)
-            if name != "argand" and precision == "fp32":
-                peer = row.time_us_p50
+        for row in _Banks(one, device, watch).rows():
             table.add([row], _line(row))
+    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,81 +96,105 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-def _calls(
-    h: Any, arguments: argparse.Namespace, device: Device
-) -> Iterator[tuple[str, str, _Call]]:
-    m = arguments.channels
-    oversampling = oversampling_of(arguments.oversampling, m)
-    if not arguments.no_peer:
-        for peer in study_peers("channelise", device.backend):
-            compute = peer.computation("fp32")
+@dataclass(frozen=True)
+class _Bank:
+    """A filter bank to time: ``compute`` returns the spectra of samples on the device."""
 
-            def by_peer(compute: Callable[..., Any], x: Any) -> Any:
-                return compute(as_floats(x), h, m, oversampling=oversampling)
+    implementation: str
+    precision: str
+    compute: Callable[[Any], Any]
 
-            yield peer.name, "fp32", partial(by_peer, compute)
 
-    def ours(precision: str, x: Any) -> Any:
+class _Banks:
+    """Filter banks of one number of channels, ``arguments.channels``, on a device."""
+
+    def __init__(self, arguments: argparse.Namespace, device: Device, watch: Monitor) -> None:
+        self.arguments, self.device, self.watch = arguments, device, watch
+        self.channels: int = arguments.channels
+        self.taps: int = arguments.taps
+        self.coefficients = firwin(self.channels * self.taps, 1 / self.channels)
+        self.oversampling = oversampling_of(arguments.oversampling, self.channels)
+
+    def rows(self) -> Iterator[ChanneliseRow]:
+        """Yield a row for each kind of input and each bank, as soon as it is measured."""
+        for kind in self.arguments.inputs:
+            x = drawn_samples(kind, self.arguments, self.device)
+            copy = copy_rate(self.arguments, self.device, self.watch)
+            peer_us: float | None = None
+            for bank in self._banks():
+                row = self._measured(bank, kind, x, copy, peer_us)
+                if bank.implementation != "argand" and bank.precision == "fp32":
+                    peer_us = row.time_us_p50
+                yield row
+
+    def _banks(self) -> Iterator[_Bank]:
+        """Yield the peers that are asked for, then ours at each precision."""
+        if not self.arguments.no_peer:
+            for peer in study_peers("channelise", self.device.backend):
+                yield _Bank(peer.name, "fp32", partial(self._by_peer, peer.computation("fp32")))
+        for precision in self.arguments.precisions:
+            yield _Bank("argand", precision, partial(self._by_argand, precision))
+
+    def _by_peer(self, compute: Callable[..., Any], x: Any) -> Any:
+        return compute(
+            as_floats(x), self.coefficients, self.channels, oversampling=self.oversampling
+        )
+
+    def _by_argand(self, precision: str, x: Any) -> Any:
         return channelise(
-            as_argument(x), m, arguments.taps, window=h, oversampling=oversampling,
-            precision=precision,
+            as_argument(x), self.channels, self.taps, window=self.coefficients,
+            oversampling=self.oversampling, precision=precision,
         )  # fmt: skip
 
-    for precision in arguments.precisions:
-        yield "argand", precision, partial(ours, precision)
+    def _measured(
+        self, bank: _Bank, kind: str, x: Any, copy: float | None, peer_us: float | None
+    ) -> ChanneliseRow:
+        """Return the row of a bank; ``copy`` is in bytes a second, ``peer_us`` the peer's time."""
+        found = bank.compute(x)
+        error = self._error(found, x, PRECISIONS[bank.precision])
+        moved = float(x.nbytes + found.nbytes)
+        del found
+        operation = "channelise" if bank.implementation == "argand" else None
+        call = partial(bank.compute, x)
+        columns = timed(call, self.arguments, self.device, self.watch, operation)
+        time_us = columns["time_us_p50"]
+        release(self.device)
+        rate = 1e6 * moved / time_us
+        return ChanneliseRow(
+            channels=self.channels, taps=self.taps, oversampling=self.arguments.oversampling,
+            samples=int(x.shape[0] * x.shape[1]), implementation=bank.implementation,
+            precision=bank.precision, input=kind, gbytes_per_s=rate / 1e9,
+            of_copy=rate / copy if copy else None, speedup=peer_us / time_us if peer_us else None,
+            error=error, verified=error <= 1, **columns,
+        )  # fmt: skip
 
+    def _error(self, found: Any, x: Any, precision: Precision) -> float:
+        """Return the largest error of sampled spectra of the first row over its bound."""
+        m, h, ran = self.channels, self.coefficients, ""
+        real = x.ndim == 2 and x.dtype.kind != "c"
+        problem = ChanneliseProblem(
+            (x.shape[0],), x.shape[1], m, self.taps, self.oversampling, real, precision
+        )
+        if not problem.spectra:
+            raise SystemExit(f"--samples must be at least channels times taps, {len(h)}, a row")
+        if self.device.backend == "cuda":
+            from argand.channelise.gpu import algorithm
 
-def _error(
-    found: Any, x: Any, h: Any, precision: str, arguments: argparse.Namespace, device: Device
-) -> float:
-    """Return the largest error of sampled spectra of the first row over its bound."""
-    m = arguments.channels
-    fraction = oversampling_of(arguments.oversampling, m)
-    row, ran = PRECISIONS[precision], ""
-    real = x.ndim == 2 and x.dtype.kind != "c"
-    problem = ChanneliseProblem((x.shape[0],), x.shape[1], m, arguments.taps, fraction, real, row)
-    if not problem.spectra:
-        raise SystemExit(f"--samples must be at least channels times taps, {len(h)}, a row")
-    if device.backend == "cuda":
-        from argand.channelise.gpu import algorithm
-
-        ran = algorithm(problem, device)[1]
-    bound = channelise_bound(row, m, arguments.taps, device.backend, real=real, ran=ran)
-    worst = 0.0
-    for s in sampled_rows(problem.spectra, SAMPLED):
-        begin = int(s) * problem.hop
-        part = on_host(x[0, begin : begin + len(h)])
-        part = part if part.dtype.kind == "c" else part.astype(float)
-        given = part[:, 0] + 1j * part[:, 1] if part.ndim == 2 else part
-        one = channelise_reference(given, h, m, fraction)
-        # The reference counts phases from the samples that it is given.
-        turns = begin % m * np.arange(one.values.shape[-1]) % m
-        truth = one.values[0, 0] * np.exp(-2j * np.pi * turns / m)
-        error = np.linalg.norm(on_host(found[0, int(s)]) - truth) * (2**0.5 if real else 1)
-        worst = max(worst, float(error / bound.allowed(one.size[0, 0], one.norm[0, 0])))
-    return worst
-
-
-def _measured(
-    name: str, precision: str, kind: str, call: _Call, x: Any, h: Any, copy: float | None,
-    peer: float | None, arguments: argparse.Namespace, device: Device, watch: Monitor,
-) -> ChanneliseRow:  # fmt: skip
-    found = call(x)
-    error = _error(found, x, h, precision, arguments, device)
-    moved = float(x.nbytes + found.nbytes)
-    del found
-    columns = timed(
-        partial(call, x), arguments, device, watch, "channelise" if name == "argand" else None
-    )
-    time_us = columns["time_us_p50"]
-    release(device)
-    rate = 1e6 * moved / time_us
-    return ChanneliseRow(
-        channels=arguments.channels, taps=arguments.taps, oversampling=arguments.oversampling,
-        samples=int(x.shape[0] * x.shape[1]), implementation=name, precision=precision, input=kind,
-        gbytes_per_s=rate / 1e9, of_copy=rate / copy if copy else None,
-        speedup=peer / time_us if peer else None, error=error, verified=error <= 1, **columns,
-    )  # fmt: skip
+            ran = algorithm(problem, self.device)[1]
+        bound = channelise_bound(precision, m, self.taps, self.device.backend, real=real, ran=ran)
+        worst = 0.0
+        for s in sampled_rows(problem.spectra, SAMPLED):
+            begin = int(s) * problem.hop
+            part = on_host(x[0, begin : begin + len(h)])
+            part = part if part.dtype.kind == "c" else part.astype(float)
+            given = part[:, 0] + 1j * part[:, 1] if part.ndim == 2 else part
+            one = channelise_reference(given, h, m, self.oversampling)
+            # The reference counts phases from the samples that it is given.
+            turns = begin % m * np.arange(one.values.shape[-1]) % m
+            truth = one.values[0, 0] * np.exp(-2j * np.pi * turns / m)
+            error = np.linalg.norm(on_host(found[0, int(s)]) - truth) * (2**0.5 if real else 1)
+            worst = max(worst, float(error / bound.allowed(one.size[0, 0], one.norm[0, 0])))
+        return worst
 
 
 def _line(row: ChanneliseRow) -> str:
