@@ -15,7 +15,7 @@ from argand.gemm.families import families_of
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_tiles import mma_tiles
-from argand.gemm.sm90_scheduler import Tiles, Workspace
+from argand.gemm.sm90_scheduler import CallWorkspace, Tiles
 from argand.gemm.tuned import trial
 from argand.runtime.plan import TARGET
 
@@ -294,7 +294,7 @@ def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
     for rows, mirror, overlaps in ((1, True, False), (4, True, False), (1, False, True)):
         problem = WgmmaProblem(128 * rows, 128 * rows, 700, 900, True, True, mirror=mirror)
         found, _ = schedule_with_overlap(
-            plan, PRECISIONS["tf32"], problem, Tiles(rows, rows, 900, True), 132, Workspace(),
+            plan, PRECISIONS["tf32"], problem, Tiles(rows, rows, 900, True), 132, CallWorkspace(),
             arch_for(90),
         )  # fmt: skip
         assert (found.overlapped_stages > 0) == overlaps, rows
