@@ -1,10 +1,10 @@
-"""Peak memory and time of products and transforms within limits of workspace.
+"""Peak memory and time of products, Hermitian products and transforms within limits of workspace.
 
     python -m benchmarks.workspace --csv docs/data/h200-workspace.csv
 
 Each problem is computed without a limit and within each of several (`argand.workspace_limit`), into
 an array that is there. The peak is what a call takes of CuPy's pool at most, beside operands and
-result. Results are compared with fp64, to the bounds of docs/verification.md. ``--compile`` only
+result. Results are compared with fp64 (`benchmarks.workspace_references`). ``--compile`` only
 makes each call once, of one precision: processes of several precisions compile beside each other.
 """
 
@@ -13,25 +13,33 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple
 
-from argand import WorkspaceError, dft, gemm, get_precision, launched, workspace_limit
+from argand import WorkspaceError, dft, gemm, get_precision, herk, launched, pairs, workspace_limit
 from argand.device import gpu
-from argand.precision import any_precision
+from argand.herk.problem import FORMS
 
 from benchmarks.harness.device_memory import most_allocated
 from benchmarks.harness.tables import Table, median_seconds, parser
-from workflow.accuracy.bounds import product_bound
+from benchmarks.workspace_references import (
+    EXACT,
+    HermitianProducts,
+    Products,
+    Reference,
+    Transforms,
+)
 from workflow.accuracy.transform_bounds import plan_bound
-from workflow.accuracy.underflow import underflow
 from workflow.versions import timestamp, versions
 
-PRODUCTS = ("tf32", "3xtf32", "fp16", "3xfp16", "7xint8")
+PRODUCTS = ("tf32", "3xtf32", "fp16", "3xfp16", "7xint8", "fp32", "fp64")
+"""Precisions; cuBLAS computes the last two."""
 SIDES = (1024, 4096, 8192)
+HERMITIAN = 4096
+"""Lines and samples of Hermitian products."""
 TRANSFORMS = ((64, 1 << 20), (64, (1 << 20) + 7), (4096, 10_007))
-LIMITS = (None, 512 << 20, 128 << 20, 32 << 20)
-"""Bytes; cuBLAS takes the least of them."""
+LIMITS = (None, 512 << 20, 128 << 20, 32 << 20, 16 << 10)
+"""Bytes; cuBLAS takes at most the least but one of them, and at least the last."""
 _REPEATS = 7
 _PIECES = 4 * 512
 """The pool gives memory in multiples of 512 bytes, for at most four parts of a workspace."""
@@ -66,72 +74,6 @@ class WorkspaceRow:
     timestamp: str
 
 
-class Reference(Protocol):
-    """The results of a problem in fp64."""
-
-    def holds(self, out: Any, precision: str) -> bool:
-        """Return whether a result is within the bound of its precision."""
-
-
-class Products:
-    """The product of two matrices, computed once, when a result is first compared."""
-
-    def __init__(self, cupy: Any, a: Any, b: Any) -> None:
-        self._cupy, self._a, self._b = cupy, a, b
-
-    @cached_property
-    def _exact(self) -> Any:
-        return self._a.astype("complex128") @ self._b.astype("complex128")
-
-    @cached_property
-    def _size(self) -> Any:
-        """Return |A| |B|, which bounds the terms that each element adds up."""
-        return abs(self._a).astype("float64") @ abs(self._b).astype("float64")
-
-    @cached_property
-    def _largest(self) -> Any:
-        """Return the factor of `underflow` in the bound of each element.
-
-        A component of a scaled line loses up to that part of the line's largest, in each of two
-        operands, and twice for products of terms that are not kept.
-        """
-        largest_a = _components(self._a).max(axis=(1, 2))
-        largest_b = _components(self._b).max(axis=(0, 2))
-        sums_a = abs(self._a).sum(axis=1, dtype="float64")
-        sums_b = abs(self._b).sum(axis=0, dtype="float64")
-        outer = self._cupy.outer
-        return 2 * 2**0.5 * (outer(largest_a, sums_b) + outer(sums_a, largest_b))
-
-    def holds(self, out: Any, precision: str) -> bool:
-        """Return whether each part of each element is within its bound."""
-        row, k = any_precision(precision), self._a.shape[1]
-        lost = underflow(row, "cuda", k).of_largest
-        allowed = product_bound(row, k, "cuda") * self._size + lost * self._largest
-        error = abs(_components(out - self._exact)).max(axis=2)
-        return bool((error <= allowed).all())
-
-
-class Transforms:
-    """The transforms of rows, computed once, when a result is first compared."""
-
-    def __init__(self, cupy: Any, x: Any, bound: float) -> None:
-        self._cupy, self._x, self._bound = cupy, x, bound
-
-    @cached_property
-    def _exact(self) -> Any:
-        return self._cupy.fft.fft(self._x.astype("complex128"))
-
-    def holds(self, out: Any, precision: str) -> bool:
-        """Return whether each row is within the bound, in norm."""
-        norm = partial(self._cupy.linalg.norm, axis=1)
-        return bool((norm(out - self._exact) <= self._bound * norm(self._exact)).all())
-
-
-def _components(x: Any) -> Any:
-    """Return real and imaginary parts, in an axis of their own."""
-    return x.view(x.real.dtype).reshape(*x.shape, 2)
-
-
 class Problem(NamedTuple):
     """One call, the array that it writes, and what that is compared with."""
 
@@ -151,13 +93,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     import cupy
 
     table, device = Table(arguments.csv), gpu(cupy.cuda.Device().id).name
+    streams: list[Any] = []
     for problem in problems(cupy, arguments.compile):
         for limit in LIMITS:
             with workspace_limit(limit):
                 if arguments.compile:
                     _made(problem.call)
                     continue
-                measured = _measured(cupy, problem, limit)
+                measured = _measured(cupy, problem, limit, streams)
             row = WorkspaceRow(
                 problem.operation, problem.shape, problem.precision, limit or 0, *measured, device,
                 versions(), timestamp(),
@@ -169,21 +112,59 @@ def main(argv: Sequence[str] | None = None) -> int:
 def problems(cupy: Any, only: str | None) -> Iterator[Problem]:
     """Yield all problems, or those of one precision, or of transforms."""
     random = cupy.random.default_rng(1)
-    for side in SIDES:
-        a, b = (
-            random.standard_normal((side, 2 * side), dtype=cupy.float32).view(cupy.complex64)
-            for _ in "ab"
-        )
-        out, reference = cupy.empty_like(a), Products(cupy, a, b)
-        for precision in PRODUCTS:
-            if only in (None, precision):
-                call = partial(gemm, a, b, precision=precision, out=out)
-                yield Problem("gemm", f"{side}x{side}x{side}", precision, call, out, reference)
-    for rows, length in TRANSFORMS if only in (None, "dft") else ():
-        x = random.standard_normal((rows, 2 * length), dtype=cupy.float32).view(cupy.complex64)
-        out = cupy.empty_like(x)
-        call = partial(dft, x, precision="3xfp16", out=out)
-        yield Problem("dft", f"{rows} x {length}", "3xfp16", call, out, _transforms(cupy, x, out))
+    some = [precision for precision in PRODUCTS if only in (None, precision)]
+    for side in SIDES if some else ():
+        yield from products([normal(cupy, random, side, side) for _ in "ab"], some, cupy)
+    if some or only == EXACT:
+        yield from hermitian(normal(cupy, random, HERMITIAN, HERMITIAN), some, cupy)
+    if only in (None, EXACT):
+        parts = random.integers(-128, 128, (HERMITIAN, HERMITIAN, 2)).astype("int8")
+        yield from hermitian(pairs(parts), [EXACT], cupy)
+    for shape in TRANSFORMS if only in (None, "dft") else ():
+        yield transforms(normal(cupy, random, *shape), cupy)
+
+
+def normal(cupy: Any, random: Any, rows: int, columns: int) -> Any:
+    """Return normal numbers, complex64."""
+    parts = random.standard_normal((rows, 2 * columns), dtype=cupy.float32)
+    return parts.view(cupy.complex64)
+
+
+def products(operands: Sequence[Any], precisions: Sequence[str], cupy: Any) -> Iterator[Problem]:
+    """Yield the product of two matrices at some precisions."""
+    reference, side = Products(cupy, *operands), len(operands[0])
+    for precision in precisions:
+        a, b = _of_type(operands, precision)
+        out = cupy.empty_like(a)
+        call = partial(gemm, a, b, precision=precision, out=out)
+        yield Problem("gemm", f"{side}x{side}x{side}", precision, call, out, reference)
+
+
+def hermitian(x: Any, precisions: Sequence[str], cupy: Any) -> Iterator[Problem]:
+    """Yield X X^H at some precisions, whole and as a triangle, of numbers or of pairs."""
+    n, k = x.shape
+    numbers = x if precisions != [EXACT] else x.array.astype("float32").view("complex64")[..., 0]
+    reference = HermitianProducts(cupy, numbers)
+    for precision in precisions:
+        (a,) = [x] if precision == EXACT else _of_type([x], precision)
+        for form in FORMS:
+            shape = (n, n) if form == "full" else (n * (n + 1) // 2,)
+            out = cupy.empty(shape, "complex64" if precision == EXACT else a.dtype)
+            call = partial(herk, a, precision=precision, form=form, out=out)
+            yield Problem(f"herk, {form}", f"{n}x{n}x{k}", precision, call, out, reference)
+
+
+def _of_type(arrays: Sequence[Any], precision: str) -> list[Any]:
+    """Return arrays in the type of results: others would be converted, in memory of the call."""
+    return [x.astype("complex128") if precision == "fp64" else x for x in arrays]
+
+
+def transforms(x: Any, cupy: Any) -> Problem:
+    """Return the transforms of rows."""
+    out = cupy.empty_like(x)
+    call = partial(dft, x, precision="3xfp16", out=out)
+    rows, length = x.shape
+    return Problem("dft", f"{rows} x {length}", "3xfp16", call, out, _transforms(cupy, x, out))
 
 
 def _transforms(cupy: Any, x: Any, out: Any) -> Transforms:
@@ -204,9 +185,9 @@ def _made(call: Callable[[], Any]) -> int:
 
 
 def _measured(
-    cupy: Any, problem: Problem, limit: int | None
-) -> tuple[int, int, str, float, bool]:  # fmt: skip
-    """Return the measured columns of a row."""
+    cupy: Any, problem: Problem, limit: int | None, streams: list[Any]
+) -> tuple[int, int, str, float, bool]:
+    """Return the measured columns of a row; ``streams`` are those of `_peak`."""
     call, out = problem.call, problem.out
     out.fill(cupy.nan)
     with launched() as names:
@@ -214,22 +195,41 @@ def _measured(
     if needed:
         return -1, needed, "", 0.0, True
     right = problem.reference.holds(out, problem.precision)
-    peak = most_allocated(cupy, call)
+    peak = _peak(cupy, call, streams)
     seconds = median_seconds(call, _REPEATS)
     within = limit is None or peak <= limit + _PIECES
     return peak, 0, ", ".join(names), 1e6 * seconds, within and right
 
 
+def _peak(cupy: Any, call: Callable[[], Any], streams: list[Any]) -> int:
+    """Return the most bytes that a call takes on a stream of its own, without counters.
+
+    What a stream keeps for cuBLAS is not there yet. All ``streams`` before are kept, because that
+    goes by a stream's address.
+    """
+    streams.append(cupy.cuda.Stream())
+    with streams[-1]:
+        found = most_allocated(cupy, call)
+    streams[-1].synchronize()
+    cupy.get_default_memory_pool().free_all_blocks(streams[-1])
+    return found
+
+
+def limit_in_words(nbytes: int) -> str:
+    """Return a limit in MiB, or KiB below one."""
+    return f"{nbytes >> 20} MiB" if nbytes >= 1 << 20 else f"{nbytes >> 10} KiB"
+
+
 def line(row: WorkspaceRow) -> str:
     """Return a row as it is printed."""
-    limit = f"{row.limit_bytes >> 20} MiB" if row.limit_bytes else "no limit"
+    limit = limit_in_words(row.limit_bytes) if row.limit_bytes else "no limit"
     took = (
         f"refused, needs {row.needed_bytes} bytes"
         if row.needed_bytes
-        else f"{row.peak_bytes / 2**20:8.1f} MiB {row.time_us:10.1f} us {row.kernels[:60]}"
+        else f"{row.peak_bytes / 2**20:8.2f} MiB {row.time_us:10.1f} us {row.kernels[:60]}"
     )
     wrong = "" if row.within else " NOT WITHIN, OR WRONG"
-    return f"{row.operation} {row.shape:18} {row.precision:7} {limit:9} {took}{wrong}"
+    return f"{row.operation:14} {row.shape:18} {row.precision:7} {limit:9} {took}{wrong}"
 
 
 if __name__ == "__main__":

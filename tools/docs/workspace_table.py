@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.harness.recorded import plain_rows
+from benchmarks.workspace import limit_in_words
 from tools.docs.shown import text_table
 from workflow.tables.readable import number
 
@@ -24,9 +25,10 @@ def workspace_limits_table(data: Path) -> str:
         lines.append(
             {
                 "operation": operation, "sizes": shape, "precision": precision,
-                "peak (MiB)": _mebibytes(free), "time (ms)": number(_milliseconds(free)),
+                "peak (MiB)": _mebibytes(free["peak_bytes"]),
+                "time (ms)": number(_milliseconds(free)),
             }
-            | {f"in {int(row['limit_bytes']) >> 20} MiB": _cost(row, free) for row in limited}
+            | {f"in {limit_in_words(int(row['limit_bytes']))}": _cost(row, free) for row in limited}
         )  # fmt: skip
     return text_table(lines, "operation", "sizes", "precision")
 
@@ -34,12 +36,13 @@ def workspace_limits_table(data: Path) -> str:
 def _cost(row: Mapping[str, str], free: Mapping[str, str]) -> str:
     """Return times the time without a limit, and the peak; or what a refused call needs."""
     if int(row["needed_bytes"]):
-        return f"needs {int(row['needed_bytes']) / 2**20:.0f}"
-    return f"{_milliseconds(row) / _milliseconds(free):.2f} ({_mebibytes(row)})"
+        return f"needs {_mebibytes(row['needed_bytes'])}"
+    return f"{_milliseconds(row) / _milliseconds(free):.2f} ({_mebibytes(row['peak_bytes'])})"
 
 
-def _mebibytes(row: Mapping[str, str]) -> str:
-    return f"{int(row['peak_bytes']) / 2**20:.0f}"
+def _mebibytes(nbytes: str) -> str:
+    found = int(nbytes) / 2**20
+    return f"{found:.0f}" if found >= 1 else f"{found:.2g}"
 
 
 def _milliseconds(row: Mapping[str, str]) -> float:
