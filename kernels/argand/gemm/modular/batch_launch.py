@@ -17,14 +17,16 @@ class BatchLaunch:
     """The launches of ``count`` products of a batch at a time. It stands for a `ModularLaunch`.
 
     Each is a call of its own, with the exponents, the norms and the proof of its lines alone. No
-    operand of a batch is packed.
+    operand of a batch is packed. Raises as that does, of the most products first.
     """
 
-    def __init__(self, problem: ModularProblem, device: Device, limit: int, count: int) -> None:
+    def __init__(
+        self, problem: ModularProblem, device: Device, limit: int, count: int, allowed: int
+    ) -> None:
         self._problem, self._count = problem, count
         launches = {
-            products: ModularLaunch(_some(problem, products), device, limit)
-            for products in {count, problem.batch % count} - {0}
+            products: ModularLaunch(_some(problem, products), device, limit, allowed)
+            for products in sorted({count, problem.batch % count} - {0}, reverse=True)
         }
         #: Bytes of workspace of a call.
         self.nbytes = max(launch.nbytes for launch in launches.values())

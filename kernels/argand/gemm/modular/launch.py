@@ -37,6 +37,7 @@ from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate
 from argand.runtime.workspace import call_memory
+from argand.runtime.workspace_limit import workspace_error
 
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""
@@ -48,11 +49,15 @@ class ModularLaunch:
     It is at most ``limit`` bytes, by default those of `most_workspace`, unless the smallest pieces
     take more.
 
-    Raises ValueError where k is too long for the moduli, PlanError where the device has no kernels.
+    Raises ValueError where k is too long for the moduli, PlanError where the device has no kernels,
+    and WorkspaceError where the smallest pieces take more than is ``allowed``.
     """
 
-    def __init__(self, problem: ModularProblem, device: Device, limit: int | None = None) -> None:
-        self._problem, self._device = problem, device
+    def __init__(
+        self, problem: ModularProblem, device: Device, limit: int | None = None,
+        allowed: int | None = None,
+    ) -> None:  # fmt: skip
+        self._problem, self._device, self._allowed = problem, device, allowed
         # Columns of B in planes that are packed.
         self._stored = -(-problem.b.rows // COLUMN_BLOCK) * COLUMN_BLOCK
         self.nbytes = 0
@@ -156,6 +161,7 @@ class ModularLaunch:
             for piece, plan in zip(pieces, plans, strict=True)
         ]
         residues = self._reserve(of_c * max(slices))
+        self._refuse()  # before thousands of launches are made
         #: The launch's name in records.
         self.name = f"{problem.count} moduli, {plans[0].name()}"
         if slices[0] > 1:
@@ -183,6 +189,12 @@ class ModularLaunch:
             before = piece if len(parts) == 1 else None
         if proof is not None:
             yield from proof.end(a.exponents, b.exponents)
+
+    def _refuse(self) -> None:
+        """Raise WorkspaceError where what was reserved is more than is allowed."""
+        if self._allowed is not None and self.nbytes > self._allowed:
+            what = f"an exact product of {self._problem.count} moduli, in the smallest pieces,"
+            raise workspace_error(what, self.nbytes, self._allowed, "take fewer moduli")
 
     def _encode(
         self, piece: Piece, part: tuple[int, ModularProblem], a_planes: Address, b_planes: Address,

@@ -9,7 +9,6 @@ from argand.gemm.modular.batch_launch import BatchLaunch
 from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.pieces import most_workspace, products_within
 from argand.gemm.modular.problem import ModularProblem
-from argand.runtime.workspace_limit import workspace_error
 
 
 @lru_cache(maxsize=256)
@@ -24,12 +23,6 @@ def prepared(
         return ModularLaunch(problem, device)
     limit = max(0, min(most_workspace(problem), allowed))
     products = products_within(problem, limit)
-    found = (
-        ModularLaunch(problem, device, limit)
-        if products == problem.batch
-        else BatchLaunch(problem, device, limit, products)
-    )
-    if found.nbytes > allowed:
-        what = f"an exact product of {problem.count} moduli, in the smallest pieces,"
-        raise workspace_error(what, found.nbytes, allowed, "take fewer moduli")
-    return found
+    if products < problem.batch:
+        return BatchLaunch(problem, device, limit, products, allowed)
+    return ModularLaunch(problem, device, limit, allowed)
