@@ -130,44 +130,59 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     DeviceError where it has not the problem's family of kernels.
     """
     problem, a, b = _unwrapped(problem, a, b)
-    power = problem.output == "power"
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with device_of(a, b, c, out):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
-        if power and not (_has_wgmma(problem) and problem.k and problem.alpha != 0):
+        squares = _has_wgmma(problem) and problem.k and problem.alpha != 0
+        if problem.output == "power" and not squares:
             found = gemm(replace(problem, output="complex64"), a, b, c, None)
             return squared(found, out)
-        if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
-            # One scaled and the other not: both as complex64, which is exact.
-            key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
-            a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
-        elif isinstance(a, Pairs):
-            halves = [as_halves(x, problem.precision.operand.name) for x in (a, b)]
-            key = key if halves[0] is a and halves[1] is b else None
-            a, b = halves
-        given_c = c
+        given_a, given_b, given_c = a, b, c
+        a, b = _as_kernels_read(problem, a, b)
         if c is not None:
             c = c.astype("complex64", copy=False) if problem.beta != 0 else None
-            key = key if c is None or c is given_c else None
-        if problem.output == "complex-half":
-            return _half_result(problem, a, b, c, out, key, given_c)
-        # C may be out: each of its elements is read by the thread that writes it, before it does.
-        others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
-        inputs = [x for x in others if not isinstance(x, PackedOperand)]
-        kind = "float32" if power else "complex64"
-        target = result_array(out, problem.shape, kind, inputs if c is out else [*inputs, c])
-        if target.size:
-            plain = out is None or target is out
-            if problem.k == 0 or problem.alpha == 0:
-                _only_addend(problem, c, target)
-            else:
-                view = batched(target, problem.batch_shape)
-                _solve(problem, a, b, c, view, key if plain else None, (a, b, given_c, out), kind)
-        if out is not None and target is not out:
-            out[...] = target
-            return out
-        return target
+        # A call that converts an operand cannot be launched at the same addresses again.
+        if not (a is given_a and b is given_b and (c is None or c is given_c)):
+            key = None
+        result = _half_result if problem.output == "complex-half" else _whole_result
+        return result(problem, a, b, c, out, key, given_c)
+
+
+def _as_kernels_read(problem: GemmProblem, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return operands as the kernels read them: both pairs in the precision's format, or neither.
+
+    Beside an operand that is not of pairs, whose scales are its own, pairs become complex64, which
+    is exact; so do pairs of a product that wgmma does not compute.
+    """
+    if isinstance(a, Pairs) and isinstance(b, Pairs) and _has_wgmma(problem):
+        name = problem.precision.operand.name
+        return as_halves(a, name), as_halves(b, name)
+    return tuple(x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
+
+
+def _whole_result(
+    problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None, given_c: Any
+) -> Any:
+    """Compute the product as complex64, or its squared magnitudes as float32.
+
+    ``c`` may be ``out``: each of its elements is read by the thread that writes it, before it does.
+    """
+    others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
+    inputs = [x for x in others if not isinstance(x, PackedOperand)]
+    kind = "float32" if problem.output == "power" else "complex64"
+    target = result_array(out, problem.shape, kind, inputs if c is out else [*inputs, c])
+    if target.size:
+        plain = out is None or target is out
+        if problem.k == 0 or problem.alpha == 0:
+            _only_addend(problem, c, target)
+        else:
+            view = batched(target, problem.batch_shape)
+            _solve(problem, a, b, c, view, key if plain else None, (a, b, given_c, out), kind)
+    if out is not None and target is not out:
+        out[...] = target
+        return out
+    return target
 
 
 def _only_addend(problem: GemmProblem, c: Any, target: Any) -> None:

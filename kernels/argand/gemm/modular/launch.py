@@ -31,7 +31,7 @@ from argand.gemm.modular.product_plan import (
     decode_bytes,
 )
 from argand.gemm.modular.proof import wrong_product
-from argand.gemm.modular.proof_launch import ProofLaunch, begin_verdict
+from argand.gemm.modular.proof_launch import ProofLaunch, begin_result
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
@@ -128,9 +128,9 @@ class ModularLaunch:
         if self._proof is None:
             self._launches(addresses, stream)
             return 0, 0
-        verdict = begin_verdict()
-        self._launches((*addresses, verdict.address), stream)
-        return self._proof.wrong(verdict, stream)
+        result = begin_result()
+        self._launches((*addresses, result.address), stream)
+        return self._proof.wrong(result, stream)
 
     def _reserve(self, nbytes: int) -> Address:
         found = Address(BaseAddress.MEMORY, self.nbytes)

@@ -50,7 +50,7 @@ _RESULT = Address(BaseAddress.HOST)
 _runtime = cupy.cuda.runtime
 
 
-class Verdict:
+class ProofResult:
     """The result of a call's proof and the key of its random numbers, in memory of the host.
 
     Kernels read and write it at ``address``: copies to a GPU and back would take longer than the
@@ -72,16 +72,16 @@ class Verdict:
         return int(self._words[0]), int(self._words[1])
 
 
-_unused: deque[Verdict] = deque()
-"""Verdicts that no call under way has, the last one used, for which there are graphs, first."""
+_unused: deque[ProofResult] = deque()
+"""Results that no call under way has, the last one used, for which there are graphs, first."""
 
 
-def begin_verdict() -> Verdict:
-    """Return a verdict for a call, which `ProofLaunch.wrong` takes back."""
+def begin_result() -> ProofResult:
+    """Return the memory of a call's result, which `ProofLaunch.wrong` takes back."""
     try:
         found = _unused.pop()
     except IndexError:
-        found = Verdict()
+        found = ProofResult()
     found.begin()
     return found
 
@@ -285,10 +285,10 @@ class ProofLaunch:
             "sums": sums,
         }, reads=(PROOF, *reads), writes=(part,))  # fmt: skip
 
-    def wrong(self, verdict: Verdict, stream: int) -> tuple[int, int]:
+    def wrong(self, result: ProofResult, stream: int) -> tuple[int, int]:
         """Wait for the launches. Returns how many rows are wrong, and the first of them."""
         # Where waiting is interrupted they may still write it, so no other call gets it.
         _runtime.streamSynchronize(stream)
-        found = verdict.wrong()
-        _unused.append(verdict)
+        found = result.wrong()
+        _unused.append(result)
         return found
