@@ -44,7 +44,7 @@ _LISTED = 5
 
 
 @dataclass(frozen=True)
-class Sizes:
+class WorkloadSizes:
     """The needs of one workload: bytes of its files, and operations of one computation.
 
     ``run`` is the result of each implementation, ``product`` the one that stays, twice where it is
@@ -116,12 +116,12 @@ def disk_of(study: Study, name: str) -> dict[str, int]:
             "deliver": one.product + one.coordinates}  # fmt: skip
 
 
-def _sizes_of(study: Study, name: str) -> Sizes:
+def _sizes_of(study: Study, name: str) -> WorkloadSizes:
     return _sizes(study.chain(name))
 
 
 @cache
-def _sizes(chain: tuple[str, ...]) -> Sizes:
+def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
     """Return the bytes by what `Study.chain` says: a sweep's cases are checked once."""
     workload, outline = outlined(chain)
     precisions = _precisions(workload)
@@ -131,7 +131,7 @@ def _sizes(chain: tuple[str, ...]) -> Sizes:
     pieces = pieces_of(workload, outline)
     automatic = workload.case.precision == "auto"
     product = max(results) if automatic else _chosen(workload, outline)
-    return Sizes(
+    return WorkloadSizes(
         sum(data.nbytes for data in outline.operands.values()),
         sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
         sum(results) + sum(of_peers),
@@ -155,7 +155,7 @@ def _result_bytes(workload: Workload, outline: Staged, precision: Precision) -> 
     return sizes(workload, outline).result * np.dtype(precision.output).itemsize // wide
 
 
-def _too_long(study: Study, name: str, one: Sizes, device: Device | None) -> str:
+def _too_long(study: Study, name: str, one: WorkloadSizes, device: Device | None) -> str:
     """Return a mistake where a run cannot end within the time that the study allows its jobs."""
     on_gpu = study.device == "cuda" or (device is None and study.device != "cpu")
     if on_gpu or (device is not None and device.backend == "cuda"):
@@ -174,7 +174,7 @@ def _too_long(study: Study, name: str, one: Sizes, device: Device | None) -> str
     )
 
 
-def _too_large(study: Study, name: str, one: Sizes, place: Place) -> str:
+def _too_large(study: Study, name: str, one: WorkloadSizes, place: Place) -> str:
     """Return a mistake where a job of a workload needs more memory than the machine has."""
     parts = len(study.parts(name))
     needed = {"stage": _COORDINATE_COPIES * one.coordinates}
@@ -209,7 +209,7 @@ def _streams(study: Study, name: str, place: Place) -> bool:
     return exceeds(workload, outline, widest, memory * len(study.parts(name)))
 
 
-def _too_much(study: Study, found: dict[str, Sizes], place: Place) -> str:
+def _too_much(study: Study, found: dict[str, WorkloadSizes], place: Place) -> str:
     """Return a mistake where all files together are larger than the disk has room for."""
     needed = _disk_bytes(study, found)
     if needed <= place.disk:
@@ -227,11 +227,11 @@ def _too_much(study: Study, found: dict[str, Sizes], place: Place) -> str:
     )
 
 
-def _files_bytes(one: Sizes) -> int:
+def _files_bytes(one: WorkloadSizes) -> int:
     return one.staged + 2 * one.coordinates + one.product + one.run
 
 
-def _disk_bytes(study: Study, found: dict[str, Sizes]) -> int:
+def _disk_bytes(study: Study, found: dict[str, WorkloadSizes]) -> int:
     """Return the bytes of staged files and products of all workloads, and of results of runs.
 
     Results go once they are delivered, unless the study keeps them, and the jobs after which they
@@ -243,7 +243,7 @@ def _disk_bytes(study: Study, found: dict[str, Sizes]) -> int:
     return stay + (sum(runs) if study.keep_runs else max(runs)) + max(scratch)
 
 
-def _scratch_bytes(study: Study, name: str, one: Sizes) -> int:
+def _scratch_bytes(study: Study, name: str, one: WorkloadSizes) -> int:
     """Return a file's operands that do not fit into memory go through the disk a second time."""
     source = getattr(study.workloads[name], "input", None)
     beyond_memory = isinstance(source, FileInput) and 2 * one.staged > machine_memory()

@@ -77,7 +77,7 @@ def exceeds(workload: Workload, outline: Staged, precision: Precision, memory: i
 
 
 @dataclass(frozen=True)
-class Plan:
+class Chunking:
     """Chunks of ``entries`` of the ``length`` entries of an axis."""
 
     axis: str
@@ -87,7 +87,7 @@ class Plan:
 
 def plan_chunks(
     workload: Workload, outline: Staged, one: Implementation, memory: int, constants: int = 0
-) -> Plan:
+) -> Chunking:
     """Return the first axis along which chunks fit, and the largest that do.
 
     ``constants`` are bytes that stay on the device beside the operands that all chunks share.
@@ -105,7 +105,7 @@ def plan_chunks(
             room = min(memory - kept, SHARE * MOST_CHUNK_BYTES)
             most = -(-lengths[axis] // LEAST_CHUNKS)
             entries = max(1, min(int(room / entry), most))
-            return Plan(axis, lengths[axis], entries // _grain(entries) * _grain(entries))
+            return Chunking(axis, lengths[axis], entries // _grain(entries) * _grain(entries))
         tried.append(f"{in_words(int(kept + entry))} for one of axis {axis}")
     needs = " or ".join(tried) or f"{in_words(int(WORKSPACE * moved))}, and no axis to stream along"
     raise DeviceError(f"does not fit into {in_words(memory)} of device memory: needs {needs}")
@@ -155,29 +155,30 @@ def stream_result(
     transfer = transfer_to(device)
     transfer.drop()  # what earlier results left
     with contextlib.ExitStack() as open_readers:
-        plan, shared, kinds = _planned(workload, one, staged, memory)
+        chunking, shared, kinds = _planned(workload, one, staged, memory)
         transfer.keep(shared)
         operands = {
-            name: Streamed(open_readers.enter_context(_reader(staged, name, plan)), kind)
+            name: Streamed(open_readers.enter_context(_reader(staged, name, chunking)), kind)
             for name, kind in kinds.items()
         }
         bar = open_readers.enter_context(
-            Bar(f"{workload.name} {blank.implementation} {blank.precision}", plan.length)
+            Bar(f"{workload.name} {blank.implementation} {blank.precision}", chunking.length)
         )
         stream = Stream(operands, transfer, one.compute, _unset, bar.show)
-        plan, result = _first(stream, plan, log)
+        chunking, result = _first(stream, chunking, log)
         axes = workload.product(staged.outline, result).axes
         shape = list(result.shape)
-        at = axes.index(plan.axis)
-        shape[at] = plan.length
-        with writer.slabs(blank, shape, result.dtype, at, _grain(plan.entries)) as slabs:
+        at = axes.index(chunking.axis)
+        shape[at] = chunking.length
+        with writer.slabs(blank, shape, result.dtype, at, _grain(chunking.entries)) as slabs:
             stream.write = slabs.write
-            _run(stream, plan, slabs.grain, log)
+            _run(stream, chunking, slabs.grain, log)
     busy = stream.busy
     log.info(
         "streamed %d %s in %d chunks, %.1f s: reading took %.1f s, computing %.1f s, writing "
         "%.1f s, at the same time",
-        plan.length, plan.axis, busy.chunks, busy.elapsed, busy.read, busy.computed, busy.written,
+        chunking.length, chunking.axis, busy.chunks, busy.elapsed, busy.read, busy.computed,
+        busy.written,
     )  # fmt: skip
     result = replace(
         blank,
@@ -195,31 +196,31 @@ def _unset(start: int, result: Any) -> None:
 
 def _planned(
     workload: Workload, one: Implementation, staged: StagedFile, memory: int
-) -> tuple[Plan, dict[str, Any], dict[str, np.dtype[Any]]]:
+) -> tuple[Chunking, dict[str, Any], dict[str, np.dtype[Any]]]:
     """Return the chunks that fit beside what is prepared for all of them, and `_prepared`."""
     first = plan_chunks(workload, staged.outline, one, memory)
     shared, kinds = _prepared(one, staged, first)
     constants = sum(data.nbytes for data in shared.values())
     constants -= shared_bytes(staged.outline, first.axis, one)
-    plan = plan_chunks(workload, staged.outline, one, memory, max(0, constants))
-    if plan.axis != first.axis:
-        shared, kinds = _prepared(one, staged, plan)
-    return plan, shared, kinds
+    chunking = plan_chunks(workload, staged.outline, one, memory, max(0, constants))
+    if chunking.axis != first.axis:
+        shared, kinds = _prepared(one, staged, chunking)
+    return chunking, shared, kinds
 
 
 def _prepared(
-    one: Implementation, staged: StagedFile, plan: Plan
+    one: Implementation, staged: StagedFile, chunking: Chunking
 ) -> tuple[dict[str, Any], dict[str, np.dtype[Any]]]:
     """Return the operands that all chunks share, prepared, and the types of those in chunks."""
     outline = staged.outline
-    shared = _shared(outline, plan.axis)
+    shared = _shared(outline, chunking.axis)
     given = {}
     for name, data in outline.operands.items():
         if name in shared:
             given[name] = staged.operand(name)
         else:  # one entry, for the type that it is prepared to
             shape = list(data.shape)
-            shape[outline.axes[name].index(plan.axis)] = 1
+            shape[outline.axes[name].index(chunking.axis)] = 1
             given[name] = blank(tuple(shape), data.dtype)
     prepared = one.prepare(given)
     streamed = [name for name in outline.operands if name not in shared]
@@ -227,45 +228,47 @@ def _prepared(
     return {name: data for name, data in prepared.items() if name not in kinds}, kinds
 
 
-def _reader(staged: StagedFile, name: str, plan: Plan) -> SlabReader:
-    axis = staged.outline.axes[name].index(plan.axis)
+def _reader(staged: StagedFile, name: str, chunking: Chunking) -> SlabReader:
+    axis = staged.outline.axes[name].index(chunking.axis)
     return SlabReader(staged.dataset(name), staged.ranges_of(name), axis)
 
 
-def _first(stream: Stream, plan: Plan, log: Logger) -> tuple[Plan, Any]:
+def _first(stream: Stream, chunking: Chunking, log: Logger) -> tuple[Chunking, Any]:
     """Return the first chunk's result, in chunks that fit; the last one's size is warmed up too."""
     while True:
         try:
-            result = stream.first(plan.entries)
-            if plan.length % plan.entries:
-                stream.first(plan.length % plan.entries)
-            return plan, result
+            result = stream.first(chunking.entries)
+            if chunking.length % chunking.entries:
+                stream.first(chunking.length % chunking.entries)
+            return chunking, result
         except MemoryError as error:
-            plan = _halved(stream, plan, 1, error, log)
+            chunking = _halved(stream, chunking, 1, error, log)
 
 
-def _run(stream: Stream, plan: Plan, grain: int, log: Logger) -> None:
+def _run(stream: Stream, chunking: Chunking, grain: int, log: Logger) -> None:
     """Run all chunks, smaller ones from where they did not fit any more."""
     position = 0
-    while position < plan.length:
+    while position < chunking.length:
         try:
-            stream.run(position, plan.length, plan.entries)
+            stream.run(position, chunking.length, chunking.entries)
             return
         except ChunkTooLargeError as error:
             position = error.position
-            plan = _halved(stream, plan, grain, error, log)
+            chunking = _halved(stream, chunking, grain, error, log)
 
 
-def _halved(stream: Stream, plan: Plan, grain: int, error: MemoryError, log: Logger) -> Plan:
-    if plan.entries <= grain:
+def _halved(
+    stream: Stream, chunking: Chunking, grain: int, error: MemoryError, log: Logger
+) -> Chunking:
+    if chunking.entries <= grain:
         raise MemoryError(
-            f"not even a chunk of {plan.entries} along axis {plan.axis} fits on the device "
+            f"not even a chunk of {chunking.entries} along axis {chunking.axis} fits on the device "
             f"({error})"
         ) from error
-    entries = max(grain, plan.entries // 2 // grain * grain)
+    entries = max(grain, chunking.entries // 2 // grain * grain)
     log.warning(
         "out of memory on the device with chunks of %d along axis %s: going on with %d",
-        plan.entries, plan.axis, entries,
+        chunking.entries, chunking.axis, entries,
     )  # fmt: skip
     stream.transfer.drop()
-    return replace(plan, entries=entries)
+    return replace(chunking, entries=entries)

@@ -24,7 +24,7 @@ SIGNALS = "entry/data"
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A product file that holds entries ``start`` to ``stop`` of the axis along which it was split.
 
     ``file`` is relative to the folder of the gathered file, ``sha256`` that of the whole file.
@@ -36,14 +36,14 @@ class Source:
     stop: int
 
 
-def source_of(path: Path, folder: Path, start: int, stop: int) -> Source:
+def source_of(path: Path, folder: Path, start: int, stop: int) -> SourceFile:
     """Return the source that a product file is for a gathered one in ``folder`` above it."""
-    return Source(path.relative_to(folder).as_posix(), sha256_of(path), start, stop)
+    return SourceFile(path.relative_to(folder).as_posix(), sha256_of(path), start, stop)
 
 
 def write_virtual(
     group: h5py.Group, name: str, dtype: np.dtype, shape: Sequence[int], axis: int,
-    sources: Sequence[Source],
+    sources: Sequence[SourceFile],
 ) -> h5py.Dataset:  # fmt: skip
     """Return a virtual dataset of ``shape`` whose entries along ``axis`` are those of the sources.
 
@@ -65,7 +65,7 @@ def write_virtual(
 
 
 def read_virtual(
-    dataset: h5py.Dataset, axis: int, sources: Sequence[Source], part: Sequence[slice]
+    dataset: h5py.Dataset, axis: int, sources: Sequence[SourceFile], part: Sequence[slice]
 ) -> Array:
     """Return a part of `write_virtual`'s array, a range for each axis, from sources that have it.
 
@@ -96,7 +96,7 @@ def read_virtual(
     return data
 
 
-def _checked(path: Path, source: Source) -> Path:
+def _checked(path: Path, source: SourceFile) -> Path:
     """Return a source's path once it is known to be the one that was gathered."""
     relative = PurePosixPath(source.file)
     if relative.is_absolute() or ".." in relative.parts:
@@ -116,16 +116,18 @@ def _checked(path: Path, source: Source) -> Path:
     return where
 
 
-def sources_of(shards: Mapping[str, Mapping[str, object]]) -> list[Source]:
+def sources_of(shards: Mapping[str, Mapping[str, object]]) -> list[SourceFile]:
     """Return the sources that a certificate lists, in the order of their entries."""
     found = [
-        Source(str(one["file"]), str(one["sha256"]), int(str(one["start"])), int(str(one["stop"])))
+        SourceFile(
+            str(one["file"]), str(one["sha256"]), int(str(one["start"])), int(str(one["stop"]))
+        )
         for one in shards.values()
     ]
     return sorted(found, key=lambda source: source.start)
 
 
-def _along(axis: int, rank: int, source: Source) -> tuple[slice, ...]:
+def _along(axis: int, rank: int, source: SourceFile) -> tuple[slice, ...]:
     """Return a source's place in an array of ``rank`` axes."""
     places = [slice(None)] * rank
     places[axis] = slice(source.start, source.stop)

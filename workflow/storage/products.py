@@ -27,7 +27,7 @@ from workflow.storage.datasets import (
     without_values,
     write_dataset,
 )
-from workflow.storage.gathered import Source, write_virtual
+from workflow.storage.gathered import SourceFile, write_virtual
 from workflow.storage.product_arrays import check_product, read_arrays, read_whole, write_arrays
 from workflow.storage.slabs import SlabWriter
 
@@ -79,7 +79,7 @@ def write_gathered(
     path: Path,
     product: Product,
     certificate: Mapping[str, Any],
-    sources: Sequence[Source],
+    sources: Sequence[SourceFile],
     *,
     workload: str,
     kind: str,
@@ -90,7 +90,7 @@ def write_gathered(
         path: where it goes; the sources lie beside it or in folders there.
         product: the answer but for the values of its data, of which shape and type are taken.
         certificate: as for `write_product`; its ``shards`` has the ``axis`` that was split, and
-            under ``each`` a mapping for each source with at least the fields of `Source`.
+            under ``each`` a mapping for each source with at least the fields of `SourceFile`.
         sources: the files, in the order of their entries.
         workload, kind: whose answer it is.
 

@@ -43,7 +43,7 @@ SPLIT_SECTORS = (0.0, 0.75, 0.5, 0.75)
 numbers lie from one to the next."""
 
 
-class Pass(NamedTuple):
+class PassEstimate(NamedTuple):
     """A pass of a plan, and its estimated time over that of an H200's copy."""
 
     time: float
@@ -76,10 +76,12 @@ def two_pass_plans(length: int) -> Iterator[TwoPassPlan]:
     yield from (plan for _, plan in nsmallest(_CANDIDATES, found, key=lambda one: one[0]))
 
 
-def _fastest_pass(length: int, across: int, *, in_lines: bool) -> Pass | None:
+def _fastest_pass(length: int, across: int, *, in_lines: bool) -> PassEstimate | None:
     """Return the fastest pass of ``across`` columns, or lines, of a length; None: none fits."""
     found = [
-        Pass(pass_time(radices, width, warps, across, in_lines=in_lines), radices, width, warps)
+        PassEstimate(
+            pass_time(radices, width, warps, across, in_lines=in_lines), radices, width, warps
+        )
         for radices, width, warps in _passes(length, in_lines=in_lines)
     ]
     return min(found, default=None)

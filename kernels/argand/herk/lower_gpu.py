@@ -19,14 +19,14 @@ from argand.runtime import kernel_trace
 from argand.runtime.layout import batched
 
 
-class Product(NamedTuple):
+class LowerProduct(NamedTuple):
     """The launch of a product, and whether it takes the addresses of a and c as they are."""
 
     launch: GemmLaunch | PanelLaunch | cublas.FullLaunch
     in_place: bool
 
 
-def lower_triangle(problem: HerkProblem, a: Any, c: Any, target: Any) -> Product | None:
+def lower_triangle(problem: HerkProblem, a: Any, c: Any, target: Any) -> LowerProduct | None:
     """Compute the lower triangles of full matrices; return the product by our own kernels, if any.
 
     Unless its launch mirrors them, what is above the diagonal is undefined.
@@ -63,12 +63,12 @@ def lower_triangle(problem: HerkProblem, a: Any, c: Any, target: Any) -> Product
     launch(at, at, (addend or result).array.data.ptr, result.array.data.ptr)
     as_given = not isinstance(given, Pairs) and at == given.data.ptr
     in_place = as_given and (addend is None or addend.array.data.ptr == c.data.ptr)
-    return Product(launch, in_place)
+    return LowerProduct(launch, in_place)
 
 
 def _by_cublas(
     problem: HerkProblem, a: Any, c: Any, target: Any, *, as_given: bool
-) -> Product | None:
+) -> LowerProduct | None:
     """Compute lower triangles by cuBLAS, in a matrix of contiguous rows; return a full product."""
     whole = target
     if target.strides[-1] != target.itemsize or target.strides[-2] < (
@@ -81,7 +81,7 @@ def _by_cublas(
     if cublas.takes_full_product(problem):
         launch, in_place = cublas.full_product(problem, a, whole)
         if in_place and as_given and c is None and whole is target:
-            found = Product(launch, in_place=True)
+            found = LowerProduct(launch, in_place=True)
     else:
         if kernel_trace.watching:
             kernel_trace.note(cublas.algorithm("fp32" if problem.dtype == "complex64" else "fp64"))

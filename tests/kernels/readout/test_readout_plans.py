@@ -9,7 +9,7 @@ import argand
 import numpy as np
 import pytest
 from argand.readout.marginals import plan_marginals
-from argand.readout.passes import Pass, factor_of, make_passes
+from argand.readout.passes import StringPass, factor_of, make_passes
 from argand.readout.problem import Pauli, parse_pauli
 from argand.readout.runs import moved, runs_to
 from argand.readout.source import (
@@ -43,12 +43,12 @@ def test_every_kernel_compiles_without_spills(form: dict[str, Any]) -> None:
     assert_clean(kernel_source(*of_kernel), target, kernel_name(*of_kernel))
 
 
-def passes_of(qubits: int, item: int, strings: list[str]) -> tuple[list[Pass], list[Pauli]]:
+def passes_of(qubits: int, item: int, strings: list[str]) -> tuple[list[StringPass], list[Pauli]]:
     paulis = [parse_pauli(one, qubits) for one in strings]
     return make_passes(qubits, item, paulis), paulis
 
 
-def numbers_of(one: Pass, places: int) -> Any:
+def numbers_of(one: StringPass, places: int) -> Any:
     """The amplitudes of a pass: (tile, register, lane, place in a chunk)."""
     tiles = np.array([moved(tile, list(one.runs)) for tile in range(one.tiles)])
     axes = [tiles, one.masks[:REGISTER_BITS], one.masks[REGISTER_BITS:], [1] * (places == 2)]
@@ -64,7 +64,7 @@ def numbers_of(one: Pass, places: int) -> Any:
     return found
 
 
-def summed(state: Any, one: Pass, paulis: list[Pauli], string: int, places: int) -> float:
+def summed(state: Any, one: StringPass, paulis: list[Pauli], string: int, places: int) -> float:
     """The sum of a string as its pass takes it, over the pairs of its kind, in fp64."""
     values, numbers = one.values(paulis, places), numbers_of(one, places)
     slot = one.strings.index(string)

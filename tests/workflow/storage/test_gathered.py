@@ -15,7 +15,7 @@ from workflow.config.loading import load_study
 from workflow.data import Coordinate, Product
 from workflow.records import Record
 from workflow.storage.datasets import DataError
-from workflow.storage.gathered import Source, source_of
+from workflow.storage.gathered import SourceFile, source_of
 from workflow.storage.products import read_product, write_gathered, write_product
 
 CERTIFICATE = Record(
@@ -60,7 +60,7 @@ class Gathered:
             sources.append(source_of(path, self.path.parent, start, stop))
         self.write(sources)
 
-    def write(self, sources: list[Source]) -> None:
+    def write(self, sources: list[SourceFile]) -> None:
         each = {str(index): asdict(source) for index, source in enumerate(sources)}
         certificate = CERTIFICATE | {"shards": {"axis": "frequency", "each": each}}
         outline = replace(self.whole, data=np.broadcast_to(self.whole.data.dtype.type(0), SHAPE))
