@@ -66,7 +66,7 @@ class _Log(logging.StreamHandler[TextIO]):
     """A job's log. What a full disk keeps out stays in its buffer, which the job's end tells of."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Print no traceback of a line that the disk has no room for; of other errors one."""
+        """Print the traceback of an error, unless the disk had no room for the line."""
         if not isinstance(sys.exception(), OSError):
             super().handleError(record)
 

@@ -7,9 +7,11 @@ from argand.multiprocessor import REGISTERS, RESIDENT_THREADS
 from argand.precision import Precision
 
 _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
+"""By terms, registers of a thread beside its accumulators, and registers for each accumulator.
+
+Fitted so that the occupancy of every tile compiled for Hopper follows."""
 _COPIES_BETWEEN_REGISTERS = 16
-"""Registers of a thread beside its accumulators and for each of them, by terms, and those of copies
-between MMAs: the occupancy of every tile that is compiled for Hopper follows."""
+"""Further registers of a thread that copies between MMAs, from the same fit."""
 
 
 def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
@@ -22,9 +24,9 @@ def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
 
 
 def _registers(plan: MmaPlan, precision: Precision) -> int:
-    """Return about how many registers a thread has; of triangles as their costs were fitted.
+    """Return about how many registers a thread has.
 
-    Those of one tile have those of other products.
+    Triangles of several tiles have the numbers with which their costs were fitted.
     """
     if plan.triangle and not plan.one_tile:
         whole = plan.whole_k and not plan.promotion_interval

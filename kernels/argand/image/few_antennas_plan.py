@@ -12,7 +12,7 @@ MOST_ANTENNAS = 24
 _TWO_DIRECTIONS = 12
 """Antennas up to which it holds those of two directions."""
 _FOUR_IMAGES = 16
-"""Antennas up to which four images share weights: of more, products take far longer than these."""
+"""Antennas up to which four images share weights; of more, weights cost little beside products."""
 _THREADS = 128
 # FewAntennasArguments of cuda/image/few_antennas_kernel.cuh.
 FEW_ANTENNAS_ARGUMENTS = (
