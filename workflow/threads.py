@@ -80,7 +80,7 @@ def each(function: Callable[[Block], Found], blocks: Iterable[Block]) -> Iterato
 
 
 def for_each(function: Callable[[Block], object], blocks: Iterable[Block]) -> None:
-    """Do the same where a function gives nothing: it returns when all blocks are done."""
+    """Call a function without a result on each block, as `each` does; return when all are done."""
     deque(each(function, blocks), maxlen=0)
 
 

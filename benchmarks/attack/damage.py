@@ -184,7 +184,7 @@ def _cut(data: bytearray, rng: np.random.Generator, _: Path) -> str:
 
 
 def _word(data: bytearray, rng: np.random.Generator, _: Path) -> str:
-    """Damage that Fletcher's checksum, modulo 2^16 - 1, does not see."""
+    """Change a word so that Fletcher's checksum, modulo 2^16 - 1, does not see it."""
     words = np.frombuffer(data[: len(data) // 2 * 2], "<u2")
     places = np.flatnonzero((words == 0) | (words == 0xFFFF))
     if not len(places):

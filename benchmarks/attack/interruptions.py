@@ -9,7 +9,7 @@ from benchmarks.attack.studies import Run, difference, prepare
 
 
 def kills(attempt: Attempt) -> None:
-    """Kill -9 of Snakemake and its jobs once or twice, then the same command."""
+    """Kill (-9) Snakemake and its jobs once or twice, then give the same command."""
     reference, folder = attempt.ground.finished, attempt.folder
     prepare(folder)
     for _ in range(int(attempt.rng.integers(1, 3))):

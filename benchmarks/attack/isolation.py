@@ -97,7 +97,7 @@ def _received(pipe: Any, child: int, seconds: float) -> Outcome:
 
 
 def end_group(leader: int) -> None:
-    """Kill -9 of a session's process group that this process started."""
+    """Kill (-9) a session's process group that this process started."""
     for _ in range(50):  # a child that has just been forked leads no group yet
         try:
             os.killpg(leader, signal.SIGKILL)

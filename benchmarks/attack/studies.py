@@ -78,7 +78,7 @@ class Run:
             return self.process.returncode
 
     def kill(self) -> None:
-        """Kill -9 of all of its processes."""
+        """Kill (-9) all of its processes."""
         end_group(self.process.pid)
         self.process.wait()
 

@@ -42,7 +42,7 @@ def workload_of(kind: str) -> Workload:
 
 
 def run_step(step: str, kind: str, folder: Path) -> int:
-    """Do one of `STEPS`; the bytes that it took at most."""
+    """Do one of `STEPS` and return the most bytes that it took."""
     workload, staged = workload_of(kind), folder / f"{kind}-staged.h5"
     if step == "stage":
         stage(workload, [], staged, LOG)
