@@ -170,7 +170,7 @@ def test_a_number_in_memory_is_read_when_planning(tmp_path: Path) -> None:
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
-    """Another number would be computed with, without a word."""
+    """A changed number would otherwise be computed with in silence."""
     a, path = draw(4, 4), tmp_path / "plan.json"
     GemmPlan(a, a, alpha=2.0).save(path)
     assert GemmPlan.load(path, a, a).options["alpha"] == 2.0

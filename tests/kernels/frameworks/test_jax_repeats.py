@@ -102,7 +102,7 @@ def test_a_cache_that_is_cleared_keeps_none_of_them(made: list[str]) -> None:
 
 
 def test_a_batch_that_broadcasts_is_made_each_time(made: list[str]) -> None:
-    """Its arrays are not XLA's buffers, so that the call on those is none that the cache has."""
+    """Its broadcast arrays are not XLA's buffers, whose addresses the cache would look up."""
     a, b, c = drawn(3, 8, 16), drawn(16, 24, seed=4), drawn(8, 24, seed=5)
     mapped = jax.jit(jax.vmap(lambda a, b, c: gemm(a, b, c, beta=1), (0, None, None)))
     mapped(a, b, c)
