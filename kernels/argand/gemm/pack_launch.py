@@ -15,7 +15,6 @@ from argand.gemm.pack_plan import (
     PACK_SOURCE,
     THREADS,
     PackPlan,
-    in_clusters,
     pack_arguments,
     pack_kernel_name,
     pack_source,
@@ -25,6 +24,7 @@ from argand.gemm.pack_plan import (
     planes_bytes,
     scales,
 )
+from argand.gemm.pack_tiles import laid_out
 from argand.gemm.scan_launch import ScanLaunch
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
@@ -106,12 +106,8 @@ class PackLaunch:
     ) -> None:
         plans = [source.plan(precision) for source in sources]
         pitches = [pitch_of(x.layout.columns) for x in sources]
-        tiles = [
-            plan.panels(x.layout.rows, batch if x.layout.batch_stride else 1)
-            * plan.panel_blocks(pitch)
-            for x, plan, pitch in zip(sources, plans, pitches, strict=True)
-        ]
-        plans = in_clusters(plans, precision, pitches, sum(tiles), device.sm_count)
+        matrices = [(x.layout.rows, batch if x.layout.batch_stride else 1) for x in sources]
+        plans = laid_out(plans, precision, pitches, matrices, device.sm_count)
         resident = all(
             plan.cluster > 1 or panels_resident(plan, pitch, device.sm_count)
             for plan, pitch in zip(plans, pitches, strict=True)

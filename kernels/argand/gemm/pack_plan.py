@@ -6,7 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -17,15 +17,14 @@ from argand.runtime.kernel_entry import kernel_entry
 
 THREADS = 256
 TILE = 4096
-"""Threads of a block, and complex numbers of the tile that it packs, as in gemm/pack_tile.cuh."""
+"""Threads of a block, and most complex numbers of the tile that it packs, as in gemm/pack_tile.cuh.
+"""
 _PITCH = 16
 """Planes are padded to a multiple of this many k."""
 _RESIDENT_PANELS = 4
 """Panels whose blocks are resident at once where they wait for each other."""
-_ROWS, _FEW_ROWS, _CLUSTER_ROWS = 64, 16, 8
-"""Rows of a panel, of one whose rows are scaled where k is longer than that of a tile, and of one
-that a cluster packs where it packs none of those."""
-_MOST_CLUSTER = 8
+_ROWS, _FEW_ROWS = 64, 16
+"""Rows of a panel, and of one whose rows are scaled where k is longer than that of a tile."""
 _FILLED_K = 1024
 """The least k at which panels that are not full take no longer than others."""
 ALONE_K = TILE // _FEW_ROWS
@@ -37,10 +36,11 @@ class PackPlan:
     """A plan of the pack kernel for one source.
 
     ``half_source`` says that it holds pairs of 16 bits, ``k_major`` that k is its contiguous axis,
-    ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs a
-    `TILE` of ``rows`` by `tile_k` k; the blocks of the same rows are a panel. ``exchanges_k`` has
-    k = 2 i and 2 i + 1 change places in every second matrix, as beside an X of odd batches. The
-    blocks of a panel are a ``cluster``, or wait for each other where there is 1 in it.
+    ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs a tile
+    of ``elements``, ``rows`` by `tile_k` k; the blocks of the same rows are a panel.
+    ``exchanges_k`` has k = 2 i and 2 i + 1 change places in every second matrix, as beside an X of
+    odd batches. The blocks of a panel are a ``cluster``, or wait for each other where there is 1 in
+    it.
     """
 
     half_source: bool = False
@@ -49,13 +49,15 @@ class PackPlan:
     rows: int = 64
     exchanges_k: bool = False
     cluster: int = 1
+    elements: int = TILE
 
     @property
     def symbol(self) -> str:
         """The plan in the kernel's name."""
         layout = f"{'k' if self.k_major else 'm'}{'h' if self.half_source else 's'}{self.vector}"
+        tile = f"x{self.rows}" + (f"of{self.elements}" if self.elements != TILE else "")
         cluster = f"c{self.cluster}" if self.cluster > 1 else ""
-        return f"{layout}x{self.rows}" + "e" * self.exchanges_k + cluster
+        return layout + tile + "e" * self.exchanges_k + cluster
 
     @property
     def blocks_per_sm(self) -> int:
@@ -63,9 +65,14 @@ class PackPlan:
         return 5 if self.rows < 64 else 4
 
     @property
+    def loads_whole_lines(self) -> bool:
+        """Whether the threads load whole lines of a tile, and a warp k of one row where it is."""
+        return not self.k_major or 32 <= self.tile_k // self.vector <= THREADS
+
+    @property
     def tile_k(self) -> int:
         """Elements of k that a block packs."""
-        return TILE // self.rows
+        return self.elements // self.rows
 
     def panels(self, rows: int, batches: int) -> int:
         """Return how many panels ``batches`` matrices of ``rows`` rows have."""
@@ -88,55 +95,6 @@ def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
     k, so that either axis may be the contiguous one.
     """
     return _FEW_ROWS if precision.scaled and not half_source and pitch > _ROWS else _ROWS
-
-
-def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
-    """Return how many blocks of a cluster pack a panel and exchange the absmax of its rows.
-
-    A cluster has a power of two of blocks, so some may lie past the panel. It is 1 where more than
-    a quarter would (five blocks: three fp16 products of a k near 1200 took 1.06 of the time on an
-    H200), where a panel is one block's or rows are not scaled, and where it has more blocks than a
-    cluster holds.
-    """
-    blocks = -(-pitch // plan.tile_k)
-    cluster = 1 << (blocks - 1).bit_length()
-    fills = cluster <= _MOST_CLUSTER and 4 * blocks >= 3 * cluster
-    return cluster if scales(precision, plan) and fills else 1
-
-
-def in_clusters(
-    plans: Sequence[PackPlan], precision: Precision, pitches: Sequence[int], blocks: int,
-    sm_count: int,
-) -> list[PackPlan]:  # fmt: skip
-    """Return the plans of a launch in clusters of one size, where there is one for all sources.
-
-    Panels have half as many rows where only that makes them clusters, whose blocks exchange no
-    absmax through global memory, and all ``blocks`` are resident at once; else others hide the
-    wait. 12 products at 3xfp16 that pack in one wave took 0.959 of their time, of three that do not
-    two took 1.015 and 1.019 (an H200).
-    """
-    resident = blocks <= min(plan.blocks_per_sm for plan in plans) * sm_count
-    every = [list(plans)]
-    if resident:
-        each = zip(plans, pitches, strict=True)
-        every.insert(0, [_in_cluster(plan, precision, pitch) for plan, pitch in each])
-    for found in every:
-        each = zip(found, pitches, strict=True)
-        clusters = {panel_cluster(plan, precision, pitch) for plan, pitch in each}
-        if len(clusters) == 1:
-            return [replace(plan, cluster=max(clusters)) for plan in found]
-    return every[-1]
-
-
-def _in_cluster(plan: PackPlan, precision: Precision, pitch: int) -> PackPlan:
-    """Return the plan, or that of a panel of half as many rows where it alone is a cluster.
-
-    Where k is contiguous, a block's threads load a row of such a tile in pairs alone.
-    """
-    narrow = replace(plan, rows=_CLUSTER_ROWS)
-    loads = plan.vector == 2 or not plan.k_major
-    gains = loads and panel_cluster(plan, precision, pitch) == 1
-    return narrow if gains and panel_cluster(narrow, precision, pitch) > 1 else plan
 
 
 def panel_fill(precision: Precision, rows: int, k: int) -> float:
@@ -224,6 +182,7 @@ def _members(precision: Precision, plan: PackPlan) -> str:
     }
     fields |= {"exchanges_k": "true"} if plan.exchanges_k else {}
     fields |= {"cluster": plan.cluster} if plan.cluster > 1 else {}
+    fields |= {"elements": plan.elements} if plan.elements != TILE else {}
     return ", ".join(f".{name} = {value}" for name, value in fields.items())
 
 

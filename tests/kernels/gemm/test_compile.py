@@ -14,7 +14,8 @@ from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
 from argand.gemm.heuristics import choose
-from argand.gemm.pack_plan import PackPlan, in_clusters, pack_kernel_name, pack_source, panel_rows
+from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
+from argand.gemm.pack_tiles import laid_out
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sizes import GemmSizes
@@ -258,15 +259,18 @@ def test_every_rounding_on_hopper(precision: str, rounding: str, what: str) -> N
 
 
 def packings() -> Iterator[Candidate]:
-    """Packings of one operand of any layout, or of both; of 16 bits, of fp32, or one of each."""
-    for precision, k, vector in product(TENSOR, (64, 512, 2048, 4096), (1, 2)):
+    """Packings of one operand of any layout, or of both; of 16 bits, of fp32, or one of each.
+
+    Few panels are packed in small tiles.
+    """
+    for precision, k, vector, panels in product(TENSOR, (64, 512, 2048, 4096), (1, 2), (1, 40)):
         row = PRECISIONS[precision]
         halves = (False, True) if precision in SINGLE_HALF else (False,)
         every = [
             PackPlan(half, k_major, vector, panel_rows(row, half, k))
             for half in halves for k_major in (False, True)
         ]  # fmt: skip
-        every = [in_clusters([plan], row, [k], 1, 132)[0] for plan in every]
+        every = [laid_out([x], row, [k], [(x.rows, panels)], 132)[0] for x in every]
         for plan in every:
             yield Candidate(precision, ARCHS[TARGET], plan)
         for one, other in product(every, every):

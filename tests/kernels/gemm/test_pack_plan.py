@@ -8,15 +8,16 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.gemm.pack_plan import (
+    THREADS,
+    TILE,
     FusedPack,
     PackPlan,
-    in_clusters,
-    panel_cluster,
     panel_rows,
     panels_resident,
     pitch_of,
     plan_fused_pack,
 )
+from argand.gemm.pack_tiles import laid_out, panel_cluster
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, Tiles, divide
 
@@ -212,16 +213,58 @@ def test_panels_are_halved_where_that_makes_them_a_cluster(precision: str) -> No
     for k in (64, 256, 512, 1024, *halved, 1296, 2048, 2064, 2560, 4112):
         plan = PackPlan(vector=2, rows=panel_rows(row, False, k))
         whole = replace(plan, cluster=panel_cluster(plan, row, k))
-        [found] = in_clusters([plan], row, [k], 660, 132)
+        panels = 660 // plan.panel_blocks(k)  # whose blocks are resident at once, and more
+        one_wave, more = [(plan.rows, panels)], [(plan.rows, panels + 1)]
+        [found] = laid_out([plan], row, [k], one_wave, 132)
         assert found.rows == (8 if k in halved else plan.rows)
         assert found.cluster == halved.get(k, whole.cluster)
-        assert in_clusters([plan], row, [k], 661, 132) == [whole]  # more than one wave
+        assert laid_out([plan], row, [k], more, 132) == [whole]
         # Threads hold no line of 512 k one by one, and one kernel packs both.
         single, across = replace(plan, vector=1), replace(plan, vector=1, k_major=False)
-        assert in_clusters([single], row, [k], 1, 132) == [replace(whole, vector=1)]
-        assert in_clusters([across], row, [k], 1, 132)[0].rows == found.rows
-        both = in_clusters([single, across], row, [k, k], 2, 132)
+        assert laid_out([single], row, [k], one_wave, 132) == [replace(whole, vector=1)]
+        assert laid_out([across], row, [k], one_wave, 132)[0].rows == found.rows
+        half = [(plan.rows, panels // 2)] * 2
+        both = laid_out([single, across], row, [k, k], half, 132)
         assert [x.rows for x in both] == [plan.rows] * 2
         assert len({x.cluster for x in both}) == 1
     plan = PackPlan(vector=2)
-    assert in_clusters([plan], PRECISIONS["3xtf32"], [4096], 1, 132) == [plan]
+    assert laid_out([plan], PRECISIONS["3xtf32"], [4096], [(64, 1)], 132) == [plan]
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+@pytest.mark.parametrize("vector", [1, 2])
+@pytest.mark.parametrize("k_major", [False, True])
+def test_small_tiles_have_a_multiprocessor_each(precision: str, vector: int, k_major: bool) -> None:
+    row, small = PRECISIONS[precision], 0
+    for k in (16, 48, 64, 80, 256, 272, 512, 640, 1024, 1296, 2048, 3000, 4096, 9000):
+        for rows, batches in ((1, 1), (33, 1), (100, 3), (1000, 1), (5, 40), (5000, 1)):
+            pitch = pitch_of(k)
+            plan = PackPlan(False, k_major, vector, panel_rows(row, False, pitch))
+            [found] = laid_out([plan], row, [pitch], [(rows, batches)], 132)
+            if found.elements == TILE:
+                continue
+            small += 1
+            assert found.panels(rows, batches) * found.panel_blocks(pitch) <= 132
+            assert pitch <= found.tile_k * found.cluster
+            assert found.cluster <= 8
+            assert found.elements % found.rows == 0
+            line = found.tile_k if k_major else found.rows
+            assert line % vector == 0
+            assert line // vector <= THREADS
+            assert THREADS % (line // vector) == 0
+            if k_major:  # a warp finds the absmax of one row
+                assert line // vector >= 32
+    assert small > 30
+    plan = PackPlan(False, k_major, vector, 16)
+    assert [
+        (x.elements, x.rows, x.cluster)
+        for k, rows in ((64, 2000), (256, 500), (512, 200), (1000, 100), (2000, 60), (512, 500))
+        for x in laid_out([plan], row, [k], [(rows, 1)], 132)
+    ] == [
+        (1024, 16, 1), (1024, 16, 4), (1024, 16, 8), (1024, 8, 8), (1024, 4, 8), (2048, 16, 4),
+    ]  # fmt: skip
+    # Both sources of a launch, in clusters of one size.
+    both = laid_out(
+        [plan, replace(plan, k_major=not k_major)], row, [512, 500], [(200, 1), (9, 1)], 132
+    )
+    assert {(x.elements, x.rows, x.cluster) for x in both} == {(1024, 16, 8)}

@@ -34,3 +34,23 @@ __device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
 }
 
 #undef LOAD_OR_ZERO
+
+// The same of one number or two neighbours that are read once, so that they leave L2 first.
+__device__ __forceinline__ void load_once_or_zero(const float2* at, bool inside, float2 (&x)[1]) {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
+        "@p ld.global.cs.v2.f32 {%0, %1}, [%2];\n}"
+        : "=f"(x[0].x), "=f"(x[0].y)
+        : "l"(at), "r"(int(inside))
+        : "memory");
+}
+
+__device__ __forceinline__ void load_once_or_zero(const float2* at, bool inside, float2 (&x)[2]) {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n"
+        "mov.b32 %0, 0;\nmov.b32 %1, 0;\nmov.b32 %2, 0;\nmov.b32 %3, 0;\n"
+        "@p ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
+        : "=f"(x[0].x), "=f"(x[0].y), "=f"(x[1].x), "=f"(x[1].y)
+        : "l"(at), "r"(int(inside))
+        : "memory");
+}

@@ -2,7 +2,7 @@
 // k-major planes of real and imaginary parts, which the product then reads by TMA. One launch packs
 // one operand or two.
 //
-// A block packs a tile of 4096 complex numbers; the blocks of a panel cover the same rows. A
+// A block packs a tile of up to 4096 complex numbers; the blocks of a panel cover the same rows. A
 // precision that scales needs the row absmax before it rounds the first element of a row: the
 // blocks of a panel keep their tiles in shared memory until all of them have contributed to it, so
 // the source is read once. Panels of fewer rows have fewer blocks that wait for each other; up to
@@ -77,7 +77,7 @@ __device__ __forceinline__ void exchange_row_absmax(const PackArguments& args,
 #pragma unroll 1
         for (int k0 = 0; k0 < args.k; k0 += plan.tile_k()) {
             tile.load(args, position.base, position.row0, k0);
-            update_absmax<plan>(tile, row_absmax);
+            update_absmax<plan>(tile, row_absmax, component_absmax_bits);
         }
     } else if (threadIdx.x < position.rows) {
         // Other blocks wrote it during this launch, so the load bypasses L1.
@@ -140,16 +140,17 @@ struct PlaneVector {
 };
 
 // Splits the elements of one vector, of one complex part, and stores its terms in the plane of that
-// part. `keep_in_l2`: the planes are read soon; else they leave L2 first.
-template <PackPlan plan, bool keep_in_l2 = false>
+// part. `keep_in_l2`: the planes are read soon; else they leave L2 first. `finite`: all elements
+// are.
+template <PackPlan plan, bool keep_in_l2 = false, bool finite = false>
 __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::kElements],
                                             void* planes, int64 at) {
     constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
     uint32 words[4][plan.terms];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * i,
-                                                                               words[i]);
+        split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1], finite>(
+            x + kNumbers * i, words[i]);
         if constexpr (plan.operand == Operand::tf32) {
             // Tensor cores ignore these bits, but toggling bits take power, which limits large
             // products.
@@ -170,13 +171,21 @@ __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::
 }
 
 // Loads a tile into shared memory and, where rows are scaled, sets `row_absmax` to that of the
-// tile, or to what a scan before has found.
+// tile, of all its numbers, or to what a scan before has found.
 template <PackPlan plan>
 __device__ __forceinline__ void load_to_shared(const PackArguments& args,
                                                const PackPosition<plan>& position, float2* tile,
                                                uint32* row_absmax) {
     PackTile<plan> loaded;
     loaded.load(args, position.base, position.row0, position.k0);
+    if constexpr (plan.scaled) {  // while the numbers are on their way
+        if (threadIdx.x < plan.rows) {
+            const bool known = !args.exchange_absmax && threadIdx.x < position.rows;
+            row_absmax[threadIdx.x] =
+                known ? __ldcg(args.row_absmax + position.first_row + threadIdx.x) : 0;
+        }
+        __syncthreads();
+    }
 #pragma unroll
     for (int i = 0; i < PackTile<plan>::kLoads; ++i)
 #pragma unroll
@@ -186,44 +195,42 @@ __device__ __forceinline__ void load_to_shared(const PackArguments& args,
             tile[plan.k_major ? shared_offset<plan>(strided, contiguous)
                               : shared_offset<plan>(contiguous, strided)] = loaded.x[i][v];
         }
-    if constexpr (plan.scaled) {
-        if (threadIdx.x < plan.rows) {
-            const bool known = !args.exchange_absmax && threadIdx.x < position.rows;
-            row_absmax[threadIdx.x] =
-                known ? __ldcg(args.row_absmax + position.first_row + threadIdx.x) : 0;
-        }
-        if (args.exchange_absmax) {
-            __syncthreads();
-            update_absmax<plan>(loaded, row_absmax);
-        }
-    }
+    if (plan.scaled && args.exchange_absmax)
+        update_absmax<plan>(loaded, row_absmax, component_abs_bits);
 }
 
-// Packs one tile of a source whose blocks begin at number `first` of the launch. `tile` and
-// `row_absmax` are shared memory.
+// Whether all numbers of a tile are finite, as far as is known. Where some are not, these lose
+// their part in `row_absmax`. All threads call it, when the tile is in shared memory; it
+// synchronizes.
 template <PackPlan plan>
-__device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
-                                            uint32* row_absmax) {
-    let_next_kernel_begin();
-    load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
+__device__ __forceinline__ bool leave_out_not_finite(const PackArguments& args, const float2* tile,
+                                                     uint32* row_absmax) {
+    const bool has_row = threadIdx.x < plan.rows;
+    const bool finite = !__syncthreads_or(has_row && row_absmax[threadIdx.x] >= kInfinityBits);
+    if (!args.exchange_absmax) return false;  // a scan has left them out
+    if (finite) return true;
+    if (has_row) {
+        uint32 largest = 0;
+        for (int k = 0; k < plan.tile_k(); ++k)
+            largest = max(largest,
+                          component_absmax_bits(tile[shared_offset<plan>(threadIdx.x, k)]));
+        row_absmax[threadIdx.x] = largest;
+    }
     __syncthreads();
-    if (exchanges_absmax<plan>(args)) {
-        exchange_row_absmax<plan>(args, PackPosition<plan>(args, first), row_absmax);
-        __syncthreads();
-    }
-    if constexpr (plan.cluster > 1) {
-        static_assert(2 * plan.rows <= kMaxPackRows,
-                      "the absmax of tile and panel lie side by side");
-        exchange_in_cluster<plan>(row_absmax, row_absmax + plan.rows);
-        row_absmax += plan.rows;
-        __syncthreads();
-    }
-    const PackPosition<plan> position(args, first);
+    return false;
+}
+
+// Converts a tile in shared memory and stores its planes. `finite`: all of its numbers are.
+template <PackPlan plan, bool finite>
+__device__ __forceinline__ void store_planes(const PackArguments& args,
+                                             const PackPosition<plan>& position,
+                                             const float2* tile, const uint32* row_absmax) {
     const int64 plane = int64(args.rows) * args.pitch * plan.terms;
     constexpr int kElements = PlaneVector<plan>::kElements, kVectors = plan.tile_k() / kElements;
+    constexpr int kRowsAtOnce = kPackThreads / kVectors;
 #pragma unroll
-    for (int i = 0; i < plan.rows * kVectors / kPackThreads; ++i) {
-        const int row = threadIdx.x / kVectors + i * (kPackThreads / kVectors);
+    for (int i = 0; i < plan.rows; i += kRowsAtOnce) {
+        const int row = threadIdx.x / kVectors + i;
         const int vector = threadIdx.x % kVectors, k = position.k0 + vector * kElements;
         if (row >= position.rows || k >= args.pitch) continue;
         float scale = 1.0f;
@@ -245,8 +252,40 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         const int64 at = position.batch * 2 * plane +
                          int64(position.row0 + row) * args.pitch * plan.terms +
                          PlaneVector<plan>::offset(k);
-        write_terms<plan>(re, args.planes, at);
-        write_terms<plan>(im, args.planes, at + plane);
+        write_terms<plan, false, finite>(re, args.planes, at);
+        write_terms<plan, false, finite>(im, args.planes, at + plane);
+    }
+}
+
+// Packs one tile of a source whose blocks begin at number `first` of the launch. `tile` and
+// `row_absmax` are shared memory.
+template <PackPlan plan>
+__device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
+                                            uint32* row_absmax) {
+    let_next_kernel_begin();
+    load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
+    bool finite = false;
+    if constexpr (plan.scaled) {
+        finite = leave_out_not_finite<plan>(args, tile, row_absmax);
+    } else {
+        __syncthreads();
+    }
+    if (exchanges_absmax<plan>(args)) {
+        exchange_row_absmax<plan>(args, PackPosition<plan>(args, first), row_absmax);
+        __syncthreads();
+    }
+    if constexpr (plan.cluster > 1) {
+        static_assert(2 * plan.rows <= kMaxPackRows,
+                      "the absmax of tile and panel lie side by side");
+        exchange_in_cluster<plan>(row_absmax, row_absmax + plan.rows);
+        row_absmax += plan.rows;
+        __syncthreads();
+    }
+    const PackPosition<plan> position(args, first);
+    if (finite) {
+        store_planes<plan, true>(args, position, tile, row_absmax);
+    } else {
+        store_planes<plan, false>(args, position, tile, row_absmax);
     }
     if constexpr (plan.scaled) {
         if (exchanges_absmax<plan>(args) && threadIdx.x < kWarp) reset_panel<plan>(args, position);

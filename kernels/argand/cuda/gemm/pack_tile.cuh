@@ -2,10 +2,11 @@
 // the row absmax of its tile. pack_kernel.cuh converts the tile and stores its planes. A row is a
 // row of A or a column of B, by k.
 #pragma once
+#include "device/predicated_load.cuh"
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
-constexpr int kPackTileElements = 4096;  // complex numbers of a tile
+constexpr int kPackTileElements = 4096;  // complex numbers of a tile, at most
 
 struct PackPlan {
     Operand operand;
@@ -19,7 +20,8 @@ struct PackPlan {
     // k = 2 i and 2 i + 1 change places in every second matrix (sm90_plan.cuh: odd_batches).
     bool exchanges_k = false;
     int cluster = 1;  // blocks of a cluster that covers a panel, where there are several
-    constexpr int tile_k() const { return kPackTileElements / rows; }
+    int elements = kPackTileElements;  // complex numbers of a tile
+    constexpr int tile_k() const { return elements / rows; }
     // In shared memory a gap follows every eight k, and the pitch of rows is odd, so that loads and
     // stores along rows and along k have at most two-way bank conflicts.
     constexpr int row_pitch() const { return 9 * tile_k() / 8 + 1; }
@@ -59,31 +61,19 @@ __device__ __forceinline__ float2 widen(uint32 pair) {
     return {x[0], x[1]};
 }
 
-// Loads the first `valid` of one or two neighbours along the contiguous axis, and zeros. The source
+// Loads the first `valid` of one or two pairs in the 16-bit operand format, and zeros. The source
 // is read once, so it leaves L2 first.
 template <PackPlan plan>
-__device__ __forceinline__ void load_vector(const PackArguments& args, int64 at, int valid,
-                                            float2 (&x)[plan.vector]) {
+__device__ __forceinline__ void load_pairs(const uint32* from, int valid,
+                                           float2 (&x)[plan.vector]) {
 #pragma unroll
     for (int i = 0; i < plan.vector; ++i) x[i] = {0.0f, 0.0f};
-    if constexpr (plan.half_source) {
-        const uint32* from = static_cast<const uint32*>(args.x) + at;
-        if (valid >= plan.vector && plan.vector == 2) {
-            const uint2 pairs = __ldcs(reinterpret_cast<const uint2*>(from));
-            x[0] = widen<plan>(pairs.x);
-            x[plan.vector - 1] = widen<plan>(pairs.y);
-        } else if (valid >= 1) {
-            x[0] = widen<plan>(__ldcs(from));
-        }
-    } else {
-        const float2* from = static_cast<const float2*>(args.x) + at;
-        if (valid >= plan.vector && plan.vector == 2) {
-            const float4 pairs = __ldcs(reinterpret_cast<const float4*>(from));
-            x[0] = {pairs.x, pairs.y};
-            x[plan.vector - 1] = {pairs.z, pairs.w};
-        } else if (valid >= 1) {
-            x[0] = __ldcs(from);
-        }
+    if (valid >= plan.vector && plan.vector == 2) {
+        const uint2 pairs = __ldcs(reinterpret_cast<const uint2*>(from));
+        x[0] = widen<plan>(pairs.x);
+        x[plan.vector - 1] = widen<plan>(pairs.y);
+    } else if (valid >= 1) {
+        x[0] = widen<plan>(__ldcs(from));
     }
 }
 
@@ -94,7 +84,9 @@ struct PackTile {
     static constexpr int kContiguous = plan.k_major ? plan.tile_k() : plan.rows;
     static constexpr int kVectors = kContiguous / plan.vector,
                          kStridedStep = kPackThreads / kVectors;
-    static constexpr int kLoads = kPackTileElements / kContiguous / kStridedStep;
+    static constexpr int kLoads = plan.elements / kContiguous / kStridedStep;
+    static_assert(kLoads * kStridedStep * kContiguous == plan.elements,
+                  "the threads of a block must load whole lines of a tile");
     int contiguous = threadIdx.x % kVectors * plan.vector, strided = threadIdx.x / kVectors;
     float2 x[kLoads][plan.vector];
 
@@ -105,25 +97,51 @@ struct PackTile {
         const int64 stride = plan.k_major ? args.row_stride : args.k_stride;
         int64 at = base + row0 * args.row_stride + k0 * args.k_stride +
                    contiguous * contiguous_stride + strided * stride;
+        if constexpr (plan.half_source) {
 #pragma unroll
-        for (int i = 0; i < kLoads; ++i) {
-            load_vector<plan>(args, at, i * kStridedStep < strided_left ? contiguous_left : 0,
-                              x[i]);
-            at += kStridedStep * stride;
+            for (int i = 0; i < kLoads; ++i, at += kStridedStep * stride) {
+                load_pairs<plan>(static_cast<const uint32*>(args.x) + at,
+                                 i * kStridedStep < strided_left ? contiguous_left : 0, x[i]);
+            }
+        } else {
+            load_numbers(static_cast<const float2*>(args.x) + at, kStridedStep * stride,
+                         contiguous_left, strided_left);
+        }
+    }
+
+   private:
+    // Loads complex64 from here on, lines of this thread `step` apart, and zeros. The end of a line
+    // may part two neighbours. No load waits for a branch of its own.
+    __device__ __forceinline__ void load_numbers(const float2* from, int64 step,
+                                                 int contiguous_left, int strided_left) {
+        if (contiguous_left >= plan.vector) {
+#pragma unroll
+            for (int i = 0; i < kLoads; ++i, from += step)
+                load_once_or_zero(from, i * kStridedStep < strided_left, x[i]);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i, from += step) {
+            float2 first[1];
+            load_once_or_zero(from, i * kStridedStep < strided_left && contiguous_left > 0, first);
+            x[i][plan.vector - 1] = {0.0f, 0.0f};
+            x[i][0] = first[0];
         }
     }
 };
 
-// Raises `row_absmax`, in shared memory, to the absmax of the rows of a tile.
-template <PackPlan plan>
-__device__ __forceinline__ void update_absmax(const PackTile<plan>& tile, uint32* row_absmax) {
+// Raises `row_absmax`, in shared memory, to the absmax of the rows of a tile. `bits_of` gives that
+// of a number's two parts as bits, which order as the magnitudes do.
+template <PackPlan plan, typename Bits>
+__device__ __forceinline__ void update_absmax(const PackTile<plan>& tile, uint32* row_absmax,
+                                              const Bits& bits_of) {
     using Tile = PackTile<plan>;
     if constexpr (plan.k_major) {
 #pragma unroll
         for (int i = 0; i < Tile::kLoads; ++i) {
-            uint32 absmax = component_absmax_bits(tile.x[i][0]);
+            uint32 absmax = bits_of(tile.x[i][0]);
             if constexpr (plan.vector == 2)
-                absmax = max(absmax, component_absmax_bits(tile.x[i][1]));
+                absmax = max(absmax, bits_of(tile.x[i][1]));
             absmax = __reduce_max_sync(0xffffffffu, absmax);
             if (threadIdx.x % kWarp == 0)
                 atomicMax(row_absmax + tile.strided + i * Tile::kStridedStep, absmax);
@@ -134,7 +152,7 @@ __device__ __forceinline__ void update_absmax(const PackTile<plan>& tile, uint32
             uint32 absmax = 0;
 #pragma unroll
             for (int i = 0; i < Tile::kLoads; ++i)
-                absmax = max(absmax, component_absmax_bits(tile.x[i][v]));
+                absmax = max(absmax, bits_of(tile.x[i][v]));
 #pragma unroll
             for (int lane = Tile::kVectors; lane < kWarp; lane *= 2) {
                 absmax = max(absmax, __shfl_xor_sync(0xffffffffu, absmax, lane));
