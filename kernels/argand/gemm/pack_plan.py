@@ -146,6 +146,9 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         for i, plan in enumerate(plans)
     )
     blocks = min(plan.blocks_per_sm for plan in plans)
+    shared = " > ".join(f"kPlan{i}.shared_elements()" for i in range(len(plans)))
+    if len(plans) > 1:
+        shared += " ? kPlan0.shared_elements() : kPlan1.shared_elements()"
     sources = " ".join(f"PackArguments source_{i};" for i in range(len(plans)))
     second = (
         "    if (blockIdx.x >= args.first_blocks) {\n"
@@ -161,7 +164,7 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         + kernel_entry(
             pack_kernel_name(precision, plans),
             "Arguments",
-            "__shared__ float2 tile[kPackSharedElements];\n"
+            f"__shared__ float2 tile[{shared}];\n"
             "    __shared__ uint32 row_absmax[kMaxPackRows];\n"
             f"{second if len(plans) > 1 else ''}"
             "    pack_planes<kPlan0>(args.source_0, 0, tile, row_absmax);",

@@ -12,8 +12,8 @@ from itertools import product
 from argand.gemm.pack_plan import TILE, PackPlan, scales
 from argand.precision import Precision
 
-_SMALL_TILES, _SMALL_TILE_ROWS = (TILE // 4, TILE // 2), (16, 8, 4)
-"""Complex numbers of smaller tiles, and their rows, in the order in which they are tried."""
+_TILES, _TILE_ROWS = (TILE // 4, TILE // 2, TILE), (16, 8, 4)
+"""Complex numbers of tiles of few rows, and these rows, in the order in which they are tried."""
 _CLUSTER_ROWS = 8
 """Rows of a panel that a cluster packs where it packs none of more."""
 _MOST_CLUSTER = 8
@@ -71,7 +71,7 @@ def _in_small_tiles(
     """
     if not all(scales(precision, plan) for plan in plans):
         return None
-    for elements, rows in product(_SMALL_TILES, _SMALL_TILE_ROWS):
+    for elements, rows in product(_TILES, _TILE_ROWS):
         found = [replace(plan, elements=elements, rows=rows) for plan in plans]
         clusters = _clusters(found, precision, pitches)
         found = [replace(x, cluster=n) for x, n in zip(found, clusters, strict=True)]

@@ -263,6 +263,9 @@ def test_small_tiles_have_a_multiprocessor_each(precision: str, vector: int, k_m
     ] == [
         (1024, 16, 1), (1024, 16, 4), (1024, 16, 8), (1024, 8, 8), (1024, 4, 8), (2048, 16, 4),
     ]  # fmt: skip
+    if not k_major:  # a block's threads hold no line of 1024 k
+        [found] = laid_out([plan], row, [2464], [(34, 1)], 132)
+        assert (found.elements, found.rows, found.cluster) == (TILE, 4, 4)
     # Both sources of a launch, in clusters of one size.
     both = laid_out(
         [plan, replace(plan, k_major=not k_major)], row, [512, 500], [(200, 1), (9, 1)], 132

@@ -25,6 +25,8 @@ struct PackPlan {
     // In shared memory a gap follows every eight k, and the pitch of rows is odd, so that loads and
     // stores along rows and along k have at most two-way bank conflicts.
     constexpr int row_pitch() const { return 9 * tile_k() / 8 + 1; }
+    // Complex numbers of a tile in shared memory, of which the next kernel leaves little.
+    constexpr int shared_elements() const { return rows * row_pitch(); }
 };
 
 // One source of a launch. Strides count complex numbers.
@@ -44,8 +46,6 @@ struct PackArguments {
 };
 
 constexpr int kPackThreads = 256, kMaxPackRows = 64;
-// Shared memory of a tile, for the widest pitch: 64 rows by 64 k.
-constexpr int kPackSharedElements = 64 * (9 * 64 / 8 + 1);
 
 // Where an element lies in the tile in shared memory.
 template <PackPlan plan>
