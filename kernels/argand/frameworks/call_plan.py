@@ -95,7 +95,7 @@ class CallPlan:
         self._precision = self.options["precision"] or self._default_of(arrays)
         if any(map(_is_on_gpu, arrays)):
             self._on_gpu = self._planned(arrays)
-            self.device, self._start = self._on_gpu.device, self._on_gpu
+            self.device, self._start = self._on_gpu.device, self._on_gpu.queue
         else:
             self._result = form_of(self._call(*arrays))
 
@@ -145,7 +145,7 @@ class CallPlan:
     def _own(self, **arrays: Any) -> Any:
         """Compute it for NumPy's or CuPy's arrays by their names."""
         every = tuple(arrays[name] for name in (*self.names, "out"))
-        found = self._computed(every) if self._on_gpu is None else self._on_gpu(every)
+        found = self._computed(every) if self._on_gpu is None else self._on_gpu.queue(every)
         return self._otherwise(every) if found is None else found
 
     def _otherwise(self, every: tuple[Any, ...]) -> Any:
@@ -154,8 +154,8 @@ class CallPlan:
             return self._on_foreign(self._own, every)
         planned = self._on_gpu
         assert planned is not None  # on a CPU a plan computes or raises
-        if self._start is not planned:
-            found = planned(every)  # CuPy's arrays, for which a plan for tensors serves too
+        if self._start != planned.queue:
+            found = planned.queue(every)  # CuPy's arrays, for which a plan for tensors serves too
             if found is not None:
                 return found
         self._refuse(every[:-1])

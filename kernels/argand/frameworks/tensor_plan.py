@@ -31,6 +31,7 @@ from argand.runtime.staged_plan import StagedPlan
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
+_address = _Tensor.data_ptr
 _current_stream = cupy.cuda.get_current_stream
 
 
@@ -50,14 +51,13 @@ class _Seen(NamedTuple):
 def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any]:
     """Return a function that calls a plan on CUDA tensors of torch.
 
-    That is the plan itself, for CuPy's arrays over their memory, where it stages its array or one
+    That is the plan's own, for CuPy's arrays over their memory, where it stages its array or one
     of its types is none of those here.
     """
     if not isinstance(plan, DevicePlan) or plan.call.output not in RESULTS:
-        return plan
+        return plan.queue
     taken = all(form is None or form[0] in _TYPES for form in plan.forms)
-    # Python calls a bound method in less time than an object with `__call__`.
-    return TensorPlan(plan).queue if taken else plan
+    return (TensorPlan(plan) if taken else plan).queue
 
 
 class TensorPlan:
@@ -99,14 +99,14 @@ class TensorPlan:
                 if c is not None:
                     return None
                 given = a, b, out
-                at_all = a.data_ptr(), b.data_ptr(), out.data_ptr()
+                at_all = _address(a), _address(b), _address(out)
             else:
                 for at in self._absent:
                     if every[at] is not None:
                         return None
                 given = (self._alone if out is None else self._with_out)(every)
-                at_all = tuple([x.data_ptr() for x in given])
-        except (AttributeError, RuntimeError):  # an array of CuPy's; one without memory, as sparse
+                at_all = tuple([_address(x) for x in given])
+        except (TypeError, RuntimeError):  # an array of CuPy's; one without memory, as sparse
             return None
         seen = self._seen.get(at_all)
         if seen is None or not seen[0](*given) or pass_unseen(given):

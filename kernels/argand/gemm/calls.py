@@ -11,7 +11,6 @@ from argand.gemm.launch import PLAN_OVERRIDE
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import PAIR_FORMATS, Pairs
 from argand.precision import HALF_FORMATS
-from argand.runtime import kernel_trace
 from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError
 from argand.runtime.kept_call import Run, StreamRun
 
@@ -49,28 +48,22 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run | StreamR
 
     The launch takes addresses, or planes. Without C it is given the result's address, which it
     does not read. Where a launch has a ``sequence`` that takes the addresses as they are, it is
-    started from here, which saves a small product two Python calls.
+    started from here, which saves a small product two Python calls, and notes the launch's name.
     """
     if output not in HALF_FORMATS and all(x is None or type(x) is _ndarray for x in operands):
         sequence = getattr(launch, "sequence", None)
         if sequence is not None:
             device, start = _current_device(), sequence.__call__  # found once
+            sequence.name = launch.name
 
             def of_sequence(
                 a: int, b: int, c: int | None, out: int, stream: int | None = None
             ) -> None:
-                if kernel_trace.watching:
-                    kernel_trace.note(launch.name)
                 addresses = a, b, out if c is None else c, out, 0, 0
                 start(addresses, _current_stream(device).ptr if stream is None else stream)
 
-            def at_addresses(addresses: tuple[int, ...], stream: int) -> None:
-                if kernel_trace.watching:
-                    kernel_trace.note(launch.name)
-                start(addresses, stream)
-
             return StreamRun(
-                of_sequence, at_addresses,
+                of_sequence, start,
                 lambda a, b, c, out: (a, b, out if c is None else c, out, 0, 0),
             )  # fmt: skip
         return lambda a, b, c, out: launch(a, b, out if c is None else c, out)

@@ -22,6 +22,7 @@ from argand.runtime.backlog import Backlog, WordMark
 from argand.runtime.driver_bindings import driver_bindings, made
 from argand.runtime.graph_memory import destroy_with, relaxed_capture
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
+from argand.runtime.kernel_trace import note, watching
 from argand.runtime.workspace import PER_THREAD
 
 _CALLS_BEFORE = 2
@@ -126,8 +127,9 @@ class _StreamGraphs(Backlog):
     def __init__(self, mark: WordMark | None, graphs: dict[tuple[int, ...], LaunchGraph]) -> None:
         super().__init__(mark)
         self.graphs = graphs
-        #: The graph of the last launch.
+        #: The graph of the last launch, and its addresses.
         self.last: LaunchGraph | None = None
+        self.at: tuple[int, ...] = ()
 
 
 class LaunchSequence:
@@ -160,23 +162,33 @@ class LaunchSequence:
         self._left_out = 0
         self._launched = 0.0  # when, in seconds of the clock
         self._graphable = not any(kernel.cooperative for kernel in kernels)
-        self._lock = Lock()  # the driver reads what another thread would write
+        lock = Lock()  # the driver reads what another thread would write
+        # Python calls these in less time than it enters and leaves the context of a lock.
+        self._acquire, self._release = lock.acquire, lock.release
+        #: Its launches' name in records; none where the caller notes one.
+        self.name = ""
 
     def __call__(self, addresses: tuple[int, ...], stream: int) -> None:
         """Launch on a stream. Raises CUDADriverError or CUDARuntimeError where CUDA refuses."""
-        with self._lock:
+        if watching and self.name:
+            note(self.name)
+        self._acquire()
+        try:
             now = self._launched = monotonic()
             on = self._streams.get(stream)
             # The legacy stream, which is 0, cannot be captured.
-            captured = bool(stream) and _runtime.streamIsCapturing(stream)
+            captured = stream and _runtime.streamIsCapturing(stream)
             if on is not None and not captured:
                 if now >= on.due:
                     on.look(now)
                 graph = None
                 if not on.behind:
-                    graph = on.graphs.get(addresses)
+                    # A plan's addresses are the same object again: they are not to be hashed.
+                    graph = on.last if addresses is on.at else on.graphs.get(addresses)
                     if graph is None or graph is not on.last:  # else it stands last already
+                        on.at = ()  # where the driver refuses, the last one has other arguments
                         graph = on.last = self._graph_of(on.graphs, addresses)
+                    on.at = addresses
                 if graph is not None:
                     _runtime.graphLaunch(graph.handle, stream)
                     return
@@ -186,6 +198,8 @@ class LaunchSequence:
                 start(stream)
             if on is None and self._graphable and not captured:
                 self._count_call(stream)
+        finally:
+            self._release()
 
     def _graph_of(
         self, graphs: dict[tuple[int, ...], LaunchGraph], addresses: tuple[int, ...]
@@ -248,11 +262,11 @@ class LaunchSequence:
 
     def give_up_idle(self, since: float) -> None:
         """Drop the graphs if there was no launch since then, and none is under way."""
-        if self._launched < since and self._lock.acquire(blocking=False):
+        if self._launched < since and self._acquire(blocking=False):
             try:
                 self._forget()
             finally:
-                self._lock.release()
+                self._release()
 
     def _forget(self) -> None:
         """Drop the graphs of all streams."""

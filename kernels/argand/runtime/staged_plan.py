@@ -54,7 +54,7 @@ class StagedPlan:
         #: The GPU, and what runs there.
         self.device, self.chosen = self._plan.device, self._plan.chosen
         #: The operation may reduce the axis, of which the result has then none.
-        result = self._plan((rows, None))
+        result = self._plan.queue((rows, None))
         self._keeps_axis = result.ndim == x.ndim
         self._result_of_rows = result.shape, result.dtype
         self._streams = {stream_key(_current_stream().ptr): _Memory(rows, result, Lock())}
@@ -66,7 +66,7 @@ class StagedPlan:
     def _turned_back(self, found: Any) -> Any:
         return cupy.moveaxis(found, -1, self._axis) if self._keeps_axis else found
 
-    def __call__(self, every: tuple[Any, ...]) -> Any:
+    def queue(self, every: tuple[Any, ...]) -> Any:
         """Queue the call for x and ``out``, or None, and return the result.
 
         It returns None, and does nothing, where they are not as planned.
@@ -86,8 +86,8 @@ class StagedPlan:
         with memory.lock:
             memory.rows[..., self._read] = cupy.moveaxis(x, self._axis, -1)[..., self._read]
             if out is None:
-                return self._turned_back(self._plan((memory.rows, None)))
-            out[...] = self._turned_back(self._plan((memory.rows, memory.result)))
+                return self._turned_back(self._plan.queue((memory.rows, None)))
+            out[...] = self._turned_back(self._plan.queue((memory.rows, memory.result)))
         return out
 
     def _memory_beside(self, x: Any) -> _Memory:

@@ -86,7 +86,7 @@ def test_a_call_of_a_staged_plan_comes_between_no_steps_of_another_threads(
     stream, first = getattr(cp.cuda.Stream, name), threading.local()
     copied, called = threading.Event(), threading.Event()
     staged = plan._on_gpu
-    of_rows = staged._plan
+    of_rows = staged._plan.queue
 
     def held(every: tuple[Any, ...]) -> Any:
         if hasattr(first, "holds"):
@@ -107,7 +107,7 @@ def test_a_call_of_a_staged_plan_comes_between_no_steps_of_another_threads(
             return found
 
     cp.cuda.Device().synchronize()
-    monkeypatch.setattr(staged, "_plan", held)
+    monkeypatch.setattr(staged._plan, "queue", held)
     found = at_once(2, call)
     cp.cuda.Device().synchronize()
     assert all(bool((x == y).all()) for x, y in zip(found, expected, strict=True))

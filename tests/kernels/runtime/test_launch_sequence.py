@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.kernels.without_device import RuntimeAPIError, driver, without_device
+from tests.kernels.without_device import DriverError, RuntimeAPIError, driver, without_device
 
 OUT_OF_MEMORY, STREAM, CALLS = 2, 5, 12
 
@@ -81,6 +81,23 @@ def test_the_least_recently_used_graph_gets_new_addresses(
     assert refills.call_count == 2
     sequence(places[1], STREAM)
     assert refills.call_count == 4
+
+
+def test_a_graph_whose_arguments_are_refused_is_not_launched(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have some of the new ones, also where the addresses before come again as they were."""
+    monkeypatch.setattr(modules[1], "_MAX_GRAPHS", 1)
+    bindings = driver(cuGraphExecKernelNodeSetParams=(OUT_OF_MEMORY,))
+    sequence, _ = sequence_of(modules, monkeypatch, bindings, kernels=2)
+    at = (1 << 20, 1 << 21)
+    for _ in range(CALLS):
+        sequence(at, STREAM)
+    assert bindings.cuGraphInstantiate.call_count == 1
+    with pytest.raises(DriverError):
+        sequence((1 << 30, 1 << 31), STREAM)
+    sequence(at, STREAM)
+    assert bindings.cuGraphInstantiate.call_count == 2
 
 
 @pytest.mark.parametrize(
