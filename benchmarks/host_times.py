@@ -129,7 +129,11 @@ def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], A
     operator = torch.ops.argand.gemm
     yield "gemm 3xtf32, operator of torch", "argand", lambda: operator(a, b, precision="3xtf32")
     yield "softmax fp32, tensors", "argand", lambda: softmax(x)
+    softmaxes, held = SoftmaxPlan(x), torch.empty_like(x)
+    yield "softmax fp32, tensors, plan, out", "argand", lambda: softmaxes(x, out=held)
     yield "dft 3xfp16, 1000, tensors", "argand", lambda: dft(rows)
+    transforms, found = DftPlan(rows), torch.empty_like(rows)
+    yield "dft 3xfp16, 1000, tensors, plan, out", "argand", lambda: transforms(rows, out=found)
     state = torch.asarray(_complexes(rng, 1 << _QUBITS)).cuda()
     prepared = PreparedCircuit(_one_pass(rng), state)
     yield "circuit of one pass, prepared, tensors", "argand", lambda: prepared(state)

@@ -77,8 +77,9 @@ class TensorPlan:
         last = len(self._forms) - 1
         present = [at for at, form in enumerate(self._forms[:-1]) if form is not None]
         self._absent = [at for at, form in enumerate(self._forms[:-1]) if form is None]
-        # `queue` writes this form, the most frequent one, without loops: they double its time.
+        # `queue` writes these forms, the most frequent ones, without loops: they double its time.
         self._is_product = present == [0, 1] and self._absent == [2]
+        self._is_of_one = present == [0] and not self._absent
         self._with_out = itemgetter(*present, last)
         self._alone = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))
         self._seen: dict[tuple[int, ...], _Seen] = {}  # by addresses
@@ -99,7 +100,9 @@ class TensorPlan:
                 if c is not None:
                     return None
                 given = a, b, out
-                at_all = _address(a), _address(b), _address(out)
+                at_all: tuple[int, ...] = _address(a), _address(b), _address(out)
+            elif self._is_of_one and out is not None:
+                given, at_all = every, (_address(every[0]), _address(out))
             else:
                 for at in self._absent:
                     if every[at] is not None:
