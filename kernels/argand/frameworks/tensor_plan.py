@@ -128,7 +128,11 @@ class TensorPlan:
             self._start(addresses, stream)
             return out
         if self._takes_stream or _current_stream(self._device).ptr == stream:
-            return self._queued(places, out, stream)
+            if out is None or self._has_memory:
+                return self._queued(places, out, stream)
+            note_written((out,))
+            self._run(*places)
+            return out
         with OnStream(cupy_stream(stream)):
             return self._queued(places, out, stream)
 

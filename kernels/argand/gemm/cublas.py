@@ -12,13 +12,15 @@ from typing import Any
 import cupy
 import numpy as np
 
-from argand.gemm.calls import CALLS, run_of
+from argand.frameworks.streams import cupy_stream
+from argand.gemm.calls import CALLS
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Key
 from argand.runtime.captured_graph import CapturedCalls
 from argand.runtime.cublas import Workspace, cublas_handle, workspace_bytes
-from argand.runtime.kept_call import Chosen
+from argand.runtime.current_stream import OnStream
+from argand.runtime.kept_call import Chosen, StreamRun
 from argand.runtime.layout import Batched, batched, device_of, result_array
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
@@ -87,9 +89,10 @@ def gemm(
             as_given = in_place and a is given[0] and b is given[1]
             # The library adds to the target in place, so another C was copied into it above.
             if key is not None and as_given and beta == 0 and (out is None or target is out):
-                run = run_of(launch, given[:3], dtype)
                 chosen = Chosen(algorithm(compute), library_bytes=launch.nbytes)
-                CALLS.keep(key, run, given[:3], given[3], problem.shape, dtype, chosen=chosen)
+                CALLS.keep(
+                    key, launch.run(), given[:3], given[3], problem.shape, dtype, chosen=chosen
+                )
         if out is not None and target is not out:
             out[...] = target
             return out
@@ -196,13 +199,36 @@ class CublasLaunch:
 
     def __call__(self, a: int, b: int, _c: int, out: int) -> None:
         """Launch on the current stream."""
-        stream = _current_stream(self._device).ptr
+        self.start((a, b, out), _current_stream(self._device).ptr)
+
+    def run(self) -> StreamRun:
+        """Return what launches as a call does, on the current stream or on a given one."""
+        device, start = self._device, self.start
+
+        def run(a: int, b: int, _: int | None, out: int, stream: int | None = None) -> None:
+            start((a, b, out), _current_stream(device).ptr if stream is None else stream)
+
+        return StreamRun(run, start, lambda a, b, c, out: (a, b, out))
+
+    def start(self, addresses: tuple[int, ...], stream: int) -> None:
+        """Launch on a stream at the addresses of a, b and the result."""
+        captured = self._captured.get((stream, get_ident()))
+        if captured is not None and captured.again(addresses, stream):
+            return
+        if _current_stream(self._device).ptr == stream:
+            self._launch(addresses, stream)
+        else:
+            with OnStream(cupy_stream(stream)):  # in whose order memory is reused
+                self._launch(addresses, stream)
+
+    def _launch(self, addresses: tuple[int, ...], stream: int) -> None:
+        """Launch on the current stream: a graph, which may be made, or the library's call."""
         key = stream, get_ident()
         captured = self._captured.get(key)
         if captured is None:
             captured = self._graphs_on(key)
-        if not captured.launch((a, b, out), stream):
-            self._queue(self._handle.call_memory(stream, self.nbytes), a, b, out)
+        if not captured.launch(addresses, stream):
+            self._queue(self._handle.call_memory(stream, self.nbytes), *addresses)
 
     def _graphs_on(self, key: tuple[int, int]) -> CapturedCalls:
         """Return the graphs of a stream and a thread."""

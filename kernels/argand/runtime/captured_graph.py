@@ -63,24 +63,34 @@ class CapturedCalls:
         A call that the library or CUDA does not let be captured in some attempts has none, nor has
         one for whose workspace there is no memory.
         """
+        if self.again(call, stream):
+            return True
         if not self._capturable:
             return False
         graphs = self._graphs
-        graph = graphs.get(call)
-        if graph is None and call not in graphs:
+        if call not in graphs:
             if len(graphs) >= _MOST_SEEN:
                 self._forget()
             graphs[call] = None
             return False
         if is_captured(stream):
             return False
-        if graph is None:
-            try:
-                graph = graphs[call] = self._captured(call)
-            except (RuntimeError, MemoryError):
-                self._failed += 1
-                self._capturable = self._failed < ATTEMPTS
-                return False
+        try:
+            graphs[call] = self._captured(call)
+        except (RuntimeError, MemoryError):
+            self._failed += 1
+            self._capturable = self._failed < ATTEMPTS
+            return False
+        return self.again(call, stream)
+
+    def again(self, call: Arguments, stream: int) -> bool:
+        """Launch a graph that is there on a stream; return False, with nothing done, without one.
+
+        The stream need not be CuPy's current one: nothing is allocated.
+        """
+        graph = self._graphs.get(call)
+        if graph is None or (stream and is_captured(stream)):
+            return False
         _runtime.graphLaunch(graph.handle, stream)
         self._launches += 1
         return True

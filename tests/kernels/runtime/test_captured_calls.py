@@ -52,6 +52,22 @@ def test_a_call_whose_captures_fail_is_captured_no_more(
     assert captures == modules[1].ATTEMPTS
 
 
+def test_a_graph_that_is_there_is_launched_on_any_stream(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cupy, captured_graph, graph_memory = modules
+    monkeypatch.setattr(graph_memory, "driver_bindings", driver)
+    found = captured_graph.CapturedCalls(lambda *_: None)
+    assert not found.again(CALL, STREAM)
+    assert not found.launch(CALL, STREAM)
+    assert not found.again(CALL, STREAM)
+    assert found.launch(CALL, STREAM)
+    assert found.again(CALL, STREAM + 1)
+    assert cupy.cuda.runtime.graphLaunch.call_args.args[1] == STREAM + 1
+    cupy.cuda.runtime.streamIsCapturing.return_value = True
+    assert not found.again(CALL, STREAM)
+
+
 def is_free(lock: Any) -> bool:
     """Return whether another thread could take a lock."""
     with ThreadPoolExecutor(1) as pool:
