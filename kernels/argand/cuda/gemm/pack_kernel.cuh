@@ -171,9 +171,10 @@ __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::
 }
 
 // Loads a tile into shared memory and, where rows are scaled, sets `row_absmax` to that of the
-// tile, of all its numbers, or to what a scan before has found.
+// tile, of all its numbers, or to what a scan before has found. Returns whether the numbers of this
+// thread are finite, as far as is known.
 template <PackPlan plan>
-__device__ __forceinline__ void load_to_shared(const PackArguments& args,
+__device__ __forceinline__ bool load_to_shared(const PackArguments& args,
                                                const PackPosition<plan>& position, float2* tile,
                                                uint32* row_absmax) {
     PackTile<plan> loaded;
@@ -195,21 +196,19 @@ __device__ __forceinline__ void load_to_shared(const PackArguments& args,
             tile[plan.k_major ? shared_offset<plan>(strided, contiguous)
                               : shared_offset<plan>(contiguous, strided)] = loaded.x[i][v];
         }
-    if (plan.scaled && args.exchange_absmax)
-        update_absmax<plan>(loaded, row_absmax, component_abs_bits);
+    if (!plan.scaled || !args.exchange_absmax) return false;
+    return update_absmax<plan>(loaded, row_absmax, component_abs_bits) < kInfinityBits;
 }
 
-// Whether all numbers of a tile are finite, as far as is known. Where some are not, these lose
-// their part in `row_absmax`. All threads call it, when the tile is in shared memory; it
-// synchronizes.
+// Whether all numbers of a tile are finite, where `finite` says that of this thread's. Others lose
+// their part in `row_absmax`, but where a scan has left them out. All threads call it; then the tile
+// is in shared memory.
 template <PackPlan plan>
 __device__ __forceinline__ bool leave_out_not_finite(const PackArguments& args, const float2* tile,
-                                                     uint32* row_absmax) {
-    const bool has_row = threadIdx.x < plan.rows;
-    const bool finite = !__syncthreads_or(has_row && row_absmax[threadIdx.x] >= kInfinityBits);
-    if (!args.exchange_absmax) return false;  // a scan has left them out
-    if (finite) return true;
-    if (has_row) {
+                                                     uint32* row_absmax, bool finite) {
+    if (__syncthreads_and(finite)) return true;
+    if (!args.exchange_absmax) return false;
+    if (threadIdx.x < plan.rows) {
         uint32 largest = 0;
         for (int k = 0; k < plan.tile_k(); ++k)
             largest = max(largest,
@@ -263,10 +262,10 @@ template <PackPlan plan>
 __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
                                             uint32* row_absmax) {
     let_next_kernel_begin();
-    load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
-    bool finite = false;
+    bool finite =
+        load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
     if constexpr (plan.scaled) {
-        finite = leave_out_not_finite<plan>(args, tile, row_absmax);
+        finite = leave_out_not_finite<plan>(args, tile, row_absmax, finite);
     } else {
         __syncthreads();
     }

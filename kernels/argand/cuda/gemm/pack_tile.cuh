@@ -130,12 +130,14 @@ struct PackTile {
     }
 };
 
-// Raises `row_absmax`, in shared memory, to the absmax of the rows of a tile. `bits_of` gives that
-// of a number's two parts as bits, which order as the magnitudes do.
+// Raises `row_absmax`, in shared memory, to the absmax of the rows of a tile, and returns that of
+// the numbers of this thread at least. `bits_of` gives that of a number's two parts as bits, which
+// order as the magnitudes do.
 template <PackPlan plan, typename Bits>
-__device__ __forceinline__ void update_absmax(const PackTile<plan>& tile, uint32* row_absmax,
-                                              const Bits& bits_of) {
+__device__ __forceinline__ uint32 update_absmax(const PackTile<plan>& tile, uint32* row_absmax,
+                                                const Bits& bits_of) {
     using Tile = PackTile<plan>;
+    uint32 largest = 0;
     if constexpr (plan.k_major) {
 #pragma unroll
         for (int i = 0; i < Tile::kLoads; ++i) {
@@ -143,6 +145,7 @@ __device__ __forceinline__ void update_absmax(const PackTile<plan>& tile, uint32
             if constexpr (plan.vector == 2)
                 absmax = max(absmax, bits_of(tile.x[i][1]));
             absmax = __reduce_max_sync(0xffffffffu, absmax);
+            largest = max(largest, absmax);
             if (threadIdx.x % kWarp == 0)
                 atomicMax(row_absmax + tile.strided + i * Tile::kStridedStep, absmax);
         }
@@ -157,8 +160,10 @@ __device__ __forceinline__ void update_absmax(const PackTile<plan>& tile, uint32
             for (int lane = Tile::kVectors; lane < kWarp; lane *= 2) {
                 absmax = max(absmax, __shfl_xor_sync(0xffffffffu, absmax, lane));
             }
+            largest = max(largest, absmax);
             if (threadIdx.x % kWarp < Tile::kVectors)
                 atomicMax(row_absmax + tile.contiguous + v, absmax);
         }
     }
+    return largest;
 }
