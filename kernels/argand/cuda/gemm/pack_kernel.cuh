@@ -201,8 +201,8 @@ __device__ __forceinline__ bool load_to_shared(const PackArguments& args,
 }
 
 // Whether all numbers of a tile are finite, where `finite` says that of this thread's. Others lose
-// their part in `row_absmax`, but where a scan has left them out. All threads call it; then the tile
-// is in shared memory.
+// their part in `row_absmax`, but where a scan has left them out. All threads call it; the tile is
+// then in shared memory.
 template <PackPlan plan>
 __device__ __forceinline__ bool leave_out_not_finite(const PackArguments& args, const float2* tile,
                                                      uint32* row_absmax, bool finite) {
