@@ -160,7 +160,8 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
         "phase_center_frame_pa": np.zeros(rows),
     }  # fmt: skip
     for name, value in header_values.items():
-        group[name] = np.bytes_(value) if isinstance(value, str) else value
+        # Texts are bytes in UTF-8, as pyuvdata decodes them.
+        group[name] = np.bytes_(value.encode()) if isinstance(value, str) else value
     centre = group.create_group("phase_center_catalog/0")
     for name, text in (("cat_name", "zenith"), ("cat_type", "unprojected"), ("cat_frame", "altaz")):
         centre[name] = np.bytes_(text)
