@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from openqasm3 import ast
     from qiskit import QuantumCircuit
     from qiskit.circuit import Bit, Register
 
@@ -69,9 +70,43 @@ def _from_qpy(content: bytes) -> QuantumCircuit:
 
 
 def _from_text(content: bytes) -> QuantumCircuit:
-    from qiskit import qasm3
+    import openqasm3
+    import qiskit_qasm3_import
 
-    return qasm3.loads(content.decode("utf-8", "replace"))
+    program = openqasm3.parse(content.decode("utf-8", "replace"))
+    _order_parameters(program)
+    return qiskit_qasm3_import.convert(program)
+
+
+def _order_parameters(program: ast.Program) -> None:
+    """Rename parameters of gates that it defines so that alphabetical order is that of a call.
+
+    qiskit-qasm3-import 0.6.0 takes the angles of a call for the parameters in alphabetical order:
+    of ``gate g(theta, phi)`` it gives the first angle to phi.
+    """
+    from openqasm3 import ast
+
+    for gate in program.statements:
+        if isinstance(gate, ast.QuantumGateDefinition):
+            names = [parameter.name for parameter in gate.arguments]
+            if names != sorted(names):
+                renamed = {name: f"parameter_{place:06}" for place, name in enumerate(names)}
+                _rename([gate.arguments, gate.body], renamed)
+
+
+def _rename(part: object, names: dict[str, str]) -> None:
+    """Give identifiers below ``part`` other names, but for those of gates that are called."""
+    from openqasm3 import ast
+
+    if isinstance(part, ast.Identifier):
+        part.name = names.get(part.name, part.name)
+    elif isinstance(part, ast.QuantumGate):
+        _rename([part.modifiers, part.arguments], names)
+    elif isinstance(part, ast.QASMNode):
+        _rename(list(vars(part).values()), names)
+    elif isinstance(part, list):
+        for one in part:
+            _rename(one, names)
 
 
 def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:

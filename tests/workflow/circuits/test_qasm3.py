@@ -84,6 +84,32 @@ def test_the_library_and_what_version_2_lacks(path: Path) -> None:
     assert same(found, expected)
 
 
+def test_parameters_in_another_order_than_the_alphabet(path: Path) -> None:
+    """Of gates by themselves, of one that another calls, under modifiers, and called twice."""
+    gates = """
+        gate turn(theta, phi, λ, a) b, c { u3(theta, phi, λ) b; rx(a - theta) c; cp(phi) b, c; }
+        gate both(z, x) b, c { x b; rz(x) b; turn(z, -x, x - z, 2*x) c, b; }
+        turn(0.1, 0.2, 0.3, 0.4) q[0], q[1]; both(0.5, 0.7) q[2], q[0];
+        inv @ turn(1.1, 1.2, 1.3, 1.4) q[2], q[1]; ctrl @ turn(0.9, 0.8, 0.7, 0.6) q[1], q[0], q[2];
+    """
+
+    def turn(theta: float, phi: float, lam: float, a: float) -> QuantumCircuit:
+        circuit = QuantumCircuit(2)
+        circuit.u(theta, phi, lam, 0)
+        circuit.rx(a - theta, 1)
+        circuit.cp(phi, 0, 1)
+        return circuit
+
+    expected = QuantumCircuit(3)
+    expected.append(turn(0.1, 0.2, 0.3, 0.4).to_gate(), [0, 1])
+    expected.x(2)
+    expected.rz(0.7, 2)
+    expected.append(turn(0.5, -0.7, 0.2, 1.4).to_gate(), [0, 2])
+    expected.append(turn(1.1, 1.2, 1.3, 1.4).to_gate().inverse(), [2, 1])
+    expected.append(turn(0.9, 0.8, 0.7, 0.6).to_gate().control(), [1, 0, 2])
+    assert same(loaded(path, HEAD + gates), expected)
+
+
 REFUSED = (
     pytest.param("one q[0];", "line 4, column 0: gate 'one' is not defined", id="undefined"),
     *(
