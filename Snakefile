@@ -242,7 +242,7 @@ onerror:
             for job in workflow.dag.jobs:
                 if summed & set(map(str, job.output)):
                     workflow.persistence.started(job)
-            # What the manifest lists is written anew.
+            # What the manifest lists is written again.
             for path in rules.manifest.output:
                 Path(path).unlink(missing_ok=True)
             files = Files(

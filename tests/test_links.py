@@ -103,6 +103,27 @@ def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
     assert {page: files for page, files in missing.items() if files} == {}
 
 
+def test_other_pages_name_files_that_are_there(root: Path) -> None:
+    """In any folder, but for what a reader is to write, whose name has capitals."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    there = {tail for path in listed for tail in _tails(path)}
+    own = [root / "README.md", root / "config/README.md", *sorted((root / "docs").glob("*.md"))]
+    named = {page.name: NAMED.findall(page.read_text(encoding="utf-8")) for page in own}
+    missing = {
+        page: [name for name in names if name not in there and name.islower()]
+        for page, names in named.items()
+    }
+    assert {page: files for page, files in missing.items() if files} == {}
+
+
+def _tails(path: str) -> list[str]:
+    """A path from each of its folders on."""
+    parts = path.split("/")
+    return ["/".join(parts[start:]) for start in range(len(parts))]
+
+
 @pytest.mark.parametrize(
     ("text", "dead"),
     [

@@ -105,9 +105,9 @@ def rest_blas() -> None:
     OpenBLAS's go on looking for work for 2^26 cycles, some 30 ms: they take cores from whatever is
     timed next, and from other programs. NumPy and SciPy bring a BLAS each, so two implementations
     that are timed in turn take up to 16 times as long; a product after a pause takes longer in
-    return, because threads wake (docs/pipeline.md, "Times"). Between the products of one call they
-    stay awake: 8 systems of 64 rows with 81 sides take 0.5 ms, and 1.5 where threads sleep at once.
-    What the user has set stays. Call this before NumPy is imported.
+    return, because threads wake (docs/experiments/2026-11-28-small-calls-on-a-cpu.md). Between the
+    products of one call they stay awake: 8 systems of 64 rows with 81 sides take 0.5 ms, and 1.5
+    where threads sleep at once. What the user has set stays. Call this before NumPy is imported.
     """
     for name, value in _WAITING.items():
         os.environ.setdefault(name, value)

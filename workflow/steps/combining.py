@@ -7,7 +7,7 @@ Each shard was timed and verified by itself, maybe on another device. Of the who
   compare with those of a workload that is not split. Quantiles of sums are not sums of quantiles:
   only the sum of the medians is given, with the sums of its lower and upper ends.
 - the load is the highest and the clock the lowest of all shards.
-- errors and the verdict are those of the worst shard (`workflow.accuracy.worst_of`).
+- errors and the verdict are those of the worst shard (`workflow.accuracy.assessment.worst_of`).
 """
 
 from __future__ import annotations

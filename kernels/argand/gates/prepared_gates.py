@@ -20,7 +20,7 @@ def prepared_gates(
     precision: Precision,
     groups: Sequence[SharedPass] | None = None,
 ) -> Callable[[Any], None]:
-    """Return a call that applies gates in order to states like this one (`gates.prepared_gate`).
+    """Return a call that applies gates in order to states like this one (`api.prepared_gate`).
 
     On a GPU those of one of the ``groups`` share a pass over it.
     """

@@ -1,7 +1,7 @@
 """Plans of sequences of gates that share a pass over a state, and their tables. Needs no GPU.
 
-A tile holds 2^12 amplitudes: the qubits of all gates and the lowest ones. Each gate acts on four of
-them.
+A tile holds 2^12 or 2^13 amplitudes: the qubits of all gates and the lowest ones. Each gate acts on
+four of them.
 """
 
 from __future__ import annotations

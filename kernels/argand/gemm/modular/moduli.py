@@ -29,7 +29,7 @@ EXACT = "exact"
 EXACT_ALGORITHM = "integers, two real products a modulus"
 """The algorithm of such products, for records."""
 QUANTUM_BITS = 15
-"""Bits of the integers that stand for magnitudes in the norm of a line (`scaling.squared_norm`)."""
+"""Bits of the integers that stand for magnitudes in a line's norm (`scaling.squared_norms`)."""
 NORM_BLOCK = 256
 """Numbers along k whose magnitudes are counted in one unit."""
 MARGIN_BITS = 11
