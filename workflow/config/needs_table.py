@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from argand.device import cpu
+from argand.runtime.ceilings import cpu_copy_bytes
+
 from workflow.counted import counted
 from workflow.steps.budget import disk_of
 from workflow.steps.needs import Step, estimate
@@ -41,7 +44,8 @@ def needs_table(study: Study, *, gpu: bool) -> str:
     """Return a row for each step of each workload, in Markdown.
 
     Disk is exact but for compression, and a run's goes when its product is delivered; memory is the
-    libraries of a job and its data; time is that of a slow machine, so it is rather too long.
+    libraries of a job and its data, of a run on the CPU also what passes through the cache to time
+    it; time is that of a slow machine, so it is rather too long.
     """
     disk = {name: disk_of(study, name) for name in study.names}
     by_size = sorted(disk, key=lambda name: -sum(disk[name].values()))
@@ -59,6 +63,8 @@ def _rows(
     parts = len(study.parts(name))
     for step in _STEPS:
         memory, seconds = estimate(study, name, step, gpu=gpu)
+        if step == "run" and not gpu:  # a copy, then copies of inputs as large as that at most
+            memory += cpu_copy_bytes(cpu())
         yield {
             "workload": name,
             "step": step,

@@ -96,8 +96,13 @@ _CPU_SECONDS = 0.05
 """Seconds for which a measurement is repeated, beyond its least number of times."""
 
 
+def cpu_copy_bytes(device: Device) -> int:
+    """Return the bytes that a copy on a CPU reads and writes, all in memory at a time."""
+    return max(_CPU_COPY_BYTES, 2 * device.cache_bytes)
+
+
 def _measure_cpu(device: Device) -> Ceilings:
-    copied = _cpu_copy_rate(max(_CPU_COPY_BYTES // 2, device.cache_bytes))
+    copied = _cpu_copy_rate(cpu_copy_bytes(device) // 2)
     rates = {kind: _cpu_rate(kind) for kind in ("float32", "float64")}
     tflops = {name: rates["float64" if name == "fp64" else "float32"] for name in operand_formats()}
     return Ceilings(device.name, copied, tflops)
