@@ -19,10 +19,12 @@ from workflow.accuracy.references import FLOP_BUDGET
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.data import MOST_DRAWN_BYTES, Shape
+from workflow.models import is_model
 from workflow.shards import split_part
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, outlined
+from workflow.timing import SECONDS
 from workflow.workloads import KINDS
 
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
@@ -130,12 +132,15 @@ def estimate(
         copies *= processes
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
     # What a verification reads may have been computed on a GPU, where there are more peers.
-    rows = _implementations(study.workloads[name], "cuda" if gpu or step == "verify" else "cpu")
+    backend: Literal["cpu", "cuda"] = "cuda" if gpu or step == "verify" else "cpu"
+    rows = _implementations(study.workloads[name], backend)
     seconds = volume / _FILE_RATE
     if step == "run":
-        calls = sum(call_seconds(flops, moved, row, gpu=gpu) for row in rows)
         results = result * sum(1.0 if row.output == "complex128" else 0.5 for row in rows)
-        seconds += _CALLS * calls + results / _FILE_RATE
+        seconds += results / _FILE_RATE
+        for row in rows:  # short calls are repeated until their times have settled
+            calls = _CALLS * call_seconds(flops, moved, row, gpu=gpu)
+            seconds += calls if is_model(row.name, backend) else max(calls, SECONDS)
     elif step == "verify":
         work = min(flops, FLOP_BUDGET * max(1, volume / piece))
         if kind.reference_flops is not None:

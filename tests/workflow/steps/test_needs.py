@@ -189,6 +189,14 @@ def test_a_run_counts_the_implementations_that_it_has() -> None:
     assert seconds("3xfp16", gpu=True) == seconds("fp32", gpu=True)
 
 
+def test_short_calls_are_repeated_until_their_times_settle() -> None:
+    """Half a second a row that is compared; models of a GPU's precisions are timed three times."""
+    case = {"kind": "gemm", "m": 4, "n": 4, "k": 4, "precisions": ["fp64", "fp32", "fp16", "bf16"]}
+    study = load_study({"workloads": {"x": case}})
+    assert 2 < estimate(study, "x", "run")[1] < 2.1, "fp64, fp32, and NumPy at both"
+    assert 4 < estimate(study, "x", "run", gpu=True)[1] < 4.1, "four of ours and four peers"
+
+
 def test_a_result_larger_than_its_operands_counts() -> None:
     case = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8}
     outer = needs(load_study({"workloads": {"outer": case}}), "outer", "run")
