@@ -33,7 +33,7 @@ def tune_dft(
 ) -> Measured:
     """Time the best plans of a transform and cuFFT on the current GPU and keep the fastest.
 
-    From then on transforms of this length and precision, of about ``rows`` rows (within an eighth
+    From then on transforms of this length and precision, of about ``rows`` rows (the same quarter
     of an octave; beyond 2^24 numbers of any) and whose rows lie in memory as contiguous ones do,
     take it in this process and in later ones, until the card, its driver or the kernels change.
 

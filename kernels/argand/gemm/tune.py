@@ -41,9 +41,9 @@ def tune(
 ) -> Measured:
     """Time every candidate plan of a product on the current GPU and keep the fastest.
 
-    From then on `gemm` takes it for products of about these sizes (within an eighth of an octave
-    each) whose operands lie in memory alike, in this process and in later ones, until the card, its
-    driver or the kernels change. Kernels not used before are compiled, on all cores.
+    From then on `gemm` takes it for products of about these sizes (each in the same quarter of an
+    octave) whose operands lie in memory alike, in this process and in later ones, until the card,
+    its driver or the kernels change. Kernels not used before are compiled, on all cores.
 
     Args:
         a_shape, b_shape: of the operands as they are stored, before their op; they are made of

@@ -42,7 +42,7 @@ def tune_softmax(
 ) -> Measured:
     """Time every candidate plan of rows of this length on the current GPU, and keep the fastest.
 
-    From then on softmaxes of about this length and number of rows (within an eighth of an octave),
+    From then on softmaxes of about this length and number of rows (the same quarters of an octave),
     of these kinds and with rows that lie on boundaries of 16 bytes as these do, take that plan
     where it is legal, in this process and in later ones, until the card, its driver or the kernels
     change.

@@ -52,7 +52,7 @@ def test_without_a_table_there_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize("field", ["batch", "m", "n", "k"])
-def test_sizes_within_an_eighth_of_an_octave_share_an_entry(field: str) -> None:
+def test_sizes_of_a_quarter_of_an_octave_share_an_entry(field: str) -> None:
     """Steps are a quarter of an octave, a power of two in the middle of its own: 2^(1/8) = 1.09."""
 
     def entry(size: float) -> str:
