@@ -18,7 +18,7 @@ from workflow.tables.readable import Column, markdown_table
 _BASE_BYTES = 262 << 20
 """A job's libraries before its data, by benchmarks.pipeline.job_memory."""
 _JOB_SECONDS = 1.5
-"""A job's start, on a machine that has run one before: small ones were seen to take 0.8 to 1.9 s."""
+"""A job's start, on a machine that has run one before; small ones take 0.8 to 1.9 s in all."""
 _MOST = 40
 """Workloads in the table, those with the largest files: a sweep has thousands."""
 _STEPS: tuple[Step, ...] = ("stage", "run", "verify", "deliver", "draw")
