@@ -39,17 +39,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Product, Path]:
     return product, folder / "v.uvh5"
 
 
-def test_a_telescope_has_a_name_of_any_letters(
-    written: tuple[Product, Path], tmp_path: Path
-) -> None:
-    _, path = written
-    (product,) = path.parent.rglob("products/w.h5")
-    site = Uvh5Site.model_validate({**SITE, "telescope": "Bleien-Süd"})
-    write_uvh5(product, tmp_path / "v.uvh5", site)
-    with h5py.File(tmp_path / "v.uvh5") as file:
-        assert file["Header/telescope_name"][()].decode() == "Bleien-Süd"
-
-
 def test_our_reader_finds_the_product(written: tuple[Product, Path]) -> None:
     product, path = written
     reader = Uvh5(path)

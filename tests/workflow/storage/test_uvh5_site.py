@@ -1,4 +1,4 @@
-"""When the samples of a UVH5 file were taken, by the coordinates of the voltages."""
+"""What a UVH5 file says of its telescope and of the date of its samples."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
-from tests.workflow.storage.test_uvh5 import SITE, labelled
+from tests.workflow.storage.test_uvh5 import SITE, VISIBILITIES, labelled
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.storage.uvh5 import write_uvh5
+
+
+def test_a_telescope_has_a_name_of_any_letters(tmp_path: Path) -> None:
+    site = {**SITE, "telescope": "Bleien-Süd"}
+    run(study_of({"v": {**VISIBILITIES, "uvh5": site}}), tmp_path)
+    (product,) = tmp_path.rglob("products/w.h5")
+    write_uvh5(product, tmp_path / "v.uvh5", Uvh5Site.model_validate(site))
+    with h5py.File(tmp_path / "v.uvh5") as file:
+        assert file["Header/telescope_name"][()].decode() == "Bleien-Süd"
 
 
 def test_the_date_of_the_samples_is_that_of_the_file(tmp_path: Path) -> None:
