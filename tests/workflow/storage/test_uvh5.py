@@ -111,20 +111,20 @@ def labelled(folder: Path, **changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("antennas", "numbers"), [([7, 3, 12, 5], [7, 3, 12, 5]), (["A", "B", "Ö", "D"], [0, 1, 2, 3])]
 )
-def test_feeds_and_antennas_keep_their_names(
+def test_feeds_antennas_and_telescope_keep_their_names(
     tmp_path: Path, antennas: list[Any], numbers: list[int]
 ) -> None:
     case = labelled(tmp_path, polarization=["Y", "X"], antenna=antennas)
     study = study_of({"v": case})
     check_study(study)
-    square = run(study, tmp_path)["v"].data.reshape(3, 3, 2, 4, 2, 4)
-    path = tmp_path / "v.uvh5"
-    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site.model_validate(SITE))
+    square, path = run(study, tmp_path)["v"].data.reshape(3, 3, 2, 4, 2, 4), tmp_path / "v.uvh5"
+    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site(**SITE, telescope="Süd"))
     with h5py.File(path) as file:
         header = file["Header"]
+        assert header["telescope_name"][()].decode() == "Süd"
         assert header["polarization_array"][...].tolist() == [-6, -5, -8, -7]  # yy, xx, yx, xy
         assert header["antenna_numbers"][...].tolist() == numbers
-        names = [name.decode() for name in header["antenna_names"][...]]
+        names = header["antenna_names"].asstr()[...].tolist()
         assert [header[f"ant_{end}_array"][1] for end in (1, 2)] == numbers[:2]
         assert file["Data/visdata"][1, 0, 3] == square[0, 0, 0, 1, 1, 0]  # x of 1, y of 2
     assert names == list(map(str, antennas))
