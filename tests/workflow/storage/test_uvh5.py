@@ -124,7 +124,7 @@ def test_feeds_antennas_and_telescope_keep_their_names(
         assert header["telescope_name"][()].decode() == "Süd"
         assert header["polarization_array"][...].tolist() == [-6, -5, -8, -7]  # yy, xx, yx, xy
         assert header["antenna_numbers"][...].tolist() == numbers
-        names = header["antenna_names"].asstr()[...].tolist()
+        names = [name.decode() for name in header["antenna_names"][...]]
         assert [header[f"ant_{end}_array"][1] for end in (1, 2)] == numbers[:2]
         assert file["Data/visdata"][1, 0, 3] == square[0, 0, 0, 1, 1, 0]  # x of 1, y of 2
     assert names == list(map(str, antennas))
