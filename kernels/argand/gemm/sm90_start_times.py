@@ -1,0 +1,70 @@
+"""The model of the time until the wgmma family's kernels multiply. Needs no GPU and no CuPy.
+
+`gemm.sm90_heuristics` says to what the constants were fitted.
+"""
+
+from __future__ import annotations
+
+from argand.gemm.pack_plan import panel_fill, scaled_blocks
+from argand.gemm.question import OperandTraits, Question
+from argand.gemm.sm90_plan import WgmmaPlan
+
+PACK_BYTES = 4.3e12
+"""Bytes a second that packing and the reduction of slices read and write on an H200."""
+_SCALED_PACKING = 1.3
+"""Factor of packing rows whose absmax is found first."""
+_SCALED_BLOCK = 9e-9
+"""Least seconds of a block of those, of which a short k leaves most of a tile empty (2987 x 78 x 66
+and 972 x 82 x 81 at fp16 and 3xfp16 on an H200)."""
+_LAUNCH = 1.23e-6
+"""Seconds of a call with one launch that does nothing."""
+_PACK_LAUNCH, _PLANAR_WAIT = 1e-6, {1: 0.65e-6, 2: 0.4e-6}
+"""Seconds of packing's launch, and what an X in planes adds, by terms: nothing of it is loaded
+meanwhile (44 drawn products at tf32 and 3xfp16, H200). One term of 16 bits adds nothing: its planes
+are half as long (with 0.8 us 108 plans of up to 12 us took 0.89 of their estimates)."""
+_ABSMAX_EXCHANGE = 1.3e-6
+"""Seconds in which blocks that pack rows exchange their absmax. Products of a k that a block holds
+alone take as long: without it 30 candidates at 3xfp16 of up to 20 us took 1.05 to 1.2 of their
+estimates."""
+_ODD_PITCH = 6.1e-7
+"""Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
+Fitted to 170 candidates of 44 drawn products that a library won."""
+_FILL = 2.1e-6
+"""Seconds until a kernel's first k-tile is loaded."""
+_FUSED_PACK_FILL = 11e-6
+"""Seconds until fused packing has written the first planes."""
+
+
+def start_seconds(
+    plan: WgmmaPlan, question: Question, column_operand: tuple[int, OperandTraits],
+    row_operand: tuple[int, OperandTraits], pack_bytes: float,
+) -> float:  # fmt: skip
+    """Return the seconds of a call until a first k-tile is loaded: launches and packing.
+
+    An operand is its rows, of k each, and its traits; ``pack_bytes`` the rate of packing.
+    """
+    precision, sizes, *_ = question
+    k, packing, scaled = sizes.k, 0.0, False
+    for (rows, traits), packs in (
+        (column_operand, not plan.fused_pack), (row_operand, plan.storage == "planar"),
+    ):  # fmt: skip
+        if sizes.triangle and packing:
+            continue  # the planes of both operands are the same
+        if packs and not traits.packed:
+            item = (4 if traits.half else 8) + precision.planar_bytes
+            copies = sizes.batch if traits.batched else 1
+            finds_absmax = precision.scaled and not traits.half
+            factor = _SCALED_PACKING if finds_absmax else 1.0
+            if finds_absmax and sizes.triangle and precision.terms == 1:
+                factor *= panel_fill(precision, rows, k)
+            seconds = factor * copies * rows * k * item / pack_bytes
+            if finds_absmax:
+                seconds = max(seconds, _SCALED_BLOCK * copies * scaled_blocks(precision, rows, k))
+            packing += seconds
+            scaled |= finds_absmax
+    total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
+    waits = packing and plan.storage == "planar" and not sizes.triangle
+    short = precision.terms == 1 and precision.operand.bytes == 2
+    total += _PLANAR_WAIT[precision.terms] if waits and not short else 0.0
+    total += _ABSMAX_EXCHANGE if scaled else 0.0
+    return total + (_FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch)
