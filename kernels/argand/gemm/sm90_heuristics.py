@@ -12,7 +12,7 @@ from argand.gemm.sm90_exchange_times import cluster_seconds, partials_seconds, r
 from argand.gemm.sm90_mainloop_times import seconds_of_k
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
-from argand.gemm.sm90_start_times import PACK_BYTES, start_seconds
+from argand.gemm.sm90_start_times import start_seconds
 from argand.gemm.sm90_store_times import (
     in_16_bit_planes,
     sectors_factor,
@@ -25,8 +25,9 @@ from argand.gemm.sm90_tiles import with_ping_pong
 # Seconds and rates a second, which only rank candidates. They are fitted to 3,200 times in rows of
 # calls on an H200: near candidates of 167 products (seed 317961766, recorded_row_plans.csv of the
 # tests, and 21 that differ in what bounds them), and chosen plans of 200 at five precisions.
-# Before, they were fitted to times between two events. What each fit gained is in
-# docs/experiments: 2026-11-27-choices-of-products.md, 2026-11-28-estimates-of-calls-in-rows.md and
+# Those of slices, clusters and partial tiles are fitted to near candidates of 120 products more
+# (seeds 3002887395 and 1838257909). What each fit gained is in docs/experiments:
+# 2026-11-27-choices-of-products.md, 2026-11-28-estimates-of-calls-in-rows.md and
 # 2026-11-29-what-bounds-a-tile.md.
 _MEMORY_BYTES = 3.7e12
 _FEW_IN_FLIGHT = (1.03, 1.35)
@@ -50,6 +51,8 @@ _FUSED_MAINLOOP = 1.015
 """Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
 _CACHE_BYTES = 50e6
 """Bytes of L2: of an operand that tiles at different k read, this much is read from memory once."""
+_KEPT_BYTES = _CACHE_BYTES / 4
+"""Bytes of a complex64 operand that L2 may hold from before, beside those of other calls."""
 _EXPOSED = 0.125
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 
@@ -84,10 +87,10 @@ def estimate(
     rate over an H200's.
     """
     product = _product(choice, plan, question, sm_count, memory)
-    sizes, plan, pack_bytes = question.sizes, product.plan, memory * PACK_BYTES
+    sizes, plan = question.sizes, product.plan
     operands = (product.columns, product.y), (product.rows, product.x)
-    total = start_seconds(plan, question, *operands, pack_bytes)
-    total += reduction_seconds(choice.split_k_slices, sizes, question.precision.terms, pack_bytes)
+    total = start_seconds(plan, question, *operands, memory)
+    total += reduction_seconds(choice.split_k_slices, sizes, question.precision.terms)
     total += cluster_seconds(plan)
     moved, result = _traffic(product)
     store = store_seconds(choice, plan, question)
@@ -102,7 +105,10 @@ def estimate(
     if division.stream_k_tiles:
         part = division.stream_k_tiles / product.tiles
         split_moved = part * moved + _read_again(product, part)
-        total += _beside(_split_tiles(product, division, store), split_moved)
+        stored = 0.0 if sizes.triangle else part * result
+        # All blocks load, then they exchange partial tiles and store.
+        mainloop, exchange = _split_tiles(product, division)
+        total += _beside(mainloop, split_moved - stored) + _beside(exchange + store, stored)
         moved *= 1 - part
     elif whole == 1 and not sizes.triangle:  # all blocks load, then all of them store
         return total + _beside(spent - store, moved - result) + _beside(store, result)
@@ -167,9 +173,8 @@ def _mainloop(product: _Product, *, in_turn: bool) -> float:
     choice, plan, question, sm_count, *_ = product
     precision, k = question.precision, question.sizes.k
     blocks = min(product.tiles * plan.cluster, sm_count)
-    mainloop = product.num_k_tiles * plan.block_k * seconds_of_k(
-        plan, precision, product.rows, k, blocks, apart=plan.cluster > 1
-    )  # fmt: skip
+    apart = plan.cluster * choice.split_k_slices > 1
+    mainloop = product.num_k_tiles * plan.block_k * _seconds_of_k(product, blocks, apart=apart)
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
     ends = precision.terms == 1 and not (in_turn or choice.split_k_slices > 1)
     if ends and not in_16_bit_planes(plan, precision):
@@ -179,28 +184,43 @@ def _mainloop(product: _Product, *, in_turn: bool) -> float:
     return mainloop
 
 
-def _split_tiles(product: _Product, division: TileDivision, store: float) -> float:
-    """Return the seconds in which all blocks compute the tiles that are split along k."""
-    _, plan, question, sm_count, *_ = product
-    share = division.k_tiles_per_block / product.num_k_tiles
-    seconds = seconds_of_k(
-        plan, question.precision, product.rows, question.sizes.k, sm_count, apart=True
+def _split_tiles(product: _Product, division: TileDivision) -> tuple[float, float]:
+    """Return the seconds in which all blocks compute parts of tiles along k, and exchange them."""
+    plan, each = product.plan, division.k_tiles_per_block
+    seconds = _seconds_of_k(product, product.sm_count, apart=True)
+    return each * plan.block_k * seconds, partials_seconds(plan, each / product.num_k_tiles)
+
+
+def _seconds_of_k(product: _Product, blocks: int, *, apart: bool) -> float:
+    """Return the seconds of a tile for one k, one of so many blocks, at different k or not."""
+    _, plan, question, *_ = product
+    precision, k = question.precision, question.sizes.k
+    copies = question.sizes.batch if product.x.batched else 1
+    in_place = plan.storage != "planar"  # else a launch before has written X
+    from_memory = in_place and 8 * copies * product.rows * k > _KEPT_BYTES
+    return seconds_of_k(
+        plan, precision, product.rows, k, blocks, apart=apart, from_memory=from_memory
     )
-    multiplied = division.k_tiles_per_block * plan.block_k
-    return multiplied * seconds + store + partials_seconds(plan, share)
 
 
 def _read_again(product: _Product, part: float) -> float:
-    """Return the seconds in which split tiles, a ``part`` of all, read X from memory once more.
+    """Return the seconds in which split tiles, a ``part`` of all, read operands once more.
 
-    Blocks at different k read it once for each of the tiles beside each other.
+    Blocks at different k read X for each of the tiles beside each other and Y for each of those
+    below each other, from memory what L2 does not hold.
     """
     _, plan, question, *_ = product
-    sizes = question.sizes
-    row_bytes = part * sizes.batch * product.rows * sizes.k
-    row_bytes *= plan.x_element_bytes(question.precision)
-    beside = product.tiles / (sizes.batch * -(-product.rows // plan.block_m))
-    return (beside - 1) * max(0.0, row_bytes - _CACHE_BYTES) / product.memory_bytes
+    precision, sizes = question.precision, question.sizes
+    below = -(-product.rows // plan.block_m)
+    beside = product.tiles / (sizes.batch * below)
+    seconds = 0.0
+    for lines, item, reads in (
+        (product.rows, plan.x_element_bytes(precision), beside),
+        (product.columns, precision.planar_bytes, below),
+    ):
+        read = part * sizes.batch * lines * sizes.k * item
+        seconds += (reads - 1) * max(0.0, read - _CACHE_BYTES) / product.memory_bytes
+    return seconds
 
 
 def _fused_numbers(product: _Product) -> int:

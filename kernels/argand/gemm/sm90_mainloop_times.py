@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from math import hypot
 
-from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
+from argand.gemm.l2_rates import APART_BYTES, SLICED_BYTES, TOGETHER_BYTES
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES
 from argand.precision import Precision
 
 _CLOCK = 1.9e9
-_TILE_BYTES = 64
-"""Bytes that a multiprocessor loads from L2 in a clock: the width of its port (a fit gave 60)."""
+_TILE_BYTES, _SHARED_BYTES = 64, 128
+"""Bytes that a multiprocessor loads from L2 and accesses of its shared memory in a clock: the width
+of its port and of 32 banks (fits gave 69 and 123)."""
+_LATENCY = 1.3e-6
+"""Seconds from memory to a stage. All stages but the one that is multiplied are under way."""
 _ROUNDED_ROWS, _ROUNDED_ODD_LINES, _ROUNDED_ALONE = {1: 3.5, 2: 2.0}, 2.4, 5.0
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock: by terms; of
 lines of odd pitch along k, whose numbers are read one by one, at one term; and by one warpgroup,
@@ -45,13 +48,14 @@ def _rounds_in_place(plan: WgmmaPlan, precision: Precision) -> bool:
 
 
 def seconds_of_k(
-    plan: WgmmaPlan, precision: Precision, rows: int, k: int, blocks: int, *, apart: bool
-) -> float:
+    plan: WgmmaPlan, precision: Precision, rows: int, k: int, blocks: int, *, apart: bool,
+    from_memory: bool,
+) -> float:  # fmt: skip
     """Return the time of a tile for one k of ``rows`` by k, one of so many blocks.
 
-    Products, loads and rounding hide each other, but where two take equally long. One warpgroup
-    that rounds has no other under whose products it does. ``apart`` says that blocks are at
-    different k.
+    Products, loads, accesses of shared memory and rounding hide each other, but where two take
+    equally long. One warpgroup that rounds has no other under whose products it does. ``apart``
+    says that blocks are at different k, ``from_memory`` that L2 has no X yet.
     """
     rounds = _rounds_in_place(plan, precision)
     rate = _CLOCK * _efficiency(plan, precision) * OPERAND_BYTES / precision.operand.bytes
@@ -64,10 +68,11 @@ def seconds_of_k(
         # Lines of complex64, as long as the contiguous axis.
         if (k if plan.k_major else rows) % 4:
             together, others = column_bytes, row_bytes
-    if apart:
-        together, others = 0, row_bytes + column_bytes
     shared = blocks * (together / TOGETHER_BYTES + others / APART_BYTES)
+    if apart:
+        shared = max(shared, blocks * (row_bytes + column_bytes) / SLICED_BYTES)
     loads = max((row_bytes + column_bytes) / (_TILE_BYTES * _CLOCK), shared)
+    latency = _LATENCY / ((plan.stages - 1) * plan.block_k) if from_memory else 0.0
     rounding = 0.0
     if rounds and plan.consumers == 1:
         products = hypot(products, plan.block_m / (_ROUNDED_ALONE * _CLOCK))
@@ -75,7 +80,22 @@ def seconds_of_k(
         odd = plan.odd_pitch and plan.k_major and precision.terms == 1
         in_a_clock = _ROUNDED_ODD_LINES if odd else _ROUNDED_ROWS[precision.terms]
         rounding = plan.block_m / (in_a_clock * _CLOCK)
-    return float((products**8 + loads**8 + rounding**8) ** 0.125)
+    accesses = 0.0  # of two terms they are in the efficiency of a tile
+    if precision.terms == 1:
+        accesses = _shared_bytes(plan, precision) / (_SHARED_BYTES * _CLOCK)
+    bounds = products, loads, latency, accesses, rounding
+    return float(sum(bound**8 for bound in bounds) ** 0.125)
+
+
+def _shared_bytes(plan: WgmmaPlan, precision: Precision) -> int:
+    """Return the bytes of shared memory that are written and read for one k of a tile, of one term.
+
+    TMA writes X and Y, consumers read X once, and each MMA of each warpgroup reads a plane of Y. So
+    MMAs of narrow tiles wait for shared memory.
+    """
+    row_bytes = plan.block_m * plan.x_element_bytes(precision)
+    planes = 2 + 4 * plan.consumer_warpgroups  # written, and read
+    return 2 * row_bytes + planes * plan.block_n * precision.operand.bytes
 
 
 def _efficiency(plan: WgmmaPlan, precision: Precision) -> float:

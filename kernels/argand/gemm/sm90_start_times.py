@@ -9,8 +9,8 @@ from argand.gemm.pack_plan import panel_fill, scaled_blocks
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 
-PACK_BYTES = 4.3e12
-"""Bytes a second that packing and the reduction of slices read and write on an H200."""
+_PACK_BYTES = 4.3e12
+"""Bytes a second that packing reads and writes on an H200."""
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
 _SCALED_BLOCK = 9e-9
@@ -37,11 +37,12 @@ _FUSED_PACK_FILL = 11e-6
 
 def start_seconds(
     plan: WgmmaPlan, question: Question, column_operand: tuple[int, OperandTraits],
-    row_operand: tuple[int, OperandTraits], pack_bytes: float,
+    row_operand: tuple[int, OperandTraits], memory: float,
 ) -> float:  # fmt: skip
     """Return the seconds of a call until a first k-tile is loaded: launches and packing.
 
-    An operand is its rows, of k each, and its traits; ``pack_bytes`` the rate of packing.
+    An operand is its rows, of k each, and its traits; ``memory`` the card's peak memory rate
+    over an H200's.
     """
     precision, sizes, *_ = question
     k, packing, scaled = sizes.k, 0.0, False
@@ -57,7 +58,7 @@ def start_seconds(
             factor = _SCALED_PACKING if finds_absmax else 1.0
             if finds_absmax and sizes.triangle and precision.terms == 1:
                 factor *= panel_fill(precision, rows, k)
-            seconds = factor * copies * rows * k * item / pack_bytes
+            seconds = factor * copies * rows * k * item / (memory * _PACK_BYTES)
             if finds_absmax:
                 seconds = max(seconds, _SCALED_BLOCK * copies * scaled_blocks(precision, rows, k))
             packing += seconds

@@ -16,7 +16,7 @@ from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import SWIZZLE_BYTES, WgmmaPlan
 from argand.precision import Precision
 
-_STORE_BYTES = 39.5e9
+STORE_BYTES = 39.5e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _EXCHANGED_STORE = 1.18
 """Factor of a store from registers whose lanes exchange results: of C^T, or of rows of complex64
@@ -78,7 +78,7 @@ def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> f
 def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
     """Return the seconds of a tile's epilogue that nothing overlaps."""
     sizes = question.sizes
-    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
+    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / STORE_BYTES
     shifts = sizes.n % 2 == 1 and not (sizes.narrow or plan.shared_columns)
     if choice.split_k_slices == 1 and stores_directly(plan, question.precision, sizes.n):
         store *= _EXCHANGED_STORE if choice.swapped or shifts else 1.0

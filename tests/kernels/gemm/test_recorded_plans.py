@@ -3,8 +3,8 @@
 ``recorded_drawn_plans.csv`` has what is near the fastest plan of 60 products of each of the seeds
 317961766, 3002887395 and 1838257909, of 46 of seed 20261129 (``python -m benchmarks.sweep gemm
 --cases 60 --plans 1 --only-plans``) and of 27 that differ in what bounds them: stores, loads from
-L2, rounding, launches. The models of time are fitted to the first and the last of these sets; a
-change of them must not lose what they reach here.
+L2, rounding, launches. The models of time are fitted to the first and the last of these sets, what
+slices, clusters and partial tiles take to all of them; a change must not lose what they reach here.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def asked(case: Case, rounded_since: bool = False) -> Question:
 @pytest.mark.parametrize(
     ("seed", "cases", "mean", "tenth", "most"),
     [("317961766", 60, 1.02, 1.06, 1.2), ("20261129", 46, 1.02, 1.06, 1.2),
-     ("", 27, 1.025, 1.07, 1.2), ("3002887395", 60, 1.03, 1.08, 1.2),
-     ("1838257909", 60, 1.035, 1.11, 1.25)],
+     ("", 27, 1.025, 1.07, 1.2), ("3002887395", 60, 1.025, 1.075, 1.2),
+     ("1838257909", 60, 1.03, 1.09, 1.25)],
 )  # fmt: skip
 def test_the_choice_loses_little_to_the_fastest(
     seed: str, cases: int, mean: float, tenth: float, most: float
