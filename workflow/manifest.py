@@ -15,6 +15,7 @@ from argand.device import available_cores, devices
 from workflow.records import Record
 from workflow.storage.checked_json import write_object
 from workflow.storage.files import atomic_text, sha256_of
+from workflow.storage.input_error import InputError
 from workflow.storage.memory import machine_memory
 from workflow.versions import timestamp, versions
 
@@ -39,7 +40,8 @@ def write_manifest(
         inputs: the user's files that the study reads.
         files: the results, each to be listed with its SHA-256.
 
-    Raises OSError where a file cannot be read or written.
+    Raises OSError where a file cannot be read or written, InputError for an input that is gone or
+    is not what results were computed from.
     """
     rows = list(records)
     text = yaml.safe_dump(dict(study), sort_keys=False, allow_unicode=True, width=100)
@@ -62,11 +64,31 @@ def write_manifest(
             "versions": sorted({row.versions for row in rows}),
             "kernel_digests": sorted({row.kernel_digest for row in rows} - {""}),
         },
-        "inputs": {str(file): sha256_of(file) for file in sorted(set(inputs))},
+        "inputs": _checksums(inputs, rows),
         "files": {str(file): sha256_of(file) for file in sorted({*files, study_path})},
     }
     write_object(path, content)
     return content
+
+
+def _checksums(inputs: Iterable[Path], rows: Iterable[Record]) -> dict[str, str]:
+    """Return the SHA-256 of inputs, which must be what the rows say that they were staged from."""
+    found = {}
+    for file in sorted(set(inputs)):
+        try:
+            found[str(file)] = sha256_of(file)
+        except OSError as error:
+            raise InputError(
+                f"input.file: {file} cannot be read any more ({error.strerror}); put back what was "
+                "staged, or run again with what it is to be"
+            ) from error
+    staged = {text for row in rows for text in row.source_sha256.split("; ") if text}
+    if gone := sorted(staged - set(found.values())):
+        raise InputError(
+            f"input.file: one of {', '.join(found)} has changed since it was staged (SHA-256 "
+            f"{', '.join(gone)} then); run again, so that results are of what it is now"
+        )
+    return found
 
 
 def _code() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from workflow.manifest import write_manifest
 from workflow.records import Record
 from workflow.storage.checked_json import read_object
 from workflow.storage.files import sha256_of
+from workflow.storage.input_error import InputError
 
 
 def record(**more: str) -> Record:
@@ -37,11 +38,23 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert len(found["code"]["commit"] or 40 * "0") == 40
 
 
-def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
-    absent = tmp_path / "absent.h5"
-    with pytest.raises(FileNotFoundError, match="absent"):
-        write_manifest(tmp_path / "m.json", tmp_path / "s.yaml", {}, [], [absent], [])
-    assert not (tmp_path / "m.json").exists()
+def test_an_input_that_is_gone_or_another_is_an_error_that_names_it(tmp_path: Path) -> None:
+    given, other = tmp_path / "in.h5", tmp_path / "other.h5"
+    paths = tmp_path / "m.json", tmp_path / "s.yaml"
+    given.write_bytes(b"in")
+    other.write_bytes(b"of another workload")
+    rows = [
+        record(), record(source_sha256=f"{sha256_of(other)}; {sha256_of(given)}"),
+    ]  # fmt: skip
+    assert len(write_manifest(*paths, {}, rows, [given, other], [])["inputs"]) == 2
+    paths[0].unlink()
+    given.write_bytes(b"IN")
+    with pytest.raises(InputError, match=r"one of .*in\.h5, .* has changed since it was staged"):
+        write_manifest(*paths, {}, rows, [given, other], [])
+    given.unlink()
+    with pytest.raises(InputError, match=r"in\.h5 cannot be read any more \(No such file"):
+        write_manifest(*paths, {}, rows, [given, other], [])
+    assert not paths[0].exists()
 
 
 def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
