@@ -74,8 +74,8 @@ def solve(
         x with b's shape, complex128 where an operand needs it, else complex64.
 
     Memory of a GPU besides the operands, at most: the factors, and the planes of a product of half
-    the matrix by half the matrix, three quarters of them or 2 GiB. An operand that is copied (real,
-    with gaps between its elements, or with a norm near the limits of its type) comes on top.
+    the matrix by half the matrix, three quarters of them or 256 MiB. An operand that is copied
+    (real, with gaps between its elements, or with a norm near the limits of its type) comes on top.
 
     Raises:
         ValueError: shapes that do not fit, NaN or infinity, an unknown precision, a block or panel
