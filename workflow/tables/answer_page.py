@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workflow.counted import counted
 from workflow.records import Record
 from workflow.storage.files import atomic_text
 from workflow.tables.answer import ANSWER, ANSWER_TEXT, Answer, answer_rows
@@ -51,7 +52,7 @@ def write_answer(
     ``tolerances`` are those of the workloads that leave the choice of a precision.
     """
     rows, completed = answer_rows(answers), ordered(complete(records))
-    banner, about = unsettled_banner(completed), _about(answers, completed)
+    banner, about = unsettled_banner(completed), _about(answers, completed, failed)
     noted = f"**{banner}**\n\n" if banner else ""
     text = f"# Answers\n\n{about}\n\n{markdown_table(ANSWER, rows)}\n{noted}{ANSWER_TEXT}\n"
     failures: list[Section] = []
@@ -77,14 +78,17 @@ def write_answer(
     atomic_text(page, html_page(f"What the study {page.absolute().parent.name} answers", sections))
 
 
-def _about(answers: Sequence[Answer], records: Sequence[Record]) -> str:
-    """Return where it was computed, and how much of it was proved."""
+def _about(
+    answers: Sequence[Answer], records: Sequence[Record], failed: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return where it was computed, how much of it was proved, and whether something is missing."""
     devices = ", ".join(dict.fromkeys(record.device for record in records if record.device))
     proved = sum(answer.verified for answer in answers)
     rows = sum(record.verified for record in records)
+    missing = f" {counted(len(failed), 'step')} failed or did not run: see Failed." * bool(failed)
     return (
         f"{proved} of {len(answers)} answers and {rows} of {len(records)} results verified"
-        f"{f', on {devices}' if devices else ''}."
+        f"{f', on {devices}' if devices else ''}.{missing}"
     )
 
 

@@ -212,11 +212,17 @@ def _section(
 def _html_row(columns: Sequence[Column], row: Row) -> str:
     failed = ' class="failed"' if row.get("verified") is False else ""
     cells = [
-        f"{_class(c)} data-value={_attribute(row.get(c.field))}>{html.escape(c.show(row))}"
+        f"{_class(c)} data-value={_attribute(row.get(c.field))}>{_html_text(c, row)}"
         for c in columns
     ]
     named = f'<th scope="row"{cells[0]}</th>'
     return f"<tr{failed}>{named}{''.join(f'<td{cell}</td>' for cell in cells[1:])}</tr>"
+
+
+def _html_text(column: Column, row: Row) -> str:
+    """Return what a cell shows; a sentence is not broken within an exponent, as 1.36e-02."""
+    text = html.escape(column.show(row))
+    return re.sub(r"\d[\d.]*e-\d+", r"<span>\g<0></span>", text) if column.words else text
 
 
 def _class(column: Column) -> str:

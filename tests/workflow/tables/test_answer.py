@@ -142,7 +142,7 @@ def test_the_figure_has_a_line_for_each_answer(tmp_path: Path) -> None:
 
 def test_the_page_begins_with_the_answers_and_needs_no_other_file(tmp_path: Path) -> None:
     records = [record("argand", "fp32", 100.0), record("numpy", "fp32", 300.0)]
-    found = answers(records, {"w": "fp32"}, {"<lost>": "no <precision>"})
+    found = answers(records, {"w": "fp32"}, {"<lost>": "no <precision> within 1e-12"})
     figure = tmp_path / "figure.svg"
     draw_answer(figure, found)
     page, markdown = tmp_path / "answer.html", tmp_path / "answer.md"
@@ -162,7 +162,12 @@ def test_the_page_begins_with_the_answers_and_needs_no_other_file(tmp_path: Path
     assert "<lost>" not in text
     assert "<product>" not in text
     assert "A &amp; B" in text
-    assert "1 of 2 answers and 2 of 2 results verified, on d." in markdown.read_text()
+    assert "no &lt;precision&gt; within <span>1e-12</span>" in text, "in one line"
+    assert "1 of 2 answers and 2 of 2 results verified, on d.\n" in markdown.read_text()
+    missing = [{"workload": "w", "step": "write_uvh5", "reason": "no room"}]
+    write_answer(found, records, first, [], page=page, markdown=markdown, failed=missing)
+    for made in (page.read_text(), markdown.read_text()):
+        assert "verified, on d. 1 step failed or did not run: see Failed." in made
 
 
 def test_the_answer_stands_before_what_is_said_of_its_times(tmp_path: Path) -> None:
