@@ -79,7 +79,7 @@ _ODD_ROWS = 1.12
 _CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 8: 0.91}
 """Fraction of the multiprocessors that clusters of so many blocks fill: an H200 runs 39 clusters of
 3, 30 of 4, 22 of 5, 17 of 6 and 15 of 8 together (cudaOccupancyMaxActiveClusters)."""
-_NUMBER_CYCLES = {(False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
+_NUMBER_CYCLES = {(False, 1): 7.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms; of one term of tf32 they are `Costs.number`."""
 _TRIANGLE_BF16_NUMBER = 4.0

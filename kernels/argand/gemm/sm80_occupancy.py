@@ -13,6 +13,12 @@ Fitted so that the occupancy of every tile compiled for Hopper follows."""
 _COPIES_BETWEEN_REGISTERS = 16
 """Further registers of a thread that copies between MMAs, from the same fit."""
 
+_UNROLLED_REGISTERS = 30
+"""Registers of a small warp for the numbers of a second 16-bit MMA of a k-tile, which it reads and
+rounds under the first one (`unrolled_k` in sm80_plan.cuh)."""
+_SMALL_WARP = 256
+"""Elements of C of such a warp; larger ones have those registers."""
+
 
 def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
@@ -34,6 +40,10 @@ def _registers(plan: MmaPlan, precision: Precision) -> int:
     accumulators = 2 * plan.block_m * plan.block_n // (plan.threads // plan.warps_k)
     others, each = _REGISTERS[precision.terms]
     others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
+    two_mmas = plan.block_k // plan.warps_k > precision.operand.mma_k
+    half = precision.operand.bytes == 2 and precision.terms == 1
+    if half and two_mmas and plan.warp_elements <= _SMALL_WARP:
+        others += _UNROLLED_REGISTERS
     most = min(255, REGISTERS // (plan.threads * plan.blocks_per_sm) // 8 * 8)
     return min(most, int(others + each * accumulators))
 

@@ -75,7 +75,8 @@ def test_16_bits_take_no_longer_than_tf32_by_the_estimates(precision: str) -> No
 def test_what_is_asked_for_stays(precision: str) -> None:
     """A family, packed operands, pairs, results of 16 bits, and cards without an estimate."""
     row, sizes = PRECISIONS[precision], GemmSizes(1, 100, 90, 80)
-    assert choose(Question(row, sizes, A, B), HOPPER, SM_COUNT).in_tf32
+    assert choose(Question(row, sizes, A, B), HOPPER, SM_COUNT).in_tf32 == (precision != "bf16")
+    assert candidates_in_tf32(Question(row, sizes, A, B), HOPPER, SM_COUNT)
     for family in ("wgmma", "mma.sync"):
         assert not choose(Question(row, sizes, A, B), HOPPER, SM_COUNT, family).in_tf32  # type: ignore[arg-type]
     for change in ({"packed": True}, {"packed": True, "copied": True}, {"half": True}):

@@ -53,6 +53,11 @@ struct MmaPlan {
     // which a conjugated B changes, takes no instruction of the mainloop, and twice as many MMAs
     // wait for none before.
     constexpr bool parts_apart() const { return small_warps() && (terms > 1 || warps_k == 1); }
+    // K of the MMAs of a k-tile whose loads of shared memory are in one piece of code.
+    constexpr int unrolled_k() const {
+        if (operand == Operand::tf32) return 32;
+        return terms == 1 && warp_m() * warp_n() <= 512 ? 32 : 16;
+    }
     // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite
     // computes them again, rounding by integers, which takes any number.
     constexpr bool splits_by_products() const {

@@ -162,10 +162,11 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
                                                 float b_sign, Between between) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     if (plan.warps_k > 1 && k0 >= k_left) return;
-    // A longer unroll would hoist more loads than there are registers for. The second computation
-    // of a tile is rare and takes the least code.
+    // The loads of a later k overlap the MMAs of one. A longer unroll would hoist more loads than
+    // there are registers for. The second computation of a tile is rare and takes the least code.
     constexpr bool kAgain = plan.splits_by_products() && !moderate;
-    constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain || plan.blocks_per_sm > 1 ? 1 : 4;
+    constexpr bool kOne = kAgain || plan.blocks_per_sm > 1;
+    constexpr int kUnroll = kOne ? 1 : plan.unrolled_k() / kMmaK<plan.operand>;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         // A tiny k ends within the k of one group of warps; what follows is zeros.
