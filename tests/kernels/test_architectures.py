@@ -18,7 +18,7 @@ from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_plan import check_plan
+from argand.gemm.sm80_legality import check_plan
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.plan import TARGET, PlanError

@@ -13,8 +13,9 @@ from argand.gemm.memory import scan_bytes
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_costs import Costs, costs_of
+from argand.gemm.sm80_legality import check_plan
 from argand.gemm.sm80_occupancy import multiplying_warps, occupancy
-from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, check_plan, holds_accumulators
+from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
 from argand.gemm.sm80_tiles import in_layout, mma_tiles, one_tile_of, with_absmax, with_copies
 from argand.precision import Precision

@@ -1,4 +1,4 @@
-"""Plans of the mma.sync family: legality and source.
+"""Plans of the mma.sync family and their source.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.device import Arch
 from argand.gemm.precision_fields import precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import MMA_FORMATS, PlanError, require_precision
 
 PAD = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
@@ -145,61 +143,6 @@ def _tile(rows: int, k: int, k_major: bool) -> int:
     return slow * (fast + PAD)
 
 
-def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
-    """Raise PlanError, with what is allowed, where a plan cannot run."""
-    require_precision(precision, arch)
-    if precision.operand.name not in MMA_FORMATS:
-        raise PlanError(f"operand must be one of {list(MMA_FORMATS)}, got {precision.operand.name}")
-    mma_k = precision.operand.mma_k
-    static = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
-    static += 16 * (plan.grid_slices > 1) + 8 * (plan.split_k_slices > 1)
-    rules = [
-        (plan.block_k % (mma_k * plan.warps_k) == 0,
-         f"block_k must be a multiple of {mma_k} (one instruction) for each of warps_k"),
-        (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
-        (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
-        (plan.promotion_interval % plan.block_k == 0,
-         "promotion_interval must be a multiple of block_k"),
-        (not plan.finds_absmax or precision.scaled,
-         "only a precision that scales finds the absmax of rows"),
-        (not plan.finds_absmax or precision.terms > 1 or plan.warp_elements < FULL_WARP,
-         f"a warp of {FULL_WARP} elements of one term spills where blocks find the absmax"),
-        (plan.vector in (1, 2), "vector must be 1 or 2"),
-        (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
-        (not plan.mirror or plan.triangle, "mirrored tiles are of a triangle"),
-        (not plan.one_tile or (plan.triangle and plan.a_k_major == plan.b_k_major
-                               and plan.block_m <= LARGEST_ONE_TILE),
-         f"one tile is that of a triangle of up to {LARGEST_ONE_TILE} rows, whose rows and columns "
-         "lie alike"),
-        (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
-        (not plan.whole_k or plan.slices == 1, "stages hold all of a k that no blocks share"),
-        (not (plan.whole_k or plan.copies_between)
-         or (not precision.scaled and plan.warps_k == 1),
-         "all of k at once, and copies between MMAs, are for operands without scales and a k that "
-         "no warps share"),
-        (plan.whole_k % mma_k == 0 and plan.whole_k <= plan.stages * plan.block_k,
-         f"whole_k must be a multiple of {mma_k} that the stages hold"),
-        (plan.split_k_slices in SPLIT_K_SLICES,
-         f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
-        (1 <= plan.grid_slices <= MAX_GRID_SLICES and not (plan.triangle and plan.grid_slices > 1),
-         f"grid_slices must be 1 to {MAX_GRID_SLICES}, and 1 in triangles"),
-        (plan.split_k_slices == 1 or arch.sm >= CLUSTER_SM,
-         f"split_k_slices need clusters of blocks, from compute capability {CLUSTER_SM / 10} on"),
-        # Half a warp reads 4 rows x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
-        (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
-         "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
-        (plan.shared_bytes + static <= arch.shared_bytes,
-         f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
-         f"this one takes {plan.shared_bytes + static}"),
-        (holds_accumulators(plan),
-         "stages must hold the accumulators of all groups of warps, where k is cut"),
-        (whole_passes(plan), "a copy pass of the block must cover whole rows of a tile"),
-    ]  # fmt: skip
-    for holds, rule in rules:
-        if not holds:
-            raise PlanError(f"{rule}: {plan}")
-
-
 def holds_accumulators(plan: MmaPlan) -> bool:
     """Return whether partial sums to reduce fit in the memory of the stages, in any layout."""
     if plan.warps_k * plan.slices == 1:
@@ -209,16 +152,6 @@ def holds_accumulators(plan: MmaPlan) -> bool:
         min(_tile(rows, plan.block_k, k_major=major) for major in (True, False)) for rows in sides
     )
     return plan.warps_k * plan.block_m * plan.block_n <= plan.stages * tiles
-
-
-def whole_passes(plan: MmaPlan) -> bool:
-    """Return whether one copy of each thread fills whole rows, and whole copies fill a tile."""
-    for rows, k_major in ((plan.block_m, plan.a_k_major), (plan.block_n, plan.b_k_major)):
-        fast, slow = (plan.block_k, rows) if k_major else (rows, plan.block_k)
-        chunks = fast // plan.vector
-        if plan.threads % chunks or slow % (plan.threads // chunks):
-            return False
-    return True
 
 
 def kernel_name(precision: Precision, plan: MmaPlan) -> str:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 from argand.device import HOPPER, Arch
-from argand.gemm.sm80_plan import FULL_WARP, MmaPlan, check_plan, holds_accumulators, whole_passes
+from argand.gemm.sm80_legality import check_plan, whole_passes
+from argand.gemm.sm80_plan import FULL_WARP, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
 from argand.runtime.plan import PlanError

@@ -19,13 +19,12 @@ from argand.gemm.pack_tiles import laid_out
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_legality import check_plan, whole_passes
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
     MmaPlan,
-    check_plan,
     gemm_source,
     kernel_name,
-    whole_passes,
 )
 from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
 from argand.gemm.sm90_epilogue import EPILOGUES

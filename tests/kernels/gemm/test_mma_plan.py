@@ -11,11 +11,11 @@ import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.sm80_heuristics import estimate
+from argand.gemm.sm80_legality import check_plan
 from argand.gemm.sm80_plan import (
     FULL_WARP,
     SPLIT_K_SLICES,
     MmaPlan,
-    check_plan,
     holds_accumulators,
 )
 from argand.gemm.sm80_tiles import mma_tiles, with_copies

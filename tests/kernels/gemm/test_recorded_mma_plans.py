@@ -14,7 +14,8 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.sm80_heuristics import estimate
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan, whole_passes
+from argand.gemm.sm80_legality import whole_passes
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan
 from argand.gemm.sm80_tiles import mma_tiles
 
 from tests.kernels.gemm.recorded_times import (

@@ -12,8 +12,9 @@ from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import cut_tiles
+from argand.gemm.sm80_legality import check_plan
 from argand.gemm.sm80_occupancy import multiplying_warps
-from argand.gemm.sm80_plan import MmaPlan, check_plan
+from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_scheduler import Tiles, raster_group_m
 from argand.runtime.plan import PlanError
 
