@@ -84,9 +84,13 @@ _ONE_TILE_COSTS = replace(_TRIANGLE_COSTS, store=0.2, bytes=3.8e6)
 """Costs of triangles of one tile, fitted to 45 times of 15 triangles of 17 to 64 rows in rows of
 calls (9% off in the standard deviation, an H200)."""
 
+_ONE_WARP_COSTS = replace(_ONE_TILE_COSTS, store=0.3)
+"""Costs of triangles that a warp has alone, whose groups add their sums: 144 times of 38 shapes
+of 9 to 44 rows in rows of calls (12% off in the standard deviation)."""
+
 
 def costs_of(plan: MmaPlan) -> Costs:
     """Return the costs of products, of triangles, or of those of one tile."""
     if plan.one_tile:
-        return _ONE_TILE_COSTS
+        return _ONE_WARP_COSTS if plan.one_warp else _ONE_TILE_COSTS
     return _TRIANGLE_COSTS if plan.triangle else _COSTS

@@ -14,7 +14,7 @@ from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_costs import Costs, costs_of
 from argand.gemm.sm80_legality import check_plan
-from argand.gemm.sm80_occupancy import multiplying_warps, occupancy
+from argand.gemm.sm80_occupancy import multiplying_warps, occupancy, warp_eights
 from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
 from argand.gemm.sm80_tiles import in_layout, mma_tiles, one_tile_of, with_absmax, with_copies
@@ -51,6 +51,8 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
             plan = alone if fits else plan
         if tile is None and plan.shared_bytes > arch.shared_bytes:
             continue  # a tile and what slices receive, in this layout
+        if tile is None and plan.one_warp and not plan.one_tile:
+            continue
         fitted.append(with_copies(with_absmax(plan, precision, arch, k), precision, arch, k))
     if not fitted:
         raise PlanError(f"tiles of a triangle must be square, got {tile}")
@@ -99,11 +101,13 @@ _TRIANGLE_TILE_TIMES = {
     (64, 64, 16): 0.79, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
 }  # fmt: skip
 _ONE_TILE_TIMES = {
-    (32, 1): 0.74, (48, 1): 0.86, (64, 1): 1.22, (80, 1): 1.2,
-    (32, 2): 1.1, (48, 2): 1.34, (64, 2): 1.34,
+    (16, 1): 0.64, (32, 1): 0.82, (48, 1): 0.86, (64, 1): 1.22, (80, 1): 1.2,
+    (16, 2): 0.84, (32, 2): 1.1, (48, 2): 1.34, (64, 2): 1.34,
 }  # fmt: skip
 """Time of the mainloop of triangles of one tile over that, by rows of the tile and terms: fitted
-with their costs, and of 80 rows to 13 times of up to 79."""
+with their costs, of 80 rows to 13 times of up to 79, of 16 and 32 to 72 times of 9 to 31."""
+_ONE_WARP_TIMES = {(16, 1): 0.79, (32, 1): 0.93, (48, 1): 1.78, (16, 2): 0.75, (32, 2): 0.93}
+"""The same of triangles that a warp has alone."""
 _WHOLE_WAVES = 4
 """Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
 eight tiles a multiprocessor."""
@@ -198,7 +202,8 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
     elif plan.triangle and precision.operand.name == "tf32":
         mainloop *= _TRIANGLE_TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
     if plan.one_tile:
-        mainloop *= _ONE_TILE_TIMES.get((plan.block_m, precision.terms), 1.0)
+        times = _ONE_WARP_TIMES if plan.one_warp else _ONE_TILE_TIMES
+        mainloop *= times.get((plan.block_m, precision.terms), 1.0)
     mainloop += costs.groups if plan.warps_k > 1 else 0.0
     exchange = costs.cluster + costs.cluster_vector * plan.block_m * plan.block_n / 2 / plan.threads
     return mainloop + held * store + (exchange if plan.split_k_slices > 1 else 0.0)
@@ -207,23 +212,23 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
 def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: Costs) -> float:
     """Return the cycles of all warps of a block for one k-tile, to share among four quarters."""
     warps, mma_k = multiplying_warps(plan), precision.operand.mma_k
-    rows, columns = plan.block_m / plan.warps_m / 8, plan.block_n / plan.warps_n / 8
+    eights, tiles = warp_eights(plan), plan.warp_elements / 128
     lines = plan.block_m + plan.block_n * (not plan.one_tile)
     copies = lines * plan.block_k / plan.vector / 32
     wide = precision.operand.bytes > 2
     number = _NUMBER_CYCLES.get((wide, precision.terms), costs.number)
     if plan.triangle and not (wide or precision.scaled):
         number = _TRIANGLE_BF16_NUMBER
-    if rows * columns >= _FULL_WARP and precision.terms == 1:
+    if 2 * tiles >= _FULL_WARP and precision.terms == 1:
         number = _FULL_WARP_NUMBER[wide]
     if wide and precision.terms > 1 and precision.roundings[0] == "nearest_even":
         number = costs.split
-    mmas = rows / 2 * columns * 4 * len(precision.products)
+    mmas = tiles * 4 * len(precision.products)
     mmas_k = warps * plan.block_k / plan.warps_k / mma_k
     cycles = copies * costs.copy * (costs.wide_copy if plan.vector == 2 else 1.0)
-    cycles += mmas_k * ((rows + columns) * mma_k / 2 * number + mmas * costs.mma + costs.mma_k)
+    cycles += mmas_k * (eights * mma_k / 2 * number + mmas * costs.mma + costs.mma_k)
     if plan.promotion_interval:
-        promotions = warps * rows * columns * 4 * plan.block_k / plan.promotion_interval
+        promotions = warps * tiles * 8 * plan.block_k / plan.promotion_interval
         cycles += promotions * costs.promotion
     if plan.block_k < 32 and precision.terms == 1:
         cycles *= costs.shallow

@@ -42,6 +42,7 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
                                and plan.block_m <= LARGEST_ONE_TILE),
          f"one tile is that of a triangle of up to {LARGEST_ONE_TILE} rows, whose rows and columns "
          "lie alike"),
+        (plan.one_tile or not plan.one_warp, "a warp alone has a triangle of one tile"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (not plan.whole_k or plan.slices == 1, "stages hold all of a k that no blocks share"),
         (not (plan.whole_k or plan.copies_between)

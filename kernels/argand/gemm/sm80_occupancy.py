@@ -10,9 +10,10 @@ _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
 """By terms, registers of a thread beside its accumulators, and registers for each accumulator.
 
 Fitted so that the occupancy of every tile compiled for Hopper follows."""
+_ONE_WARP_REGISTERS = {1: (40, 1.4), 2: (43, 2.7)}
+"""The same of a warp that has a triangle alone."""
 _COPIES_BETWEEN_REGISTERS = 16
 """Further registers of a thread that copies between MMAs, from the same fit."""
-
 _UNROLLED_REGISTERS = 30
 """Registers of a small warp for the numbers of a second 16-bit MMA of a k-tile, which it reads and
 rounds under the first one (`unrolled_k` in sm80_plan.cuh)."""
@@ -37,8 +38,8 @@ def _registers(plan: MmaPlan, precision: Precision) -> int:
     if plan.triangle and not plan.one_tile:
         whole = plan.whole_k and not plan.promotion_interval
         return 64 if plan.threads >= 512 else 96 if whole else 104
-    accumulators = 2 * plan.block_m * plan.block_n // (plan.threads // plan.warps_k)
-    others, each = _REGISTERS[precision.terms]
+    accumulators = plan.warp_elements // 16
+    others, each = (_ONE_WARP_REGISTERS if plan.one_warp else _REGISTERS)[precision.terms]
     others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
     two_mmas = plan.block_k // plan.warps_k > precision.operand.mma_k
     half = precision.operand.bytes == 2 and precision.terms == 1
@@ -46,6 +47,12 @@ def _registers(plan: MmaPlan, precision: Precision) -> int:
         others += _UNROLLED_REGISTERS
     most = min(255, REGISTERS // (plan.threads * plan.blocks_per_sm) // 8 * 8)
     return min(most, int(others + each * accumulators))
+
+
+def warp_eights(plan: MmaPlan) -> float:
+    """Return the eights of rows and columns that a warp reads and rounds."""
+    rows, columns = plan.block_m // plan.warps_m, plan.block_n // plan.warps_n
+    return (rows + (0 if plan.one_warp else columns)) / 8
 
 
 def multiplying_warps(plan: MmaPlan) -> int:

@@ -90,8 +90,15 @@ class MmaPlan:
         return 32 * self.warps_m * self.warps_n * self.warps_k
 
     @property
+    def one_warp(self) -> bool:
+        """Whether one warp of a group has all of a triangle, of which it reads each row once."""
+        return self.warps_m * self.warps_n == 1
+
+    @property
     def warp_elements(self) -> int:
-        """Elements of C that a warp computes."""
+        """Elements of C that a warp computes, of `one_warp` in MMAs up to the diagonal."""
+        if self.one_warp:
+            return self.block_m * (self.block_m + 16) // 2
         return self.block_m // self.warps_m * (self.block_n // self.warps_n)
 
     @property
@@ -133,6 +140,7 @@ class MmaPlan:
         slices = f", {self.slices} split-K slices" if self.slices > 1 else ""
         slices += f" in {self.grid_slices} clusters" if self.grid_slices > 1 else ""
         triangle = ", lower triangle" if self.triangle else ""
+        triangle += " of one warp" if self.one_warp else ""
         return (
             f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages{slices}{triangle}"
         )

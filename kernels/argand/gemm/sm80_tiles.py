@@ -70,14 +70,28 @@ def one_tile_of(precision: Precision, arch: Arch, rows: int) -> tuple[MmaPlan, .
     """List the tiles that are of a triangle of so many rows alone.
 
     80 rows of two terms are slower than smaller tiles. At 16 bits, and before Hopper, registers for
-    two blocks would spill.
+    two blocks would spill. Where a warp has all of it, groups of warps share k.
     """
+    terms, tf32 = precision.terms, precision.operand.name == "tf32"
+    found = []
     if 32 < rows <= 48:
-        return (MmaPlan(48, 48, 32, 3, 2, 3, 32 if precision.terms > 1 else 0),)
-    if 64 < rows <= 80 and precision.terms == 1 and not precision.scaled:
-        blocks_per_sm = 2 if precision.operand.name == "tf32" and arch.sm >= HOPPER else 1
-        return (MmaPlan(80, 80, 32, 5, 2, 3, blocks_per_sm=blocks_per_sm),)
-    return ()
+        found = [MmaPlan(48, 48, 32, 3, 2, 3, 32 if terms > 1 else 0)]
+    if 64 < rows <= 80 and terms == 1 and not precision.scaled:
+        blocks_per_sm = 2 if tf32 and arch.sm >= HOPPER else 1
+        found = [MmaPlan(80, 80, 32, 5, 2, 3, blocks_per_sm=blocks_per_sm)]
+    if arch.sm != HOPPER:
+        return tuple(found)
+    if rows <= 16:
+        found.append(MmaPlan(16, 16, 64, 1, 1, 4, 64 if terms > 1 else 0, warps_k=4))
+    elif rows <= 32:
+        blocks_per_sm = 3 if tf32 and terms > 1 else 1
+        promotion = 64 if terms > 1 else 0
+        found.append(
+            MmaPlan(32, 32, 64, 1, 1, 3, promotion, warps_k=4, blocks_per_sm=blocks_per_sm)
+        )
+    elif rows <= 48 and tf32 and terms == 1:
+        found.append(MmaPlan(48, 48, 48, 1, 1, 3, warps_k=3))
+    return tuple(found)
 
 
 def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan, gemm_source, kernel_name
+from argand.gemm.sm80_tiles import one_tile_of
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
@@ -64,6 +66,15 @@ def triangles() -> Iterator[Candidate]:
                     b_k_major=layout[1], vector=2, triangle=True,
                 )  # fmt: skip
                 yield Candidate(precision, arch, plan, ignored=MMA_SIZES)
+        for n in (16, 24, 40, 70):
+            for k_major, tile in itertools.product((True, False), one_tile_of(row, arch, n)):
+                alone = mma_plan(
+                    row, arch, batch=1, m=n, n=n, k=5000, sm_count=132, a_k_major=k_major,
+                    b_k_major=k_major, vector=1, triangle=True, tile=tile,
+                )  # fmt: skip
+                alone = replace(alone, mirror=not (row.scaled and row.terms > 1))
+                found = (("tile of one", (tile, k_major)),)
+                yield Candidate(precision, arch, alone, traits=found, ignored=MMA_SIZES)
     for precision in TENSOR:
         row, arch = PRECISIONS[precision], ARCHS[TARGET]
         for k_major, n in ((False, 4096), (True, 4096), (True, 70)):
@@ -76,9 +87,9 @@ def triangles() -> Iterator[Candidate]:
                 plans = [choice.plan, replace(choice.plan, tma_epilogue=True), descaled]
                 plans.append(replace(descaled, overlapped_stages=choice.plan.stages - 1))
                 plans.append(replace(choice.plan, epilogue="descale_shifted_rows"))
-                for plan in (*plans, *(replace(plan, mirror=True) for plan in plans)):
-                    if is_legal(plan, row, arch):
-                        yield Candidate(precision, arch, plan, ignored=WGMMA_SIZES)
+                for one in (*plans, *(replace(one, mirror=True) for one in plans)):
+                    if is_legal(one, row, arch):
+                        yield Candidate(precision, arch, one, ignored=WGMMA_SIZES)
 
 
 MMA_SIZES = frozenset({

@@ -37,12 +37,12 @@ def test_every_tile_that_is_one(
     cp: Any, rng: np.random.Generator, precision: str, block: int
 ) -> None:
     arch, row = gpu(cp.cuda.Device().id).require_arch(), PRECISIONS[precision]
-    for k in (64, 531):
-        sizes = (5, block - 1, block - 1, k)
-        for tile in cut_tiles(row, arch, sizes, 132, triangle=True):
+    for k, n, op in ((64, block - 1, "N"), (531, block, "N"), (300, block - 1, "C")):
+        a = normal(rng, 5, *((n, k) if op == "N" else (k, n)))
+        for tile in cut_tiles(row, arch, (5, n, n, k), 132, triangle=True):
             if tile.block_m == tile.block_n == block:
                 with trial(GemmChoice(tile=tile)):
-                    check(cp, normal(rng, 5, block - 1, k), precision, None)
+                    check(cp, a, precision, None, op)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -40,6 +40,13 @@ def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -
     for tile in cut_tiles(row, arch, (900, rows, rows, 80), 132, triangle=True):
         if tile.block_m != tile.block_n or tile.slices > 1:
             continue
+        if tile.one_warp:
+            with pytest.raises(PlanError, match="a warp alone has a triangle of one tile"):
+                mma_plan(
+                    row, arch, sm_count=132, batch=900, m=rows, n=rows, k=80, b_k_major=False,
+                    tile=tile, triangle=True,
+                )  # fmt: skip
+            tile = replace(tile, warps_n=2)
         one, apart = (
             mma_plan(
                 row, arch, sm_count=132, batch=900, m=rows, n=rows, k=80, a_k_major=True,

@@ -47,6 +47,9 @@ struct MmaPlan {
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }
+    // A triangle of one tile that a warp multiplies alone. What a lane holds of a row of A is what
+    // it holds of that column of B, so a row is read and rounded once.
+    constexpr bool one_warp() const { return one_tile && warps_m * warps_n == 1; }
     // A warp with few accumulators, which waits for one instruction after the other.
     constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
     // Whether products with the imaginary part of B have accumulators of their own: their sign,

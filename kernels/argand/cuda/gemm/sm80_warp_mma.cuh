@@ -125,8 +125,9 @@ __device__ __forceinline__ uint32 negate(uint32 x) {
     }
 }
 
-// The MMAs of 16 rows by 8 columns at (i, j): every pair of terms, the small ones first.
-template <MmaPlan plan>
+// The MMAs of 16 rows by 8 columns at (i, j): every pair of terms, the small ones first. B is
+// `conjugated` here.
+template <MmaPlan plan, bool conjugated = false>
 __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i, int j,
                                          const Fragment<plan>& a_upper,
                                          const Fragment<plan>& a_lower, const Fragment<plan>& b) {
@@ -144,10 +145,22 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
         const uint32 negated_bi[2] = {negate<plan.operand>(b.im[t][0]),
                                       negate<plan.operand>(b.im[t][1])};
         mma<plan.operand>(re, a_upper.re[s], a_lower.re[s], b.re[t]);
-        mma<plan.operand>(im, a_upper.re[s], a_lower.re[s], b.im[t]);
-        mma<plan.operand>(re, a_upper.im[s], a_lower.im[s], negated_bi);
+        mma<plan.operand>(im, a_upper.re[s], a_lower.re[s], conjugated ? negated_bi : b.im[t]);
+        mma<plan.operand>(re, a_upper.im[s], a_lower.im[s], conjugated ? b.im[t] : negated_bi);
         mma<plan.operand>(im, a_upper.im[s], a_lower.im[s], b.re[t]);
     }
+}
+
+// Multiplies the rows of a triangle that a warp has alone by their conjugates, up to the diagonal.
+template <MmaPlan plan>
+__device__ __forceinline__ void multiply_by_own_rows(Accumulators<plan>& accumulators,
+                                                     const Fragment<plan> (&a)[plan.warp_m() / 8]) {
+#pragma unroll
+    for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+        for (int i = j / 2; i < plan.warp_m() / 16; ++i)
+            // Of parts that are apart the sign comes later.
+            multiply<plan, !plan.parts_apart()>(accumulators, i, j, a[2 * i], a[2 * i + 1], a[j]);
 }
 
 // Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are
@@ -177,6 +190,11 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
         for (int i = 0; i < 2 * kRows; ++i) {
             a[i] = load_fragment<plan, moderate, plan.a_k_major, plan.a_pitch()>(
                 a_lane, 8 * i, k, a_scale[i], 1.0f);
+        }
+        if constexpr (plan.one_warp()) {
+            multiply_by_own_rows<plan>(accumulators, a);
+            between(k / kMmaK<plan.operand>);
+            continue;
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
