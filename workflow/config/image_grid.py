@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from argand.image.problem import SPEED_OF_LIGHT
 from pydantic import Field, model_validator
 
 from workflow.config.antenna_array import Direction
@@ -56,6 +57,24 @@ class Directions(Model):
             return math.sin(math.radians(self.cell_arcmin / 60))
         half = math.sin(math.radians(self.field_of_view_deg or 0.0) / 2)
         return 2 * half / max(1, self.n - 1)
+
+    def coarseness(self, across_m: float, highest_hz: float) -> str:
+        """Return what to know of a grid coarser than an array resolves, "" of any other.
+
+        An array of so many metres from end to end sees a source as wide as the wavelength over
+        them: halfway between neighbours that are as far apart, each axis has lost 4 dB of it.
+        """
+        if self.n == 1 or self.cell * across_m * highest_hz <= SPEED_OF_LIGHT:
+            return ""
+        apart, resolved = (
+            math.degrees(math.asin(min(1.0, cosine)))
+            for cosine in (self.cell, SPEED_OF_LIGHT / (across_m * highest_hz))
+        )
+        return (
+            f"directions are {apart:.3g} deg apart at the zenith and the array resolves "
+            f"{resolved:.3g} deg, so a source between them may be missed: directions.cell_arcmin "
+            f"of {float(f'{30 * resolved:.2g}'):g} sees all"
+        )
 
     @property
     def axes(self) -> tuple[Array, Array]:

@@ -31,7 +31,8 @@ def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger)
             f"({error})"
         ) from error
     write_staged(staged_path, staged, workload=workload.name, kind=workload.kind)
-    log.info("%s", understood(staged))
+    remark = workload.remark(staged)
+    log.info("%s", "; ".join(filter(None, (remark, understood(staged)))))
 
 
 def understood(staged: Staged) -> str:

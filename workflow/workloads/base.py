@@ -202,6 +202,13 @@ class Workload(ABC):
             return staged
         return replace(staged, attributes={**staged.attributes, _PLAN: plan_words})
 
+    def remark(self, staged: Staged) -> str:
+        """Return what to know of the operands before a result is trusted, or "" where nothing is.
+
+        The line of the stage step begins with it.
+        """
+        return ""
+
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """Return ``splits`` for operands with these axes, whose names may be the study's own."""
         return self.splits

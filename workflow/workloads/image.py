@@ -123,6 +123,13 @@ class Image(Workload):
         axes = {"covariances": COVARIANCES.axes}
         return Staged({"covariances": blank(shape, np.complex64)}, axes, coordinates)
 
+    def remark(self, staged: Staged) -> str:
+        """See `Workload.remark`: a grid that is too coarse for the array."""
+        there = staged.coordinates
+        across = max(float(np.ptp(in_hz_or_m(there, name))) for name in PLACES[:2] if name in there)
+        highest = float(in_hz_or_m(there, "frequency").max())
+        return self.case.directions.coarseness(across, highest)
+
     def _places(self) -> Array:
         case = self.case
         return sky.scattered(case.antennas or 0, case.radius_m, self.rng(1 << 20))

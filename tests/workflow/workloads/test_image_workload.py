@@ -1,5 +1,7 @@
 """Images as a workload: what is staged, computed, verified, delivered, drawn and refused."""
 
+import re
+
 import h5py
 import numpy as np
 import pytest
@@ -51,6 +53,24 @@ def source(path, **changes):
         "coordinates": {**places, "frequency": {"dataset": "f", "units": "Hz"}},
     }  # fmt: skip
     return given | changes
+
+
+def test_a_grid_that_is_coarser_than_the_array_resolves_is_said():
+    """A source halfway between its directions is missed, on the grid that is named it is not."""
+    drawn = {**DRAWN, "channels": 1, "sources": [{"l": 0.0, "m": 0.0}], "noise": 0.0}
+
+    def seen(cell_arcmin, n):
+        one = imaged(**{**drawn, "directions": {"n": n, "cell_arcmin": cell_arcmin}})
+        return one.remark(one.outline()), computed(one)[1].max() / 30**2  # of the power at l, m
+
+    coarse, power = seen(60 * np.degrees(np.arcsin(0.4)), 2)
+    assert power < 0.2
+    assert "directions are 23.6 deg apart at the zenith and the array resolves 5.5" in coarse
+    named = float(re.search("cell_arcmin of ([0-9]+) sees all", coarse)[1])
+    fine, power = seen(named, 12)
+    assert (fine, power > 0.6) == ("", True)
+    one = imaged(**{**drawn, "radius_m": 1.0, "directions": {"n": 2, "field_of_view_deg": 40}})
+    assert one.remark(one.outline()) == "", "all of it is one beam of the array"
 
 
 def test_planted_sources_are_the_peaks():
