@@ -64,7 +64,8 @@ def in_words(size: int) -> str:
     value, units = float(size), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
     while value >= 1024 and len(units) > 1:
         value, units = value / 1024, units[1:]
-    return f"{value:.3g} {units[0]}"
+    digits = f"{value:.0f}" if value >= 999.5 else f"{value:.3g}"  # 1012, not 1.01e+03
+    return f"{digits} {units[0]}"
 
 
 def peak_bytes() -> int:
