@@ -75,6 +75,7 @@ def _from_text(content: bytes) -> QuantumCircuit:
 
     program = openqasm3.parse(content.decode("utf-8", "replace"))
     _order_parameters(program)
+    _check_divisions(program)
     return qiskit_qasm3_import.convert(program)
 
 
@@ -107,6 +108,55 @@ def _rename(part: object, names: dict[str, str]) -> None:
     elif isinstance(part, list):
         for one in part:
             _rename(one, names)
+
+
+def _check_divisions(part: object) -> None:
+    """Raise ValueError where angles of gates have a quotient of integers that is none.
+
+    OpenQASM 3 drops the remainder, so that ``3/4*pi`` is 0, and OpenQASM 2 does not.
+    """
+    from openqasm3 import ast
+
+    if isinstance(part, ast.Expression):
+        _whole(part)
+    elif isinstance(part, ast.QuantumGate | ast.QuantumPhase):
+        _check_divisions([vars(part).get(name) for name in ("modifiers", "arguments", "argument")])
+    elif isinstance(part, ast.QuantumGateModifier):
+        _check_divisions(part.argument)
+    elif isinstance(part, ast.QuantumGateDefinition):
+        _check_divisions(part.body)
+    elif isinstance(part, ast.Program):
+        _check_divisions(part.statements)
+    elif isinstance(part, list):
+        for one in part:
+            _check_divisions(one)
+
+
+def _whole(node: object) -> int | None:
+    """Return the value of an expression of integers, None of any other. See `_check_divisions`."""
+    from openqasm3 import ast
+
+    if isinstance(node, ast.IntegerLiteral):
+        return node.value
+    if isinstance(node, ast.UnaryExpression):
+        value = _whole(node.expression)
+        return value if value is None or node.op.name != "-" else -value
+    if isinstance(node, ast.FunctionCall):
+        _check_divisions(node.arguments)
+    if not isinstance(node, ast.BinaryExpression):
+        return None
+    one, other = _whole(node.lhs), _whole(node.rhs)
+    if one is None or other is None or node.op.name not in "+-*/":
+        return None
+    if node.op.name == "/":
+        if other and one % other:
+            place = f"{node.span.start_line},{node.span.start_column}: " if node.span else ""
+            raise ValueError(
+                f"{place}{one}/{other} is {int(one / other)} in OpenQASM 3, which divides integers "
+                f"without a remainder; for a fraction write {one}.0/{other}"
+            )
+        return one // other if other else None
+    return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]
 
 
 def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:

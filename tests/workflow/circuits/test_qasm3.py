@@ -67,7 +67,7 @@ def test_the_library_and_what_version_2_lacks(path: Path) -> None:
         let pair = q[1:2]; h pair;
         ctrl @ inv @ s q[0], q[2]; negctrl @ x q[1], q[0]; pow(2) @ t q[1];
         gate g(a) b { gphase(a); rx(a/2) b; } ctrl @ g(0.3) q[2], q[1];
-        rx(-(pi + 1)/2) q[1]; rz(tau/8 - euler) q[2]; rx(π/7) q[0];
+        rx(-(pi + 1)/2) q[1]; ry(8/2*pi/8 + 3.0/4) q[1/2]; rz(tau/8 - euler) q[2]; rx(π/7) q[0];
         /* two
         lines */ bit c = measure q[1]; // the last
     """
@@ -79,6 +79,7 @@ def test_the_library_and_what_version_2_lacks(path: Path) -> None:
     expected.p(0.3, 2)
     expected.crx(0.15, 2, 1)
     expected.rx(-(np.pi + 1) / 2, 1)
+    expected.ry(np.pi / 2 + 0.75, 0)
     expected.rz(np.pi / 4 - np.e, 2)
     expected.rx(np.pi / 7, 0)
     assert same(found, expected)
@@ -112,6 +113,7 @@ def test_parameters_in_another_order_than_the_alphabet(path: Path) -> None:
 
 REFUSED = (
     pytest.param("one q[0];", "line 4, column 0: gate 'one' is not defined", id="undefined"),
+    pytest.param("rx(-3/4*pi) q[0];", "line 4, column 3: -3/4 is 0 in OpenQASM 3", id="integers"),
     *(
         pytest.param(text, message, marks=pytest.mark.exhaustive, id=text[:20])
         for text, message in (
@@ -127,6 +129,9 @@ REFUSED = (
             ("measure q;", "line 4, column 0: measurements must save their result"),
             ("rx(sin(0.3)) q[0];", "angles made of numbers by + - * /"),
             ("rx(1/0) q[0];", "division or modulo by zero"),
+            ("gate g(a) b { rx((2 + 1)/2) b; }", "line 4, column 17: 3/2 is 1 in OpenQASM 3"),
+            ("pow(1/2) @ x q[0];", "for a fraction write 1.0/2"),
+            ("gphase(pi*(1/-8));", "1/-8 is 0 in OpenQASM 3"),
             (f"rx({'(' * 999}1{')' * 999}) q[0];", "maximum recursion depth"),
             ('include "/etc/passwd";', "line 4, column 0: non-stdgates imports"),
             ("qubit[40] r;", "has 43 qubits; there must be 1 to 34"),
