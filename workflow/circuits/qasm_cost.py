@@ -9,11 +9,11 @@ from __future__ import annotations
 import codecs
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from workflow.circuits import qiskit_text
+from workflow.circuits import qiskit_reader, qiskit_text
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
 from workflow.storage.memory import in_words
@@ -48,8 +48,11 @@ class Parsable:
     """Name and metadata, of QPY."""
 
 
-def parsable(path: Path) -> Parsable:
+def parsable(path: Path, known: Collection[str] = ()) -> Parsable:
     """Return a file's circuit in OpenQASM 2, written from its tokens, with `LIBRARY` included.
+
+    A gate that it defines has another name where ``known`` has its name: the reader that knows it
+    would take its own for it.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
     beyond measure, or is not made of OpenQASM 2's tokens; with the line where that is the file's.
@@ -58,10 +61,10 @@ def parsable(path: Path) -> Parsable:
         content = _content(path)
         form = qiskit_text.form_of(content)
         if form is None:
-            return _Reader(lines=True).read(content.decode("utf-8", "replace"))
+            return _Reader(known, lines=True).read(content.decode("utf-8", "replace"))
         text = qiskit_text.as_version_2(content, form, _MOST_BYTES)
         names, said = qiskit_text.names_of(text), qiskit_text.said_in(text)
-        return replace(_Reader(lines=False).read(text), names=names, said=said)
+        return replace(_Reader(known, lines=False).read(text), names=names, said=said)
     except QasmError as error:
         raise QasmError(f"{path}: {error}") from None
 
@@ -80,14 +83,16 @@ def _content(path: Path) -> bytes:
 class _Reader:
     """One walk through a text, which counts what each statement adds."""
 
-    def __init__(self, lines: bool) -> None:
-        self.lines = lines
+    def __init__(self, known: Collection[str], *, lines: bool) -> None:
+        self.known, self.lines = known, lines
         self.bits = {"qreg": 0, "creg": 0}
         self.registers: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
         """Gates that each gate defined by the text stands for."""
         self.depths: dict[str, int] = {}
         self.gates = 0
+        self.renamed: dict[str, str] = {}
+        """Other names of gates that the text defines and the reader knows."""
         self.defined = ""
         """The gate whose definition is being read."""
 
@@ -100,7 +105,8 @@ class _Reader:
             except QasmError as error:
                 where = f"line {statement.line}: " if self.lines else ""
                 raise QasmError(f"{where}{error}") from None
-            parts.append(statement_text(statement, line))
+            tokens = [self.renamed.get(token, token) for token in statement.tokens]
+            parts.append(statement_text(replace(statement, tokens=tokens), line))
             line = max(line, statement.line)
         if self.defined:
             raise QasmError(f"the definition of gate {self.defined} has no end")
@@ -117,6 +123,8 @@ class _Reader:
         elif first == "gate" and tokens[-1] == "{" and not self.defined:
             self.defined = tokens[1]
             self.sizes[self.defined], self.depths[self.defined] = 0, 1
+            if self.defined in self.known:
+                self.renamed[self.defined] = f"{self.defined}{qiskit_reader.OF_FILE}"
         elif self.defined:
             self._define(tokens)
         elif first not in ("OPENQASM", "opaque", ";"):

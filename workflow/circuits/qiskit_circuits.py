@@ -67,7 +67,7 @@ def load_circuit(path: Path) -> QuantumCircuit:
     if not is_file(path):
         raise CircuitError(f"circuit.file: {absent(path)}")
     try:
-        given = parsable(path)
+        given = parsable(path, {one.name for one in _INSTRUCTIONS})
         _check_qubits(path, given.qubits)
         check_work(given.qubits, given.gates)
         found = qiskit.qasm2.loads(

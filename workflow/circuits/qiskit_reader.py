@@ -29,6 +29,8 @@ PLAIN = ("qubits_", "bits_")
 """Beginnings of the names of registers there, of qubits and of bits; their number follows."""
 SAID = "// what it says of itself: "
 """Beginning of the second line; JSON of the name and the metadata of QPY follows, each a text."""
+OF_FILE = "_of_the_file"
+"""End of the names of gates that a file defines under a name of the library's."""
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _MOST_SAID = 1 << 16
@@ -166,7 +168,7 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     register and its bits in another: a qubit may be in several (``let`` of OpenQASM 3), and Qiskit
     writes each of them as qubits of its own.
     """
-    from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
+    from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qasm2
     from qiskit.circuit import ControlFlowOp
 
     for bits, what in ((circuit.num_qubits, "qubits"), (circuit.num_clbits, "classical bits")):
@@ -184,7 +186,31 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     else:
         one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
     one.compose(circuit, inplace=True)
+    known = {"c3sx", *(known.name for known in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}
+    _name_apart(one, known, {})
     return one
+
+
+def _name_apart(circuit: QuantumCircuit, known: set[str], done: dict[int, object]) -> None:
+    """Rename gates, and those within, that are not the library's but have a name that is known.
+
+    Qiskit writes a gate of such a name without its definition, as if it were the library's. Those
+    in ``done``, by their identity, have had their turn.
+    """
+    for place, instruction in enumerate(circuit.data):
+        if instruction.is_standard_gate():
+            continue
+        gate = instruction.operation
+        home = str(getattr(gate, "base_class", type(gate)).__module__)
+        if id(gate) in done or home.startswith("qiskit.circuit.library"):
+            continue
+        done[id(gate)] = gate
+        if (definition := getattr(gate, "definition", None)) is None:
+            continue
+        _name_apart(definition, known, done)
+        if gate.name in known:
+            named = gate.copy(name=f"{gate.name}{OF_FILE}")
+            circuit.data[place] = instruction.replace(operation=named)
 
 
 def _said(circuit: QuantumCircuit) -> dict[str, str]:

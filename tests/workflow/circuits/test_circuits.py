@@ -180,6 +180,17 @@ def test_legacy_instructions_own_gates_and_final_measurements(tmp_path):
     assert np.abs(np.abs(state_after(gates, 3)[[0, 5]]) ** 2 - 0.5).max() <= FP64
 
 
+@pytest.mark.parametrize("name", ["rxx", "p", "sx", "csx"])
+def test_a_gate_that_the_file_defines_is_not_the_librarys(tmp_path, name):
+    """Whether the library is included, or Qiskit knows the name anyway, as of csx."""
+    text = f"gate {name}(t) a, b {{ rx(t) a; ry(2*t) b; }} {name}(0.3) q[1], q[0];"
+    expected = QuantumCircuit(3)
+    expected.rx(0.3, 1)
+    expected.ry(0.6, 0)
+    found = circuit_from(tmp_path, text)
+    np.testing.assert_allclose(Statevector(found).data, Statevector(expected).data, atol=1e-15)
+
+
 def test_measurement_of_a_later_control_can_wait(tmp_path):
     circuit = circuit_from(tmp_path, "h q[0];\nmeasure q[0] -> c[0];\ncx q[0],q[1];\n")
     assert np.abs(state_after(fuse(circuit, 2), 3)[[0, 3]] - 2**-0.5).max() <= FP64

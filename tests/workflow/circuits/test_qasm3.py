@@ -111,6 +111,24 @@ def test_parameters_in_another_order_than_the_alphabet(path: Path) -> None:
     assert same(loaded(path, HEAD + gates), expected)
 
 
+def test_own_gates_under_names_of_the_library_of_version_2(path: Path) -> None:
+    """The library of OpenQASM 3 has none of these names, so a file may define them as it likes."""
+    gates = """
+        gate rxx(t) a, b { rx(t) a; ry(2*t) b; }
+        gate rccx a, b { rxx(0.2) b, a; cx a, b; }
+        rxx(0.4) q[0], q[1]; rccx q[2], q[1]; ctrl @ rxx(0.5) q[1], q[0], q[2];
+    """
+    expected = QuantumCircuit(3)
+    expected.rx(0.4, 0)
+    expected.ry(0.8, 1)
+    expected.rx(0.2, 1)
+    expected.ry(0.4, 2)
+    expected.cx(2, 1)
+    expected.crx(0.5, 1, 0)
+    expected.cry(1.0, 1, 2)
+    assert same(loaded(path, HEAD + gates), expected)
+
+
 REFUSED = (
     pytest.param("one q[0];", "line 4, column 0: gate 'one' is not defined", id="undefined"),
     pytest.param("rx(-3/4*pi) q[0];", "line 4, column 3: -3/4 is 0 in OpenQASM 3", id="integers"),

@@ -30,6 +30,9 @@ def circuit() -> QuantumCircuit:
     own.h(0)
     own.t(0)
     found.append(own.to_gate().control(1), [1, 0])
+    other = QuantumCircuit(2, name="swap")  # no more than in name
+    other.cx(0, 1)
+    found.append(other.to_gate(), [0, 2])
     found.global_phase = 0.4
     return found
 
