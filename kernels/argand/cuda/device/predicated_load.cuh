@@ -35,7 +35,8 @@ __device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
 
 #undef LOAD_OR_ZERO
 
-// The same of one number or two neighbours that are read once, so that they leave L2 first.
+// Loads one number or two neighbours, or zeros where they are not `inside`. They are read once, so
+// they leave L2 first.
 __device__ __forceinline__ void load_once_or_zero(const float2* at, bool inside, float2 (&x)[1]) {
     asm volatile(
         "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
