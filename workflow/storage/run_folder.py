@@ -86,6 +86,16 @@ def claim_folder(study: Path, folder: Path | None = None) -> None:
     _refuse_other_study(owner, study, folder)
 
 
+def study_in(folder: Path) -> str:
+    """Return the name of the study whose results a folder has: its file's, else the folder's."""
+    note = folder / ".study"
+    try:
+        owner = read_plain(note).decode("utf-8", "replace").rstrip("\n") if note.exists() else ""
+    except OSError:
+        owner = ""
+    return Path(owner).stem or folder.absolute().name
+
+
 def check_folder(study: Path, folder: Path) -> None:
     """Raise FolderHeldError where a folder has another study's results or another run works there.
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from workflow.counted import counted
 from workflow.records import Record
 from workflow.storage.files import atomic_text
+from workflow.storage.run_folder import study_in
 from workflow.tables.answer import ANSWER, ANSWER_TEXT, Answer, answer_rows
 from workflow.tables.precisions import precisions_columns, precisions_rows, precisions_text
 from workflow.tables.ranking import complete, ordered
@@ -75,7 +76,7 @@ def write_answer(
             "".join(map(_figure, others)),
         ),
     ]  # fmt: skip
-    atomic_text(page, html_page(f"What the study {page.absolute().parent.name} answers", sections))
+    atomic_text(page, html_page(f"What the study {study_in(page.parent)} answers", sections))
 
 
 def _about(

@@ -10,6 +10,7 @@ import pytest
 from test_tables import record
 
 from workflow.figures.answer import answer_figure, draw_answer
+from workflow.storage.run_folder import claim_folder
 from workflow.tables.answer import ANSWER, Answer, answer_rows, answers
 from workflow.tables.answer_page import Shown, write_answer
 from workflow.tables.readable import markdown_table
@@ -149,7 +150,11 @@ def test_the_page_begins_with_the_answers_and_needs_no_other_file(tmp_path: Path
     first = Shown("Speed", "what one sees", figure)
     others = [Shown("A & B", "<product>", figure)]
     write_answer(found, records, first, others, page=page, markdown=markdown)
+    assert f"<h1>What the study {tmp_path.name} answers</h1>" in page.read_text()
+    claim_folder(Path("studies/Nächte v1.2.yaml"), tmp_path)
+    write_answer(found, records, first, others, page=page, markdown=markdown)
     text = page.read_text()
+    assert "<h1>What the study Nächte v1.2 answers</h1>" in text, "wherever its results are"
     parts = (
         '<table class="cards">', "3.00 times as fast as numpy", "what one sees", "Every precision",
         "All rows",
