@@ -1,44 +1,57 @@
-// Loads that a predicate may skip. They are predicated and not branched, so many are in flight at
-// once.
+// Loads that a predicate may skip.
 #pragma once
 #include "types.cuh"
 
 // Cache operators of a load: all levels, the default, where several loads of a warp read the same
-// sector in parts; the global level, L2, alone; or streaming, for numbers that are read once, which
-// leave L2 first.
+// sector in parts; or the global level, L2, alone.
 struct CacheAllLevels {
-    static constexpr char kOperator[] = "";
+    static constexpr bool kGlobalLevel = false;
 };
 struct CacheGlobalLevel {
-    static constexpr char kOperator[] = ".cg";
-};
-struct CacheStreaming {
-    static constexpr char kOperator[] = ".cs";
+    static constexpr bool kGlobalLevel = true;
 };
 
-// Loads a complex number, or returns 0 where it is not `inside`.
+// The load by an operator. A macro, because NVRTC takes no string into asm before CUDA 12.5.
+#define LOAD_OR_ZERO(cache)                                                                \
+    asm volatile(                                                                          \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"        \
+        "@p ld.global" cache ".v2.f32 {%0, %1}, [%2];\n}"                                  \
+        : "=f"(x.x), "=f"(x.y)                                                             \
+        : "l"(at), "r"(int(inside))                                                        \
+        : "memory")
+
+// Loads, or returns 0 where there is no element. It is predicated and not branched, so many loads
+// are in flight at once.
 template <typename Cache>
 __device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
     float2 x;
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
-        "@p ld.global%4.v2.f32 {%0, %1}, [%2];\n}"
-        : "=f"(x.x), "=f"(x.y)
-        : "l"(at), "r"(int(inside)), "C"(Cache::kOperator)
-        : "memory");
+    if constexpr (Cache::kGlobalLevel) {
+        LOAD_OR_ZERO(".cg");
+    } else {
+        LOAD_OR_ZERO("");
+    }
     return x;
 }
 
-// Loads two neighbours by 16 bytes, or returns zeros where they are not `inside`.
-template <typename Cache>
-__device__ __forceinline__ float4 load_two_or_zero(const float2* at, bool inside) {
-    float4 x;
+#undef LOAD_OR_ZERO
+
+// Loads one number or two neighbours, or zeros where they are not `inside`. They are read once, so
+// they leave L2 first.
+__device__ __forceinline__ void load_once_or_zero(const float2* at, bool inside, float2 (&x)[1]) {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
+        "@p ld.global.cs.v2.f32 {%0, %1}, [%2];\n}"
+        : "=f"(x[0].x), "=f"(x[0].y)
+        : "l"(at), "r"(int(inside))
+        : "memory");
+}
+
+__device__ __forceinline__ void load_once_or_zero(const float2* at, bool inside, float2 (&x)[2]) {
     asm volatile(
         "{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n"
         "mov.b32 %0, 0;\nmov.b32 %1, 0;\nmov.b32 %2, 0;\nmov.b32 %3, 0;\n"
-        "@p ld.global%6.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
-        : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-        : "l"(at), "r"(int(inside)), "C"(Cache::kOperator)
+        "@p ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
+        : "=f"(x[0].x), "=f"(x[0].y), "=f"(x[1].x), "=f"(x[1].y)
+        : "l"(at), "r"(int(inside))
         : "memory");
-    return x;
 }

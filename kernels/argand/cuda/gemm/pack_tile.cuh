@@ -114,24 +114,18 @@ struct PackTile {
     // may part two neighbours. No load waits for a branch of its own.
     __device__ __forceinline__ void load_numbers(const float2* from, int64 step,
                                                  int contiguous_left, int strided_left) {
-        if constexpr (plan.vector == 2) {
-            if (contiguous_left >= 2) {
+        if (contiguous_left >= plan.vector) {
 #pragma unroll
-                for (int i = 0; i < kLoads; ++i, from += step) {
-                    const float4 two =
-                        load_two_or_zero<CacheStreaming>(from, i * kStridedStep < strided_left);
-                    x[i][0] = {two.x, two.y};
-                    x[i][plan.vector - 1] = {two.z, two.w};
-                }
-                return;
-            }
+            for (int i = 0; i < kLoads; ++i, from += step)
+                load_once_or_zero(from, i * kStridedStep < strided_left, x[i]);
+            return;
         }
 #pragma unroll
         for (int i = 0; i < kLoads; ++i, from += step) {
-            const float2 first = load_or_zero<CacheStreaming>(
-                from, i * kStridedStep < strided_left && contiguous_left > 0);
+            float2 first[1];
+            load_once_or_zero(from, i * kStridedStep < strided_left && contiguous_left > 0, first);
             x[i][plan.vector - 1] = {0.0f, 0.0f};
-            x[i][0] = first;
+            x[i][0] = first[0];
         }
     }
 };
