@@ -32,7 +32,8 @@ class Costs:
     number: float = 8.0
     """Cycles in which a warp reads and rounds one number a lane to one term of tf32."""
     split: float = 3.2
-    """The same of a number split in two terms of tf32 by the fp32 units, the second one cut."""
+    """Cycles in which it reads one and splits it in two terms of tf32 by the fp32 units, the second
+    one cut."""
     promotion: float = 42.1
     """Cycles of promoting one accumulator of each lane."""
     waiting: float = 0.295

@@ -86,7 +86,7 @@ _NUMBER_CYCLES = {(False, 1): 7.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms; of one term of tf32 they are `Costs.number`."""
 _TRIANGLE_BF16_NUMBER = 4.0
-"""The same of bf16 in triangles: 14 plans of 4 triangles of 70 to 123 rows (an H200)."""
+"""`_NUMBER_CYCLES` of bf16 in triangles: 14 plans of 4 triangles of 70 to 123 rows (an H200)."""
 _FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 11.2, False: 14.0}
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
 and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
@@ -107,7 +107,7 @@ _ONE_TILE_TIMES = {
 """Time of the mainloop of triangles of one tile over that, by rows of the tile and terms: fitted
 with their costs, of 80 rows to 13 times of up to 79, of 16 and 32 to 72 times of 9 to 31."""
 _ONE_WARP_TIMES = {(16, 1): 0.79, (32, 1): 0.93, (48, 1): 1.78, (16, 2): 0.75, (32, 2): 0.93}
-"""The same of triangles that a warp has alone."""
+"""`_ONE_TILE_TIMES` of triangles that a warp multiplies alone."""
 _WHOLE_WAVES = 4
 """Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
 eight tiles a multiprocessor."""

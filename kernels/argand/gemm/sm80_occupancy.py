@@ -11,7 +11,7 @@ _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
 
 Fitted so that the occupancy of every tile compiled for Hopper follows."""
 _ONE_WARP_REGISTERS = {1: (40, 1.4), 2: (43, 2.7)}
-"""The same of a warp that has a triangle alone."""
+"""`_REGISTERS` of a warp that multiplies a triangle alone."""
 _COPIES_BETWEEN_REGISTERS = 16
 """Further registers of a thread that copies between MMAs, from the same fit."""
 _UNROLLED_REGISTERS = 30

@@ -29,11 +29,11 @@ _TILE_EFFICIENCY = {
     128: 0.876, 120: 0.875, 112: 0.873, 104: 0.871, 96: 0.869, 88: 0.845, 80: 0.822, 72: 0.790,
     64: 0.765, 48: 0.636,
 }  # fmt: skip
-"""The same of two terms, by columns. Those of 72, 88, 104, 112 and 120 columns were put between
-their neighbours: 84 drawn products took 1.00 of such estimates (H200)."""
+"""Fraction of the tensor cores' rate at two terms, by columns. Those of 72, 88, 104, 112 and 120
+columns were put between their neighbours: 84 drawn products took 1.00 of such estimates (H200)."""
 _SHARED_K_EFFICIENCY = {48: 0.66, 64: 0.73, 128: 0.754}
-"""The same of 64 rows whose k two warpgroups share, at two terms, by columns (30 products at
-3xfp16 on an H200, seeds 20261251 on)."""
+"""`_TILE_EFFICIENCY` of 64 rows whose k two warpgroups share (30 products at 3xfp16 on an H200,
+seeds 20261251 on)."""
 _ROUNDED_BESIDE = {160: 0.94}
 """Factor of it where rounding to 16 bits has few registers, by columns."""
 _SPLITTING = {4: 1.1, 2: 1.25}

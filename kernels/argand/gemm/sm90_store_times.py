@@ -32,8 +32,8 @@ _OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
 """Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
 middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
 _STORE_IN_TURN = 0.65
-"""The same at one term where two warpgroups multiply in turn. Two terms take nearly as long as
-without."""
+"""Fraction of a store's time that remains where two warpgroups multiply in turn, at one term. At
+two terms nearly all of it remains."""
 _EXCHANGE_BYTES = 1.1e11
 """Bytes a second that one of two warpgroups that share k adds of the accumulators of the other."""
 

@@ -110,10 +110,11 @@ struct JointMainloop {
         wgmma_fence_operand(im);
     }
 
-    // The same with an overlapped epilogue: the second half of the last tile's columns still waits
-    // in registers. The first `overlapped_stages` k-tiles run for the first half of the columns
-    // only, and after each part of their MMAs is issued, `store_part` stores one of kParts parts of
-    // what waits. Then these k-tiles run again for the second half, and the rest for all columns.
+    // Multiplies a tile with an overlapped epilogue: the second half of the last tile's columns
+    // still waits in registers. The first `overlapped_stages` k-tiles run for the first half of the
+    // columns only, and after each part of their MMAs is issued, `store_part` stores one of kParts
+    // parts of what waits. Then these k-tiles run again for the second half, and the rest for all
+    // columns.
     // `num_k_tiles` is at least `overlapped_stages`.
     template <typename StorePart>
     __device__ __forceinline__ void run_overlapped(Ring<plan>& ring,
