@@ -134,7 +134,8 @@ struct PromotedMainloop {
         multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup, turn);
     }
 
-    // The products of one component with the conjugate of Y: re = xr yr + xi yi, im = xi yr - xr yi.
+    // The products of one component with the conjugate of Y: re = xr yr + xi yi,
+    // im = xi yr - xr yi.
     template <int component>
     static __device__ __forceinline__ void multiply_conjugate(
         float (&mma_accumulator)[plan.block_n / 2], const XFragment<plan>& x,
