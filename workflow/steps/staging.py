@@ -44,9 +44,9 @@ def understood(staged: Staged) -> str:
         for name, data in shown.items()
     ]
     for name, one in staged.coordinates.items():
-        first, last = one.values.flat[0], one.values.flat[-1]
         if one.values.ndim == 1:
-            parts.append(f"{name} {_short(first)} to {_short(last)} {one.units}".rstrip())
+            first, last = _ends(one.values.flat[0], one.values.flat[-1])
+            parts.append(f"{name} {first} to {last} {one.units}".rstrip())
     for name, counts in staged.attributes.get("nonfinite", {}).items():
         if any(counts.values()):
             parts.append(f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}")
@@ -55,8 +55,12 @@ def understood(staged: Staged) -> str:
     return "; ".join(parts)
 
 
-def _short(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _ends(first: object, last: object) -> tuple[str, str]:
+    """Return both in words; numbers with as many digits as tell them apart, six at least."""
+    if not isinstance(first, float) or not isinstance(last, float):
+        return str(first), str(last)
+    digits = next((n for n in range(6, 17) if f"{first:.{n}g}" != f"{last:.{n}g}"), 6)
+    return f"{first:.{digits}g}", f"{last:.{digits}g}"
 
 
 def _sizes(axes: tuple[str, ...], shape: tuple[int, ...]) -> str:

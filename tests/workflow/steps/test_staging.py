@@ -14,7 +14,8 @@ from streamed_runs import run_python
 
 from tests.workflow.whole_files import read_staged
 from workflow.config.loading import load_study
-from workflow.steps.staging import stage
+from workflow.data import Coordinate, Staged
+from workflow.steps.staging import stage, understood
 from workflow.storage.chunk_places import chunk_shape
 
 LOG = logging.getLogger("test")
@@ -98,7 +99,8 @@ PEAKS = """
 import logging, sys
 from pathlib import Path
 from workflow.config.loading import load_study
-from workflow.steps.staging import stage
+from workflow.data import Coordinate, Staged
+from workflow.steps.staging import stage, understood
 from workflow.storage.memory import peak_bytes
 case = {"kind": "beamforming", "beams": 16, "antennas": 32, "samples": 8192}
 for channels in sys.argv[1:]:
@@ -178,3 +180,12 @@ def test_chunks_beyond_the_memory(
         ValueError, match=r"and 91\.2 KiB for its chunks, of memory, this machine has 48\.8 KiB"
     ):
         stage(logits(file), [], tmp_path / "x.h5", LOG)
+
+
+def test_ends_of_a_coordinate_are_told_apart() -> None:
+    """Days of a Modified Julian Date have five digits before the point."""
+    days = Coordinate(61372.75 + np.arange(256) / 8640, "d", "time")
+    same = Coordinate(np.array([61372.75]), "d", "selected_time")
+    names = Coordinate(np.array(["X", "Y"]), "", "polarization")
+    found = understood(Staged({}, {}, {"time": days, "selected_time": same, "feed": names}))
+    assert found == "time 61372.75 to 61372.78 d; selected_time 61372.8 to 61372.8 d; feed X to Y"
