@@ -6,9 +6,12 @@ STUDY ?=
 OUT ?=
 PROFILE ?=
 # A profile for a cluster names the executor that submits jobs, whose lock is installed too.
-EXECUTOR = $(if $(PROFILE),$(shell $(PYTHON) -I workflow/executor.py '$(PROFILE)'))
+# A word of the shell, whatever is in it: spaces, and apostrophes too.
+quoted = '$(subst ','\'',$(1))'
+EXECUTOR = $(if $(PROFILE),$(shell $(PYTHON) -I workflow/executor.py $(call quoted,$(PROFILE))))
 ARGAND = .venv/bin/python -m argand
-GIVEN = $(if $(OUT),--out '$(OUT)') $(if $(PROFILE),--profile '$(PROFILE)',--cores $(CORES)) $(if $(STUDY),'$(STUDY)')
+PLACE = $(if $(PROFILE),--profile $(call quoted,$(PROFILE)),--cores $(CORES))
+GIVEN = $(if $(OUT),--out $(call quoted,$(OUT))) $(PLACE) $(if $(STUDY),$(call quoted,$(STUDY)))
 # A worker more than there are cores, because one waits for Slurm and for jobs most of the time. Each
 # takes some seconds of a core to collect the tests.
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
@@ -32,7 +35,7 @@ report: setup ## the report of a study again, from what a run left
 	@$(ARGAND) report $(GIVEN)
 
 compare: setup ## what changed from A to B (A=before B=results/config COMPARE="--margin 10"); fails where B is slower or less accurate
-	@$(ARGAND) compare $(COMPARE) -- '$(A)' '$(B)'
+	@$(ARGAND) compare $(COMPARE) -- $(call quoted,$(A)) $(call quoted,$(B))
 
 # Not by $(MAKE): a dry run would run them. The tests wait often enough for the linters to cost little.
 test: setup-dev ## linters beside the short run of the tests: minutes

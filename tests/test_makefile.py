@@ -33,6 +33,7 @@ def commands(root: Path, *words: str) -> str:
             "--out '/disk/night' --cores all 'a/night.yaml'",
         ),
         (("STUDY=my disk/a b.yaml",), "--cores all 'my disk/a b.yaml'"),
+        (("STUDY=Ann's, Bo's/ü.yaml",), r"--cores all 'Ann'\''s, Bo'\''s/ü.yaml'"),
         (("PROFILE=profiles/slurm",), "--profile 'profiles/slurm'"),
     ],
 )
