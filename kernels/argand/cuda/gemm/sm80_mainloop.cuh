@@ -123,8 +123,9 @@ class Mainloop {
                 const int left = k_left(k_tile + plan.stages - 1);
                 const uint32 next = stage_offset(filled);
                 multiply_stage(stage_offset(read), plan.block_k, [&](int part) {
-                    a_copies.fill_part(next, left, part, kParts);
-                    if constexpr (!plan.one_tile) b_copies.fill_part(next, left, part, kParts);
+                    a_copies.template fill_part<kParts>(next, left, part);
+                    if constexpr (!plan.one_tile)
+                        b_copies.template fill_part<kParts>(next, left, part);
                 });
                 cp_async_commit();
                 promote();

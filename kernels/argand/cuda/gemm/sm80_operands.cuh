@@ -106,13 +106,19 @@ class TileCopies {
 
     // Fills one of several parts of the next tile, which are called in order. No groups of warps
     // share its k.
-    __device__ __forceinline__ void fill_part(uint32 stage, int k_left, int part, int parts) {
+    template <int parts>
+    __device__ __forceinline__ void fill_part(uint32 stage, int k_left, int part) {
         const bool inside = contiguous() < (KMajor ? k_left : rows_left);
         const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
         constexpr int kCopies = kLines / kStep, kBytes = 8 * plan.vector;
         if (part == 0) at = from;
+        const int first = kCopies * part / parts, end = kCopies * (part + 1) / parts;
+        // Of a known count of copies the compiler leaves none in a loop.
+        constexpr int kMost = (kCopies + parts - 1) / parts;
 #pragma unroll
-        for (int i = kCopies * part / parts; i < kCopies * (part + 1) / parts; ++i) {
+        for (int copy = 0; copy < kMost; ++copy) {
+            const int i = first + copy;
+            if (kCopies % parts != 0 && i >= end) break;
             cp_async<kBytes>(
                 to + stage + i * kStep * (kContiguous + kRowPadding) * uint32(sizeof(float2)), at,
                 i * kStep < lines_left ? kBytes : 0);
