@@ -266,7 +266,7 @@ def assess_state(
         norm = math.sqrt(found.square)
         error = ratio(math.sqrt(found.squared_error), reference.norm)
         overlap = abs(found.overlap) / np.float64(norm * reference.norm) if norm > 0 else 0.0
-        fidelity = float(overlap**2)
+        fidelity = min(float(overlap**2), 1.0)  # rounding may lift it above 1
     drift = abs(norm - 1)
     checks.require(np.isfinite(norm), "the state is not finite")
     drifted = abs(reference.norm - 1)
