@@ -162,9 +162,9 @@ class LaunchSequence:
         self._left_out = 0
         self._launched = 0.0  # when, in seconds of the clock
         self._graphable = not any(kernel.cooperative for kernel in kernels)
-        lock = Lock()  # the driver reads what another thread would write
-        # Python calls these in less time than it enters and leaves the context of a lock.
-        self._acquire, self._release = lock.acquire, lock.release
+        # The driver reads what another thread would write. A context, because Ctrl-C may end a call
+        # between `acquire` and the `try` that would release it.
+        self._lock = Lock()
         #: Its launches' name in records; none where the caller notes one.
         self.name = ""
 
@@ -172,8 +172,7 @@ class LaunchSequence:
         """Launch on a stream. Raises CUDADriverError or CUDARuntimeError where CUDA refuses."""
         if watching and self.name:
             note(self.name)
-        self._acquire()
-        try:
+        with self._lock:
             now = self._launched = monotonic()
             on = self._streams.get(stream)
             # The legacy stream, which is 0, cannot be captured.
@@ -198,8 +197,6 @@ class LaunchSequence:
                 start(stream)
             if on is None and self._graphable and not captured:
                 self._count_call(stream)
-        finally:
-            self._release()
 
     def _graph_of(
         self, graphs: dict[tuple[int, ...], LaunchGraph], addresses: tuple[int, ...]
@@ -262,11 +259,11 @@ class LaunchSequence:
 
     def give_up_idle(self, since: float) -> None:
         """Drop the graphs if there was no launch since then, and none is under way."""
-        if self._launched < since and self._acquire(blocking=False):
+        if self._launched < since and self._lock.acquire(blocking=False):
             try:
                 self._forget()
             finally:
-                self._release()
+                self._lock.release()
 
     def _forget(self) -> None:
         """Drop the graphs of all streams."""

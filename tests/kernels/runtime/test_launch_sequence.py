@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -98,6 +101,34 @@ def test_a_graph_whose_arguments_are_refused_is_not_launched(
         sequence((1 << 30, 1 << 31), STREAM)
     sequence(at, STREAM)
     assert bindings.cuGraphInstantiate.call_count == 2
+
+
+def test_an_interrupted_call_leaves_others_to_run(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python raises KeyboardInterrupt behind any call, also behind that which takes a lock."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    sequence, _ = sequence_of(modules, monkeypatch, driver(), kernels=2)
+    runtime, at = modules[0].cuda.runtime, (1 << 20, 1 << 21)
+    # Mocks would take so long that few interrupts come elsewhere.
+    runtime.graphLaunch, runtime.streamIsCapturing = max, frozenset().__contains__
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(300):
+            with suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 2e-4)
+                while True:
+                    sequence(at, STREAM)
+            other = Thread(target=sequence, args=(at, STREAM), daemon=True)
+            other.start()
+            other.join(timeout=10)
+            assert not other.is_alive()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize(
