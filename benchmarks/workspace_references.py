@@ -43,8 +43,8 @@ class Products:
         A component of a scaled line loses up to that part of the line's largest, in each of two
         operands, and twice for products of terms that are not kept.
         """
-        largest_a = _components(self._a).max(axis=(1, 2))
-        largest_b = _components(self._b).max(axis=(0, 2))
+        largest_a = abs(_components(self._a)).max(axis=(1, 2))
+        largest_b = abs(_components(self._b)).max(axis=(0, 2))
         sums_a = abs(self._a).sum(axis=1, dtype="float64")
         sums_b = abs(self._b).sum(axis=0, dtype="float64")
         outer = self._cupy.outer
