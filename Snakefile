@@ -31,6 +31,7 @@ from workflow.steps.code_digest import code_digest
 from workflow.steps.gpu_devices import study_gpus, list_gpus_for_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
+from workflow.steps.replaced_inputs import age_replaced
 from workflow.storage import run_folder
 from workflow.workloads import KINDS
 
@@ -88,6 +89,15 @@ envvars:
     run_folder.RUN,
     run_folder.FOLDER,
 
+
+if IS_MAIN:  # before Snakemake looks at times
+    try:
+        age_replaced(study, Path(RESULTS), logger.info)
+    except OSError as error:
+        raise WorkflowError(
+            f"{error}: its input was replaced; let the owner of that file run the study, or give it "
+            "another folder by --config out=PATH"
+        ) from None
 
 WORKLOADS = study.names
 RECORDS = "<results>/records/{workload}.jsonl"  # of the whole workload, sharded or not

@@ -18,10 +18,8 @@ from argand.runtime.files import atomic_path
 
 from workflow.config.check import main as check
 from workflow.config.file_names import folder_of, named_folder
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of
-from workflow.steps.replaced_inputs import replaced_inputs
 from workflow.storage.checked_json import CheckedJsonError, read_object
 from workflow.storage.failures import printable
 from workflow.storage.run_folder import FolderHeldError, check_folder
@@ -67,7 +65,7 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
         return 1
     answer = folder / "answer.html"
     before = _written(answer)
-    status = finished([*_forcing(snakemake, study, folder), *options])
+    status = finished([*snakemake, *options])
     reported = status
     if status != INTERRUPTED:  # the folder is free again, so another run may have taken it
         reported = 1 if _is_refused(study, folder) else _report(snakemake, folder)
@@ -88,16 +86,6 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
     if left := _left_over(folder):
         print(f"Left from before, not of the study as it is now: {', '.join(left)}")
     return reported
-
-
-def _forcing(snakemake: list[str], study: Path, folder: Path) -> list[str]:
-    """Return the command line with the staging of inputs that were replaced, and say which."""
-    replaced = replaced_inputs(load_study(study, folder=folder))
-    for staged, files in replaced.items():
-        names = ", ".join(printable(str(path)) for path in files)
-        print(f"{names}: not what {staged} was made of, so that is made again\n", flush=True)
-    forced = ["--forcerun", *map(str, replaced)] if replaced else []
-    return [*snakemake[:3], *forced, *snakemake[3:]]
 
 
 def _left_over(folder: Path) -> list[str]:

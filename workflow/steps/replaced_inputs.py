@@ -1,39 +1,78 @@
 """Inputs whose content is not what was staged, though their size and time of change are.
 
 Snakemake stages again what has another size or time of modification; programs may set the time, as
-``cp -p``, ``rsync -t`` and ``touch -r`` do.
+``cp -p``, ``rsync -t`` and ``touch -r`` do. So a staged file that is not of its inputs is given a
+time before theirs.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workflow.storage.failures import DataError
+from workflow.storage.failures import DataError, printable
 from workflow.storage.files import sha256_of
+from workflow.storage.memory import in_words
 from workflow.storage.staged import read_staged_shape
 from workflow.study import Study
 
+_SAID_BYTES = 1 << 30
+"""A file of so many bytes takes a second or more to read, so it is named before."""
 
-def replaced_inputs(study: Study) -> dict[Path, list[Path]]:
-    """Return the user's files that were replaced, by the staged file that holds what they were.
 
-    Only a file whose status has changed since (``st_ctime``, which no program sets) is read, for
-    its SHA-256. A staged file that is missing or damaged is left to Snakemake and its readers.
+def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list[Path]:
+    """Give staged files of which inputs were replaced the time 0; return them and say which.
+
+    An input is read, for its SHA-256, where its status has changed since (``st_ctime``, which no
+    program sets) and its time of modification is before that of the staged file; the next time it
+    is not, because the staged file's own status changes with that. A staged file that is missing
+    or damaged is left to Snakemake and its readers.
+
+    Args:
+        study: whose inputs are looked at.
+        folder: its results.
+        say: is given a line for each staged file that is to be made again, and before a large
+            input is read.
+
+    Raises OSError where a staged file is another user's, who alone may set its time.
     """
-    found = {}
+    aged, digest_of = [], cache(sha256_of)  # workloads may share an input
     for name in study.names:
-        staged = study.folder / "staged" / f"{name}.h5"
-        with contextlib.suppress(OSError, DataError):
-            written = staged.stat().st_mtime_ns
-            touched = [one for one in study.input_files(name) if one.stat().st_ctime_ns > written]
+        staged = folder / "staged" / f"{name}.h5"
+        try:
+            status = staged.stat()
+            files = {one: one.stat() for one in study.input_files(name)}
+            touched = [one for one in files if _is_touched(files[one], status)]
             known = _checksums(read_staged_shape(staged).attributes) if touched else set()
-            others = [one for one in touched if known and sha256_of(one) not in known]
-            if others:
-                found[staged] = others
-    return found
+            for one in touched if known else ():
+                if files[one].st_size >= _SAID_BYTES:
+                    size = in_words(files[one].st_size)
+                    say(f"{_shown(one)}: touched since it was staged; reading its {size}")
+            replaced = [one for one in touched if known and digest_of(one) not in known]
+        except (OSError, DataError):
+            continue
+        if replaced:
+            os.utime(staged, ns=(status.st_atime_ns, 0))
+            aged.append(staged)
+            names = ", ".join(map(_shown, replaced))
+            say(f"{names}: not what {_shown(staged)} was made of, so that is made again")
+        elif known:
+            with contextlib.suppress(PermissionError):  # another user's: it is read each time
+                os.utime(staged, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return aged
+
+
+def _is_touched(given: os.stat_result, staged: os.stat_result) -> bool:
+    """Return whether an input may have been replaced without Snakemake seeing it by its time."""
+    return given.st_ctime_ns > staged.st_ctime_ns and given.st_mtime_ns <= staged.st_mtime_ns
+
+
+def _shown(path: Path) -> str:
+    return printable(str(path))
 
 
 def _checksums(attributes: Mapping[str, Any]) -> set[str]:

@@ -182,3 +182,28 @@ def test_an_older_file_in_the_place_of_an_input(root: Path, tmp_path: Path) -> N
     assert planned(project, "--until", "stage") == {"stage w"}
     project.run("--until", "stage")
     assert planned(project, "--until", "stage") == set()
+
+
+def test_an_input_of_the_same_size_and_time_as_before(root: Path, tmp_path: Path) -> None:
+    """Users of plain Snakemake get the new file too, and a dry run says that they will."""
+    path = tmp_path / "night.h5"
+
+    def write(content: float) -> None:
+        with h5py.File(path, "w") as file:
+            file["x"] = np.full((150, 150), content, np.complex64)
+        os.utime(path, ns=(10**15, 10**15))
+
+    write(1)
+    study = (
+        "device: cpu\nworkloads: {w: {kind: dft, axis: -1, input: {file: night.h5, samples: x}}}"
+    )
+    project = Project(root, tmp_path, dict(os.environ), study)
+    project.run("--until", "stage")
+    write(2)
+    said = project.run("--dry-run", "--until", "stage")
+    assert "night.h5: not what results/staged/w.h5 was made of, so that is made again" in said
+    assert planned(project, "--until", "stage") == {"stage w"}
+    project.run("--until", "stage")
+    with h5py.File(tmp_path / "results" / "staged" / "w.h5") as file:
+        assert file["operands/samples"][0, 0] == 2
+    assert planned(project, "--until", "stage") == set()

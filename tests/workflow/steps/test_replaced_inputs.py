@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 import pytest
 
-from workflow import command
 from workflow.config.loading import load_study
-from workflow.steps.replaced_inputs import replaced_inputs
+from workflow.steps.replaced_inputs import age_replaced
 from workflow.steps.staging import stage
+from workflow.storage.memory import in_words
 from workflow.study import Study
 
 BELL = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0]; cx q[0], q[1];'
@@ -54,31 +54,51 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     return found
 
 
-def test_of_the_same_size_and_time(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def aged(study: Study) -> tuple[list[Path], list[str]]:
+    said: list[str] = []
+    return age_replaced(study, study.folder, said.append), said
+
+
+def test_of_the_same_size_and_time(study: Study) -> None:
     staged = study.folder / "staged"
-    assert replaced_inputs(study) == {}
+    assert aged(study) == ([], [])
     states = study.input_states("read")
     write(Path("other.h5"), 2)
     replace(Path("in.h5"), Path("other.h5"))
     assert study.input_states("read") == states, "so that Snakemake sees nothing"
     Path("other.qasm").write_text(BELL.replace("h q[0]", "x q[0]"))
     replace(Path("bell.qasm"), Path("other.qasm"))
-    expected = {
-        staged / "read.h5": [Path("in.h5")], staged / "circuit.h5": [Path("bell.qasm")],
-    }  # fmt: skip
-    assert replaced_inputs(study) == expected
-    lines: list[list[str]] = []
-    monkeypatch.setattr(command, "finished", lambda words: lines.append(words) or 1)
-    command.main(["run", "night.yaml"])
-    assert lines[0][3:7] == ["--forcerun", *map(str, expected), "--snakefile"]
+    found, said = aged(study)
+    assert found == [staged / "read.h5", staged / "circuit.h5"]
+    assert said == [
+        f"{file}: not what {made} was made of, so that is made again"
+        for file, made in zip(("in.h5", "bell.qasm"), found, strict=True)
+    ]
+    assert all(path.stat().st_mtime < Path("in.h5").stat().st_mtime for path in found)
 
 
-def test_other_rights_are_no_other_content(study: Study) -> None:
+def test_an_input_that_was_touched_is_read_once(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = study.folder / "staged" / "read.h5"
+    written = staged.stat().st_mtime_ns
     Path("in.h5").chmod(0o600)
-    assert replaced_inputs(study) == {}
+    monkeypatch.setattr("workflow.steps.replaced_inputs._SAID_BYTES", 1)
+    size = Path("in.h5").stat().st_size
+    line = f"in.h5: touched since it was staged; reading its {in_words(size)}"
+    assert aged(study) == ([], [line])
+    assert aged(study) == ([], [])
+    assert staged.stat().st_mtime_ns == written, "so that Snakemake makes nothing again"
+
+
+def test_a_newer_input_is_left_to_snakemake(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workflow.steps.replaced_inputs._SAID_BYTES", 1)
+    write(Path("in.h5"), 3)
+    assert aged(study) == ([], [])
 
 
 def test_a_damaged_staged_file_is_left_to_its_readers(study: Study) -> None:
-    write(Path("in.h5"), 3)
+    write(Path("other.h5"), 3)
     (study.folder / "staged" / "read.h5").write_bytes(b"none")
-    assert replaced_inputs(study) == {}
+    replace(Path("in.h5"), Path("other.h5"))
+    assert aged(study) == ([], [])
