@@ -67,14 +67,18 @@ def chosen(shape: str, precision: str) -> tuple[str, str]:
     return f"mma.sync {tile.block_m}x{tile.block_n}x{tile.block_k}", own
 
 
+UNRECORDED = "168x33x6000", "mma.sync 48x48x48"
+"""The only choice of which the record has no time; `recorded_few_rows.csv` has those near it."""
+
+
 def test_the_choice_is_hardly_slower_than_the_fastest() -> None:
     for shape, by_precision in recorded().items():
         for precision in by_precision.keys() - {"3xtf32"}:
             name, own = chosen(shape, precision)
             times = by_precision[own].items()
             time = next((us for one, us in times if one.startswith(name)), None)
-            if time is None:
-                assert name.startswith("mma.sync 48x48x48")  # of one warp, which came later
+            if time is None:  # tiles of one warp came later
+                assert (shape, name.split(" 3 stages")[0]) == UNRECORDED
                 continue
             fastest = min(
                 us

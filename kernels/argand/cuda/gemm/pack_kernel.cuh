@@ -141,7 +141,7 @@ struct PlaneVector {
 
 // Splits the elements of one vector, of one complex part, and stores its terms in the plane of that
 // part. `keep_in_l2`: the planes are read soon; else they leave L2 first. `finite`: all elements
-// are.
+// are finite.
 template <PackPlan plan, bool keep_in_l2 = false, bool finite = false>
 __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::kElements],
                                             void* planes, int64 at) {
@@ -200,9 +200,9 @@ __device__ __forceinline__ bool load_to_shared(const PackArguments& args,
     return update_absmax<plan>(loaded, row_absmax, component_abs_bits) < kInfinityBits;
 }
 
-// Whether all numbers of a tile are finite, where `finite` says that of this thread's. Others lose
-// their part in `row_absmax`, but where a scan has left them out. All threads call it; the tile is
-// then in shared memory.
+// Returns whether all numbers of a tile are finite, given whether this thread's are. Where some are
+// not, and no scan has left them out already, finds `row_absmax` again without them. All threads
+// call it, which synchronizes them: after it the tile is in shared memory.
 template <PackPlan plan>
 __device__ __forceinline__ bool leave_out_not_finite(const PackArguments& args, const float2* tile,
                                                      uint32* row_absmax, bool finite) {

@@ -25,7 +25,8 @@ struct PackPlan {
     // In shared memory a gap follows every eight k, and the pitch of rows is odd, so that loads and
     // stores along rows and along k have at most two-way bank conflicts.
     constexpr int row_pitch() const { return 9 * tile_k() / 8 + 1; }
-    // Complex numbers of a tile in shared memory, of which the next kernel leaves little.
+    // Complex numbers of a tile in shared memory. The next kernel begins beside this one, and takes
+    // most of a multiprocessor's.
     constexpr int shared_elements() const { return rows * row_pitch(); }
 };
 
