@@ -82,6 +82,15 @@ class TestProducts:
         assert not assess_product(reference, result, tf32, backend="cuda").verified
 
     @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16"])
+    def test_a_split_is_held_to_its_own_bound_where_that_is_below_fp32s(self, precision):
+        """At long k on a GPU, whose sums of splits are promoted."""
+        reference, result = product(np.random.default_rng(8), precision=precision, k=4000)
+        row = PRECISIONS[precision]
+        assert assess_product(reference, result, row, backend="cuda").verified
+        wrong = result * np.float32(1 + 3.2e-6)
+        assert not assess_product(reference, wrong, row, backend="cuda").verified
+
+    @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16"])
     @pytest.mark.parametrize("kept", [((0, 0),), ((1, 0), (0, 0)), ((0, 1), (0, 0))])
     def test_a_split_that_leaves_out_a_product_fails(self, precision, kept):
         row = PRECISIONS[precision]
