@@ -40,7 +40,8 @@ class Margins:
 class Compared:
     """One row of the comparison; ratios are after over before, below 1 is better.
 
-    ``regression`` says whether ours became slower or less accurate, or no longer verifies.
+    ``regression`` says whether ours became slower or less accurate, or no longer verifies, and
+    ``peers`` that the peers of its job became as fast or slow: the machine may be the cause.
     """
 
     key: Key
@@ -51,6 +52,7 @@ class Compared:
     before: Row | None = None
     after: Row | None = None
     regression: bool = False
+    peers: bool = False
 
     @property
     def is_compared(self) -> bool:
@@ -89,7 +91,8 @@ def _beside_peers(row: Compared, peers: float | None, margins: Margins) -> Compa
         return row
     most = 1 + margins.time
     if (peers > most) if "slower" in moved else (peers < 1 / most):
-        return replace(row, reason=f"the peers of this workload took {peers:.3g} of A's time too")
+        reason = f"the peers of this workload took {peers:.3g} of A's time too"
+        return replace(row, reason=reason, peers=True)
     return row
 
 

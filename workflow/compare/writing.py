@@ -91,8 +91,12 @@ def write_markdown(
 
 
 def summary(rows: Sequence[Compared]) -> str:
-    """Return how many rows have which verdict, and what became of the peers' times."""
-    counts = Counter(row.verdict for row in sorted(rows, key=_place))
+    """Return how many rows have which verdict, and what became of the peers' times.
+
+    Those that moved with the peers of their workload are counted apart.
+    """
+    with_peers = {False: "", True: " as their peers are"}
+    counts = Counter(row.verdict + with_peers[row.peers] for row in sorted(rows, key=_place))
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     peers = peers_ratio(rows)
     beside = f"; the peers' times are {number(peers)} of A's (median)" if peers else ""

@@ -9,6 +9,7 @@ from compared_tables import ROW, times, write_table
 
 from workflow.compare.reading import read_rows
 from workflow.compare.verdicts import Compared, Margins, compare
+from workflow.compare.writing import summary
 
 UNVERIFIED = {
     "verified": "false", "reason": "error 1 exceeds 0.1", "time_us_p20": "", "time_us_p50": "",
@@ -85,6 +86,8 @@ def test_what_moved_with_the_peers_of_its_workload(
     ours, peer, _ = compare(*tables, Margins())
     assert (ours.verdict, ours.regression, ours.reason) == ("slower", True, reason)
     assert peer.reason == ""
+    apart = "slower as their peers are" if reason else "slower"
+    assert f"rows: 1 {apart}, " in summary([ours, peer])
 
 
 def test_what_was_not_verified_before(tmp_path: Path) -> None:
