@@ -134,7 +134,12 @@ def estimate(
     # What a verification reads may have been computed on a GPU, where there are more peers.
     backend: Literal["cpu", "cuda"] = "cuda" if gpu or step == "verify" else "cpu"
     rows = _implementations(study.workloads[name], backend)
-    seconds = volume / _FILE_RATE
+    handled = volume
+    if step == "stage":
+        handled -= result
+    elif step == "deliver" and kind.splits:  # operands of kinds without may describe the result
+        handled = result
+    seconds = handled / _FILE_RATE
     if step == "run":
         results = result * sum(1.0 if row.output == "complex128" else 0.5 for row in rows)
         seconds += results / _FILE_RATE

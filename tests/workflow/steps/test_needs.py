@@ -197,6 +197,18 @@ def test_short_calls_are_repeated_until_their_times_settle() -> None:
     assert 4 < estimate(study, "x", "run", gpu=True)[1] < 4.1, "four of ours and four peers"
 
 
+def test_staging_has_no_result_and_delivery_no_operands() -> None:
+    """So beams of few antennas are staged sooner than they are delivered."""
+    case = {"kind": "beamforming", "antennas": 8, "beams": 512, "samples": 4096, "channels": 4}
+    study = load_study({"workloads": {"many": case}})
+    stage, deliver, verify = (
+        estimate(study, "many", step)[1] for step in ("stage", "deliver", "verify")
+    )
+    assert stage < deliver / 20
+    assert deliver == pytest.approx(512 * 4096 * 4 * 16 / 1e8)
+    assert verify > stage + deliver
+
+
 def test_a_result_larger_than_its_operands_counts() -> None:
     case = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8}
     outer = needs(load_study({"workloads": {"outer": case}}), "outer", "run")
