@@ -79,13 +79,15 @@ def _checksums(inputs: Iterable[Path], rows: Iterable[Record]) -> dict[str, str]
             found[str(file)] = sha256_of(file)
         except OSError as error:
             raise InputError(
-                f"input.file: {file} cannot be read any more ({error.strerror}); put back what was "
+                f"{file} cannot be read any more ({error.strerror}); put back what was "
                 "staged, or run again with what it is to be"
             ) from error
     staged = {text for row in rows for text in row.source_sha256.split("; ") if text}
     if gone := sorted(staged - set(found.values())):
+        others = [file for file, digest in found.items() if digest not in staged] or list(found)
+        which = f"{'one of ' if len(others) > 1 else ''}{', '.join(others)}"
         raise InputError(
-            f"input.file: one of {', '.join(found)} has changed since it was staged (SHA-256 "
+            f"{which} has changed since it was staged (SHA-256 "
             f"{', '.join(gone)} then); run again, so that results are of what it is now"
         )
     return found
