@@ -24,7 +24,7 @@ _AS_FAST = 1.1
 """Largest ratio of two short searches' predicted times whose order long searches may change: these
 take up to a tenth off."""
 _ALIKE = 1.07
-"""That ratio of a plan with phases apart and one without: of 20 drawn circuits the slower kind by
+"""`_AS_FAST` for a plan with phases apart and one without. Of 20 drawn circuits the slower kind by
 short searches was the faster one by long ones four times, by up to 9%, within 7%."""
 _MOST_JOINED = 2.0
 """Most phases on two qubits, for each other gate, with which plans are tried that fuse them to

@@ -44,7 +44,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassRules:
-    """What a pass over the state may hold.
+    """The limits and the cost of a pass over the state.
 
     Attributes:
         width: most qubits of a pass; a gate of more has a pass to itself.

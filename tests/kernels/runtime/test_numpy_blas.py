@@ -16,8 +16,8 @@ from argand.runtime.numpy_blas import openblas_kernels
 @pytest.mark.parametrize("name", ["Haswell", "Sandybridge"])
 def test_the_kernels_are_those_that_openblas_was_told_to_take(name: str) -> None:
     program = "from argand.runtime.numpy_blas import openblas_kernels; print(openblas_kernels())"
-    told = os.environ | {"OPENBLAS_CORETYPE": name}
+    environment = os.environ | {"OPENBLAS_CORETYPE": name}
     found = subprocess.run(
-        [sys.executable, "-c", program], env=told, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == name

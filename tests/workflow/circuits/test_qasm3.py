@@ -86,7 +86,7 @@ def test_the_library_and_what_version_2_lacks(path: Path) -> None:
 
 
 def test_parameters_in_another_order_than_the_alphabet(path: Path) -> None:
-    """Of gates by themselves, of one that another calls, under modifiers, and called twice."""
+    """Gates are called alone, by another gate, under modifiers, and twice."""
     gates = """
         gate turn(theta, phi, λ, a) b, c { u3(theta, phi, λ) b; rx(a - theta) c; cp(phi) b, c; }
         gate both(z, x) b, c { x b; rz(x) b; turn(z, -x, x - z, 2*x) c, b; }

@@ -1,4 +1,4 @@
-"""What a UVH5 file says of its telescope and of the date of its samples."""
+"""Tests of the telescope and the date in the header of a UVH5 file."""
 
 from __future__ import annotations
 

@@ -201,10 +201,10 @@ __device__ __forceinline__ bool load_to_shared(const PackArguments& args,
 }
 
 // Returns whether all numbers of a tile are finite, given whether this thread's are. Where some are
-// not, and no scan has left them out already, finds `row_absmax` again without them. All threads
-// call it, which synchronizes them: after it the tile is in shared memory.
+// not, and no scan has found the absmax before, finds `row_absmax` of the finite numbers alone. All
+// threads call it, which synchronizes them: after it the tile is in shared memory.
 template <PackPlan plan>
-__device__ __forceinline__ bool leave_out_not_finite(const PackArguments& args, const float2* tile,
+__device__ __forceinline__ bool find_finite_absmax(const PackArguments& args, const float2* tile,
                                                      uint32* row_absmax, bool finite) {
     if (__syncthreads_and(finite)) return true;
     if (!args.exchange_absmax) return false;
@@ -265,7 +265,7 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
     bool finite =
         load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
     if constexpr (plan.scaled) {
-        finite = leave_out_not_finite<plan>(args, tile, row_absmax, finite);
+        finite = find_finite_absmax<plan>(args, tile, row_absmax, finite);
     } else {
         __syncthreads();
     }
