@@ -91,7 +91,10 @@ class MmaPlan:
 
     @property
     def one_warp(self) -> bool:
-        """Whether one warp of a group has all of a triangle, of which it reads each row once."""
+        """Whether a group has one warp, which only plans of `one_tile` may have (`sm80_legality`).
+
+        It multiplies all of a triangle, of which it reads each row once.
+        """
         return self.warps_m * self.warps_n == 1
 
     @property
