@@ -27,8 +27,7 @@ from argand.gemm.sm90_tiles import with_ping_pong
 # tests, and 21 that differ in what bounds them), and chosen plans of 200 at five precisions.
 # Those of slices, clusters and partial tiles are fitted to near candidates of 120 products more
 # (seeds 3002887395 and 1838257909). What each fit gained is in docs/experiments:
-# 2026-11-27-choices-of-products.md, 2026-11-28-estimates-of-calls-in-rows.md and
-# 2026-11-29-what-bounds-a-tile.md.
+# 2026-11-28-estimates-of-calls-in-rows.md and 2026-11-29-what-bounds-a-tile.md.
 _MEMORY_BYTES = 3.7e12
 _FEW_IN_FLIGHT = (1.03, 1.35)
 """Factor of the traffic of tiles of one warpgroup, and of those that store mirror images, too."""
