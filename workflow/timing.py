@@ -8,6 +8,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from argand import Device
@@ -26,33 +27,49 @@ _MEMORY_SHARE = 4
 """Copies of the inputs take at most this fraction (one in) of a device's memory."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """When the rounds of a measurement end, and what goes before them.
+
+    Attributes:
+        repeats: rounds that are enough where the times have settled.
+        seconds: for each computation, after which the rounds end in any case.
+        warmup: calls before the clock starts (compilation, first touches, clocks).
+        sustain: seconds of further calls before the clock starts, after which a card that throttles
+            has done so; where they are enough for it, the energy is theirs.
+        max_seconds: for each computation: where `FEWEST` rounds would take longer, there are fewer,
+            and no interval.
+
+    Raises ValueError where one is not positive, or ``warmup`` or ``sustain`` negative.
+    """
+
+    repeats: int = field(default_factory=lambda: REPEATS)
+    seconds: float = field(default_factory=lambda: SECONDS)
+    warmup: int = 1
+    sustain: float = 0.0
+    max_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("repeats", "seconds", "max_seconds"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for name in ("warmup", "sustain"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+
+
 def measure(
-    calls: Sequence[Call],
-    device: Device,
-    *,
-    repeats: int | None = None,
-    seconds: float | None = None,
-    warmup: int = 1,
-    sustain: float = 0.0,
-    max_seconds: float = 60.0,
-    held: bool = False,
+    calls: Sequence[Call], device: Device, limits: Limits | None = None, *, held: bool = False
 ) -> Timing:
     """Time a computation by itself; see `measure_in_turn`."""
-    return measure_in_turn(
-        [calls], device, repeats=repeats, seconds=seconds, warmup=warmup, sustain=sustain,
-        max_seconds=max_seconds, held=held,
-    )[0]  # fmt: skip
+    return measure_in_turn([calls], device, limits, held=held)[0]
 
 
 def measure_in_turn(
     tasks: Sequence[Sequence[Call]],
     device: Device,
+    limits: Limits | None = None,
     *,
-    repeats: int | None = None,
-    seconds: float | None = None,
-    warmup: int = 1,
-    sustain: float = 0.0,
-    max_seconds: float = 60.0,
     held: bool = False,
     observe: Callable[[], object] = lambda: None,
     clock: Clock = time.perf_counter,
@@ -62,9 +79,9 @@ def measure_in_turn(
 
     So a clock that drifts, or a program that comes and goes, is in the times of all of them. The
     order changes from round to round. A round follows another until each computation has
-    ``repeats`` batches and an interval that is narrow (`workflow.spread`), or until all together
-    have taken ``seconds`` each; then there are at least `FEWEST` rounds, as many as an interval
-    takes.
+    ``limits.repeats`` batches and an interval that is narrow (`workflow.spread`), or until all
+    together have taken ``limits.seconds`` each; then there are at least `FEWEST` rounds, as many as
+    an interval takes.
 
     Args:
         tasks: of each computation the same call over different copies of its inputs, used in turn,
@@ -72,47 +89,39 @@ def measure_in_turn(
             takes).
         device: where they run. On a GPU the clock is CUDA events around each call, without waiting
             in between, and no batch is shortest of several; on the CPU it is ``clock``.
-        repeats: rounds that are enough where the times have settled; `REPEATS` where not given.
-        seconds: for each computation, after which the rounds end in any case; `SECONDS` where not
-            given.
-        warmup: calls before the clock starts (compilation, first touches, clocks).
-        sustain: seconds of further calls before the clock starts, after which a card that throttles
-            has done so; where they are enough for it, the energy is theirs.
-        max_seconds: for each computation: where `FEWEST` rounds would take longer, there are fewer,
-            and no interval.
+        limits: of rounds and seconds; the defaults of `Limits` where not given.
         held: on a GPU, have the device begin only when calls are queued (`runtime.timing.queued`).
         observe: is called after each round.
         clock: seconds, on the CPU.
         coarse: places of computations whose times decide nothing: they have `COARSE` rounds beside
             the others, no interval and no warm-up, and the limits are the others' alone.
 
-    Raises ValueError where there is nothing to call or a limit is not positive.
+    Raises ValueError where there is nothing to call.
     """
-    repeats = REPEATS if repeats is None else repeats
-    seconds = SECONDS if seconds is None else seconds
+    limits = limits or Limits()
     if not tasks or not all(tasks):
         raise ValueError("calls must hold at least one, got none")
-    for name, value in (("repeats", repeats), ("seconds", seconds), ("max_seconds", max_seconds)):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, got {value}")
-    if sustain < 0:
-        raise ValueError(f"sustain must not be negative, got {sustain}")
     turn = itertools.count()
     with _current(device):
         samplers: list[Sampler] = [
-            GpuSampler(calls, turn, device, warmup, sustain, held)
+            GpuSampler(calls, turn, device, limits.warmup, limits.sustain, held)
             if device.backend == "cuda"
-            else CpuSampler(calls, turn, clock, 0 if place in coarse else warmup, sustain)
+            else CpuSampler(
+                calls, turn, clock, 0 if place in coarse else limits.warmup, limits.sustain
+            )
             for place, calls in enumerate(tasks)
         ]
-        _rounds(samplers, repeats, seconds, max_seconds, observe, coarse)
+        _rounds(samplers, limits, observe, coarse)
         return [sampler.timing() for sampler in samplers]
 
 
 def _rounds(
-    samplers: Sequence[Sampler], repeats: int, seconds: float, max_seconds: float,
-    observe: Callable[[], object], coarse: Collection[int],
-) -> None:  # fmt: skip
+    samplers: Sequence[Sampler],
+    limits: Limits,
+    observe: Callable[[], object],
+    coarse: Collection[int],
+) -> None:
+    """Sample each computation once a round, until `Limits` end it."""
     count = len(samplers)
     order = list(samplers)
     fine = [one for place, one in enumerate(samplers) if place not in coarse] or order[:]
@@ -128,11 +137,11 @@ def _rounds(
         done = min(len(sampler.seconds) for sampler in fine)
         if done < FEWEST:
             spent = sum(sampler.spent for sampler in samplers)
-            if spent / done * FEWEST > max_seconds * count:
+            if spent / done * FEWEST > limits.max_seconds * count:
                 return
             continue
-        if sum(sampler.spent for sampler in fine) >= seconds * len(fine) or (
-            done >= repeats and all(spread_of(sampler.seconds).settled for sampler in fine)
+        if sum(sampler.spent for sampler in fine) >= limits.seconds * len(fine) or (
+            done >= limits.repeats and all(spread_of(sampler.seconds).settled for sampler in fine)
         ):
             return
 

@@ -32,7 +32,7 @@ from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.harness.tables import Table, parser
 from benchmarks.peers import Candidate
-from workflow.timing import measure
+from workflow.timing import Limits, measure
 
 _SHAPES = (Shape(4096, 4096, 4096), Shape(8192, 8192, 8192))
 _INTERVALS = (128, 96, 48, 32)
@@ -134,7 +134,10 @@ class Compared:
                 self._take(interval)
                 time.sleep(how.rest)
                 timing = measure(
-                    [self._call], self._device, repeats=how.repeats, seconds=how.seconds, held=True
+                    [self._call],
+                    self._device,
+                    Limits(repeats=how.repeats, seconds=how.seconds),
+                    held=True,
                 )
                 times[interval].append(timing.time_us_p50)
         self._take(_OWN)

@@ -17,7 +17,7 @@ from argand import Device
 from argand.runtime.ceilings import real_product
 
 from workflow.nvml import NvmlAbsentError, nvml_device
-from workflow.timing import measure
+from workflow.timing import Limits, measure
 
 _PERIOD_S = 0.01
 """Between two samples: forty in the usual region."""
@@ -143,5 +143,5 @@ class RealRates:
         if operand not in self._products:
             self._products[operand] = real_product(operand)
         multiply, flops = self._products[operand]
-        timing = measure([multiply], self._device, repeats=_REAL_REPEATS, seconds=seconds)
+        timing = measure([multiply], self._device, Limits(repeats=_REAL_REPEATS, seconds=seconds))
         return flops / (1e-6 * timing.time_us_p50) / 1e12

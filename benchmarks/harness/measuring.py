@@ -22,7 +22,7 @@ from benchmarks.harness.conditions import Monitor, RealRates, monitor
 from benchmarks.peers import Candidate, CannotRunError
 from workflow.accuracy.assessment import Accuracy
 from workflow.records import NOT_RUN, BenchmarkRecord
-from workflow.timing import Timing, measure, rotations, with_allocations
+from workflow.timing import Limits, Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
 
 
@@ -181,9 +181,11 @@ class Bench:
         started = time.perf_counter()
         with self.monitor.watching() as samples:
             timing = measure(
-                calls, self.device, repeats=self.repeats, seconds=self.seconds,
-                sustain=self.sustain, held=True,
-            )  # fmt: skip
+                calls,
+                self.device,
+                Limits(repeats=self.repeats, seconds=self.seconds, sustain=self.sustain),
+                held=True,
+            )
         spent = time.perf_counter() - started
         with ThreadPoolExecutor(1) as host:
             accuracy = host.submit(assessed)

@@ -12,7 +12,7 @@ from argand import Device
 from argand.runtime.kernel_digest import kernel_digest
 
 from benchmarks.harness.conditions import Monitor
-from workflow.timing import measure
+from workflow.timing import Limits, measure
 from workflow.versions import timestamp, versions
 
 
@@ -76,8 +76,13 @@ def timed(
         time.sleep(arguments.rest)
     with watch.watching() as samples:
         timing = measure(
-            [call], device, repeats=arguments.repeats, seconds=arguments.seconds,
-            sustain=arguments.sustain, max_seconds=arguments.seconds, held=True,
+            [call],
+            device,
+            Limits(
+                repeats=arguments.repeats, seconds=arguments.seconds, sustain=arguments.sustain,
+                max_seconds=arguments.seconds,
+            ),
+            held=True,
         )  # fmt: skip
     conditions = samples.conditions
     return {

@@ -17,7 +17,7 @@ from workflow.samplers import Timing
 from workflow.spread import FEWEST
 from workflow.steps import in_turn
 from workflow.steps.in_turn import Ready, times_in_turn
-from workflow.timing import COARSE, measure_in_turn
+from workflow.timing import COARSE, Limits, measure_in_turn
 
 
 class Machine:
@@ -47,8 +47,8 @@ def test_the_limits_are_those_of_the_others(coarse: tuple[int, ...]) -> None:
     machine = Machine()
     tasks = [machine.call("fine", uneven(0.1)), machine.call("slow", uneven(10.0))]
     fine, slow = measure_in_turn(
-        tasks, cpu(), repeats=20, seconds=2.95, warmup=0, max_seconds=1e9, clock=machine.clock,
-        coarse=coarse,
+        tasks, cpu(), Limits(repeats=20, seconds=2.95, warmup=0, max_seconds=1e9),
+        clock=machine.clock, coarse=coarse,
     )  # fmt: skip
     assert slow.iterations == (COARSE if coarse else FEWEST)
     # 0.15 s on average; with the slow one all time is spent after six rounds.
@@ -63,7 +63,7 @@ def test_the_limits_are_those_of_the_others(coarse: tuple[int, ...]) -> None:
 def test_what_is_coarse_alone_is_measured_as_ever() -> None:
     machine = Machine()
     (found,) = measure_in_turn(
-        [machine.call("x", uneven(0.1))], cpu(), repeats=20, seconds=2.95, warmup=0,
+        [machine.call("x", uneven(0.1))], cpu(), Limits(repeats=20, seconds=2.95, warmup=0),
         clock=machine.clock, coarse=(0,),
     )  # fmt: skip
     assert found.iterations == 20

@@ -16,7 +16,7 @@ from argand.runtime.ceilings import Ceilings, measure_ceilings, operand_formats
 from argand.runtime.timing import Calls, Queued, queued
 
 from workflow.spread import FEWEST
-from workflow.timing import measure, measure_in_turn, rotations, with_allocations
+from workflow.timing import Limits, measure, measure_in_turn, rotations, with_allocations
 
 
 class Machine:
@@ -52,7 +52,9 @@ def test_the_shortest_of_a_batch_counts() -> None:
     machine = Machine()
     takes = itertools.cycle([0.011, 0.001])
     call = machine.call("a", lambda: next(takes))
-    (found,) = measure_in_turn([[call]], cpu(), clock=lambda: machine.now, warmup=0, seconds=9.0)
+    (found,) = measure_in_turn(
+        [[call]], cpu(), Limits(warmup=0, seconds=9.0), clock=lambda: machine.now
+    )
     assert found.time_us_p80 == pytest.approx(1000)
     assert found.settled
     # The first call does not tell how short one can be; later batches are of ten milliseconds.
@@ -74,7 +76,9 @@ def test_times_that_do_not_settle_are_repeated_until_the_limit() -> None:
     takes = itertools.cycle([0.01, 0.03])
     noisy = machine.call("a", lambda: next(takes))
     still = machine.call("b", lambda: 0.01)
-    found = measure_in_turn([[noisy], [still]], cpu(), clock=lambda: machine.now, seconds=1.0)
+    found = measure_in_turn(
+        [[noisy], [still]], cpu(), Limits(seconds=1.0), clock=lambda: machine.now
+    )
     assert [timing.settled for timing in found] == [False, True]
     assert machine.now >= 2.0  # a second for each
     assert found[0].iterations == found[1].iterations > 20
@@ -90,7 +94,7 @@ def test_the_limit_leaves_time_for_an_interval() -> None:
     (found,) = measure_in_turn([[call]], cpu(), clock=lambda: machine.now)
     assert found.iterations == FEWEST
     assert found.settled
-    (found,) = measure_in_turn([[call]], cpu(), clock=lambda: machine.now, max_seconds=11.0)
+    (found,) = measure_in_turn([[call]], cpu(), Limits(max_seconds=11.0), clock=lambda: machine.now)
     assert found.iterations == 1
     assert (found.time_us_low, found.settled) == (None, False)
 
@@ -98,7 +102,7 @@ def test_the_limit_leaves_time_for_an_interval() -> None:
 def test_copies_are_used_in_turn() -> None:
     machine = Machine()
     calls = [machine.call(name, lambda: 0.1) for name in "abc"]
-    measure_in_turn([calls], cpu(), clock=lambda: machine.now, warmup=0)
+    measure_in_turn([calls], cpu(), Limits(warmup=0), clock=lambda: machine.now)
     assert machine.order == "abcabc"
 
 
@@ -110,28 +114,32 @@ def test_rounds_are_observed() -> None:
 
 
 def test_the_time_is_the_calls() -> None:
-    timing = measure([lambda: time.sleep(0.02)], cpu(), repeats=4)
+    timing = measure([lambda: time.sleep(0.02)], cpu(), Limits(repeats=4))
     assert timing.time_us_p20 >= 20_000
 
 
 def test_a_call_too_long_for_an_interval_is_made_once() -> None:
-    timing = measure([lambda: time.sleep(0.05)], cpu(), seconds=0.01, max_seconds=0.1, warmup=0)
+    timing = measure(
+        [lambda: time.sleep(0.05)], cpu(), Limits(seconds=0.01, max_seconds=0.1, warmup=0)
+    )
     assert timing.iterations == 1
 
 
 @pytest.mark.parametrize("key", ["repeats", "seconds", "max_seconds"])
 def test_limits_must_be_positive(key: str) -> None:
     with pytest.raises(ValueError, match=f"{key} must be positive, got 0"):
-        measure([lambda: None], cpu(), **{key: 0})
+        measure([lambda: None], cpu(), Limits(**{key: 0}))
 
 
 def test_a_sustained_region_comes_before_the_clock() -> None:
     calls: list[float] = []
-    timing = measure([lambda: calls.append(time.perf_counter())], cpu(), sustain=0.05, warmup=0)
+    timing = measure(
+        [lambda: calls.append(time.perf_counter())], cpu(), Limits(sustain=0.05, warmup=0)
+    )
     assert timing.iterations >= 20
     assert calls[-1] - calls[0] >= 0.04
     with pytest.raises(ValueError, match="sustain must not be negative, got -1"):
-        measure([lambda: None], cpu(), sustain=-1)
+        measure([lambda: None], cpu(), Limits(sustain=-1))
 
 
 def test_nothing_to_call() -> None:
@@ -209,11 +217,11 @@ def test_energy_of_a_long_region(gpu: Device) -> None:
     import cupy
 
     a = cupy.ones((8192, 8192), cupy.float32)
-    timing = measure([lambda: a @ a], gpu, repeats=200, seconds=2.0)
+    timing = measure([lambda: a @ a], gpu, Limits(repeats=200, seconds=2.0))
     if timing.energy_j is not None:  # cards without the counter exist
         watts = timing.energy_j / (1e-6 * timing.time_us_p50)
         assert 20 < watts < 3000
-    sustained = measure([lambda: a @ a], gpu, repeats=3, sustain=0.5)
+    sustained = measure([lambda: a @ a], gpu, Limits(repeats=3, sustain=0.5))
     assert (sustained.energy_j is None) == (timing.energy_j is None)
     if sustained.energy_j is not None:
         assert 20 < sustained.energy_j / (1e-6 * sustained.time_us_p50) < 3000
@@ -229,7 +237,7 @@ def test_a_held_stream_leaves_the_host_out(gpu: Device) -> None:
         time.sleep(0.004)
         cupy.add(x, 1, out=x)
 
-    found = measure([slow_to_make], gpu, repeats=30, held=True)
+    found = measure([slow_to_make], gpu, Limits(repeats=30), held=True)
     assert found.held
     assert found.iterations >= 30
     assert found.time_us_p50 < 1000
@@ -244,7 +252,7 @@ def test_a_call_that_waits_for_the_device_is_timed_without(gpu: Device) -> None:
     import cupy
 
     x = cupy.ones(1 << 10, cupy.float32)
-    found = measure([lambda: float(x.sum())], gpu, repeats=5, held=True)
+    found = measure([lambda: float(x.sum())], gpu, Limits(repeats=5), held=True)
     assert not found.held
     assert found.iterations >= FEWEST
 
