@@ -13,6 +13,7 @@ from argand.device import cpu
 from benchmarks.harness import conditions
 from benchmarks.harness.conditions import Conditions, RealRates, monitor, nvml_monitor
 from workflow.nvml import NvmlAbsentError
+from workflow.timing import Limits
 
 
 class NVMLError(Exception):
@@ -120,8 +121,8 @@ def test_the_real_rate_is_measured_again_each_time(monkeypatch: pytest.MonkeyPat
         made.append(name)
         return (lambda: None), 1e12
 
-    def measure(calls: Any, device: Device, *, repeats: int, seconds: float) -> Any:
-        measured.append(seconds)
+    def measure(calls: Any, device: Device, limits: Limits) -> Any:
+        measured.append(limits.seconds)
         return SimpleNamespace(time_us_p50=2500.0)
 
     monkeypatch.setattr(conditions, "real_product", product)
