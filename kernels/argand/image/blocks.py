@@ -30,7 +30,8 @@ _BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
 _COMPARED_VALUES = 1 << 15
-"""Numbers of covariances that are compared with their conjugate transposes at a time."""
+"""Numbers of covariances that are compared with their conjugate transposes at a time: 256 KiB of
+complex64, which stay in a core's L2 (docs/experiments/2026-11-28-small-calls-on-a-cpu.md)."""
 _LEAST_ENTRY = 2.0**-40
 """Entry of a covariance from which `is_small` may return true."""
 _LEAST_COLUMNS = 16
