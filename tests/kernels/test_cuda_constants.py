@@ -93,9 +93,9 @@ CONSTANTS: dict[str, dict[str, str]] = {
     },
     "beam_power/sm90_weights.cuh": {"kWeightRowBytes": "beam_power.sm90_plan.WEIGHT_ROW_BYTES"},
     "beam_power/pack_kernel.cuh": {"kPackThreads": "beam_power.plan.PACK_THREADS"},
-    "image/check_kernel.cuh": {"kCheckThreads": "image.side_kernels.CHECK_THREADS"},
+    "image/check_kernel.cuh": {"kCheckThreads": "image.check_and_sum_source.CHECK_THREADS"},
     "image/pack_kernel.cuh": {"kPackThreads": "image.plan.PACK_THREADS"},
-    "image/sum_kernel.cuh": {"kSumThreads": "image.side_kernels.SUM_THREADS"},
+    "image/sum_kernel.cuh": {"kSumThreads": "image.check_and_sum_source.SUM_THREADS"},
     "dft/scale.cuh": {"kScaledByThread * 256": "dft.scale.SCALED_BY_BLOCK"},
 }
 """By header: expressions of CUDA C++, and the names in argand that have their values."""

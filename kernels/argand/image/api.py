@@ -12,8 +12,8 @@ from argand.checks import as_array, check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
-from argand.image.host import Run, on_host
-from argand.image.places import read_directions, read_places, unit_vectors
+from argand.image.cpu import Run, prepared
+from argand.image.geometry import read_directions, read_positions, unit_vectors
 from argand.image.problem import ImageProblem
 from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
@@ -87,7 +87,7 @@ def image(
     form, key = _ON_HOST.key((*given, out), (precision, sign)), None
     repeated = _ON_HOST.known(form)
     if repeated is not None:
-        x, f = read_places(positions, frequencies, len(positions), len(frequencies))
+        x, f = read_positions(positions, frequencies, len(positions), len(frequencies))
         s = unit_vectors(read_directions(directions, np), np)
         return repeated(covariances, x, f, s, out)
     if is_cupy_array(covariances):
@@ -116,7 +116,7 @@ def image(
         raise ValueError(f"sign must be 1 or -1, got {sign!r}")
     channels, antennas = r.shape[-3], r.shape[-1]
     arrays = array_module(directions) if gpu else np
-    x, f = read_places(positions, frequencies, antennas, channels)
+    x, f = read_positions(positions, frequencies, antennas, channels)
     s = read_directions(directions, arrays)
     problem = ImageProblem(r.shape[:-3], channels, antennas, len(s), row, sign)
     check_out(out, problem.shape, problem.dtype)
@@ -126,7 +126,7 @@ def image(
         raise ValueError("out must be C-contiguous")
     if gpu:
         return _cuda().image(problem, given, x, f, s, out, key)
-    run = on_host(problem)
+    run = prepared(problem)
     _ON_HOST.keep(form, run)
     return run(r, x, f, unit_vectors(s, np), out)
 

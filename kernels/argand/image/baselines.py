@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.image.blocks import as_complex, is_small, require_hermitian, transposed_indices
 from argand.image.cosines import cosines_and_sines
-from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
+from argand.image.hermitian_check import is_small, require_hermitian, transposed_indices
+from argand.image.problem import SPEED_OF_LIGHT, ImageProblem, as_complex
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
 

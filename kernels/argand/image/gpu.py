@@ -9,11 +9,12 @@ import cupy
 import numpy as np
 
 from argand.device import Device, array_module, gpu, is_cupy_array
-from argand.image.blocks import as_complex, image_in_blocks, require_hermitian
+from argand.image.blocks import image_in_blocks
+from argand.image.geometry import centred, unit_vectors
+from argand.image.hermitian_check import require_hermitian
 from argand.image.heuristics import PLAN_OVERRIDE, Plan, plan_image
 from argand.image.launches import ImageLaunches
-from argand.image.places import centred, unit_vectors
-from argand.image.problem import ImageProblem
+from argand.image.problem import ImageProblem, as_complex
 from argand.runtime.call_cache import SEVERAL, CallCache, Form, Key, NoFormError, current_device
 from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import device_of, may_overlap

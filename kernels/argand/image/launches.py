@@ -9,15 +9,28 @@ import cupy
 import numpy as np
 
 from argand.device import Device
+from argand.image.check_and_sum_source import (
+    CHECK_ARGUMENTS,
+    CHECK_KERNEL,
+    CHECK_THREADS,
+    SUM_ARGUMENTS,
+    SUM_KERNEL,
+    SUM_THREADS,
+    check_blocks,
+    check_parts,
+    check_source,
+    sum_blocks,
+    sum_source,
+)
 from argand.image.few_antennas_plan import (
     FEW_ANTENNAS_ARGUMENTS,
     FewAntennasPlan,
     few_antennas_kernel_name,
     few_antennas_source,
 )
+from argand.image.geometry import LONGEST_SQUARE, centred, read_positions
 from argand.image.heuristics import Plan
 from argand.image.operand_flag import new_flag
-from argand.image.places import LONGEST_SQUARE, centred, read_places
 from argand.image.plan import (
     IMAGE_ARGUMENTS,
     PACK_ARGUMENTS,
@@ -34,19 +47,6 @@ from argand.image.plan import (
     shared_bytes,
 )
 from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, TURN, ImageProblem
-from argand.image.side_kernels import (
-    CHECK_ARGUMENTS,
-    CHECK_KERNEL,
-    CHECK_THREADS,
-    SUM_ARGUMENTS,
-    SUM_KERNEL,
-    SUM_THREADS,
-    check_blocks,
-    check_parts,
-    check_source,
-    sum_blocks,
-    sum_source,
-)
 from argand.image.splits import blocks_of_one_split, splits_of
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
@@ -182,7 +182,7 @@ def _table(
     """
     x = np.frombuffer(x_bytes, x_type).reshape(x_shape)
     f = np.frombuffer(f_bytes, f_type)
-    x, f = read_places(x, f, len(x), len(f))
+    x, f = read_positions(x, f, len(x), len(f))
     places = np.zeros((PANEL * panels_of(len(x)), 3))
     places[: len(x)] = centred(x)
     return _Table(np.concatenate([places.ravel(), sign / TURN * (f / SPEED_OF_LIGHT)]))

@@ -1,9 +1,12 @@
-"""A call of `argand.image` as one value, without its data, and the error of its weights."""
+"""A call of `argand.image` as one value, without its data; covariances as complex numbers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from argand.precision import Precision
 
@@ -86,3 +89,8 @@ def weight_error(precision: Precision, turns: float) -> float:
     if precision.real_output == "float64":
         return phase + 10 * 2.0**-53
     return phase + (2.0**-20 if precision.terms == 1 and not precision.exact_operands else 2.0**-22)
+
+
+def as_complex(r: Any) -> Any:
+    """Return real and integer covariances as complex ones, others as they are."""
+    return r.astype(np.result_type(r.dtype, np.complex64), copy=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch, Device
+from argand.image.check_and_sum_source import CHECK_KERNEL, SUM_KERNEL, check_source, sum_source
 from argand.image.few_antennas_plan import (
     MOST_ANTENNAS,
     FewAntennasPlan,
@@ -24,7 +25,6 @@ from argand.image.plan import (
     panels_of,
 )
 from argand.image.problem import ImageProblem
-from argand.image.side_kernels import CHECK_KERNEL, SUM_KERNEL, check_source, sum_source
 from argand.image.splits import blocks_of_one_split, splits_of
 from argand.precision import any_precision
 from argand.runtime.plan import PlanError

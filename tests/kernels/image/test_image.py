@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS, image
-from argand.image import api, baselines, blocks, few_antennas, host
+from argand.image import api, baselines, blocks, cpu, few_antennas
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.numpy_calls import NumpyCalls
@@ -42,7 +42,7 @@ def test_pieces_of_images_of_few_antennas(
 ) -> None:
     """Some channels, matrices and directions at a time; on threads."""
     one = sky(5, 4, directions, leading=(2, 3), seed=6)
-    monkeypatch.setattr(host, "is_of_baselines", lambda problem: False)
+    monkeypatch.setattr(cpu, "is_of_baselines", lambda problem: False)
     monkeypatch.setattr(few_antennas, "_BLOCK_VALUES", values)
     monkeypatch.setattr(few_antennas, "_SHARED_VALUES", 1)
     monkeypatch.setattr(few_antennas, "available_cores", lambda: cores)

@@ -17,7 +17,7 @@ LONGEST_SQUARE = 1 + 1e-12
 """Largest |direction|^2: 1, and what rounding of unit vectors leaves."""
 
 
-def read_places(
+def read_positions(
     positions: Any, frequencies: Any, antennas: int, channels: int
 ) -> tuple[Array, Array]:
     """Return positions (antennas, 3) and frequencies (channels,), on the host."""

@@ -1,4 +1,4 @@
-"""Which code computes an image on the CPU."""
+"""Images on the CPU: which code computes a problem."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from argand.image.baselines import BaselineImage, is_of_baselines
-from argand.image.blocks import image_in_blocks, require_hermitian
+from argand.image.blocks import image_in_blocks
 from argand.image.few_antennas import few_antennas_image, has_few_antennas
-from argand.image.places import centred
+from argand.image.geometry import centred
+from argand.image.hermitian_check import require_hermitian
 from argand.image.problem import ImageProblem
 
 Run = Callable[[Any, Any, Any, Any, Any], Any]
@@ -19,7 +20,7 @@ Run = Callable[[Any, Any, Any, Any, Any], Any]
 _in_blocks = partial(image_in_blocks, arrays=np)
 
 
-def on_host(problem: ImageProblem) -> Run:
+def prepared(problem: ImageProblem) -> Run:
     """Return what computes the problem of NumPy arrays, whose covariances it checks."""
     if has_few_antennas(problem) and is_of_baselines(problem):
         return BaselineImage(problem)
