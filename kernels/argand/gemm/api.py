@@ -105,7 +105,7 @@ def gemm(
         dtype('complex64')
     """
     if type(precision) is not str and precision is not None:
-        precision = _named(precision)
+        precision = _precision_name(precision)
     options = (
         alpha, beta, op_a, op_b, precision, tolerance, type(tolerance), check, type(check),
         rounding, output, kernels,
@@ -124,9 +124,9 @@ def gemm(
             check=check, rounding=rounding, output=output, kernels=kernels,
         )  # fmt: skip
     if precision is None and tolerance is None:
-        precision = _default(a, b, c, out)
+        precision = _default_precision(a, b, c, out)
     if output == "power" and kernels != "wgmma":
-        with context_of(*map(_memory_of, (a, b, c, out))):
+        with context_of(*map(_array_of, (a, b, c, out))):
             found = gemm(
                 a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision,
                 tolerance=tolerance, check=check, rounding=rounding, kernels=kernels,
@@ -148,7 +148,7 @@ def gemm(
     assert precision is not None
     given = (a, b, c)
     row = get_precision(precision, rounding, exact=True)
-    a, b, c = (_taken(x, name) for name, x in (("a", a), ("b", b), ("c", c)))
+    a, b, c = (_checked_operand(x, name) for name, x in (("a", a), ("b", b), ("c", c)))
     backend = _backend_of([x for x in (a, b, c, out) if x is not None])
     for name, x, op in (("a", a, op_a), ("b", b, op_b)):
         if isinstance(x, Packed):
@@ -156,26 +156,26 @@ def gemm(
     problem = gemm_problem(
         a.shape, b.shape, None if c is None else c.shape,
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=row, output=output,
-        a_format=_format(a), b_format=_format(b), kernels=kernels,
+        a_format=_operand_kind(a), b_format=_operand_kind(b), kernels=kernels,
     )  # fmt: skip
     if backend == "cpu":
         require_family(kernels, cpu())
     check_out(out, problem.shape, result_type(problem))
-    return _solved(problem, given, (a, b, c), out, backend, key, host)
+    return _compute(problem, given, (a, b, c), out, backend, key, host)
 
 
-def _solved(
-    problem: GemmProblem, given: tuple[Any, ...], taken: tuple[Any, ...], out: Any,
+def _compute(
+    problem: GemmProblem, given: tuple[Any, ...], operands: tuple[Any, ...], out: Any,
     backend: Backend, key: Key | None, host: Key | None,
 ) -> Any:  # fmt: skip
     """Solve a checked problem, and keep the call where its operands are used as they were given.
 
-    ``taken`` are those that were ``given`` as arrays, `Pairs` or `Packed` (`_taken`).
+    ``operands`` are those ``given``, as arrays, `Pairs` or `Packed`.
     """
     row = problem.precision
     a, b = (x.backend_data if isinstance(x, Packed) else native_pairs(row, x, backend)
-            for x in taken[:2])  # fmt: skip
-    c = taken[2]
+            for x in operands[:2])  # fmt: skip
+    c = operands[2]
     if isinstance(c, Pairs):
         c = c.to_complex64() if problem.beta != 0 else None
     if backend == "cuda":
@@ -198,7 +198,7 @@ def _solved(
     return out
 
 
-def _named(precision: Any) -> str | Precision:
+def _precision_name(precision: Any) -> str | Precision:
     """Return the name of a precision that is given as a dtype or as a row of moduli."""
     if isinstance(precision, Precision) and precision.moduli:
         return precision.name
@@ -206,7 +206,7 @@ def _named(precision: Any) -> str | Precision:
     return named
 
 
-def _default(a: Any, b: Any, c: Any, out: Any) -> str | Precision:
+def _default_precision(a: Any, b: Any, c: Any, out: Any) -> str | Precision:
     """Return the precision of a call that names none: of what is packed, else of the data."""
     for x in (a, b):
         if isinstance(x, Packed):
@@ -215,7 +215,7 @@ def _default(a: Any, b: Any, c: Any, out: Any) -> str | Precision:
     return default_precision("product", arrays, on_gpu=is_cupy_array(a) or _holds_cupy(a))
 
 
-def _taken(x: Any, name: str) -> Any:
+def _checked_operand(x: Any, name: str) -> Any:
     """Return an argument as an array, `Pairs`, or for a and b `Packed`; None as it is."""
     if not isinstance(x, Packed):
         return None if x is None else as_operand(x, name)
@@ -224,14 +224,14 @@ def _taken(x: Any, name: str) -> Any:
     return x
 
 
-def _memory_of(x: Any) -> Any:
+def _array_of(x: Any) -> Any:
     """Return the array that an argument is, or that holds it."""
     if isinstance(x, Packed):
         return getattr(x.backend_data, "memory", None)
     return x.array if isinstance(x, Pairs) else x
 
 
-def _format(x: Any) -> OperandKind:
+def _operand_kind(x: Any) -> OperandKind:
     if isinstance(x, Packed):
         return "packed"
     # Pairs allow no other formats than those of PAIR_FORMATS, which OperandKind lists.

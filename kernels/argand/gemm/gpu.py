@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +11,13 @@ from argand.device import gpu
 from argand.gemm import cublas as cuda_cublas
 from argand.gemm import tuned as tuning
 from argand.gemm.calls import CALLS, empty, run_of
-from argand.gemm.families import Family, require_family
+from argand.gemm.families import require_family
 from argand.gemm.launch import PLAN_OVERRIDE, prepare
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.operands import Op, Side
-from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
+from argand.gemm.pack_launch import Planes, planes_for
+from argand.gemm.packed_gpu import PackedOperand, on_hopper, rows_by_k
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.problem import GemmProblem
@@ -27,8 +27,6 @@ from argand.precision import Precision
 from argand.runtime.call_cache import Key
 from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Batched, batched, device_of, result_array, writable
-from argand.runtime.plan import TARGET
-from argand.runtime.workspace import zeroed_workspace
 
 
 def gemm_algorithm(precision: Precision) -> str:
@@ -39,81 +37,6 @@ def gemm_algorithm(precision: Precision) -> str:
         return cuda_cublas.algorithm(precision.name)
     products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"
     return f"{precision.operand.name} 4M{products}"
-
-
-def _on_hopper() -> bool:
-    return gpu(cupy.cuda.Device().id).target == TARGET
-
-
-@dataclass(frozen=True, eq=False)
-class PackedOperand:
-    """A packed operand on a GPU: planes on Hopper, elsewhere a copy and its op.
-
-    Planes of small matrices have a copy beside them, because mma.sync may be faster.
-    """
-
-    planes: Planes | None
-    copy: Any
-    op: Op
-    batch_shape: tuple[int, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of device memory."""
-        if self.planes is None:
-            return int(self.copy.nbytes)
-        beside = 0 if self.planes.copy is None else self.planes.copy.nbytes
-        return int(self.planes.memory.nbytes + beside)
-
-    @property
-    def memory(self) -> Any:
-        """The array that holds it."""
-        return self.copy if self.planes is None else self.planes.memory
-
-    @property
-    def device(self) -> Any:
-        """The GPU that holds it."""
-        return self.memory.device
-
-
-def pack(
-    x: Any, op: Op, precision: Precision, side: Side, kernels: Family | None = None
-) -> PackedOperand:
-    """Return x packed, in memory of its own; arguments as in `argand.pack`."""
-    batch_shape = tuple(x.shape[:-2])
-    with device_of(x):
-        no_elements = 0 in x.shape  # no kernel would have a block to launch
-        if precision.exact_operands or no_elements or not _on_hopper() or kernels == "mma.sync":
-            kept = x.to_complex64() if isinstance(x, Pairs) else x
-            return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
-        x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x
-        view = _rows_by_k(x, op, side, batch_shape)
-        source = PackSource(view.layout, half=isinstance(x, Pairs), conjugate=op == "C")
-        device = gpu(cupy.cuda.Device().id)
-        launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
-        memory = cupy.empty(launch.nbytes, cupy.uint8)
-        stream = cupy.cuda.get_current_stream().ptr
-        zeros = zeroed_workspace(launch.counters, stream)
-        scanned = cupy.empty(launch.scan_bytes, cupy.uint8)
-        launch([view.array.data.ptr], memory.data.ptr, zeros=zeros, scanned=scanned.data.ptr)
-        copy = None
-        if kernels is None and not source.half and max(view.rows, view.columns) <= _SMALL:
-            turned = x.swapaxes(-1, -2) if (op == "N") == (side == "b") else x
-            turned = turned.astype("complex64", order="C")
-            copy = cupy.conj(turned, out=turned) if op == "C" else turned
-        planes = replace(launch.planes(memory.data.ptr)[0], memory=memory, copy=copy)
-        return PackedOperand(planes, None, "N", batch_shape)
-
-
-_SMALL = 512
-"""Largest rows and k of a packed operand that keeps a copy, since mma.sync may be the faster."""
-
-
-def _rows_by_k(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
-    """Return an operand as the kernels index it: rows of op(A), or columns of op(B), by k."""
-    array = words(x) if isinstance(x, Pairs) else x.astype("complex64", copy=False)
-    found = batched(array, batch_shape)
-    return found.transposed if (op == "N") == (side == "b") else found
 
 
 def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None = None) -> Any:
@@ -129,7 +52,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails,
     DeviceError where it has not the problem's family of kernels.
     """
-    problem, a, b = _unwrapped(problem, a, b)
+    problem, a, b = _unpack_copies(problem, a, b)
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with device_of(a, b, c, out):
@@ -145,7 +68,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
         # A call that converts an operand cannot be launched at the same addresses again.
         if not (a is given_a and b is given_b and (c is None or c is given_c)):
             key = None
-        result = _half_result if problem.output == "complex-half" else _whole_result
+        result = _pairs_result if problem.output == "complex-half" else _fp32_result
         return result(problem, a, b, c, out, key, given_c)
 
 
@@ -161,7 +84,7 @@ def _as_kernels_read(problem: GemmProblem, a: Any, b: Any) -> tuple[Any, Any]:
     return tuple(x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
 
 
-def _whole_result(
+def _fp32_result(
     problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None, given_c: Any
 ) -> Any:
     """Compute the product as complex64, or its squared magnitudes as float32.
@@ -175,17 +98,19 @@ def _whole_result(
     if target.size:
         plain = out is None or target is out
         if problem.k == 0 or problem.alpha == 0:
-            _only_addend(problem, c, target)
+            _write_beta_c(problem, c, target)
         else:
             view = batched(target, problem.batch_shape)
-            _solve(problem, a, b, c, view, key if plain else None, (a, b, given_c, out), kind)
+            _prepare_and_launch(
+                problem, a, b, c, view, key if plain else None, (a, b, given_c, out), kind
+            )
     if out is not None and target is not out:
         out[...] = target
         return out
     return target
 
 
-def _only_addend(problem: GemmProblem, c: Any, target: Any) -> None:
+def _write_beta_c(problem: GemmProblem, c: Any, target: Any) -> None:
     """Compute beta C where there is no product; its operands are not read."""
     if c is None:
         target.fill(0)
@@ -193,7 +118,7 @@ def _only_addend(problem: GemmProblem, c: Any, target: Any) -> None:
         cupy.multiply(c, cupy.complex64(problem.beta), out=target)
 
 
-def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, Any]:
+def _unpack_copies(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, Any]:
     """Return packed operands that are only copies as arrays, with their op in the problem."""
     if isinstance(a, PackedOperand) and a.planes is None:
         problem, a = replace(problem, op_a=a.op), a.copy
@@ -205,10 +130,10 @@ def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, 
 def _has_wgmma(problem: GemmProblem) -> bool:
     """Return whether the wgmma family may run: it alone reads and writes pairs of 16 bits."""
     family = problem.kernels if PLAN_OVERRIDE.value is None else PLAN_OVERRIDE.value.family
-    return _on_hopper() and family in (None, "wgmma")
+    return on_hopper() and family in (None, "wgmma")
 
 
-def _half_result(
+def _pairs_result(
     problem: GemmProblem,
     a: Any,
     b: Any,
@@ -230,7 +155,7 @@ def _half_result(
         if target.array.size:
             view = batched(words(target), problem.batch_shape)
             key = key if target is out or out is None else None
-            _solve(problem, a, b, c, view, key, (a, b, given_c, out), name)
+            _prepare_and_launch(problem, a, b, c, view, key, (a, b, given_c, out), name)
     else:
         target = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
     if out is None or target is out:
@@ -239,7 +164,7 @@ def _half_result(
     return out
 
 
-def _solve(
+def _prepare_and_launch(
     problem: GemmProblem,
     a: Any,
     b: Any,
@@ -292,7 +217,7 @@ def _operand_source(
         copy = None if planes.copy is None else batched(planes.copy, batch_shape).layout
         form = OperandForm(None, batched=planes.batches > 1, copy=copy)
         return form, _OperandSource(planes, planes is x.planes)
-    view = _rows_by_k(x, op, side, batch_shape)
+    view = rows_by_k(x, op, side, batch_shape)
     layout = view.layout
     form = OperandForm(layout, isinstance(x, Pairs), op == "C", layout.batch_stride != 0)
     given = x.array if isinstance(x, Pairs) else x

@@ -15,7 +15,7 @@ from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
 from argand.gemm.heuristics import ADVICE, choose
-from argand.gemm.names import computed_name, in_place_name, wgmma_name
+from argand.gemm.names import computed_name, unpacked_name, wgmma_name
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panel_launch import PanelLaunch
 from argand.gemm.panels import Panels, panels_by_time
@@ -44,13 +44,13 @@ def prepare(form: ProductForm) -> GemmLaunch | PanelLaunch:
     device = cupy.cuda.Device().id
     choice = PLAN_OVERRIDE.value
     if choice is None:
-        return _prepared(form, device, allowed_workspace(), tuning.TABLE.generation)
+        return _prepare_within_limit(form, device, allowed_workspace(), tuning.TABLE.generation)
     computed = choice.computed_at(form.problem.precision)
     return GemmLaunch(form, adapted(choice, computed, form.a.traits, form.b.traits), gpu(device))
 
 
 @lru_cache(maxsize=1024)
-def _prepared(
+def _prepare_within_limit(
     form: ProductForm, device: int, allowed: int | None, _generation: int
 ) -> GemmLaunch | PanelLaunch:
     """Return the launches whose workspace is within a limit, in panels where these are faster.
@@ -61,15 +61,15 @@ def _prepared(
         choice = choice_for(form.question(), device, form.problem.kernels)
         return GemmLaunch(form, choice, gpu(device))
     try:
-        return _within(allowed, device, form)
+        return _fastest_within(allowed, device, form)
     except WorkspaceError as error:
-        needed = _enough(error.needed, allowed, device, form)
+        needed = _sufficient_workspace(error.needed, allowed, device, form)
     problem = form.problem
     what = f"a product {problem.m}x{problem.n}x{problem.k} at {problem.precision.name}, in panels,"
     raise workspace_error(what, needed, allowed, ADVICE)
 
 
-def _enough(needed: int, refused: int, device: int, form: ProductForm) -> int:
+def _sufficient_workspace(needed: int, refused: int, device: int, form: ProductForm) -> int:
     """Return a workspace that suffices, found from one of which less is ``refused``.
 
     It is that of the launches, unless they are only found where more is allowed.
@@ -77,7 +77,7 @@ def _enough(needed: int, refused: int, device: int, form: ProductForm) -> int:
     enough: int | None = None
     while True:
         try:
-            found = _within(needed, device, form)
+            found = _fastest_within(needed, device, form)
         except WorkspaceError as error:
             if enough is not None:
                 return enough
@@ -88,26 +88,26 @@ def _enough(needed: int, refused: int, device: int, form: ProductForm) -> int:
             enough, needed = needed, found.nbytes
 
 
-def _within(allowed: int, device: int, form: ProductForm) -> GemmLaunch | PanelLaunch:
+def _fastest_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch | PanelLaunch:
     """Return the fastest launches within a limit: of the whole product, or of its panels."""
     question, family, found = form.question(allowed), form.problem.kernels, gpu(device)
     whole = Panels.whole(question.sizes)
     refused: list[WorkspaceError] = []
-    measured = [whole] if _measured(question, device, family) is not None else []
+    measured = [whole] if _tuned_choice(question, device, family) is not None else []
     by_time = panels_by_time(
         question, found.require_arch(), found.sm_count, family, found.relative_memory
     )
     for panels in chain(measured, by_time):
         try:
             if panels == whole:
-                return _whole_within(allowed, device, form)
-            return PanelLaunch(panels, form, partial(_whole_within, allowed, device))
+                return _without_panels(allowed, device, form)
+            return PanelLaunch(panels, form, partial(_without_panels, allowed, device))
         except WorkspaceError as error:  # layouts of parts may take more than is estimated
             refused.append(error)
     raise min(refused, key=lambda x: x.needed)
 
 
-def _whole_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch:
+def _without_panels(allowed: int, device: int, form: ProductForm) -> GemmLaunch:
     """Return the launches of a product that is not cut, whose workspace is within a limit."""
     choice = choice_for(form.question(allowed), device, form.problem.kernels)
     launch = GemmLaunch(form, choice, gpu(device), allowed)
@@ -119,7 +119,7 @@ def _whole_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch:
 def choice_for(question: Question, device: int, family: Family | None = None) -> GemmChoice:
     """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
     found = gpu(device)
-    measured = _measured(question, device, family)
+    measured = _tuned_choice(question, device, family)
     if measured is not None:
         return measured
     return choose(
@@ -128,7 +128,7 @@ def choice_for(question: Question, device: int, family: Family | None = None) ->
     )  # fmt: skip
 
 
-def _measured(question: Question, device: int, family: Family | None) -> GemmChoice | None:
+def _tuned_choice(question: Question, device: int, family: Family | None) -> GemmChoice | None:
     """Return the device's tuned plan where it is of the family and within the limit, else None."""
     found = tuning.lookup(question, device)
     if found is None or family not in (None, found.family):
@@ -152,11 +152,11 @@ class GemmLaunch:
         form = replace(form, problem=replace(form.problem, precision=computed))
         if choice.in_tf32 and any(x.layout is None or x.half for x in (form.a, form.b)):
             raise PlanError(f"packed operands and pairs are in the format of {asked.name}")
-        self._in_place: MmaLaunch | FmaLaunch | None = None
+        self._unpacked: MmaLaunch | FmaLaunch | None = None
         self._wgmma: WgmmaCall | None = None
         if choice.plan is None:
-            self._in_place = _in_place(form, choice, device, allowed)
-            name = in_place_name(self._in_place.plan, computed, *traits)
+            self._unpacked = _unpacked(form, choice, device, allowed)
+            name = unpacked_name(self._unpacked.plan, computed, *traits)
         else:
             self._wgmma = WgmmaCall(form, choice, device, allowed)
             name = wgmma_name(choice, self._wgmma.plan, self._wgmma.division, *traits)
@@ -166,19 +166,19 @@ class GemmLaunch:
     @property
     def nbytes(self) -> int:
         """Bytes of workspace of a call: planes, and partial tiles or split-K slices."""
-        made = self._in_place or self._wgmma
+        made = self._unpacked or self._wgmma
         return 0 if made is None else made.nbytes
 
     @property
     def mirrors(self) -> bool:
         """Whether a Hermitian result is stored whole, with a real diagonal."""
-        made = self._wgmma or self._in_place
+        made = self._wgmma or self._unpacked
         return made is not None and not isinstance(made, FmaLaunch) and made.plan.mirror
 
     @property
     def sequence(self) -> LaunchSequence | None:
         """The launches in place without a scan, of addresses a, b, c, out, 0, 0; else None."""
-        return None if self._in_place is None else self._in_place.sequence
+        return None if self._unpacked is None else self._unpacked.sequence
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
@@ -190,13 +190,13 @@ class GemmLaunch:
         """Launch, without a name in records."""
         if self._wgmma is not None:
             self._wgmma(a, b, c, out)
-        elif self._in_place is not None:
+        elif self._unpacked is not None:
             left = a.copy.data.ptr if isinstance(a, Planes) else a
             right = b.copy.data.ptr if isinstance(b, Planes) else b
-            self._in_place(left, right, c, out)
+            self._unpacked(left, right, c, out)
 
 
-def _in_place(
+def _unpacked(
     form: ProductForm, choice: GemmChoice, device: Device, allowed: int | None
 ) -> MmaLaunch | FmaLaunch:
     """Return the launches of a choice that reads operands, or copies beside planes, in place."""

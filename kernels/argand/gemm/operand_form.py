@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argand.gemm.question import OperandTraits
-from argand.gemm.sm90_form import copyable, has_odd_batches, has_odd_pitch
+from argand.gemm.tma_layout import copyable, has_odd_batches, has_odd_pitch
 from argand.runtime.layout import Layout, is_k_major
 
 

@@ -5,28 +5,19 @@ from __future__ import annotations
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
-from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm90_form import (
-    epilogue_of,
-    persistent_blocks,
-    schedule_with_overlap,
-    with_epilogue,
-    with_tma_epilogue,
-)
+from argand.gemm.sm90_launch_plan import plan_launch
 from argand.gemm.sm90_maps import WgmmaMaps
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
-from argand.gemm.sm90_scheduler import CallWorkspace, TileDivision, Tiles, TileSchedule
+from argand.gemm.sm90_scheduler import CallWorkspace, Tiles
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
-from argand.gemm.sm90_tiles import with_ping_pong
 from argand.multiprocessor import WARP, WARPGROUP
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
-from argand.runtime.plan import PlanError
 from argand.runtime.tensor_map import ALIGNMENT
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
@@ -67,19 +58,11 @@ class WgmmaLaunch:
         pack_conjugate: bool = False,
         begins_early: bool = False,
     ) -> None:
-        arch, out = device.require_arch(), layouts.out
-        if problem.split_k_slices == 1:
-            sizes = GemmSizes(problem.batch, problem.rows, problem.columns, problem.k)
-            staged = with_tma_epilogue(plan, precision, out, arch).tma_epilogue
-            plan = with_ping_pong(
-                plan, precision, problem.k, sizes.tiles(plan.block_m, plan.block_n),
-                device.sm_count, overlaps=staged and plan.can_overlap_epilogue(precision),
-            )  # fmt: skip
-        plan = with_tma_epilogue(plan, precision, out, arch)
-        self._precision, self._problem, self._out = precision, problem, out
-        divided, tiles, schedule = self._divided(plan, device, workspace)
+        self._precision, self._problem, self._out = precision, problem, layouts.out
+        planned = plan_launch(plan, precision, problem, layouts.out, device, workspace)
+        schedule = planned.schedule
         #: The plan with its epilogue.
-        self.plan = with_epilogue(divided, problem, out)
+        self.plan = planned.plan
         #: The division of tiles among blocks.
         self.division = schedule.division
         base = workspace.planes_bytes
@@ -92,7 +75,7 @@ class WgmmaLaunch:
         #: Bytes of counters that a call finds zero and leaves zero.
         self.counters = self._packed_counts_offset if self.division.stream_k_tiles else 0
         packing = self._reserve_packing(layouts.y, pack_conjugate)
-        throttle = self._reserve_throttle(tiles, device)
+        throttle = self._reserve_throttle(planned.tiles, device)
         spill = self._reserve_spill(base)
         values = self._arguments(layouts.c, spill) | packing | throttle
         shared_bytes = self.plan.shared_bytes(precision)
@@ -112,37 +95,6 @@ class WgmmaLaunch:
             )
             for (blocks, changed), first in zip(launches, early, strict=True)
         ]  # fmt: skip
-
-    def _divided(
-        self, plan: WgmmaPlan, device: Device, workspace: CallWorkspace
-    ) -> tuple[WgmmaPlan, Tiles, TileSchedule]:
-        """Return the plan with its overlap and shared columns, its tiles and their schedule."""
-        problem, arch = self._problem, device.require_arch()
-
-        if plan.triangle and not plan.covers_triangle(problem.rows):
-            raise PlanError(f"a triangle of {problem.rows} rows takes square tiles, got {plan}")
-
-        def divided(plan: WgmmaPlan) -> tuple[WgmmaPlan, Tiles, TileSchedule]:
-            tiles = Tiles(
-                -(-problem.rows // plan.block_m), -(-problem.columns // plan.columns_apart),
-                problem.batch * problem.split_k_slices, plan.triangle,
-            )  # fmt: skip
-            if plan.cluster > 1:
-                each = -(-problem.k // (plan.block_k * plan.cluster))
-                division = TileDivision(tiles.count * plan.cluster, tiles.count, 0, each)
-                return plan, tiles, TileSchedule(division, 0)
-            blocks = persistent_blocks(problem, plan, tiles, device)
-            plan, schedule = schedule_with_overlap(
-                plan, self._precision, problem, tiles, blocks, workspace, arch
-            )
-            return plan, tiles, schedule
-
-        if epilogue_of(plan, problem, self._out) == "descale_shifted_rows" and not problem.mirror:
-            found = divided(plan.with_shared_columns(problem.columns, problem.k))
-            # `workspace` counts planes, over which partial tiles may lie, without shared columns.
-            if found[-1].planes_offset is None:
-                return found
-        return divided(plan)
 
     @property
     def _overlaps(self) -> bool:

@@ -93,7 +93,7 @@ def _may_write(problem: HerkProblem, out: Any, inputs: list[Any]) -> bool:
 def _solve(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) -> Run | None:
     """Compute a result; return what does so again for a, c and results of the same form, if any."""
     if problem.k == 0 or problem.alpha == 0:
-        _only_addend(problem, c, target, device)
+        _write_beta_c(problem, c, target, device)
         return None
     if not _has_int8(problem, a, device):
         return _product(problem, a, c, target, device)
@@ -135,7 +135,7 @@ def _run_of(
     return run
 
 
-def _only_addend(problem: HerkProblem, c: Any, target: Any, device: Device) -> None:
+def _write_beta_c(problem: HerkProblem, c: Any, target: Any, device: Device) -> None:
     """Compute beta C where there is no product; A is not read."""
     if c is None:
         target.fill(0)

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 @pytest.mark.parametrize("columns", [4096, 4098, 4097])
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_tile_is_stored_as_a_launch_stores_it(cp: Any, precision: str, columns: int) -> None:
-    from argand.gemm.sm90_form import with_tma_epilogue
+    from argand.gemm.sm90_epilogue_choice import with_tma_epilogue
     from argand.runtime.layout import Layout
 
     row, rows = PRECISIONS[precision], 512

@@ -142,13 +142,13 @@ def test_an_overlapped_epilogue_changes_no_bit(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At tf32 alone. Tiles of so short a k are not split, so that both divide the work alike."""
-    from argand.gemm import sm90_form as cuda_wgmma_form
+    from argand.gemm import sm90_launch_plan
 
     a, b = cp.asarray(normal(rng, 1540, 126)), cp.asarray(normal(rng, 126, 1500))
     results = []
     overlapped = []
-    for most in (cuda_wgmma_form._MAX_OVERLAP_DELAY, -1.0):
-        monkeypatch.setattr(cuda_wgmma_form, "_MAX_OVERLAP_DELAY", most)
+    for most in (sm90_launch_plan._MAX_OVERLAP_DELAY, -1.0):
+        monkeypatch.setattr(sm90_launch_plan, "_MAX_OVERLAP_DELAY", most)
         results.append([])
         overlapped.append([])
         forget_calls()

@@ -109,7 +109,7 @@ def drawn_result(
 def test_what_errors_say_is_enough(modules: Any, kernels: Any) -> None:
     """At it, and at what is more than it; the launches take no more than is allowed."""
     rng, refused = np.random.default_rng(1), 0
-    prepared = modules.launch._prepared
+    prepared = modules.launch._prepare_within_limit
     for _ in range(12):
         form = drawn(modules, rng, kernels)
         try:

@@ -281,7 +281,7 @@ def test_the_same_as_a_full_product(cp: Any, rng: np.random.Generator) -> None:
 
 def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
     """Those of a result that is wanted whole store mirror images instead."""
-    from argand.gemm.sm90_form import schedule_with_overlap
+    from argand.gemm.sm90_launch_plan import schedule_with_overlap
     from argand.gemm.sm90_problem import WgmmaProblem
 
     traits = OperandTraits(), OperandTraits(conjugated=True)

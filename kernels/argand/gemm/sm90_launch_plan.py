@@ -1,13 +1,15 @@
-"""Epilogue, blocks and tile division that a launch of the wgmma family derives from its plan."""
+"""What a launch of the wgmma family adds to its plan: ping-pong, epilogue, overlap, schedule."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from argand.device import Arch, Device
-from argand.gemm.sm90_epilogue import Epilogue
+from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm90_epilogue_choice import epilogue_of, with_epilogue, with_tma_epilogue
 from argand.gemm.sm90_legality import is_legal
-from argand.gemm.sm90_plan import WIDEST_IN_PLACE, WgmmaPlan
+from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaProblem
 from argand.gemm.sm90_scheduler import (
     CallWorkspace,
@@ -17,9 +19,10 @@ from argand.gemm.sm90_scheduler import (
     min_saved_k,
     schedule_tiles,
 )
+from argand.gemm.sm90_tiles import with_ping_pong
 from argand.precision import Precision
-from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.tensor_map import ALIGNMENT
+from argand.runtime.layout import Layout
+from argand.runtime.plan import PlanError
 
 _MAX_OVERLAP_DELAY = 0.1
 """Waves that a division for an overlapped epilogue may take beyond the shortest one."""
@@ -29,74 +32,69 @@ batches on an H200 all blocks took 1.01 of the time of fewer where up to a twent
 0.99 to 1.05), and 0.94 where a tenth to a quarter was (14; 0.84 to 1.05)."""
 
 
-def copyable(x: Layout) -> bool:
-    """Return whether TMA can address a matrix: one axis contiguous, the other strides aligned."""
-    fast, slow = (
-        (x.column_stride, x.row_stride) if is_k_major(x) else (x.row_stride, x.column_stride)
-    )
-    aligned = all(stride * x.item % ALIGNMENT == 0 for stride in (slow, x.batch_stride))
-    return fast == 1 and slow > 0 and x.batch_stride >= 0 and aligned and x.aligned >= ALIGNMENT
+class LaunchPlan(NamedTuple):
+    """A plan as it is launched, the tiles of the problem, and their schedule."""
+
+    plan: WgmmaPlan
+    tiles: Tiles
+    schedule: TileSchedule
 
 
-def has_odd_pitch(x: Layout) -> bool:
-    """Return whether TMA can address a matrix of complex64 by its even and by its odd lines.
+def plan_launch(
+    plan: WgmmaPlan,
+    precision: Precision,
+    problem: WgmmaProblem,
+    out: Layout,
+    device: Device,
+    workspace: CallWorkspace,
+) -> LaunchPlan:
+    """Return a plan with all that follows from sizes, scalars and the result's layout.
 
-    One axis is contiguous and the other stride odd; two lines are then whole 16 bytes apart, and so
-    are two products (`has_odd_batches`).
+    Raises PlanError for a triangle of tiles that are not square.
     """
-    fast, slow, lines = (
-        (x.column_stride, x.row_stride, x.rows) if is_k_major(x)
-        else (x.row_stride, x.column_stride, x.columns)
+    arch = device.require_arch()
+    if plan.triangle and not plan.covers_triangle(problem.rows):
+        raise PlanError(f"a triangle of {problem.rows} rows takes square tiles, got {plan}")
+    if problem.split_k_slices == 1:
+        sizes = GemmSizes(problem.batch, problem.rows, problem.columns, problem.k)
+        staged = with_tma_epilogue(plan, precision, out, arch).tma_epilogue
+        plan = with_ping_pong(
+            plan, precision, problem.k, sizes.tiles(plan.block_m, plan.block_n),
+            device.sm_count, overlaps=staged and plan.can_overlap_epilogue(precision),
+        )  # fmt: skip
+    plan = with_tma_epilogue(plan, precision, out, arch)
+    found: LaunchPlan | None = None
+    if epilogue_of(plan, problem, out) == "descale_shifted_rows" and not problem.mirror:
+        shared = plan.with_shared_columns(problem.columns, problem.k)
+        found = _scheduled(shared, precision, problem, device, workspace)
+        # `workspace` counts planes, over which partial tiles may lie, without shared columns.
+        if found.schedule.planes_offset is not None:
+            found = None
+    found = found or _scheduled(plan, precision, problem, device, workspace)
+    return found._replace(plan=with_epilogue(found.plan, problem, out))
+
+
+def _scheduled(
+    plan: WgmmaPlan,
+    precision: Precision,
+    problem: WgmmaProblem,
+    device: Device,
+    workspace: CallWorkspace,
+) -> LaunchPlan:
+    """Return the plan, with an overlapped epilogue where that is possible, and its schedule."""
+    tiles = Tiles(
+        -(-problem.rows // plan.block_m), -(-problem.columns // plan.columns_apart),
+        problem.batch * problem.split_k_slices, plan.triangle,
     )  # fmt: skip
-    aligned = x.batch_stride >= 0 and x.aligned >= ALIGNMENT
-    return fast == 1 and slow > 0 and slow % 2 == 1 and lines > 1 and x.item == 8 and aligned
-
-
-def has_odd_batches(x: Layout) -> bool:
-    """Return whether matrices of odd pitch are an odd number of complex64 apart too."""
-    return has_odd_pitch(x) and x.batch_stride % 2 == 1
-
-
-def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch) -> WgmmaPlan:
-    """Return the plan with a TMA epilogue where TMA can address the result and store it alone.
-
-    TMA stores whole 16 bytes: of a line that ends within them it would write what lies beyond.
-    """
-    if plan.half_output or plan.power or not copyable(out):
-        return plan
-    staged = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
-    if (out.rows if staged.out_m_major else out.columns) * out.item % ALIGNMENT:
-        return plan
-    # Illegal where shared memory does not suffice, or where tiles are narrower than a box.
-    return staged if is_legal(staged, precision, arch) else plan
-
-
-def with_epilogue(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> WgmmaPlan:
-    """Return the plan with the epilogue that the call needs and no more code than that."""
-    epilogue = epilogue_of(plan, problem, out)
-    contiguous = out.column_stride == 1 and not plan.out_m_major
-    # Beside a C, and while MMAs are in flight, no registers are left for mirror images.
-    free = epilogue != "combine" and not plan.overlapped_stages
-    mirror = problem.mirror and contiguous and free and problem.split_k_slices == 1
-    return replace(plan, epilogue=epilogue, mirror=mirror)
-
-
-def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue:
-    """Return the name of the epilogue that a problem's kernel has (`sm90_epilogue`)."""
-    if plan.overlapped_stages:  # a real alpha is applied beforehand
-        return "descale"
-    if problem.alpha != 1 or problem.beta != 0:
-        return "combine"
-    if plan.tma_epilogue:
-        return "descale"
-    if out.column_stride == 1:
-        whole = out.in_pairs(along_columns=True)
-        return "descale_rows" if whole else "descale_shifted_rows"
-    if out.row_stride == 1 and plan.adjacent_rows:
-        return "descale_columns"
-    # To descale alone at any strides spills there (`sm90_legality`).
-    wide = plan.storage == "fp32" and plan.block_n == WIDEST_IN_PLACE
-    return "combine" if plan.power or wide else "descale"
+    if plan.cluster > 1:
+        each = -(-problem.k // (plan.block_k * plan.cluster))
+        division = TileDivision(tiles.count * plan.cluster, tiles.count, 0, each)
+        return LaunchPlan(plan, tiles, TileSchedule(division, 0))
+    blocks = persistent_blocks(problem, plan, tiles, device)
+    plan, schedule = schedule_with_overlap(
+        plan, precision, problem, tiles, blocks, workspace, device.require_arch()
+    )
+    return LaunchPlan(plan, tiles, schedule)
 
 
 def persistent_blocks(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, device: Device) -> int:

@@ -1,0 +1,34 @@
+"""Layouts of operands and results that TMA can address."""
+
+from __future__ import annotations
+
+from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.tensor_map import ALIGNMENT
+
+
+def copyable(x: Layout) -> bool:
+    """Return whether TMA can address a matrix: one axis contiguous, the other strides aligned."""
+    fast, slow = (
+        (x.column_stride, x.row_stride) if is_k_major(x) else (x.row_stride, x.column_stride)
+    )
+    aligned = all(stride * x.item % ALIGNMENT == 0 for stride in (slow, x.batch_stride))
+    return fast == 1 and slow > 0 and x.batch_stride >= 0 and aligned and x.aligned >= ALIGNMENT
+
+
+def has_odd_pitch(x: Layout) -> bool:
+    """Return whether TMA can address a matrix of complex64 by its even and by its odd lines.
+
+    One axis is contiguous and the other stride odd; two lines are then whole 16 bytes apart, and so
+    are two products (`has_odd_batches`).
+    """
+    fast, slow, lines = (
+        (x.column_stride, x.row_stride, x.rows) if is_k_major(x)
+        else (x.row_stride, x.column_stride, x.columns)
+    )  # fmt: skip
+    aligned = x.batch_stride >= 0 and x.aligned >= ALIGNMENT
+    return fast == 1 and slow > 0 and slow % 2 == 1 and lines > 1 and x.item == 8 and aligned
+
+
+def has_odd_batches(x: Layout) -> bool:
+    """Return whether matrices of odd pitch are an odd number of complex64 apart too."""
+    return has_odd_pitch(x) and x.batch_stride % 2 == 1
