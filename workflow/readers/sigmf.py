@@ -19,6 +19,7 @@ import numpy as np
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, TUNED, Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
+from workflow.readers.sigmf_captures import WHOLE, fault_in, is_whole
 from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
@@ -70,7 +71,7 @@ class SigMF(Reader):
         """See `Reader.outline`."""
         kind, channels, samples = self._layout
         rate = self._number(self._global, "core:sample_rate", above=0.0)
-        start = int(self._first.get("core:sample_start", 0))
+        start = int(self._first.get("core:sample_start", self._skipped)) - self._skipped
         date = self._first.get("core:datetime")
         dated = isinstance(date, str) and _DATE.fullmatch(date)
         long = self.checked and samples > MOST_CHECKED
@@ -78,6 +79,9 @@ class SigMF(Reader):
         found = {
             "time": Coordinate(times, "s", f"time since {date}" if dated else "time", step=1 / rate)
         }
+        if fault := fault_in(self._captures, self._skipped, rate):
+            self.faults["time"] = fault
+            del found["time"]
         if "core:frequency" in self._first:
             tuned = np.array([self._number(self._first, "core:frequency")])
             own = f"{SELECTED}frequency"
@@ -135,25 +139,44 @@ class SigMF(Reader):
         return found
 
     @cached_property
-    def _first(self) -> Mapping[str, Any]:
-        """The first capture, of which all others are further parts; raises InputError."""
+    def _captures(self) -> Sequence[Mapping[str, Any]]:
+        """The captures, of which all are further parts of the first; raises InputError."""
         captures = self._content.get("captures", [])
         if not isinstance(captures, list) or not all(isinstance(one, dict) for one in captures):
             raise self._wrong("must have a list of objects as `captures`")
+        for one in captures:
+            for key in WHOLE:
+                if not is_whole(value := one.get(key, 0)):
+                    raise self._wrong(f"must have a whole number from 0 on as {key}, got {value!r}")
         first = captures[0] if captures else {}
-        for key in ("core:sample_start", "core:header_bytes"):
-            value = first.get(key, 0)
-            if not isinstance(value, int) or not 0 <= value < 1 << 62:
-                raise self._wrong(f"must have a whole number from 0 on as {key}, got {value!r}")
         for one in captures[1:]:
-            for key in ("core:frequency", "core:header_bytes"):
-                if one.get(key, first.get(key)) != first.get(key):
-                    raise self._wrong(
-                        f"has captures of {key} {first.get(key)!r} and, from sample "
-                        f"{one.get('core:sample_start')!r} on, {one[key]!r}; an input is of "
-                        "one, so write each as a recording of its own"
-                    )
-        return first
+            where = f"from sample {one.get('core:sample_start')!r} on"
+            tuned = first.get("core:frequency")
+            if one.get("core:frequency", tuned) != tuned:
+                raise self._wrong(
+                    f"has captures of core:frequency {tuned!r} and, {where}, "
+                    f"{one['core:frequency']!r}; an input is of one, so write each as a recording "
+                    "of its own"
+                )
+            if one.get("core:header_bytes"):
+                raise self._wrong(
+                    f"has core:header_bytes {one['core:header_bytes']} before samples, {where}, "
+                    "and those of the first capture alone are passed over; write each capture as a "
+                    "recording of its own"
+                )
+        return captures
+
+    @property
+    def _first(self) -> Mapping[str, Any]:
+        return self._captures[0] if self._captures else {}
+
+    @property
+    def _skipped(self) -> int:
+        """The number that the file's first sample has in captures (``core:offset``)."""
+        offset = self._global.get("core:offset", 0)
+        if not is_whole(offset):
+            raise self._wrong(f"must have a whole number from 0 on as core:offset, got {offset!r}")
+        return int(offset)
 
     @property
     def _offset(self) -> int:

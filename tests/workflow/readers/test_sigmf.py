@@ -39,6 +39,10 @@ def write(folder: Path, data: Any, kind: str, *captures: Any, **more: Any) -> Pa
     return path
 
 
+def capture(start: int, **more: Any) -> dict[str, Any]:
+    return {"core:sample_start": start, **{f"core:{key}": value for key, value in more.items()}}
+
+
 def case(path: Path, **more: Any) -> dict[str, Any]:
     source = {"file": str(path), "format": "sigmf", "samples": "samples", **more}
     return {"kind": "dft", "axis": "time", "input": source}
@@ -191,6 +195,9 @@ def test_a_value_that_is_too_deep_to_be_written_says_so(
          "META has captures of core:frequency 915000000.0 and, from sample 9 on, 2400000000.0; an "
          "input is of one, so write each as a recording of its own"),
         ("ci16_le", ({"core:header_bytes": -1},), {}, "META must have a whole number from 0 on"),
+        ("ci16_le", (CAPTURE, capture(9, header_bytes=16)), {}, "META has core:header_bytes 16 "
+         "before samples, from sample 9 on, and those of the first capture alone are passed over"),
+        ("ci16_le", (), {"offset": -4}, "META must have a whole number from 0 on as core:offset"),
         ("ci16_le", ({"core:header_bytes": 999},), {}, "DATA must have whole samples of 1 chann"),
         ("ci16_le", ({"core:frequency": "x"},), {}, "META must have a finite number as core:freq"),
         ("ci16_le", (3,), {}, "META must have a list of objects as `captures`"),
