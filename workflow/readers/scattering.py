@@ -63,6 +63,7 @@ class Touchstone(Reader):
     @cached_property
     def _network(self) -> tuple[Array, Array]:
         """(frequencies,) in Hz and (frequencies, ports, ports)."""
+        self._check_parameter()
         try:
             frequency, found = self._package.Touchstone(str(self.path)).get_sparameter_arrays()
             frequency = np.asarray(frequency, np.float64)
@@ -81,6 +82,21 @@ class Touchstone(Reader):
         if not np.all(np.isfinite(frequency)):
             raise InputError(f"input.file: {self.path}: its frequencies must be finite")
         return frequency, found
+
+    def _check_parameter(self) -> None:
+        """Raise InputError for parameters that the package makes wrong scattering parameters of.
+
+        Version 1 has Y, G and H relative to the reference impedance, and scikit-rf 2.2.0 multiplies
+        all of them by it, as is right of Z alone.
+        """
+        said = self.header()
+        kinds = {*said.get("options", "").upper().split()} & {"Y", "G", "H"}
+        if kinds and "version" not in {key.lower() for key in said}:
+            raise InputError(
+                f"input.file: {self.path} must have S or Z parameters, or be of version 2, got "
+                f"{kinds.pop()} parameters of version 1, whose reference impedance scikit-rf "
+                "applies wrongly; write S parameters"
+            )
 
     def header(self) -> Mapping[str, str]:
         """See `Reader.header`: comments, options and keywords that stand before the numbers.
@@ -122,14 +138,37 @@ class Touchstone(Reader):
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""
         frequency, found = self._network
-        ports = np.arange(1, found.shape[-1] + 1)
+        ports, what = self._ports(found.shape[-1])
         coordinates = {
             "frequency": Coordinate(frequency, "Hz", "frequency"),
-            "port": Coordinate(ports, "", "number of the port that a wave leaves by"),
-            "incident": Coordinate(ports, "", "number of the port that a wave enters by"),
+            "port": Coordinate(ports, "", f"{what} that a wave leaves by"),
+            "incident": Coordinate(ports, "", f"{what} that a wave enters by"),
         }
         data = blank(found.shape, found.dtype)
         return Product(name, data, ("frequency", "port", "incident"), coordinates, name)
+
+    def _ports(self, count: int) -> tuple[Array, str]:
+        """Return the numbers of ports, or what `Mixed-Mode Order` has in their places, and a name.
+
+        The package has the differential mode of two ports, as ``D2,3``, in the place of the lower
+        one, and their common mode in that of the other; ``S4`` is a port by itself. Raises
+        InputError for an order that is none.
+        """
+        keys = {key.lower(): key for key in self.header()}
+        if "mixed-mode order" not in keys:
+            return np.arange(1, count + 1), "number of the port"
+        modes = self.header()[keys["mixed-mode order"]].upper().split()
+        named: dict[int, str] = {}
+        for mode in modes:
+            pair = sorted(int(one) for one in mode[1:].split(",") if one.isdigit())
+            if len(pair) == 1 + (mode[0] in "DC") and mode[0] in "SDC":
+                named[pair[mode[0] == "C"]] = mode
+        if sorted(named) != list(range(1, count + 1)) or len(modes) != count:
+            raise InputError(
+                f"input.file: {self.path} must have each port, or the modes of two, once as "
+                f"[Mixed-Mode Order], as D1,2 C1,2 S3 of three, got {' '.join(modes)!r:.60}"
+            )
+        return np.array([named[port] for port in sorted(named)]), "port or mode"
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""

@@ -16,6 +16,7 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.readers import Touchstone, scattering
+from workflow.storage.input_error import InputError
 from workflow.storage.source_attributes import MOST_TEXT, source_attributes
 
 FREQUENCIES = np.array([1e9, 2e9, 3e9])
@@ -89,6 +90,51 @@ def test_how_far_a_network_is_from_lossless(package: str, path: Path) -> None:
     staged = study.workload("w").stage()
     np.testing.assert_allclose(staged.operands["a"], MATRICES, rtol=1e-15)
     assert staged.axes["a"] == ("batch", "m", "k")
+
+
+@pytest.mark.parametrize("kind", "YGH")
+def test_parameters_that_the_package_reads_wrong(package: str, path: Path, kind: str) -> None:
+    path.write_text(TEXT.replace("GHZ S RI", f"ghz {kind.lower()} RI"))
+    assert error_of(path) == (
+        f"workloads.w.input.file: {path} must have S or Z parameters, or be of version 2, got "
+        f"{kind} parameters of version 1, whose reference impedance scikit-rf applies wrongly; "
+        "write S parameters"
+    )
+
+
+MIXED = """[Version] 2.0
+# GHz S RI R 50
+[Number of Ports] 4
+[Number of Frequencies] 1
+[Mixed-Mode Order] D2,3 D4,1 C2,3 C4,1
+[Network Data]
+1.0 11 0 12 0 13 0 14 0
+21 0 22 0 23 0 24 0
+31 0 32 0 33 0 34 0
+41 0 42 0 43 0 44 0
+[End]
+"""
+
+
+def test_modes_of_two_ports_have_their_names(tmp_path: Path) -> None:
+    pytest.importorskip("skrf", reason="scikit-rf is not installed")
+    path = tmp_path / "pairs.ts"
+    path.write_text(MIXED)
+    reader = Touchstone(path)
+    found = reader.outline("scattering").coordinates
+    assert found["port"].values.tolist() == ["D4,1", "D2,3", "C2,3", "C4,1"]
+    assert found["incident"].long_name == "port or mode that a wave enters by"
+    rows = dict(zip(found["port"].values, [22, 11, 33, 44], strict=True))
+    values = reader.read("scattering", [slice(0, 1), slice(0, 4), slice(0, 4)])[0]
+    np.testing.assert_array_equal(np.diag(values).real, list(rows.values()))
+    written = MIXED.split("Order] ")[1].split("\n")[0].split()
+    for row, name in enumerate(written, 1):
+        assert rows[name] == 11 * row
+    path.write_text(MIXED.replace("C2,3 C4,1", "D2,3 D4,1"))
+    with pytest.raises(
+        InputError, match=r"must have each port, or the modes of two, once as \[Mix"
+    ):
+        Touchstone(path).outline("scattering")
 
 
 VERSION_2 = """! of a coupler, µ
