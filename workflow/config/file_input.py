@@ -152,8 +152,9 @@ class FileInput(Model):
         default="refuse",
         description="What becomes of values that a UVH5 file flags: `refuse` is an error where any "
         "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
-        "lacks, `keep` takes them as they are. Of GUPPI, which has no `keep`, `zero` makes samples "
-        "0 that are missing between blocks; else they are an error.",
+        "lacks, `keep` takes them as they are. GUPPI and VDIF have no `keep`: `zero` makes samples "
+        "0 that are missing between blocks, or of frames that are invalid or missing; else they "
+        "are an error.",
     )
     external: bool = Field(
         default=False,

@@ -72,17 +72,19 @@ FORMATS = {
         "voltages of a DADA file, by the package baseband",
         "`voltages` (time, polarization, frequency), as the file has them, of `ORDER` TFP in this "
         "order too; with the centres of channels, which fall where the header's bandwidth is "
-        "below 0",
+        "below 0. Samples of one antenna and beam, of 8 bits",
         needs=_BASEBAND,
         lacks_zero=True,
         suffix=r"\.dada",
     ),
     "vdif": Format(
         "voltages of a VDIF file, by the package baseband",
-        "`voltages` (time, polarization, frequency), as the file has them. `sample_rate_hz` is "
-        "for a file that does not tell its own",
+        "`voltages` (time, thread, frequency), as the file has them; `axes` says what threads are, "
+        "such as polarizations. `sample_rate_hz` is for a file that does not tell its own. Samples "
+        "of frames that are invalid or missing need `flagged: zero`",
         needs=_BASEBAND,
         lacks_rate=True,
+        flagged=("refuse", "zero"),
         suffix=r"\.vdif",
     ),
     "sigmf": Format(
@@ -91,14 +93,16 @@ FORMATS = {
         ".sigmf-meta or its .sigmf-data: numbers as they are stored, unsigned ones less half of "
         "their range or `zero_level`. `core:frequency` stays in the product as "
         "`selected_frequency`, the middle of what a `dft` or a filter bank has as frequency 0. "
-        "Captures of several frequencies are refused",
+        "Captures of several frequencies are refused, and those between which samples are missing "
+        "by `core:global_index` or `core:datetime`, unless `coordinates` say the times",
         lacks_zero=True,
         beside=(".sigmf-meta", ".sigmf-data"),
         suffix=r"\.sigmf-(meta|data)",
     ),
     "touchstone": Format(
         "scattering parameters of a network, by the package scikit-rf",
-        "`scattering` (frequency, port, incident) of an .s1p, .s2p, ... file",
+        "`scattering` (frequency, port, incident) of an .s1p, .s2p, ... file, of Z parameters too, "
+        "and in version 2 of Y, G and H; with the names of modes where two ports are mixed",
         needs="the package scikit-rf: `pip install scikit-rf`",
         suffix=r"\.s[1-9]\d*p",
     ),

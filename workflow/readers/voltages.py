@@ -19,7 +19,7 @@ import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
-from workflow.readers.dada_header import fields_of
+from workflow.readers.dada_header import check_samples, check_size, fields_of, start_in
 from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
@@ -61,9 +61,7 @@ class Voltages(Reader):
             fields = getattr(stream.sample_shape, "_fields", ())
             kind = np.complex64 if stream.complex_data else np.float32
             bits = int(stream.bps) * (2 if stream.complex_data else 1)
-            start = stream.start_time.copy()
-            start.precision = DIGITS
-            since = f"time since {start.isot} UTC"
+            start = self._start(stream)
             band = [stream.header0.get(key) for key in self.band]
             self._turned(stream)
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
@@ -77,7 +75,7 @@ class Voltages(Reader):
             named = [f"axis_{number}" for number in range(1, len(shape))]
         long = self.checked and shape[0] > MOST_CHECKED
         times = blank(shape[:1], np.float64) if long else np.arange(shape[0]) / rate
-        found = {"time": Coordinate(times, "s", since, step=1 / rate)}
+        found = {"time": Coordinate(times, "s", f"time since {start} UTC", step=1 / rate)}
         if band and None not in band and "frequency" in named:
             centres = centres_of(band, shape[1 + named.index("frequency")])
             if centres is None:
@@ -106,6 +104,12 @@ class Voltages(Reader):
             parts -= np.float32(self.zero_level)
         return found
 
+    def _start(self, stream: Any) -> str:
+        """Return the date of the first sample in ISO 8601 and UTC."""
+        start = stream.start_time.copy()
+        start.precision = DIGITS
+        return str(start.isot)
+
     def _turned(self, stream: Any) -> bool:
         """Return whether the last two axes lie in the file in the other order than in baseband.
 
@@ -127,6 +131,8 @@ class Voltages(Reader):
             raise
         except Exception as error:  # baseband and astropy raise of many kinds for a damaged file
             said = str(error).replace("`sample_rate`", "`input.sample_rate_hz`")
+            if isinstance(error, KeyError) and said.strip("'").isupper():
+                said = f"its header lacks {said}"
             said = said or f"in {traceback.extract_tb(error.__traceback__)[-1].line}"
             raise InputError(
                 f"input.file: {self.path} cannot be read as {self.module} "
@@ -170,8 +176,15 @@ class Dada(Voltages):
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`; a header that would move the samples is refused before."""
-        _ = self._fields
-        return super().outline(name)
+        check_samples(self._fields, self.path)
+        found = super().outline(name)
+        each = math.prod(found.data.shape[1:]) * (1 + (found.data.dtype.kind == "c"))
+        check_size(self._fields, self.path, found.data.shape[0] * each, each)
+        return found
+
+    def _start(self, stream: Any) -> str:
+        """See `Voltages._start`."""
+        return start_in(self._fields) or super()._start(stream)
 
     def _turned(self, stream: Any) -> bool:
         """See `Voltages._turned`: baseband reads TPF, and passes over ``ORDER``."""
@@ -188,12 +201,17 @@ class Dada(Voltages):
 
 
 class Vdif(Voltages):
-    """VLBI Data Interchange Format, of which short files may not tell their sample rate."""
+    """VLBI Data Interchange Format, of which short files may not tell their sample rate.
+
+    baseband has one value for samples of frames that say that they are invalid, and of those that
+    the file lacks. It is NaN here, which no sample is.
+    """
 
     module: ClassVar[str] = "vdif"
 
     def __init__(self, path: Path, sample_rate_hz: float | None = None) -> None:
         super().__init__(path)
+        self._options["fill_value"] = math.nan
         if sample_rate_hz is None:
             return
         if self._tells_rate():
@@ -209,6 +227,27 @@ class Vdif(Voltages):
             if hasattr(first, "station"):  # the two letters that the number may stand for
                 said["station_id"] = first.station
             return {key: value for key, value in said.items() if not key.startswith("_")}
+
+    def read(self, name: str, part: Sequence[slice]) -> Array:
+        """See `Reader.read`; raises InputError for lost samples, unless they are to be 0."""
+        found = super().read(name, part)
+        lost = np.isnan(found)
+        if not lost.any():
+            return found
+        if self.flagged != "zero":
+            first = part[0].start + int(np.argmax(lost.reshape(len(lost), -1).any(axis=1)))
+            raise InputError(
+                f"input.file: {self.path}: frames are invalid or missing, the first of them at "
+                f"time {first}: {np.count_nonzero(lost)} of the {found.size} values of times "
+                f"{part[0].start} to {part[0].stop - 1} that are selected; `flagged: zero` in the "
+                "input makes them 0"
+            )
+        found[lost] = 0
+        return found
+
+    def made_zero(self) -> str:
+        """See `Reader.made_zero`."""
+        return "samples of frames that are invalid or missing" * (self.flagged == "zero")
 
     def _tells_rate(self) -> bool:
         try:

@@ -67,7 +67,7 @@ def dada_case(path: Path, monkeypatch: pytest.MonkeyPatch, header: Any) -> Any:
     """Return a case of a DADA file at ``path``, which is written, with this header."""
     path.write_bytes(bytes(2 * 36))
     monkeypatch.setattr(Stream, "header0", header)
-    install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
+    install(monkeypatch, "dada", lambda *_, **__: Stream())
     return case(path, format="dada", samples="voltages") | {"axis": "time"}
 
 

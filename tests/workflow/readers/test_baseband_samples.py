@@ -14,6 +14,7 @@ from test_chains import run
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
+from workflow.storage.input_error import InputError
 
 
 def sample(name: str) -> str:
@@ -73,6 +74,38 @@ def test_real_samples_stay_real(name: str, real: bool) -> None:
 def test_a_file_that_baseband_cannot_read(tmp_path: Path) -> None:
     given = case(Path(sample("SAMPLE_MWA_VDIF")), format="vdif", samples="voltages")
     assert "cannot be read as vdif (" in error_of(given | {"axis": "time"})
+
+
+@pytest.mark.filterwarnings("ignore:problem loading frame set:UserWarning")
+def test_frames_of_a_vdif_file_that_are_invalid_or_missing(tmp_path: Path) -> None:
+    pytest.importorskip("baseband", reason="baseband is not installed")
+    from astropy import units
+    from astropy.time import Time
+    from baseband import vdif
+
+    first = vdif.VDIFHeader.fromvalues(
+        edv=1, time=Time("2020-01-01T00:00:00"), samples_per_frame=160, nchan=1, bps=8,
+        sample_rate=1 * units.MHz, complex_data=True, thread_id=0, station="me",
+    )  # fmt: skip
+    path = tmp_path / "v.vdif"
+    with vdif.open(str(path), "ws", header0=first, nthread=2) as stream:
+        ones = np.full((1600, 2), 0.25 + 0.25j)
+        stream.write(ones[:480])
+        stream.write(ones[:160], valid=False)
+        stream.write(ones[640:])
+    frame = len(path.read_bytes()) // 20
+    path.write_bytes(path.read_bytes()[: 10 * frame] + path.read_bytes()[11 * frame :])
+    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
+    given["input"]["select"] = {"samples": {"frequency": 0}}
+    for end, lost in (("480", 0), ("640", 320), ("1600", 480)):
+        given["input"]["select"]["samples"]["time"] = f"0:{end}"
+        given["input"]["flagged"] = "refuse"
+        if lost:
+            with pytest.raises(InputError, match=f"at time 480: {lost} of the {2 * int(end)} valu"):
+                study_of(given).workload("w").stage()
+        given["input"]["flagged"] = "zero"
+        found = study_of(given).workload("w").stage().held().operands["samples"]
+        assert np.count_nonzero(found == 0) == lost
 
 
 def test_files_cut_behind_their_first_header() -> None:

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
-from tests.workflow.readers.uvh5_file import error_of
+from tests.workflow.readers.uvh5_file import error_of, study_of
 from tests.workflow.storage.one_input import OneInput
+from workflow.config.check import check_study
+from workflow.readers import READERS
 from workflow.readers.dada_header import MOST_BYTES, USUAL_BYTES, fields_of
 from workflow.storage.input_error import InputError
 from workflow.storage.source_attributes import MOST_NAMES, MOST_TEXT, source_attributes
@@ -91,9 +93,64 @@ def test_headers_that_cannot_be(
     assert said in found
 
 
+LAYOUT = b"NBIT 8\nNDIM 2\nNPOL 2\nNCHAN 3\nTSAMP 0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"NANT 64\n", "must be of one antenna and beam, got NANT 64, and it does not say how"),
+        (b"NBEAM 6 # of them\nNANT 1\n", "must be of one antenna and beam, got NBEAM 6, and"),
+        (b"NANT 2\nBYTES_PER_SECOND 48000000.0\n", "must be of one antenna and beam, got NANT 2"),
+        (b"NANT 2\nBYTES_PER_SECOND 24000000.0\n", None),
+        (b"NBIT 16\n", "must have samples of 8 bits (NBIT), as baseband reads, got 16"),
+        (b"NDIM 4\n", "must have an NDIM of 1, real, or 2, complex samples, got 4"),
+        (b"MJD_START unset\n", "must have the day and its fraction as MJD_START, as 59596.25, got"),
+        (b"FILE_SIZE 72\n", "must have the bytes of its samples as FILE_SIZE, 144, got 72, by "
+         "which 72 of them are no samples; write what is right into the header"),
+        (b"FILE_SIZE 144\nMJD_START 59596.25\nNANT 1\n", None),
+        (b"FILE_SIZE 10000\n", None),
+    ],
+)  # fmt: skip
+def test_samples_that_baseband_would_take_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, said: str | None
+) -> None:
+    path = tmp_path / "v.dada"
+    given = dada_case(path, monkeypatch, {})
+    written(path, LAYOUT + text, bytes(144))
+    if b"FILE_SIZE 72" not in text:
+        monkeypatch.setattr(Stream, "shape", (12, 2, 3))
+    if said is None:
+        return check_study(study_of(given))
+    assert error_of(given).startswith(f"input.file: the header of {path} {said}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"UTC_START 2022-01-17-06:17:50\nPICOSECONDS 250000000500\n",
+         "2022-01-17T06:17:50.250000000"),
+        (b"UTC_START 2022-01-17T06:17:59\nPICOSECONDS 250000000500\nOBS_OFFSET 36000000\n" + LAYOUT,
+         "2022-01-17T06:18:00.750000000"),
+        (b"UTC_START 2022-01-17-06:17:50.5\nPICOSECONDS 500000000000\n", ""),
+        (b"UTC_START 2022-13-17-06:17:50\nPICOSECONDS 500000000000\n", ""),
+        (b"UTC_START 2022-01-17-06:17:50\n", ""),
+        (b"PICOSECONDS 500000000000\n", ""),
+    ],
+)  # fmt: skip
+def test_picoseconds_are_the_fraction_of_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, said: str
+) -> None:
+    path = tmp_path / "v.dada"
+    dada_case(path, monkeypatch, {})
+    written(path, text)
+    long_name = READERS["dada"](path).outline("voltages").coordinates["time"].long_name
+    assert long_name == f"time since {said or '2018-01-14T14:11:33.000001250'} UTC"
+
+
 def test_many_long_and_strange_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "v.dada"
-    install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
+    install(monkeypatch, "dada", lambda *_, **__: Stream())
     source = OneInput(file=path, format="dada", x="voltages")
     many = b"".join(b"KEY%04d %d\n" % (number, number) for number in range(MOST_NAMES + 50))
     path.write_bytes((b"HDR_SIZE 65536\n" + many).ljust(65536, b"\0"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,8 @@ import pytest
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
-from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
 from workflow.readers import READERS
-from workflow.storage.source_attributes import source_attributes
 
 
 @pytest.mark.parametrize("name", ["dada", "vdif"])
@@ -29,7 +26,7 @@ def test_voltages_by_a_stand_in_of_baseband(
     given = case(path, format=name, samples="voltages") | {"axis": "time"}
     monkeypatch.setitem(sys.modules, f"baseband.{name}", None)
     assert error_of(given).startswith(f"input.format: {name} needs the package baseband")
-    install(monkeypatch, name, lambda file, mode, squeeze: Stream())
+    install(monkeypatch, name, lambda *_, **__: Stream())
     given["input"]["select"] = {"samples": {"time": "2:6", "polarization": 0}}
     study = study_of(given)
     check_study(study)
@@ -88,7 +85,7 @@ def test_where_channels_stand_and_since_when_times_count(
     path = tmp_path / "v.raw"
     path.write_bytes(bytes(2 * 36))
     monkeypatch.setattr(Stream, "header0", header)
-    install(monkeypatch, name, lambda file, mode, squeeze: Stream())
+    install(monkeypatch, name, lambda *_, **__: Stream())
     found = READERS[name](path).outline("voltages").coordinates
     assert found["time"].long_name == "time since 2018-01-14T14:11:33.000001250 UTC"
     middle = "middle of the bin since 2018-01-14T14:11:33.000001250 UTC"
@@ -182,7 +179,7 @@ def test_the_order_of_a_dada_file(
     path = tmp_path / "v.dada"
     path.write_bytes(bytes(2 * 36))
     monkeypatch.setattr(Stream, "header0", {"ORDER": order} if order else {})
-    install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
+    install(monkeypatch, "dada", lambda *_, **__: Stream())
     given = case(path, format="dada", samples="voltages") | {"axis": "time"}
     if turned is None:
         said = f"time first, as TFP or TPF, or be of one channel and polarization, got '{order}' of"
@@ -222,49 +219,6 @@ def test_an_assertion_of_baseband_says_which(
     assert "cannot be read as dada (AssertionError: in raise AssertionError)" in error_of(given)
 
 
-def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "v.vdif"
-    path.write_bytes(bytes(2 * 36))
-
-    def opened(file: str, mode: str, squeeze: bool, sample_rate: float | None = None) -> Stream:
-        if sample_rate is None:
-            raise EOFError("Try passing in an explicit `sample_rate`.")
-        assert sample_rate == 4.0
-        return Stream()
-
-    install(monkeypatch, "vdif", opened)
-    monkeypatch.setitem(sys.modules, "astropy.units", SimpleNamespace(Hz=1.0))
-    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
-    assert "(EOFError: Try passing in an explicit `input.sample_rate_hz`.)" in error_of(given)
-    given["input"]["sample_rate_hz"] = 4.0
-    study = study_of(given)
-    check_study(study)
-    found = study.workload("w").stage().coordinates["time"]
-    np.testing.assert_array_equal(found.values, np.arange(6) / 4)
-    install(monkeypatch, "vdif", lambda file, mode, squeeze: Stream())
-    assert error_of(given) == "input.sample_rate_hz: the file says it already; leave it out"
-    given["input"]["format"] = "dada"
-    assert error_of(given) == "input.sample_rate_hz must not be given beside format: dada"
-
-
-def test_a_vdif_header_is_kept_without_what_is_of_one_frame(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Header(dict[str, Any]):
-        station = "Ef"
-
-    path = tmp_path / "v.vdif"
-    path.write_bytes(bytes(2 * 36))
-    held = {"station_id": 17766, "edv": 3, "frame_nr": 7, "_1_30_2": 0, "loif_tuning": 859832320}
-    monkeypatch.setattr(Stream, "header0", Header(held))
-    install(monkeypatch, "vdif", lambda file, mode, squeeze: Stream())
-    source = OneInput(file=path, format="vdif", x="voltages")
-    said = {"station_id": "Ef", "edv": 3, "loif_tuning": 859832320}
-    assert source_attributes(source) == {"header": said}
-
-
 def test_a_check_takes_no_memory_for_each_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,7 +227,7 @@ def test_a_check_takes_no_memory_for_each_sample(
     with path.open("wb") as file:
         file.truncate(samples * 2 * 3 * 2)  # of which nothing is written
     monkeypatch.setattr(Stream, "shape", (samples, 2, 3))
-    install(monkeypatch, "dada", lambda file, mode, squeeze: Stream())
+    install(monkeypatch, "dada", lambda *_, **__: Stream())
     one = study_of(case(path, format="dada", samples="voltages") | {"axis": "time"}).workload("w")
     one.check()  # imports
     _, peak = with_peak(one.check)
