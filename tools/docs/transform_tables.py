@@ -125,7 +125,7 @@ def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
         choice = choose(method, _PRECISION, arch_for(TMA_SM), wide=wide)
         plan, own = choice.plan, type(choice.plan).__name__
         others = {kind: time for kind, time in kinds.items() if kind != own}
-        if plan is None or choice.asks or own not in kinds or not others:
+        if plan is None or choice.needs_library_kernels or own not in kinds or not others:
             continue
         other = min(others, key=lambda kind: others[kind])
         ratios.setdefault(plan.kind, {})[length] = others[other] / kinds[own]

@@ -11,10 +11,10 @@ import cupy
 from argand.device import gpu
 from argand.dft import cufft
 from argand.dft import tuned as dft_tuning
-from argand.dft.gpu_passes import SeveralKernels, SeveralKernelsLaunch
 from argand.dft.heuristics import Choice
 from argand.dft.launch import DftLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
+from argand.dft.multi_kernel_launch import MultiKernelLaunch, MultiKernelPlan
 from argand.dft.plan import KernelPlan, Plan, kernel_names
 from argand.dft.plan_words import LIBRARY
 from argand.dft.problem import DftProblem, dft_problem, fitted
@@ -153,22 +153,22 @@ def _between(problem: DftProblem, x: Any) -> int:
 
 def _launch_for(
     problem: DftProblem, plan: Plan, strides: tuple[int, int], device: int
-) -> DftLaunch | SeveralKernelsLaunch:
-    if isinstance(plan, SeveralKernels):
-        return _several_kernels(problem, plan, strides, device, allowed_workspace())
-    return _one_kernel(problem, plan, strides, device)
+) -> DftLaunch | MultiKernelLaunch:
+    if isinstance(plan, MultiKernelPlan):
+        return _multi_kernel_launch(problem, plan, strides, device, allowed_workspace())
+    return _single_kernel_launch(problem, plan, strides, device)
 
 
 @lru_cache(maxsize=1024)
-def _one_kernel(
+def _single_kernel_launch(
     problem: DftProblem, plan: KernelPlan, strides: tuple[int, int], device: int
 ) -> DftLaunch:
     return DftLaunch(problem, plan, strides, device)
 
 
 @lru_cache(maxsize=16)
-def _several_kernels(
-    problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int,
+def _multi_kernel_launch(
+    problem: DftProblem, plan: MultiKernelPlan, strides: tuple[int, int], device: int,
     allowed: int | None,
-) -> SeveralKernelsLaunch:  # fmt: skip
-    return SeveralKernelsLaunch(problem, plan, strides, device, allowed)
+) -> MultiKernelLaunch:  # fmt: skip
+    return MultiKernelLaunch(problem, plan, strides, device, allowed)

@@ -19,8 +19,8 @@ from argand.dft.legality import TMA_SM, is_legal
 from argand.dft.library_choice import (
     FAST_PRIME,
     LibraryKernels,
-    asks,
     library_is_faster,
+    needs_library_kernels,
     own_time,
 )
 from argand.dft.method import Method, method_for, prime_factors
@@ -47,12 +47,13 @@ SHORT = range(41, 1025)
 class Choice:
     """The plan of a transform on a GPU, and the reason as text.
 
-    ``plan`` is None where cuFFT computes it; ``asks`` is whether its kernels decide, not factors.
+    ``plan`` is None where cuFFT computes it. ``needs_library_kernels``: the kernels that cuFFT
+    takes decide, not the length's factors.
     """
 
     plan: Plan | None
     why: str
-    asks: bool = False
+    needs_library_kernels: bool = False
 
     def __str__(self) -> str:
         return f"cufft: {self.why}" if self.plan is None else f"{self.plan.kind}: {self.why}"
@@ -78,13 +79,13 @@ def choose(
     if plan is None:
         lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
         return Choice(None, f"no kernel of ours: {lacking}")
-    ask = library is None and asks(plan, precision)
+    needs_kernels = library is None and needs_library_kernels(plan, precision)
     if (why := library_is_faster(plan, precision, library, memory)) is not None:
-        return Choice(None, f"faster {why}", ask)
+        return Choice(None, f"faster {why}", needs_kernels)
     if isinstance(plan, Fp32Plan):
-        return Choice(plan, f"{plan.stages} in fp32", ask)
+        return Choice(plan, f"{plan.stages} in fp32", needs_kernels)
     what = f"{plan.n1} x {plan.n2}" if isinstance(plan, TwoFactorPlan) else f"{method}"
-    return Choice(plan, f"{what} at {precision.name}", ask)
+    return Choice(plan, f"{what} at {precision.name}", needs_kernels)
 
 
 @lru_cache(maxsize=1024)

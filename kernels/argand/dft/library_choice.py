@@ -71,7 +71,7 @@ _LONGEST_POWER = 1 << 10
 """Longest power of a smaller prime that has one kernel."""
 
 
-Asking = TwoFactorPlan | ButterflyPlan | MixedRadixPlan | TwoPassPlan
+Compared = TwoFactorPlan | ButterflyPlan | MixedRadixPlan | TwoPassPlan
 """Plans whose time is compared with that of cuFFT's kernels."""
 
 
@@ -105,7 +105,7 @@ def library_is_faster(
     ours = _margin(plan, library) * own_time(plan, precision, memory)
     if library is None and two_passes:
         library = LibraryKernels(several=True)
-    if library is not None and isinstance(plan, Asking):
+    if library is not None and isinstance(plan, Compared):
         # Two factors read numbers once, several kernels each: the nearer estimate decides.
         sure = library.several and isinstance(plan, TwoFactorPlan)
         theirs = library_time(length, library, memory) * (_MARGIN if sure else 1)
@@ -129,13 +129,13 @@ def library_is_faster(
     return "at this length, whose prime factors it has butterflies of, and in fp32"
 
 
-def asks(plan: Plan, precision: Precision) -> bool:
+def needs_library_kernels(plan: Plan, precision: Precision) -> bool:
     """Return whether cuFFT's kernels decide between it and a plan of ours.
 
     Three kernels of ours take 0.89 to 1.6 times as long as several of cuFFT's, by the factors.
     Beyond `_LONGEST_SINGLE` it has several.
     """
-    if not isinstance(plan, Asking):
+    if not isinstance(plan, Compared):
         return False
     if plan.length > _LONGEST_SINGLE:
         return False

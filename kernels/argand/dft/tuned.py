@@ -69,7 +69,7 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
     choice = choose(method, precision, arch, wide=wide, memory=memory, full=full)
     if method is None:
         return choice
-    if choice.asks and full:
+    if choice.needs_library_kernels and full:
         kernels = library_kernels(length, rows, device.index)
         return choose(method, precision, arch, wide=wide, library=kernels, memory=memory, full=True)
     return with_few_rows(choice, method, rows, device)

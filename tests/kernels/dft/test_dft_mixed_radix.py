@@ -100,7 +100,7 @@ def test_times_of_mixed_radices(length: int, measured: float) -> None:
 
 def test_cufft_keeps_what_its_kernels_are_fast_at() -> None:
     method = method_for(1024)
-    assert choose(method, ROW, HOPPER, wide=False, full=True).asks
+    assert choose(method, ROW, HOPPER, wide=False, full=True).needs_library_kernels
     for blocks, ours in ((1, True), (16, False)):
         kernels = LibraryKernels(several=False, numbers=32, blocks=blocks)
         found = choose(method, ROW, HOPPER, wide=False, full=True, library=kernels)

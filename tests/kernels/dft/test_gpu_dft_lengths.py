@@ -139,14 +139,14 @@ def test_several_kernels_in_pieces_in_place_and_of_strides(
     length: int,
     kind: str,
 ) -> None:
-    from argand.dft import gpu_passes
+    from argand.dft import multi_kernel_launch
     from argand.dft.gpu import PLAN_OVERRIDE
 
     (plan,) = plans(gpu, length, kind, 1)
     assert isinstance(plan, ThreeKernelPlan | TwoPassPlan)
     x = normal(rng, 7, length)
     whole = check(cp, x, plan)
-    monkeypatch.setattr(gpu_passes, "WORKSPACE_BYTES", 3 * 8 * plan.size)
+    monkeypatch.setattr(multi_kernel_launch, "WORKSPACE_BYTES", 3 * 8 * plan.size)
     with PLAN_OVERRIDE.use(plan):
         check_in_place(cp, x, whole)
         # A transform depends neither on its neighbours nor on its piece.

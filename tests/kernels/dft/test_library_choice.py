@@ -60,7 +60,7 @@ def test_dense_lengths_of_small_primes(length: int, ours: bool, precision: str) 
     """As they were measured: rows of a thread, fast stages, and multiples of eight are cuFFT's."""
     choice = choose(method_for(length), PRECISIONS[precision], HOPPER, wide=length % 2 == 0)
     assert (choice.plan is not None) == ours
-    assert not choice.asks
+    assert not choice.needs_library_kernels
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "tf32"])
@@ -108,11 +108,11 @@ def test_kernels_of_cufft_decide(
     """As an H200's cuFFT was asked and measured: several kernels, few blocks, idle threads."""
     method, row = method_for(length), PRECISIONS[precision]
     wide = wide_fits(method.kind, length, length)
-    assert choose(method, row, HOPPER, wide=wide).asks
+    assert choose(method, row, HOPPER, wide=wide).needs_library_kernels
     kernels = LibraryKernels(several=numbers == 0, numbers=numbers, blocks=blocks)
     found = choose(method, row, HOPPER, wide=wide, library=kernels)
     assert getattr(found.plan, "kind", None) == kind
-    assert not found.asks
+    assert not found.needs_library_kernels
 
 
 def test_cufft_is_not_asked_where_ours_is_faster_than_any_of_its_kernels() -> None:
@@ -122,7 +122,7 @@ def test_cufft_is_not_asked_where_ours_is_faster_than_any_of_its_kernels() -> No
         wide = wide_fits(method.kind, length, length)
         choice = choose(method, PRECISIONS["tf32"], HOPPER, wide=wide)
         assert choice.plan is not None
-        assert choice.asks == asked
+        assert choice.needs_library_kernels == asked
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,15 @@ def forget() -> None:
     """Drop the tables, and the calls that hold them; kernels stay loaded."""
     from argand.channelise import gpu as banks
     from argand.dft import gpu as transforms
-    from argand.dft import gpu_passes, launch
+    from argand.dft import launch, multi_kernel_launch
     from argand.gates import gpu as gates
     from argand.readout import gpu as readout
 
     for calls in (transforms.CALLS, gates.CALLS):
         calls.clear()
     for cached in (
-        transforms._one_kernel, transforms._several_kernels, gpu_passes._tables, launch._table,
+        transforms._single_kernel_launch, transforms._multi_kernel_launch,
+        multi_kernel_launch._tables, launch._table,
         launch._hankel, launch._twiddles, launch._butterfly, launch._single_cta, launch._cluster,
         launch._mixed_radix,
         banks._device_twiddles, readout._strings_of,

@@ -53,7 +53,7 @@ struct ThreeKernelPlan {
     }
 };
 
-// Filled in by argand/dft/gpu_passes.py; ARGUMENTS of argand/dft/three_kernel.py lists the
+// argand/dft/multi_kernel_launch.py fills it in; ARGUMENTS of argand/dft/three_kernel.py lists the
 // same members. Strides count elements.
 struct ThreeKernelArguments {
     const float2* x;

@@ -53,8 +53,8 @@ struct TwoPassPlan {
     }
 };
 
-// Filled in by argand/dft/gpu_passes.py; ARGUMENTS of argand/dft/two_pass.py lists the same
-// members. Strides count elements.
+// argand/dft/multi_kernel_launch.py fills it in; ARGUMENTS of argand/dft/two_pass.py lists the
+// same members. Strides count elements.
 struct TwoPassArguments {
     const float2* x;
     float2* out;

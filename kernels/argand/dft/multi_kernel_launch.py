@@ -21,7 +21,7 @@ from argand.runtime.loading import load
 from argand.runtime.workspace import call_memory
 from argand.runtime.workspace_limit import workspace_error
 
-SeveralKernels = ThreeKernelPlan | TwoPassPlan
+MultiKernelPlan = ThreeKernelPlan | TwoPassPlan
 _DTYPES = {
     ThreeKernelPlan: arguments_dtype(ARGUMENTS), TwoPassPlan: arguments_dtype(PASS_ARGUMENTS),
 }  # fmt: skip
@@ -31,7 +31,7 @@ _X, _OUT, _WORK = range(3)
 """Addresses of a call: x, the result and the workspace."""
 
 
-class SeveralKernelsLaunch:
+class MultiKernelLaunch:
     """Transforms of rows that lie ``strides`` elements apart, in x and in the result.
 
     The rows in the workspace are read before any of their results is written, so the result may be
@@ -40,7 +40,7 @@ class SeveralKernelsLaunch:
     """
 
     def __init__(
-        self, problem: DftProblem, plan: SeveralKernels, strides: tuple[int, int], device: int,
+        self, problem: DftProblem, plan: MultiKernelPlan, strides: tuple[int, int], device: int,
         allowed: int | None = None,
     ) -> None:  # fmt: skip
         precision, target = problem.precision, gpu(device).require_arch().target
@@ -90,7 +90,7 @@ class SeveralKernelsLaunch:
 
 
 @lru_cache(maxsize=8)
-def _tables(plan: SeveralKernels, inverse: bool, device: int) -> dict[str, Any]:
+def _tables(plan: MultiKernelPlan, inverse: bool, device: int) -> dict[str, Any]:
     """Return the arrays of `three_kernel_tables` or `two_pass_tables` on a device."""
     if isinstance(plan, TwoPassPlan):
         found = two_pass_tables(plan)
