@@ -1,4 +1,4 @@
-"""Every plan of a softmax at many widths: measurements that ``softmax/ladders.py`` is made from.
+"""Every plan of a softmax at many widths: the times that ``softmax/thread_tables.py`` is made from.
 
     python -m benchmarks.softmax.plans --kinds fp32,fp16 --columns 256,1000,65536 --csv out.csv
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from argand.gates.canonical import check_matrix, check_qubits, gate_form
 from argand.gates.gate import Dependencies, Gate, as_gates
-from argand.gates.growing import Growing, grow
+from argand.gates.pass_growth import GrowingPass, grow
 
 _MOST_SEEDS = 6
 """Gates tried as the first of a pass: more find hardly fewer passes."""
@@ -30,7 +30,7 @@ _LIGHT_WEIGHT = 0.02
 Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
 
-NextPasses = dict[tuple[int, tuple[int, ...]], list[Growing]]
+NextPasses = dict[tuple[int, tuple[int, ...]], list[GrowingPass]]
 """Passes that may come next, by how many and by the gates that wait for nothing."""
 
 
@@ -51,14 +51,14 @@ class PassRules:
         cost: predicted seconds of a pass, by its qubits.
         given: qubits that every pass has.
         alone: numbers of further gates that have a pass to themselves.
-        light: numbers of gates that need only one of their qubits in a pass.
+        controlled_phases: numbers of gates that need only one of their qubits in a pass.
     """
 
     width: int
     cost: Cost
     given: Sequence[int] = ()
     alone: Sequence[int] = ()
-    light: Sequence[int] = ()
+    controlled_phases: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class _Begun:
     seconds: float
     weight: float
     passes: tuple[Pass, ...]
-    left: Growing
+    left: GrowingPass
 
 
 def fuse(
@@ -127,18 +127,18 @@ class _Search:
         for number in rules.alone:  # wider than any pass
             dependencies.masks[number] |= (1 << qubits + rules.width) - 1
         weights = [1.0 if x.bit_count() > 1 else _SINGLE_WEIGHT for x in dependencies.masks]
-        dependencies.light = frozenset(rules.light)
-        for number in rules.light:
+        dependencies.controlled_phases = frozenset(rules.controlled_phases)
+        for number in rules.controlled_phases:
             weights[number] = _LIGHT_WEIGHT
         self._weights = weights
         start = [number for number, count in enumerate(dependencies.counts) if count == 0]
-        self.nothing = _Begun(0.0, 0.0, (), Growing(0, [], {}, start, 0.0))
+        self.nothing = _Begun(0.0, 0.0, (), GrowingPass(0, [], {}, start, 0.0))
 
-    def next_passes(self, state: Growing, most: int) -> list[Growing]:
+    def next_passes(self, state: GrowingPass, most: int) -> list[GrowingPass]:
         """Return at most ``most`` passes that may come next, first of most gates for their time."""
         dependencies, weights = self._dependencies, self._weights
         seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
-        passes: dict[int, Growing] = {}
+        passes: dict[int, GrowingPass] = {}
         known: dict[int, int] = {}
         detours = 1 if most > 1 else 0
         for seed in seeds:
@@ -152,19 +152,19 @@ class _Search:
             passes.values(), key=lambda grown: -grown.weight / self._cost(bits_of(grown.mask))
         )[:most]
 
-    def with_pass(self, begun: _Begun, grown: Growing) -> _Begun:
+    def with_pass(self, begun: _Begun, grown: GrowingPass) -> _Begun:
         """Return a beginning with one more pass, on the qubits that its gates need."""
         dependencies = self._dependencies
         taken = tuple(sorted(grown.taken))
         used = 0
         for number in taken:
             own = dependencies.own_masks[number]
-            used |= own & grown.mask if number in dependencies.light else own
+            used |= own & grown.mask if number in dependencies.controlled_phases else own
         qubits = bits_of(used)
         return _Begun(
             begun.seconds + self._cost(qubits), begun.weight + grown.weight,
             (*begun.passes, Pass(taken, qubits)),
-            Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
+            GrowingPass(0, [], grown.waiting, sorted(grown.ready), 0.0),
         )  # fmt: skip
 
 

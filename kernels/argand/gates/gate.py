@@ -68,7 +68,8 @@ class Dependencies:
         masks: for each gate its qubits as bits; a search may widen those of gates that are to stay
             alone.
         own_masks: its qubits as bits.
-        light: the gates that need only one of their qubits (`argand.gates.phases`).
+        controlled_phases: the gates that need only one of their qubits in a pass
+            (`argand.gates.phases`).
         followers: for each gate those that wait for it.
         counts: for each gate how many it waits for.
     """
@@ -76,7 +77,7 @@ class Dependencies:
     def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:
         self.own_masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
         self.masks = list(self.own_masks)
-        self.light: frozenset[int] = frozenset()
+        self.controlled_phases: frozenset[int] = frozenset()
         self.followers: list[list[int]] = [[] for _ in gates]
         self.counts = [0] * len(gates)
         last = [-1] * qubits  # the latest gate that is not diagonal there

@@ -37,9 +37,9 @@ class _Part:
 
 
 def with_fewer_sets(
-    qubits: int, gates: Sequence[Gate], groups: Sequence[Tiled], light: Collection[int]
+    qubits: int, gates: Sequence[Gate], groups: Sequence[Tiled], controlled_phases: Collection[int]
 ) -> list[Tiled]:
-    """Return the same passes, their ``light`` gates in as few sets of phases as were found.
+    """Return the same passes, their ``controlled_phases`` in as few sets of phases as were found.
 
     Sets are tried from the one of fewest phases on: one whose phases all have a place in others,
     behind the gates that they wait for and before those that wait for them, is no more.
@@ -47,7 +47,7 @@ def with_fewer_sets(
     parts = [
         part for number, group in enumerate(groups) for part in _parts(qubits, gates, number, group)
     ]
-    moved = _moved(parts, Dependencies(qubits, gates), light)
+    moved = _moved(parts, Dependencies(qubits, gates), controlled_phases)
     found: list[Tiled] = []
     for number, (_, tile) in enumerate(groups):
         passes = [one for part in moved if part.group == number for one in part.passes]
@@ -85,7 +85,7 @@ def _form(qubits: int, gates: Sequence[Gate], one: Pass) -> GateForm:
 
 
 def _moved(
-    parts: Sequence[_Part], dependencies: Dependencies, light: Collection[int]
+    parts: Sequence[_Part], dependencies: Dependencies, controlled_phases: Collection[int]
 ) -> list[_Part]:
     """Return the parts, their phases moved; sets without any are left empty."""
     before: dict[int, list[int]] = {}
@@ -101,7 +101,7 @@ def _moved(
         moves: list[tuple[Pass, int]] = []
         for one in parts[at].passes:
             number = one.gates[0]
-            if len(one.gates) > 1 or number not in light:
+            if len(one.gates) > 1 or number not in controlled_phases:
                 break
             first = max((place[other] for other in before.get(number, [])), default=-1)
             waiting = (place[other] for other in dependencies.followers[number])

@@ -17,8 +17,8 @@ import numpy as np
 from argand.gates.canonical import KEPT, gate_form
 from argand.gates.fusion import NextPasses, Pass, PassRules, bits_of, fuse
 from argand.gates.gate import UNITARY, Dependencies, Gate
-from argand.gates.growing import Growing, grow
 from argand.gates.moved_phases import Tiled, with_fewer_sets
+from argand.gates.pass_growth import GrowingPass, grow
 from argand.gates.phases import is_controlled_phase
 from argand.gates.sequence_plan import (
     LOW_QUBITS,
@@ -81,10 +81,15 @@ def sequences_of(
     memo = SearchMemo() if memo is None else memo
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
-    light = [number for number, form in enumerate(forms) if phases and is_controlled_phase(form)]
+    controlled_phases = [
+        number for number, form in enumerate(forms) if phases and is_controlled_phase(form)
+    ]
     tiles = fuse(
         qubits, gates,
-        PassRules(size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone, light=light),
+        PassRules(
+            size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
+            controlled_phases=controlled_phases,
+        ),
         beam_width=max(1, min(beam_width, _MOST_WORK // max(1, len(gates)))), memo=memo.tiles,
     )  # fmt: skip
     rules_of_gates = PassRules(WIDTH, lambda _: 1.0)
@@ -93,32 +98,34 @@ def sequences_of(
         if tile.gates[0] in alone:
             tiled.append(([tile], ()))
             continue
-        lights = [place for place, number in enumerate(tile.gates) if number in light]
-        search = tile.gates, 0 if lights else min(beam_width, _GATE_BEAM_WIDTH)
+        phases_of_tile = [
+            place for place, number in enumerate(tile.gates) if number in controlled_phases
+        ]
+        search = tile.gates, 0 if phases_of_tile else min(beam_width, _GATE_BEAM_WIDTH)
         if search not in memo.gates:
             own = [gates[number] for number in tile.gates]
             memo.gates[search] = (
-                _with_phases(qubits, own, lights)
-                if lights
+                _with_phases(qubits, own, phases_of_tile)
+                if phases_of_tile
                 else fuse(qubits, own, rules_of_gates, beam_width=search[1])
             )
         ordered = memo.gates[search]
         chosen = completed_tile(qubits, tile.qubits, size)
-        for part in _parts(ordered, {*lights}, most):
+        for part in _parts(ordered, {*phases_of_tile}, most):
             own_passes = [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]
             tiled.append((own_passes, chosen))
-    if light:
-        tiled = with_fewer_sets(qubits, gates, tiled, light)
+    if controlled_phases:
+        tiled = with_fewer_sets(qubits, gates, tiled, controlled_phases)
     passes = [one for own_passes, _ in tiled for one in own_passes]
     return passes, [SharedPass(len(own_passes), chosen) for own_passes, chosen in tiled]
 
 
-def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[list[Pass]]:
+def _parts(ordered: Sequence[Pass], phases: Collection[int], most: int) -> list[list[Pass]]:
     """Return fused gates in parts of at most ``most`` that are not phases."""
     found: list[list[Pass]] = [[]]
     products = 0
     for one in ordered:
-        products += one.gates[0] not in lights or len(one.gates) > 1
+        products += one.gates[0] not in phases or len(one.gates) > 1
         if products > most:
             found.append([])
             products = 1
@@ -126,22 +133,22 @@ def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[
     return found
 
 
-def _with_phases(qubits: int, gates: Sequence[Gate], lights: Sequence[int]) -> list[Pass]:
+def _with_phases(qubits: int, gates: Sequence[Gate], phases: Sequence[int]) -> list[Pass]:
     """Return one pass's gates fused to four qubits; phases wait until a gate waits for them."""
     dependencies = Dependencies(qubits, gates)
     weights = [1.0] * len(gates)
     inside = 0
     for number, mask in enumerate(dependencies.own_masks):
-        inside |= 0 if number in lights else mask
-    for number in lights:
+        inside |= 0 if number in phases else mask
+    for number in phases:
         weights[number] = _PHASE_WEIGHT
         if dependencies.masks[number] & ~inside:  # in no product
             dependencies.masks[number] |= (1 << qubits + WIDTH) - 1
     start = [number for number, count in enumerate(dependencies.counts) if count == 0]
-    state = Growing(0, [], {}, start, 0.0)
+    state = GrowingPass(0, [], {}, start, 0.0)
     found: list[Pass] = []
     while state.ready:
-        seeds = [number for number in state.ready if number not in lights]
+        seeds = [number for number in state.ready if number not in phases]
         if seeds:
             known: dict[int, int] = {}
             grown = max(
@@ -158,12 +165,12 @@ def _with_phases(qubits: int, gates: Sequence[Gate], lights: Sequence[int]) -> l
             for number in grown.taken:
                 used |= dependencies.own_masks[number]
             found.append(Pass(tuple(sorted(grown.taken)), bits_of(used)))
-            state = Growing(0, [], grown.waiting, sorted(grown.ready), 0.0)
+            state = GrowingPass(0, [], grown.waiting, sorted(grown.ready), 0.0)
             continue
         for number in sorted(state.ready):
             found.append(Pass((number,), bits_of(dependencies.own_masks[number])))
             state = state.with_one(number, dependencies, weights)
-            state = Growing(0, [], state.waiting, sorted(state.ready), 0.0)
+            state = GrowingPass(0, [], state.waiting, sorted(state.ready), 0.0)
     return found
 
 

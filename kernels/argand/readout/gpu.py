@@ -11,7 +11,7 @@ import numpy as np
 
 from argand.device import Device, gpu
 from argand.multiprocessor import WARP
-from argand.readout import marginals, passes
+from argand.readout import marginals, pauli_passes
 from argand.readout.problem import Pauli
 from argand.readout.source import (
     BLOCK_CELLS,
@@ -144,7 +144,7 @@ class _SmallStrings:
             device_table(np.array(column, kind))
             for column, kind in (
                 (range(len(paulis)), np.int64),
-                ([passes.factor_of(one, pairs_once=False) for one in paulis], np.float64),
+                ([pauli_passes.factor_of(one, pairs_once=False) for one in paulis], np.float64),
                 ([one.flips for one in paulis], np.int64),
                 ([one.signs for one in paulis], np.int64),
                 ([one.ys % 2 for one in paulis], np.int64),
@@ -168,9 +168,9 @@ class _Strings:
         self, qubits: int, dtype: str, aligned: bool, paulis: Sequence[Pauli], device: Device
     ) -> None:
         item = np.dtype(dtype).itemsize
-        self._passes = passes.make_passes(qubits, item, paulis)
+        self._passes = pauli_passes.make_passes(qubits, item, paulis)
         order = [number for one in self._passes for number in one.strings]
-        factors = [passes.factor_of(paulis[number], pairs_once=True) for number in order]
+        factors = [pauli_passes.factor_of(paulis[number], pairs_once=True) for number in order]
         self._tables = device_table(np.array(order, np.int64)), device_table(np.array(factors))
         warps = KERNELS["sum_strings"][1] // WARP
         resident = KERNELS["sum_strings"][2] * device.sm_count

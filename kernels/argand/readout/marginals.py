@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from argand.readout.runs import padded, runs_to
+from argand.readout.bit_runs import padded, runs_to
 from argand.readout.source import CHUNK, MARGINAL_CHUNKS, MOST_CHOSEN, MOST_SEGMENTS, THREADS
 
 

@@ -1,4 +1,4 @@
-"""The choice of a softmax's plan on a GPU: slabs, streamed rows, rings (`softmax.rings`), ladders.
+"""The choice of a softmax's plan on a GPU: slabs, streamed rows, rings (`softmax.rings`), tables.
 
 Needs no GPU and no CuPy.
 """
@@ -13,7 +13,6 @@ from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
 from argand.softmax.formats import ELEMENT_BYTES, Operation
-from argand.softmax.ladders import LADDERS, NARROW_FP32, NARROW_FP32_SUMS
 from argand.softmax.plan import (
     CLUSTER_SM,
     LARGEST_CLUSTER,
@@ -25,6 +24,7 @@ from argand.softmax.plan import (
 )
 from argand.softmax.resident import resident_candidate
 from argand.softmax.rings import CLUSTER_COLUMNS, LEAST_PART, ring_candidates
+from argand.softmax.thread_tables import NARROW_FP32, NARROW_FP32_SUMS, THREADS
 
 _SHORT_COLUMNS, _SHORT_COLUMNS_OF_4 = 256, 512
 """Up to here small whole accesses are faster than large ones of which some cross a row's edge; the
@@ -113,7 +113,7 @@ def plan_softmax(
 ) -> RowPlan:  # fmt: skip
     """Return the plan for rows of this length on a GPU with ``sm_count`` multiprocessors.
 
-    The tuned candidate ``measured`` goes before the ladders. Raises PlanError where no plan is
+    The tuned candidate ``measured`` goes before the others. Raises PlanError where no plan is
     legal.
     """
     for candidate in (
@@ -123,7 +123,7 @@ def plan_softmax(
         _sum_candidate(form, rows, columns, sm_count),
         *ring_candidates(form, arch, rows, columns, sm_count),
         resident_candidate(form, arch, rows, columns, sm_count),
-        *_ladder(form, arch, rows, columns, sm_count),
+        *_tabulated_candidates(form, arch, rows, columns, sm_count),
     ):
         plan = candidate.plan(form, arch, columns) if candidate else None
         if plan is not None:
@@ -131,12 +131,12 @@ def plan_softmax(
     raise PlanError(f"no plan for rows of {columns} columns of {form}")
 
 
-def _ladder(
+def _tabulated_candidates(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """Yield the ladder's entry, then others in case it is not legal."""
+    """Yield the entry of `THREADS`, then others in case it is not legal."""
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
-    left = [entry for entry in LADDERS[form.value_bytes] if columns <= entry[0]]
+    left = [entry for entry in THREADS[form.value_bytes] if columns <= entry[0]]
     here = [entry for entry in left if entry[0] == left[0][0]]
     for _, threads, blocks, staged in here or [(columns, _STREAMED_THREADS, most, False)]:
         cluster = min(most, blocks)
@@ -195,7 +195,7 @@ def _narrow_candidates(
 
 
 def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
-    """Return the ladder's threads, or fewer where those would leave many of their registers empty.
+    """Return an entry's threads, or fewer where those would leave many of their registers empty.
 
     Rows in registers are bytes in flight. On an H200 plans whose registers were 0.59 to 0.8 full
     had 0.59 to 0.78 of the copy rate.

@@ -33,13 +33,13 @@ def one_each(gates: list[Gate], numbers: range) -> list[Pass]:
 def test_phases_of_low_qubits_wait_for_a_pass_that_has_a_set_of_them(qubits: int) -> None:
     """A transform's passes, eight high qubits each: those with the low four need a set apart."""
     gates = checked_gates(qubits, qft(qubits))
-    light = [number for number, gate in enumerate(gates) if gate.controls]
+    controlled_phases = [number for number, gate in enumerate(gates) if gate.controls]
     ends = [number for number, gate in enumerate(gates) if not gate.controls][8::8]
     groups: list[Tiled] = []
     for number, (first, last) in enumerate(zip([0, *ends], [*ends, len(gates)], strict=True)):
         high = max(12, qubits - 8 * number)
         groups.append((one_each(gates, range(first, last)), (*LOW, *range(high - 8, high))))
-    moved = with_fewer_sets(qubits, gates, groups, light)
+    moved = with_fewer_sets(qubits, gates, groups, controlled_phases)
     assert sets(qubits, gates, moved) < sets(qubits, gates, groups)
     order = [number for passes, _ in moved for one in passes for number in one.gates]
     assert sorted(order) == [*range(len(gates))]
@@ -49,7 +49,7 @@ def test_phases_of_low_qubits_wait_for_a_pass_that_has_a_set_of_them(qubits: int
     for passes, tile in moved:
         for one in passes:
             assert {*one.qubits} & {*tile}
-            assert one.gates[0] in light or {*one.qubits} <= {*tile}
+            assert one.gates[0] in controlled_phases or {*one.qubits} <= {*tile}
 
 
 def test_a_set_stays_where_no_other_has_its_phases() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import argand
 import numpy as np
 import pytest
+from argand.readout.bit_runs import move_bits, runs_to
 from argand.readout.marginals import plan_marginals
-from argand.readout.passes import StringPass, factor_of, make_passes
+from argand.readout.pauli_passes import PauliPass, factor_of, make_passes
 from argand.readout.problem import Pauli, parse_pauli
-from argand.readout.runs import moved, runs_to
 from argand.readout.source import (
     KERNELS,
     LANE_BITS,
@@ -43,14 +43,14 @@ def test_every_kernel_compiles_without_spills(form: dict[str, Any]) -> None:
     assert_clean(kernel_source(*of_kernel), target, kernel_name(*of_kernel))
 
 
-def passes_of(qubits: int, item: int, strings: list[str]) -> tuple[list[StringPass], list[Pauli]]:
+def passes_of(qubits: int, item: int, strings: list[str]) -> tuple[list[PauliPass], list[Pauli]]:
     paulis = [parse_pauli(one, qubits) for one in strings]
     return make_passes(qubits, item, paulis), paulis
 
 
-def numbers_of(one: StringPass, places: int) -> Any:
+def numbers_of(one: PauliPass, places: int) -> Any:
     """The amplitudes of a pass: (tile, register, lane, place in a chunk)."""
-    tiles = np.array([moved(tile, list(one.runs)) for tile in range(one.tiles)])
+    tiles = np.array([move_bits(tile, list(one.runs)) for tile in range(one.tiles)])
     axes = [tiles, one.masks[:REGISTER_BITS], one.masks[REGISTER_BITS:], [1] * (places == 2)]
     found = axes[0].reshape(-1, 1, 1, 1)
     for axis, masks in enumerate(axes[1:], 1):
@@ -64,7 +64,7 @@ def numbers_of(one: StringPass, places: int) -> Any:
     return found
 
 
-def summed(state: Any, one: StringPass, paulis: list[Pauli], string: int, places: int) -> float:
+def summed(state: Any, one: PauliPass, paulis: list[Pauli], string: int, places: int) -> float:
     """The sum of a string as its pass takes it, over the pairs of its kind, in fp64."""
     values, numbers = one.values(paulis, places), numbers_of(one, places)
     slot = one.strings.index(string)
@@ -166,7 +166,7 @@ def marginals_by(plan: Any, state: Any) -> Any:
         total = 0.0
         for share in range(sums["shares"]):
             for number in range(share, sums["tiles"], sums["shares"]):
-                total += tiles[moved(setting, high) | moved(number, free)][mine].sum()
+                total += tiles[move_bits(setting, high) | move_bits(number, free)][mine].sum()
         to = sum(
             (outcome >> bit & 1) << finish["order"][bit] for bit in range(outcome.bit_length())
         )
@@ -176,4 +176,4 @@ def marginals_by(plan: Any, state: Any) -> Any:
 
 def test_runs_move_bits_together() -> None:
     assert runs_to([0, 1, 4, 5, 6, 9]) == [(0b11, 0), (0b11100, 2), (0b100000, 4)]
-    assert moved(0b101101, runs_to([0, 1, 4, 5, 6, 9])) == 0b1000110001
+    assert move_bits(0b101101, runs_to([0, 1, 4, 5, 6, 9])) == 0b1000110001

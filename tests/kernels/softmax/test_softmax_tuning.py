@@ -85,7 +85,7 @@ def test_every_candidate_comes_back_from_the_file_and_makes_its_plan(
         )
 
 
-def test_a_candidate_that_is_not_legal_at_a_length_leaves_the_ladder() -> None:
+def test_a_candidate_that_is_not_legal_at_a_length_leaves_the_table() -> None:
     short = SoftmaxCandidate(32, 1)
     at = {"rows": 512, "columns": 1 << 20, "sm_count": 132}
     assert plan_softmax(FORM, HOPPER, **at, measured=short) == plan_softmax(FORM, HOPPER, **at)

@@ -6,27 +6,27 @@ import numpy as np
 import pytest
 from argand import Gate
 from argand.gates.gate import Dependencies
-from argand.gates.growing import Growing, grow
+from argand.gates.pass_growth import GrowingPass, grow
 
 QUBITS = 10
 X = np.array([[0, 1], [1, 0]])
 
 
-def drawn(seed: int) -> tuple[Dependencies, list[float], Growing]:
+def drawn(seed: int) -> tuple[Dependencies, list[float], GrowingPass]:
     """A circuit of CX and controlled phases, of which the latter need one of their qubits."""
     rng = np.random.default_rng(seed)
-    gates, light = [], []
+    gates, phases = [], []
     for number in range(60):
         a, b = (int(qubit) for qubit in rng.permutation(QUBITS)[:2])
         if rng.integers(2):
-            light.append(number)
-        matrix = np.diag([1, 1j]) if number in light else X
+            phases.append(number)
+        matrix = np.diag([1, 1j]) if number in phases else X
         gates.append(Gate(matrix, (a,), (b,)))
     dependencies = Dependencies(QUBITS, gates)
-    dependencies.light = frozenset(light)
-    weights = [0.125 if number in light else 1.0 for number in range(len(gates))]
+    dependencies.controlled_phases = frozenset(phases)
+    weights = [0.125 if number in phases else 1.0 for number in range(len(gates))]
     ready = [number for number, count in enumerate(dependencies.counts) if count == 0]
-    return dependencies, weights, Growing(0, [], {}, ready, 0.0)
+    return dependencies, weights, GrowingPass(0, [], {}, ready, 0.0)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -16,7 +16,7 @@ _MOST_GROWTHS = 16
 
 
 @dataclass
-class Growing:
+class GrowingPass:
     """A pass that is being put together, and what it would leave.
 
     Attributes:
@@ -35,9 +35,9 @@ class Growing:
 
     def with_one(
         self, number: int, dependencies: Dependencies, weights: Sequence[float]
-    ) -> Growing:
+    ) -> GrowingPass:
         """Return the pass with one gate that can be taken, and no other."""
-        alone = Growing(0, [], self.waiting, [number], 0.0)
+        alone = GrowingPass(0, [], self.waiting, [number], 0.0)
         mask = dependencies.masks[number]
         others = [other for other in self.ready if other != number]
         found = alone.grown(mask, dependencies, weights, most=1)
@@ -50,17 +50,17 @@ class Growing:
         dependencies: Dependencies,
         weights: Sequence[float],
         most: int | None = None,
-    ) -> Growing:
+    ) -> GrowingPass:
         """Return it with the gates that can be taken on these further qubits, ``most`` at most."""
         mask |= self.mask
         taken, waiting, weight = list(self.taken), dict(self.waiting), self.weight
-        masks, light = dependencies.masks, dependencies.light
+        masks, phases = dependencies.masks, dependencies.controlled_phases
         ready: list[int] = []
         candidates = list(self.ready)
         while candidates:
             number = candidates.pop()
             own = masks[number]
-            apart = own & ~mask and not (number in light and own & mask)
+            apart = own & ~mask and not (number in phases and own & mask)
             if apart or len(taken) == most:
                 ready.append(number)
                 continue
@@ -73,25 +73,25 @@ class Growing:
                     candidates.append(follower)
                 else:
                     waiting[follower] = left
-        return Growing(mask, taken, waiting, ready, weight)
+        return GrowingPass(mask, taken, waiting, ready, weight)
 
 
 def grow(
-    state: Growing,
+    state: GrowingPass,
     mask: int,
     width: int,
     dependencies: Dependencies,
     weights: Sequence[float],
     detours: int,
     known: dict[int, int],
-) -> list[Growing]:
+) -> list[GrowingPass]:
     """Return a pass that begins on these qubits, grown by the best further ones each time.
 
     With detours also those that, so many times at most, grow by the second best. The gates of a
     pass depend on its qubits alone, not on their order: ``known`` has, for the qubits of passes
     that grew from this state, how many detours were left, and from there none grows again.
     """
-    found: list[Growing] = []
+    found: list[GrowingPass] = []
     if known.get(mask, -1) >= detours:
         return found
     known[mask] = detours
@@ -112,10 +112,10 @@ def grow(
 
 
 def _growths(
-    grown: Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
+    grown: GrowingPass, width: int, dependencies: Dependencies, weights: Sequence[float]
 ) -> list[int]:
     """Return further qubits of a pass, of the first gates that wait; best those of most gates."""
-    mask, masks, light = grown.mask, dependencies.masks, dependencies.light
+    mask, masks, phases = grown.mask, dependencies.masks, dependencies.controlled_phases
     room = width - mask.bit_count()
     if room <= 0:
         return []
@@ -127,12 +127,12 @@ def _growths(
             choices[more] = None
             if len(choices) == _MOST_GROWTHS:
                 break
-    light_ones = [one for one in lacking if one[0] in light]
-    others = [one for one in lacking if one[0] not in light] if light_ones else lacking
+    ready_phases = [one for one in lacking if one[0] in phases]
+    others = [one for one in lacking if one[0] not in phases] if ready_phases else lacking
     gains = {}
     for more in choices:
         first = [number for number, lack in others if not lack & ~more]
-        first += [number for number, lack in light_ones if lack & more]
+        first += [number for number, lack in ready_phases if lack & more]
         gain = _weight(first, mask | more, grown.waiting, dependencies, weights)
         gains[more] = gain / more.bit_count()
     return sorted(gains, key=lambda more: -gains[more])
@@ -149,7 +149,7 @@ def _weight(
 
     ``first`` is extended by the latter.
     """
-    masks, light, counts = dependencies.masks, dependencies.light, dependencies.counts
+    masks, phases, counts = dependencies.masks, dependencies.controlled_phases, dependencies.counts
     followers = dependencies.followers
     left: dict[int, int] = {}
     weight = 0.0
@@ -157,7 +157,7 @@ def _weight(
         weight += weights[number]
         for follower in followers[number]:
             own = masks[follower]
-            if own & ~mask and not (follower in light and own & mask):
+            if own & ~mask and not (follower in phases and own & mask):
                 continue
             count = left.get(follower)
             if count is None:

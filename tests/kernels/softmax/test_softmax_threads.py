@@ -37,7 +37,7 @@ def full(plan: RowPlan, columns: int) -> float:
 @pytest.mark.parametrize("form", [EXACT, replace(EXACT, operation="logsumexp"), HALVES])
 @pytest.mark.parametrize("rows", [MANY, FEW])
 def test_threads_leave_no_fifth_of_their_registers_empty(form: SoftmaxForm, rows: int) -> None:
-    """By the estimate, and by the ladder where few rows would leave multiprocessors idle."""
+    """By the estimate, and by the table where few rows would leave multiprocessors idle."""
     for columns in range(513, 32_768 if rows == MANY else 4096, 101):
         plan = plan_of(form, columns, rows)
         if plan.kind != "streamed":

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from argand.readout.bit_runs import Runs, padded, runs_to
 from argand.readout.problem import Pauli, by_flips
-from argand.readout.runs import Runs, padded, runs_to
 from argand.readout.source import (
     CHUNK,
     LANE_BITS,
@@ -29,7 +29,7 @@ _NONE, _PLACE, _MASKED = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class StringPass:
+class PauliPass:
     """One pass over a state.
 
     Attributes:
@@ -63,7 +63,7 @@ class StringPass:
         }  # fmt: skip
 
 
-def make_passes(qubits: int, item: int, paulis: Sequence[Pauli]) -> list[StringPass]:
+def make_passes(qubits: int, item: int, paulis: Sequence[Pauli]) -> list[PauliPass]:
     """Return passes that serve every Pauli string once, those with many strings first."""
     waiting = sorted(by_flips(paulis).items(), key=lambda group: -len(group[1]))
     passes = []
@@ -128,7 +128,7 @@ def _place_qubits(item: int) -> int:
 
 def _made(
     qubits: int, item: int, basis: _Basis, flips: list[int], taken: dict[int, list[int]]
-) -> StringPass:
+) -> PauliPass:
     """Complete the masks by single qubits: the lowest for lanes that read side by side."""
     units = iter([1 << qubit for qubit in range(qubits)])
 
@@ -145,7 +145,7 @@ def _made(
     left = [qubit for qubit in range(qubits) if qubit not in basis.rows]
     runs: Runs = runs_to(left)
     strings = tuple(number for kind in range(PAIRS) for number in taken[kind])
-    return StringPass(strings, tuple(first), masks, tuple(runs), 1 << len(left))
+    return PauliPass(strings, tuple(first), masks, tuple(runs), 1 << len(left))
 
 
 def _pattern(signs: int, registers: Sequence[int], places: int) -> int:

@@ -20,7 +20,7 @@ def runs_to(places: Sequence[int]) -> Runs:
     return runs
 
 
-def moved(number: int, runs: Runs) -> int:
+def move_bits(number: int, runs: Runs) -> int:
     """Return a number with its bits moved."""
     return sum((number & mask) << shift for mask, shift in runs)
 

@@ -1,4 +1,4 @@
-"""Tables of the threads that share rows which registers hold, as measured on an H200."""
+"""Tables of the threads that share a row in registers, by its length, as measured on an H200."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _NARROW: tuple[_Entry, ...] = (
     (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
     (1024, 64, 1, False), (2048, 64, 1, False),
 )  # fmt: skip
-LADDERS: dict[int, tuple[_Entry, ...]] = {
+THREADS: dict[int, tuple[_Entry, ...]] = {
     8: (
         *((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _NARROW),
         (8192, 256, 1, False), (16384, 512, 1, False), (26624, 256, 4, False),
@@ -39,7 +39,7 @@ NARROW_FP32: dict[bool, tuple[tuple[int, int], ...]] = {
 threads), 0 threads where slabs are no slower. Approximate exponentials take few instructions, so
 lanes that read 16 to 64 neighbouring bytes matter more than full registers; exact ones take
 many for a row of any length, so few lanes share one. Measured on an H200 at 34 widths of 16 to 250
-and 16 of 216 to 515. `LADDERS` lost to torch at 89 to 113 columns there and had 0.76 to 0.94 of a
+and 16 of 216 to 515. `THREADS` lost to torch at 89 to 113 columns there and had 0.76 to 0.94 of a
 copy's rate from 257 on; on an H100 from 52 on."""
 NARROW_FP32_SUMS: tuple[tuple[int, int], ...] = ((22, 4), (28, 0), (160, 8), (512, 32))
 """Such entries of ``logsumexp``, which writes no rows, so that instructions bound it: on an H200
