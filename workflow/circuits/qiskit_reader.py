@@ -12,14 +12,15 @@ import json
 import re
 import resource
 import sys
+from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openqasm3 import ast
     from qiskit import QuantumCircuit
-    from qiskit.circuit import Bit, Register
+    from qiskit.circuit import Bit, Gate, Operation, Register
 
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 60
@@ -33,6 +34,8 @@ OF_FILE = "_of_the_file"
 """End of the names of gates that a file defines under a name of the library's."""
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
+_WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
+"""Names, beside Qiskit's for OpenQASM 2, of gates of a file that would be taken for others."""
 _MOST_SAID = 1 << 16
 """Characters of a name or of metadata; what is longer is left out."""
 _MOST_BITS = 4096
@@ -65,100 +68,28 @@ def main(form: str, most_bytes: int) -> int:
 def _from_qpy(content: bytes) -> QuantumCircuit:
     from qiskit import QuantumCircuit, qpy
 
-    programs = qpy.load(io.BytesIO(content))
+    try:
+        programs = qpy.load(io.BytesIO(content))
+    except TypeError as error:  # as of Isometry, which is written without some of its arguments
+        raise ValueError(
+            f"{error}; decompose() takes such a gate apart before it is written"
+        ) from error
     if len(programs) != 1 or not isinstance(programs[0], QuantumCircuit):
         raise ValueError(f"it must hold one circuit, it holds {len(programs)} programs")
     return programs[0]
 
 
 def _from_text(content: bytes) -> QuantumCircuit:
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # of this very `workflow`
     import openqasm3
     import qiskit_qasm3_import
 
+    from workflow.circuits.qasm3_program import check_divisions, order_parameters
+
     program = openqasm3.parse(content.decode("utf-8", "replace"))
-    _order_parameters(program)
-    _check_divisions(program)
+    order_parameters(program)
+    check_divisions(program)
     return qiskit_qasm3_import.convert(program)
-
-
-def _order_parameters(program: ast.Program) -> None:
-    """Rename parameters of gates that it defines so that alphabetical order is that of a call.
-
-    qiskit-qasm3-import 0.6.0 takes the angles of a call for the parameters in alphabetical order:
-    of ``gate g(theta, phi)`` it gives the first angle to phi.
-    """
-    from openqasm3 import ast
-
-    for gate in program.statements:
-        if isinstance(gate, ast.QuantumGateDefinition):
-            names = [parameter.name for parameter in gate.arguments]
-            if names != sorted(names):
-                renamed = {name: f"parameter_{place:06}" for place, name in enumerate(names)}
-                _rename([gate.arguments, gate.body], renamed)
-
-
-def _rename(part: object, names: dict[str, str]) -> None:
-    """Give identifiers below ``part`` other names, but for those of gates that are called."""
-    from openqasm3 import ast
-
-    if isinstance(part, ast.Identifier):
-        part.name = names.get(part.name, part.name)
-    elif isinstance(part, ast.QuantumGate):
-        _rename([part.modifiers, part.arguments], names)
-    elif isinstance(part, ast.QASMNode):
-        _rename(list(vars(part).values()), names)
-    elif isinstance(part, list):
-        for one in part:
-            _rename(one, names)
-
-
-def _check_divisions(part: object) -> None:
-    """Raise ValueError where angles of gates have a quotient of integers that is none.
-
-    OpenQASM 3 drops the remainder, so that ``3/4*pi`` is 0, and OpenQASM 2 does not.
-    """
-    from openqasm3 import ast
-
-    if isinstance(part, ast.Expression):
-        _whole(part)
-    elif isinstance(part, ast.QuantumGate | ast.QuantumPhase):
-        _check_divisions([vars(part).get(name) for name in ("modifiers", "arguments", "argument")])
-    elif isinstance(part, ast.QuantumGateModifier):
-        _check_divisions(part.argument)
-    elif isinstance(part, ast.QuantumGateDefinition):
-        _check_divisions(part.body)
-    elif isinstance(part, ast.Program):
-        _check_divisions(part.statements)
-    elif isinstance(part, list):
-        for one in part:
-            _check_divisions(one)
-
-
-def _whole(node: object) -> int | None:
-    """Return the value of an expression of integers, None of any other. See `_check_divisions`."""
-    from openqasm3 import ast
-
-    if isinstance(node, ast.IntegerLiteral):
-        return node.value
-    if isinstance(node, ast.UnaryExpression):
-        value = _whole(node.expression)
-        return value if value is None or node.op.name != "-" else -value
-    if isinstance(node, ast.FunctionCall):
-        _check_divisions(node.arguments)
-    if not isinstance(node, ast.BinaryExpression):
-        return None
-    one, other = _whole(node.lhs), _whole(node.rhs)
-    if one is None or other is None or node.op.name not in "+-*/":
-        return None
-    if node.op.name == "/":
-        if other and one % other:
-            place = f"{node.span.start_line},{node.span.start_column}: " if node.span else ""
-            raise ValueError(
-                f"{place}{one}/{other} is {int(one / other)} in OpenQASM 3, which divides integers "
-                f"without a remainder; for a fraction write {one}.0/{other}"
-            )
-        return one // other if other else None
-    return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]
 
 
 def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
@@ -186,9 +117,58 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     else:
         one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
     one.compose(circuit, inplace=True)
-    known = {"c3sx", *(known.name for known in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}
-    _name_apart(one, known, {})
+    _take_apart(one, {})
+    _name_apart(one, {*_WORDS, *(known.name for known in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}, {})
     return one
+
+
+def _take_apart(circuit: QuantumCircuit, done: dict[int, tuple[object, Gate | None]]) -> bool:
+    """Put gates without parameters, by their definitions, for what OpenQASM 2 has no call for.
+
+    Those are annotated operations, and gates of strings or matrices, as a controlled `UnitaryGate`.
+    A phase of no qubit is left out. ``done`` has what became of operations, by their identity.
+    Returns whether anything changed. Raises ValueError for a reset within an operation.
+    """
+    changed = False
+    for place, instruction in reversed(list(enumerate(circuit.data))):
+        if not instruction.qubits and instruction.name == "global_phase":
+            del circuit.data[place]
+            changed = True
+        elif not instruction.is_standard_gate():
+            operation = instruction.operation
+            if id(operation) not in done:
+                done[id(operation)] = operation, _apart(operation, done)
+            if (gate := done[id(operation)][1]) is not None:
+                circuit.data[place] = instruction.replace(operation=gate)
+                changed = True
+    return changed
+
+
+def _apart(operation: Operation, done: dict[int, tuple[object, Gate | None]]) -> Gate | None:
+    from qiskit import QuantumCircuit
+    from qiskit.circuit import AnnotatedOperation, Gate, ParameterExpression
+
+    definition = getattr(operation, "definition", None)
+    if annotated := isinstance(operation, AnnotatedOperation):
+        from qiskit.transpiler.passes import HighLevelSynthesis
+
+        alone = QuantumCircuit(operation.num_qubits)
+        alone.append(operation, alone.qubits)
+        definition = HighLevelSynthesis()(alone)
+    if definition is None or hasattr(operation, "_qasm_decomposition"):
+        return None
+    if any(within.name == "reset" for within in definition.data):
+        raise ValueError(
+            f"{operation.name} has a reset, which is not unitary; prepare_state has none"
+        )
+    inner = definition.copy()
+    if not (_take_apart(inner, done) or annotated) and all(
+        isinstance(one, Real | ParameterExpression) for one in operation.params
+    ):
+        return None
+    gate = Gate(operation.name, operation.num_qubits, [])
+    gate.definition = inner
+    return gate
 
 
 def _name_apart(circuit: QuantumCircuit, known: set[str], done: dict[int, object]) -> None:
@@ -208,7 +188,7 @@ def _name_apart(circuit: QuantumCircuit, known: set[str], done: dict[int, object
         if (definition := getattr(gate, "definition", None)) is None:
             continue
         _name_apart(definition, known, done)
-        if gate.name in known:
+        if gate.name in known or gate.name.startswith(PLAIN):
             named = gate.copy(name=f"{gate.name}{OF_FILE}")
             circuit.data[place] = instruction.replace(operation=named)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import qiskit.qasm3
 from qiskit import QuantumCircuit
-from qiskit.circuit.library import standard_gates
+from qiskit.circuit.library import HGate, standard_gates
 from qiskit.quantum_info import Operator
 
 from workflow.circuits.qiskit_circuits import CircuitError, gates_of, load_circuit
@@ -67,6 +67,7 @@ def test_the_library_and_what_version_2_lacks(path: Path) -> None:
         let pair = q[1:2]; h pair;
         ctrl @ inv @ s q[0], q[2]; negctrl @ x q[1], q[0]; pow(2) @ t q[1];
         gate g(a) b { gphase(a); rx(a/2) b; } ctrl @ g(0.3) q[2], q[1];
+        ctrl @ pow(0.5) @ h q[0], q[2]; inv @ pow(2) @ ctrl @ sx q[2], q[1];
         rx(-(pi + 1)/2) q[1]; ry(8/2*pi/8 + 3.0/4) q[1/2]; rz(tau/8 - euler) q[2]; rx(π/7) q[0];
         /* two
         lines */ bit c = measure q[1]; // the last
@@ -78,6 +79,8 @@ def test_the_library_and_what_version_2_lacks(path: Path) -> None:
     expected.s(1)
     expected.p(0.3, 2)
     expected.crx(0.15, 2, 1)
+    expected.append(HGate().power(0.5).control(), [0, 2])
+    expected.cx(2, 1)
     expected.rx(-(np.pi + 1) / 2, 1)
     expected.ry(np.pi / 2 + 0.75, 0)
     expected.rz(np.pi / 4 - np.e, 2)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from qiskit import QuantumCircuit, qpy
 from qiskit.circuit import Parameter
-from qiskit.circuit.library import UnitaryGate
+from qiskit.circuit.library import DiagonalGate, GlobalPhaseGate, Isometry, PauliGate, UnitaryGate
 from qiskit.quantum_info import Operator
 from scipy.stats import unitary_group
 
@@ -63,6 +63,41 @@ def test_the_circuit_that_was_written(tmp_path: Path) -> None:
     assert np.abs(a - b).max() > 0.1
 
 
+def without_a_call() -> QuantumCircuit:
+    """What OpenQASM 2 cannot call: gates of matrices and strings, annotations, words as names."""
+    found = QuantumCircuit(3, global_phase=0.2)
+    matrix = UnitaryGate(unitary_group.rvs(2, random_state=2))
+    found.append(matrix.control(2, ctrl_state=1), [2, 0, 1])
+    inner = QuantumCircuit(2, name="barrier", global_phase=0.7)
+    inner.h(0)
+    inner.append(matrix.control(), [0, 1])
+    inner.append(PauliGate("XY"), [1, 0])
+    found.append(inner.to_gate(), [2, 0])
+    found.append(inner.to_gate().control(annotated=True), [1, 2, 0])
+    found.append(inner.to_gate().inverse(annotated=True).control(), [0, 1, 2])
+    found.append(DiagonalGate(list(np.exp(1j * np.arange(4)))), [0, 2])
+    found.append(GlobalPhaseGate(0.3), [])
+    for name in ("pi", "measure", "reset", "qubits_0"):
+        own = QuantumCircuit(1, name=name)
+        own.ry(len(name), 0)
+        found.append(own.to_gate(), [1])
+    return found
+
+
+def test_what_version_2_cannot_call(tmp_path: Path) -> None:
+    path, expected = tmp_path / "one.qpy", without_a_call()
+    path.write_bytes(written(expected))
+    a, b = (Operator(one).data for one in (load_circuit(path), expected))
+    assert abs(abs(np.vdot(a, b)) - len(a)) < 1e-9
+
+
+def test_a_state_that_is_set_says_what_to_write(tmp_path: Path) -> None:
+    found = QuantumCircuit(2)
+    found.initialize([0.6, 0.8], 1)
+    said = refused(tmp_path / "set.qpy", written(found))
+    assert "initialize has a reset, which is not unitary; prepare_state has none" in said
+
+
 def test_formats_that_may_hold_code_are_not_given_to_qiskit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +133,15 @@ def many_qubits() -> bytes:
     return content.replace(one, struct.pack("!II", 1 << 31, 5))
 
 
+def not_read_back() -> bytes:
+    """A gate that Qiskit 2 writes without some of its arguments."""
+    found = QuantumCircuit(2)
+    found.append(Isometry(np.eye(4)[:, :2], 0, 0), [0, 1])
+    return written(found)
+
+
 WRONG = [
+    pytest.param(not_read_back, "decompose() takes such a gate apart", id="isometry"),
     pytest.param(unbound, "unbound parameters", id="unbound"),
     pytest.param(many_qubits, "it is QPY that", id="qubits", marks=pytest.mark.exhaustive),
     pytest.param(lambda: written(circuit(), circuit()), "must hold one circuit", id="two",

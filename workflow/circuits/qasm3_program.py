@@ -1,0 +1,88 @@
+"""A program of OpenQASM 3 as qiskit-qasm3-import 0.6.0 reads it rightly, or an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openqasm3 import ast
+
+
+def order_parameters(program: ast.Program) -> None:
+    """Rename parameters of gates that it defines so that alphabetical order is that of a call.
+
+    qiskit-qasm3-import 0.6.0 takes the angles of a call for the parameters in alphabetical order:
+    of ``gate g(theta, phi)`` it gives the first angle to phi.
+    """
+    from openqasm3 import ast
+
+    for gate in program.statements:
+        if isinstance(gate, ast.QuantumGateDefinition):
+            names = [parameter.name for parameter in gate.arguments]
+            if names != sorted(names):
+                renamed = {name: f"parameter_{place:06}" for place, name in enumerate(names)}
+                _rename([gate.arguments, gate.body], renamed)
+
+
+def _rename(part: object, names: dict[str, str]) -> None:
+    """Give identifiers below ``part`` other names, but for those of gates that are called."""
+    from openqasm3 import ast
+
+    if isinstance(part, ast.Identifier):
+        part.name = names.get(part.name, part.name)
+    elif isinstance(part, ast.QuantumGate):
+        _rename([part.modifiers, part.arguments], names)
+    elif isinstance(part, ast.QASMNode):
+        _rename(list(vars(part).values()), names)
+    elif isinstance(part, list):
+        for one in part:
+            _rename(one, names)
+
+
+def check_divisions(part: object) -> None:
+    """Raise ValueError where angles of gates have a quotient of integers that is none.
+
+    OpenQASM 3 drops the remainder, so that ``3/4*pi`` is 0, and OpenQASM 2 does not.
+    """
+    from openqasm3 import ast
+
+    if isinstance(part, ast.Expression):
+        _whole(part)
+    elif isinstance(part, ast.QuantumGate | ast.QuantumPhase):
+        check_divisions([vars(part).get(name) for name in ("modifiers", "arguments", "argument")])
+    elif isinstance(part, ast.QuantumGateModifier):
+        check_divisions(part.argument)
+    elif isinstance(part, ast.QuantumGateDefinition):
+        check_divisions(part.body)
+    elif isinstance(part, ast.Program):
+        check_divisions(part.statements)
+    elif isinstance(part, list):
+        for one in part:
+            check_divisions(one)
+
+
+def _whole(node: object) -> int | None:
+    """Return the value of an expression of integers, None of any other. See `check_divisions`."""
+    from openqasm3 import ast
+
+    if isinstance(node, ast.IntegerLiteral):
+        return node.value
+    if isinstance(node, ast.UnaryExpression):
+        value = _whole(node.expression)
+        return value if value is None or node.op.name != "-" else -value
+    if isinstance(node, ast.FunctionCall):
+        check_divisions(node.arguments)
+    if not isinstance(node, ast.BinaryExpression):
+        return None
+    one, other = _whole(node.lhs), _whole(node.rhs)
+    if one is None or other is None or node.op.name not in "+-*/":
+        return None
+    if node.op.name == "/":
+        if other and one % other:
+            place = f"{node.span.start_line},{node.span.start_column}: " if node.span else ""
+            raise ValueError(
+                f"{place}{one}/{other} is {int(one / other)} in OpenQASM 3, which divides integers "
+                f"without a remainder; for a fraction write {one}.0/{other}"
+            )
+        return one // other if other else None
+    return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]
