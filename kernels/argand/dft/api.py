@@ -17,7 +17,7 @@ from argand.dft.cpu_butterfly import butterfly_dft
 from argand.dft.cpu_three_kernel import three_kernel_dft
 from argand.dft.cpu_two_pass import two_pass_dft
 from argand.dft.heuristics import butterflies_for
-from argand.dft.problem import dft_problem, fitted
+from argand.dft.problem import DftProblem, dft_problem, fitted
 from argand.dft.rules import RULES
 from argand.dft.scipy_transform import prepared
 from argand.dft.three_kernel import ThreeKernelPlan
@@ -102,6 +102,11 @@ def dft(
         if out is None:
             _ON_HOST.keep(host, transform)
         return _into(out, transform(x))
+    return _into(out, _on_cpu(problem, x, axis))
+
+
+def _on_cpu(problem: DftProblem, x: Array, axis: int) -> Array:
+    """Return the transforms of a checked problem along an axis, by the model of its plan."""
     last = axis == x.ndim - 1  # np.moveaxis takes longer than all else around a short transform
     moved = fitted(x, axis, problem.length)
     if not last:
@@ -118,9 +123,7 @@ def dft(
     else:
         found = butterfly_dft(problem, rows, plan)
     found = found.reshape(moved.shape)
-    if not last:
-        found = np.moveaxis(found, -1, axis)
-    return _into(out, found)
+    return found if last else np.moveaxis(found, -1, axis)
 
 
 def _into(out: Any, found: Array) -> Any:

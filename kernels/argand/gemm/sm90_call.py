@@ -76,21 +76,30 @@ class WgmmaCall:
             begins_early=self._pack is not None and not self._pack.scanned,
         )  # fmt: skip
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
-        # Planes, and partial tiles or split-K slices: one allocation.
-        self._memory_bytes = packed + self._multiply.nbytes
-        self._slices_offset = -(-self._memory_bytes // 256) * 256
-        if slices > 1:
-            results = math.prod((slices, problem.batch, num_rows, slices_pitch(num_columns)))
-            self._memory_bytes = self._slices_offset + 8 * results
-        self._ones_offset = self._scan_offset = self._memory_bytes
-        if self._scaled:
-            counts = (num_rows, rows), (num_columns, columns)
-            self._scan_offset += 8 * sum(
-                (problem.batch if x.batched else 1) * n for n, x in counts if x.layout is None
-            )
-        #: Bytes of workspace: that, factors of planes that may have none, and what a scan finds.
-        self.nbytes = self._scan_offset + (self._pack.scan_bytes if self._pack else 0)
+        self._reserve(packed, problem.batch, ((num_rows, rows), (num_columns, columns)), slices)
         self._launches = self._in_order()
+
+    def _reserve(
+        self, packed: int, batch: int, operands: tuple[tuple[int, OperandForm], ...], slices: int
+    ) -> None:
+        """Lay out the workspace of a call, one allocation, behind the ``packed`` bytes of planes.
+
+        ``operands`` are the lines and the form of the row operand and of the column operand.
+        """
+        (num_rows, _), (num_columns, _) = operands
+        self._ones_offset = packed + self._multiply.nbytes
+        self._slices_offset = -(-self._ones_offset // 256) * 256
+        if slices > 1:
+            results = math.prod((slices, batch, num_rows, slices_pitch(num_columns)))
+            self._ones_offset = self._slices_offset + 8 * results
+        self._scan_offset = self._ones_offset
+        if self._scaled:
+            self._scan_offset += 8 * sum(
+                (batch if x.batched else 1) * lines for lines, x in operands if x.layout is None
+            )
+        #: Bytes of workspace: planes, partial tiles or split-K slices, the factors of planes that
+        #: may have none, and what a scan finds.
+        self.nbytes = self._scan_offset + (self._pack.scan_bytes if self._pack else 0)
 
     def _packing(
         self, problem: GemmProblem, plan: WgmmaPlan, rows: OperandForm, columns: OperandForm,

@@ -92,10 +92,8 @@ def modular_gemm(
     if precision == EXACT:
         count = exact_moduli(a, b, problem.k)
         dtype = np.result_type(dtype, getattr(out, "dtype", dtype))
-    elif precision is not None:
-        count = MODULAR_PRECISIONS[precision]
     else:
-        count = fewest_moduli(problem.k, tolerance or 0.0, UNIT_ROUNDOFF[str(dtype)])
+        count = _moduli_count(precision, tolerance, problem.k, str(dtype))
     row = EXACT_PRECISIONS[f"{max(count, FEWEST)}xint8"]
     check_family(kernels, row)
     for name, x, op in (("a", a, op_a), ("b", b, op_b)):
@@ -124,6 +122,13 @@ def modular_gemm(
         return found
     out[...] = found
     return out
+
+
+def _moduli_count(precision: str | None, tolerance: float | None, k: int, dtype: str) -> int:
+    """Return the moduli of a precision, or the fewest that a tolerance needs."""
+    if precision is not None:
+        return MODULAR_PRECISIONS[precision]
+    return fewest_moduli(k, tolerance or 0.0, UNIT_ROUNDOFF[dtype])
 
 
 def _on_cpu(
