@@ -20,7 +20,16 @@ from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.dotted import dotted
 from argand.herk.gathered import gathered, gathered_alone, is_gathered
-from argand.herk.lower import Steps, herk_alone, is_multiplied, is_shared, lower_of, trans_of
+from argand.herk.lower import (
+    Steps,
+    herk_alone,
+    is_multiplied,
+    is_multiplied_alone,
+    is_shared,
+    lower_of,
+    trans_of,
+)
+from argand.herk.matched import matched_rows
 from argand.herk.mirror import is_few, mirror, mirrored, upper_mask
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
@@ -60,9 +69,10 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
     alone = problem.batch == 1 and dotted(problem) is None and not is_multiplied(problem)
-    if is_gathered(problem):
+    start = matched_rows(problem) if is_multiplied_alone(problem) else 0
+    if is_gathered(problem) and start < problem.n:
         return gathered_alone(problem) if alone else gathered(problem, lower_of(problem))
-    return _alone(problem) if alone and is_few(problem.n) else _several(problem)
+    return _alone(problem) if alone and is_few(problem.n) else _several(problem, start)
 
 
 def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
@@ -101,9 +111,12 @@ def _alone(problem: HerkProblem) -> Run:
     return run
 
 
-def _several(problem: HerkProblem) -> Run:
-    """Return what computes products that are only to be mirrored (`_is_plain`)."""
-    lower, finish = lower_of(problem), mirrored(problem)
+def _several(problem: HerkProblem, start: int) -> Run:
+    """Return what computes products that are only to be mirrored (`_is_plain`).
+
+    ``start`` rows and columns of contiguous operands' products are Hermitian (`matched_rows`).
+    """
+    lower, finish = lower_of(problem), mirrored(problem, start)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
     together = problem.batch <= _together(problem)
 
@@ -113,6 +126,8 @@ def _several(problem: HerkProblem) -> Run:
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         found = empty(shape, dtype)
+        if start and not a.flags.c_contiguous:
+            a = a.copy()
         if together:
             part(a, found)
         else:

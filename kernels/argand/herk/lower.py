@@ -14,6 +14,7 @@ from argand.device import available_cores
 from argand.gemm.operands import Op
 from argand.herk.by_address import has_address, herk_by_address
 from argand.herk.dotted import dotted
+from argand.herk.matched import matched_rows, weight
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import is_limited, on_one_core
@@ -25,9 +26,12 @@ Steps = Callable[[Array, Array], Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; values above the diagonals are undefined."""
 _HERK_PRODUCTS = 1 << 15
-"""n^2 k of complex64, twice that of complex128, from which a call of herk takes less time than a
-matrix of matmul. Panels of a triangle by matmul on one core do not: BLAS packs what is left of them
-again for each."""
+"""`weight` from which a call of herk takes less time than a matrix of matmul, where both are
+mirrored. Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again
+for each."""
+_CALL, _MIRRORED, _MIRRORED_FROM = 12_000, 40, 60
+"""The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
+herk's triangle has mirrored and matmul's product has not, and, less, for each in the other rows."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 _THREADED_PRODUCTS = 1 << 24
@@ -64,15 +68,26 @@ def lower_of(problem: HerkProblem) -> Steps:
 
 def is_multiplied(problem: HerkProblem) -> bool:
     """Return whether matmul computes a problem, and not dot products or BLAS's herk."""
-    most = ONE_CORE_COMPLEX if is_shared(problem) else _HERK_PRODUCTS
-    little = problem.batch > 1 and _weight(problem) <= most
+    little = problem.batch > 1 and weight(problem) <= _most_multiplied(problem)
     return (little and dotted(problem) is None) or _is_threaded(problem)
 
 
-def _weight(problem: HerkProblem) -> int:
-    """Return the multiplications of a full product of one matrix, in those of complex64."""
-    products = problem.n * problem.n * problem.k
-    return 2 * products if problem.dtype == "complex128" else products
+def is_multiplied_alone(problem: HerkProblem) -> bool:
+    """Return whether matmul computes a problem by a call of BLAS for each matrix, on one core."""
+    small = weight(problem) <= ONE_CORE_COMPLEX
+    return small and is_multiplied(problem) and not _is_threaded(problem)
+
+
+def _most_multiplied(problem: HerkProblem) -> int:
+    """Return the multiplications of a matrix up to which matmul takes less time than herk."""
+    rows = matched_rows(problem)
+    if is_shared(problem):
+        return ONE_CORE_COMPLEX
+    if not rows:
+        return _HERK_PRODUCTS
+    numbers, all_numbers = rows * rows, problem.n * problem.n
+    saved = _MIRRORED * numbers - _MIRRORED_FROM * (all_numbers - numbers)
+    return min(ONE_CORE_COMPLEX, _CALL + saved * (2 if problem.dtype == "complex128" else 1))
 
 
 def _nbytes(problem: HerkProblem) -> int:
@@ -82,7 +97,7 @@ def _nbytes(problem: HerkProblem) -> int:
 
 def _is_large(problem: HerkProblem) -> bool:
     """Return whether threads of NumPy's BLAS take less time than herk on one core."""
-    return _weight(problem) * available_cores() >= _THREADED_PRODUCTS
+    return weight(problem) * available_cores() >= _THREADED_PRODUCTS
 
 
 def _is_threaded(problem: HerkProblem) -> bool:
@@ -102,11 +117,11 @@ def is_shared(problem: HerkProblem) -> bool:
     Small matrices are by matmul there, as a call of herk holds the interpreter for a while; dot
     products are too many calls.
     """
-    cores, weight = available_cores(), _weight(problem)
+    cores, products = available_cores(), weight(problem)
     if cores == 1 or problem.batch == 1 or (problem.batch < cores and _is_large(problem)):
         return False
-    made = problem.batch * (weight + _FINISHING * problem.n * problem.n)
-    able = weight <= ONE_CORE_COMPLEX or (is_limited() and has_address(problem.dtype))
+    made = problem.batch * (products + _FINISHING * problem.n * problem.n)
+    able = products <= ONE_CORE_COMPLEX or (is_limited() and has_address(problem.dtype))
     return made * cores >= _SHARED_PRODUCTS and able and dotted(problem) is None
 
 
@@ -116,7 +131,7 @@ def _panel_rows(problem: HerkProblem) -> int:
     p panels take (1 + 1 / p) / 2 of the product and p calls.
     """
     n = problem.n
-    panels = round(math.sqrt(_weight(problem) / (2 * _THREADED_CALL)))
+    panels = round(math.sqrt(weight(problem) / (2 * _THREADED_CALL)))
     panels = min(panels, max(_MOST_PANELS, n // _LARGE_PANEL))
     rows = max(_PANEL_ROWS, -(-n // max(1, panels)))
     return min(n, rows + -rows % _LANES)

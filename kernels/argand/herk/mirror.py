@@ -70,10 +70,14 @@ def _real_diagonals(square: Array) -> None:
         np.einsum("...ii->...i", square.imag)[...] = 0
 
 
-def mirrored(problem: HerkProblem) -> Callable[[Array], None]:
-    """Return `mirror` of contiguous results of a problem; of `is_few` rows, in fewer steps."""
+def mirrored(problem: HerkProblem, start: int = 0) -> Callable[[Array], None]:
+    """Return `mirror` of contiguous results of a problem, in fewer steps where it has few rows.
+
+    The first ``start`` rows and columns are Hermitian, but for what is not finite on their
+    diagonals.
+    """
     n = problem.n
-    if not is_few(n):
+    if not (start or is_few(n)):
         return mirror
     view, upper = np.ndarray, upper_mask(n)
     real = np.zeros((), problem.dtype).real.dtype
@@ -81,11 +85,24 @@ def mirrored(problem: HerkProblem) -> Callable[[Array], None]:
     strides = (2 * part * values, 2 * part * (n + 1))
 
     def run(square: Array) -> None:
-        with_conjugates(_fill, square, upper)
+        if not start:
+            with_conjugates(_fill, square, upper)
+        elif start < n:
+            _fill_from(start, square)
         # The imaginary parts of the diagonals.
         view((square.size // values, n), real, square, part, strides).fill(0)
 
     return run
+
+
+def _fill_from(start: int, square: Array) -> None:
+    """Write the conjugates of the rows from ``start`` on where they are above the diagonal."""
+    across = np.conjugate(square[..., start:, :]).swapaxes(-1, -2)
+    square[..., :start, start:] = across[..., :start, :]
+    np.copyto(
+        square[..., start:, start:], across[..., start:, :],
+        where=upper_mask(square.shape[-1] - start),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=128)

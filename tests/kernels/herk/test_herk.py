@@ -161,6 +161,7 @@ def test_products_by_blas_are_what_each_is_alone(
 ) -> None:
     monkeypatch.setattr(dotted, "_MOST_ROWS", 0)  # no dot products
     monkeypatch.setattr(lower, "_HERK_PRODUCTS", 0)  # nor matmul
+    monkeypatch.setattr(lower, "matched_rows", lambda _: 0)
     for name in ("_SHARED_PRODUCTS", "_THREADED_PRODUCTS"):  # nor threads
         monkeypatch.setattr(lower, name, 1 << 30)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)

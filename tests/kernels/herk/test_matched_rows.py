@@ -1,0 +1,59 @@
+"""Small Hermitian products on the CPU of which BLAS makes rows Hermitian to the bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import herk
+from argand.herk import matched
+from argand.herk.problem import herk_problem
+
+from tests.kernels.herk.herk_cases import normal, oriented
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("op", ["N", "C"])
+@pytest.mark.parametrize("n", [2, 4, 5, 8, 11, 24, 40, 61])
+def test_small_products_of_any_strides_are_hermitian(n: int, op: Any, dtype: str) -> None:
+    for batch, k in ((3, 2), (70, 3), (20, 9)):
+        a = oriented(normal(np.random.default_rng(n), batch, n, k), op).astype(dtype)
+        a[0] *= 1e30  # has no finite product in complex64
+        column_major = a.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+        for x in (a, column_major, np.repeat(a, 2, axis=-1)[..., ::2]):
+            found = herk(x, op=op)
+            np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
+            assert not np.diagonal(found, axis1=1, axis2=2).imag.any()
+            full = np.einsum("bik,bjk->bij" if op == "N" else "bkj,bki->bij", x, x.conj())
+            bound = 8 * k * np.finfo(dtype).eps * np.abs(full[1:]).max()
+            assert np.abs(found[1:] - full[1:]).max() <= bound
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("op", ["N", "C"])
+def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(op: Any, dtype: str) -> None:
+    for n, k in ((2, 2), (5, 7), (8, 2), (12, 3), (16, 100), (23, 9), (40, 12), (90, 4)):
+        a = oriented(normal(np.random.default_rng(n), 50, n, k), op).astype(dtype)
+        b = np.conjugate(a).swapaxes(-1, -2)
+        found = a @ b if op == "N" else b @ a
+        rows = matched.matched_rows(herk_problem(a.shape, op=op, precision=None, dtype=dtype))
+        found = found[:, :rows, :rows]
+        np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
+
+
+def test_rows_of_one_wrong_number_are_not_hermitian(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(a: Any, b: Any) -> Any:
+        found = np.einsum("bik,bkj->bij", a, b)
+        found = np.tril(found) + np.conjugate(np.tril(found, -1)).swapaxes(-1, -2)
+        found[3, 9, 4] = np.nextafter(found[3, 9, 4].real, np.float32(9))
+        return found
+
+    problem = herk_problem((5, 12, 6), precision=None, dtype="complex64")
+    monkeypatch.setattr(matched, "openblas_kernels", lambda: "any")
+    monkeypatch.setattr(np, "matmul", wrong)
+    matched._matched.cache_clear()
+    assert matched.matched_rows(problem) == 9
+    matched._matched.cache_clear()
+    monkeypatch.setattr(matched, "openblas_kernels", lambda: None)
+    assert matched.matched_rows(problem) == 0
