@@ -23,13 +23,12 @@ from argand.herk.gathered import gathered, gathered_alone, is_gathered
 from argand.herk.lower import (
     Steps,
     herk_alone,
+    hermitian_rows,
     is_multiplied,
-    is_multiplied_alone,
     is_shared,
     lower_of,
     trans_of,
 )
-from argand.herk.matched import matched_rows
 from argand.herk.mirror import is_few, mirror, mirrored, upper_mask
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
@@ -69,9 +68,11 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
     alone = problem.batch == 1 and dotted(problem) is None and not is_multiplied(problem)
-    start = matched_rows(problem) if is_multiplied_alone(problem) else 0
-    if is_gathered(problem) and start < problem.n:
-        return gathered_alone(problem) if alone else gathered(problem, lower_of(problem))
+    start = hermitian_rows(problem)
+    if is_gathered(problem):
+        if alone:
+            return gathered_alone(problem)
+        return gathered(problem, lower_of(problem), is_hermitian=start == problem.n)
     return _alone(problem) if alone and is_few(problem.n) else _several(problem, start)
 
 
@@ -114,11 +115,12 @@ def _alone(problem: HerkProblem) -> Run:
 def _several(problem: HerkProblem, start: int) -> Run:
     """Return what computes products that are only to be mirrored (`_is_plain`).
 
-    ``start`` rows and columns of contiguous operands' products are Hermitian (`matched_rows`).
+    ``start`` rows and columns of contiguous operands' products are Hermitian (`hermitian_rows`).
     """
     lower, finish = lower_of(problem), mirrored(problem, start)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
-    together = problem.batch <= _together(problem)
+    # Parts stay in a cache until they are mirrored; few rows that are mirrored do not pay for it.
+    together = (start and not is_shared(problem)) or problem.batch <= _together(problem)
 
     def part(a: Array, found: Array) -> None:
         quietly(lower, a, found)

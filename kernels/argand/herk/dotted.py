@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.herk.problem import HerkProblem
-from argand.runtime.numpy_blas import openblas_kernels
+from argand.runtime.numpy_blas import has_avx512_kernels
 
 Array = npt.NDArray[Any]
 _MOST_ROWS = 20
@@ -47,14 +47,14 @@ _TIMES_BY_AVX512 = {
     "complex64": _Times(300, 1.9, 1.35, 1.6, 4_000),
     "complex128": _Times(350, 3.5, 1.7, 2.2, 3_600),
 }
-"""Times by type of the result; those by OpenBLAS's kernels SkylakeX."""
+"""Times by type of the result; those by OpenBLAS's kernels for AVX-512, measured by SkylakeX."""
 
 
 def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
     """Return what computes lower triangles by dot products, None where others take less time."""
     if problem.op != "N" or problem.n > _MOST_ROWS or not problem.n * problem.k:
         return None
-    all_times = _TIMES_BY_AVX512 if openblas_kernels() == "SkylakeX" else _TIMES
+    all_times = _TIMES_BY_AVX512 if has_avx512_kernels() else _TIMES
     times, n, k = all_times[problem.dtype], problem.n, problem.k
     dots = problem.batch * n * n * (times.dot + times.in_dot * k)
     panels = min(n, max(1, round(math.sqrt(dots / (2 * _SEVERAL)))))

@@ -68,8 +68,11 @@ def _has_few_numbers(problem: HerkProblem) -> bool:
     return problem.batch * problem.n * problem.n < _FEWEST_TAKEN
 
 
-def gathered(problem: HerkProblem, lower: Steps) -> Run:
-    """Return what computes products that are only to be mirrored, by their lower triangles."""
+def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
+    """Return what computes products that are only to be mirrored, by their lower triangles.
+
+    Of contiguous operands they need no mirror where ``is_hermitian``.
+    """
     free, conjugate, few = _Free(problem), np.conjugate, _has_few_numbers(problem)
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
@@ -80,8 +83,11 @@ def gathered(problem: HerkProblem, lower: Steps) -> Run:
         products, _, clear_diagonals, flat, conjugates, both, sources = memory
         quiet_context().run(lower, a, products)
         clear_diagonals(0)
-        conjugate(flat, conjugates)
-        found = both[sources] if few else both.take(sources)
+        if is_hermitian and a.flags.c_contiguous:
+            found = products.copy()
+        else:
+            conjugate(flat, conjugates)
+            found = both[sources] if few else both.take(sources)
         free.append(memory)
         if out is None:
             return found

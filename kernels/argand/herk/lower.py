@@ -14,11 +14,11 @@ from argand.device import available_cores
 from argand.gemm.operands import Op
 from argand.herk.by_address import has_address, herk_by_address
 from argand.herk.dotted import dotted
-from argand.herk.matched import matched_rows, weight
+from argand.herk.matched import full_product, matched_rows, rows_on_one_core, weight
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import is_limited, on_one_core
-from argand.runtime.scratch import LEAST_KEPT_BYTES, with_conjugates
+from argand.runtime.scratch import with_conjugates
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
@@ -29,9 +29,9 @@ _HERK_PRODUCTS = 1 << 15
 """`weight` from which a call of herk takes less time than a matrix of matmul, where both are
 mirrored. Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again
 for each."""
-_CALL, _MIRRORED, _MIRRORED_FROM = 12_000, 40, 60
+_CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
 """The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
-herk's triangle has mirrored and matmul's product has not, and, less, for each in the other rows."""
+only herk's triangle has mirrored, and, taken off, for each number in the other rows and columns."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 _THREADED_PRODUCTS = 1 << 24
@@ -60,9 +60,9 @@ def lower_of(problem: HerkProblem) -> Steps:
             else partial(_by_herk, trans_of(problem.op))
         )  # fmt: skip
         return partial(on_one_core, by_herk) if _takes_threads(problem) else by_herk
-    op, rows = problem.op, _panel_rows(problem) if _is_threaded(problem) else problem.n
-    if rows >= problem.n and problem.batch * _nbytes(problem) < LEAST_KEPT_BYTES:
-        return _whole if op == "N" else _whole_of_columns
+    op, n, rows = problem.op, problem.n, _panel_rows(problem)
+    if not _is_threaded(problem) or rows >= n:
+        return full_product(op, rows_on_one_core(problem) or n, n)
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
 
 
@@ -72,27 +72,22 @@ def is_multiplied(problem: HerkProblem) -> bool:
     return (little and dotted(problem) is None) or _is_threaded(problem)
 
 
-def is_multiplied_alone(problem: HerkProblem) -> bool:
-    """Return whether matmul computes a problem by a call of BLAS for each matrix, on one core."""
-    small = weight(problem) <= ONE_CORE_COMPLEX
-    return small and is_multiplied(problem) and not _is_threaded(problem)
+def hermitian_rows(problem: HerkProblem) -> int:
+    """Return how many rows and columns, from the first on, need no mirror (`matched_rows`)."""
+    return matched_rows(problem) if is_multiplied(problem) and not _is_threaded(problem) else 0
 
 
 def _most_multiplied(problem: HerkProblem) -> int:
     """Return the multiplications of a matrix up to which matmul takes less time than herk."""
-    rows = matched_rows(problem)
     if is_shared(problem):
         return ONE_CORE_COMPLEX
+    rows = matched_rows(problem)
     if not rows:
         return _HERK_PRODUCTS
-    numbers, all_numbers = rows * rows, problem.n * problem.n
-    saved = _MIRRORED * numbers - _MIRRORED_FROM * (all_numbers - numbers)
-    return min(ONE_CORE_COMPLEX, _CALL + saved * (2 if problem.dtype == "complex128" else 1))
-
-
-def _nbytes(problem: HerkProblem) -> int:
-    """Return the bytes of a matrix of the operand."""
-    return problem.n * problem.k * np.dtype(problem.dtype).itemsize
+    matched, numbers = rows * rows, problem.n * problem.n
+    saved = _MIRRORED * matched - _MIRRORED_ROWS * (numbers - matched)
+    most = _CALL + saved * (2 if problem.dtype == "complex128" else 1)
+    return most if rows == problem.n else min(most, ONE_CORE_COMPLEX)
 
 
 def _is_large(problem: HerkProblem) -> bool:
@@ -141,21 +136,10 @@ def _by_matmul(conjugates: Array, a: Array, op: Op, rows: int, out: Array) -> No
     """Compute products by panels of rows up to their last column."""
     conjugate = conjugates.swapaxes(-1, -2)
     left, right = (a, conjugate) if op == "N" else (conjugate, a)
-    if rows >= out.shape[-1]:
-        np.matmul(left, right, out=out)
-        return
     matmul = np.matmul
     for start in range(0, out.shape[-1], rows):
         end = start + rows
         matmul(left[..., start:end, :], right[..., :end], out[..., start:end, :end])
-
-
-def _whole(a: Array, out: Array) -> None:
-    np.matmul(a, np.conjugate(a).swapaxes(-1, -2), out)
-
-
-def _whole_of_columns(a: Array, out: Array) -> None:
-    np.matmul(np.conjugate(a).swapaxes(-1, -2), a, out)
 
 
 def _by_herk(trans: int, a: Array, out: Array) -> None:

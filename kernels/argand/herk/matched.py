@@ -1,4 +1,4 @@
-"""Rows of NumPy's products A A^H that are Hermitian to the bit, which need no mirror.
+"""Full products A A^H by NumPy's matmul on one core, and their rows that need no mirror.
 
 Where BLAS computes element (i, j) by the same steps as (j, i), both have the same bits but for the
 sign of the imaginary part. OpenBLAS's kernels do so in whole tiles: those for AVX-512 in 8 rows of
@@ -8,18 +8,25 @@ it is seen by products of random numbers of the same shape, which take the same 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argand.gemm.operands import Op
 from argand.herk.problem import HerkProblem
 from argand.runtime.numpy_blas import openblas_kernels
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
+Array = npt.NDArray[Any]
 _FEWEST_MATRICES, _ROWS = 8, 512
 """Products that are compared, and rows of all of them: fused multiplications and others agree in
 half of all sums of two terms, and no row is taken for Hermitian by less than 2^-500."""
+_TILE_ROWS, _MOST_PANELS = 16, 2
+"""Rows that panels are a multiple of, so that BLAS's tiles are those of the whole product; most
+panels, as BLAS packs all columns again for each."""
 
 
 def weight(problem: HerkProblem) -> int:
@@ -28,25 +35,58 @@ def weight(problem: HerkProblem) -> int:
     return 2 * products if problem.dtype == "complex128" else products
 
 
+def rows_on_one_core(problem: HerkProblem) -> int:
+    """Return how many rows of a product BLAS computes at a time on one core; 0 are too few."""
+    n, products = problem.n, weight(problem)
+    if products <= ONE_CORE_COMPLEX:
+        return n
+    rows = ONE_CORE_COMPLEX * n // products
+    rows -= rows % _TILE_ROWS
+    return rows if rows * _MOST_PANELS >= n else 0
+
+
+def full_product(op: Op, rows: int, n: int) -> Callable[[Array, Array], None]:
+    """Return what writes op(A) op(A)^H of n rows by matmul, so many rows at a time."""
+    if rows < n:
+        return partial(_by_rows, op, rows)
+    return _of_rows if op == "N" else _of_columns
+
+
 def matched_rows(problem: HerkProblem) -> int:
     """Return how many rows and columns, from the first on, matmul makes Hermitian to the bit.
 
-    Of contiguous operands of the result's type. 0 where BLAS takes several cores, of another BLAS
-    than OpenBLAS, which may take other steps by the address of its operands, and of vectors.
+    By `rows_on_one_core`, of contiguous operands of the result's type. 0 where there are none, of
+    another BLAS than OpenBLAS, which may take other steps by the address of its operands, and of
+    vectors.
     """
-    n, k = problem.n, problem.k
-    if weight(problem) > ONE_CORE_COMPLEX or min(n, k) < 2 or openblas_kernels() is None:
+    n, k, rows = problem.n, problem.k, rows_on_one_core(problem)
+    if not rows or min(n, k) < 2 or openblas_kernels() is None:
         return 0
-    return _matched(n, k, problem.op, problem.dtype)
+    return _matched(n, k, rows, problem.op, problem.dtype)
 
 
 @lru_cache(maxsize=4096)
-def _matched(n: int, k: int, op: Op, dtype: str) -> int:
+def _matched(n: int, k: int, rows: int, op: Op, dtype: str) -> int:
     matrices = max(_FEWEST_MATRICES, -(-_ROWS // n))
     shape = (matrices, n, k) if op == "N" else (matrices, k, n)
     parts = np.random.default_rng(0).standard_normal((*shape, 2))
-    a = parts.view(np.complex128)[..., 0].astype(dtype)
-    adjoint = np.conjugate(a).swapaxes(-1, -2)
-    found = np.matmul(a, adjoint) if op == "N" else np.matmul(adjoint, a)
+    found = np.empty((matrices, n, n), dtype)
+    full_product(op, rows, n)(parts.view(np.complex128)[..., 0].astype(dtype), found)
     apart = np.tril((found != np.conjugate(found).swapaxes(-1, -2)).any(0)).any(1)
     return int(apart.argmax()) if apart.any() else n
+
+
+def _of_rows(a: Array, out: Array) -> None:
+    np.matmul(a, np.conjugate(a).swapaxes(-1, -2), out)
+
+
+def _of_columns(a: Array, out: Array) -> None:
+    np.matmul(np.conjugate(a).swapaxes(-1, -2), a, out)
+
+
+def _by_rows(op: Op, rows: int, a: Array, out: Array) -> None:
+    conjugate, matmul = np.conjugate(a).swapaxes(-1, -2), np.matmul
+    left, right = (a, conjugate) if op == "N" else (conjugate, a)
+    for start in range(0, out.shape[-1], rows):
+        some = slice(start, start + rows)
+        matmul(left[..., some, :], right, out[..., some, :])

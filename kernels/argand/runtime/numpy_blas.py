@@ -8,12 +8,18 @@ from importlib import import_module
 
 from argand.runtime.scipy_blas import OPENBLAS_NAMES
 
+_NUMPY = "numpy._core._multiarray_umath"
+"""NumPy's extension module, which is linked with its BLAS."""
+_WITHOUT_AVX512 = ("Haswell", "Zen", "Sandybridge")
+"""Kernels that a CPU with AVX-512 has where ``OPENBLAS_CORETYPE`` names them, or where OpenBLAS was
+built without its own."""
+
 
 @lru_cache(maxsize=1)
 def openblas_kernels() -> str | None:
     """Return the name of the kernels, such as SkylakeX; None of another BLAS."""
     try:
-        library = ctypes.PyDLL(import_module("numpy._core._multiarray_umath").__file__)
+        library = ctypes.PyDLL(import_module(_NUMPY).__file__)
     except (ImportError, OSError):
         return None
     for name in OPENBLAS_NAMES:
@@ -25,3 +31,12 @@ def openblas_kernels() -> str | None:
         found: bytes = kernels()
         return found.decode()
     return None
+
+
+def has_avx512_kernels() -> bool:
+    """Return whether NumPy's OpenBLAS has chosen kernels for AVX-512, whatever their name."""
+    kernels = openblas_kernels()
+    if kernels is None or kernels in _WITHOUT_AVX512:
+        return False
+    features: dict[str, bool] = getattr(import_module(_NUMPY), "__cpu_features__", {})
+    return features.get("AVX512_SKX", False)

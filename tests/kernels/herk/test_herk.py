@@ -36,7 +36,6 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         dotted: {"_MOST_ROWS": 6, "_WHOLE": 300, "_SEVERAL": 1500, "_EDGE": 100},
         lower: {
-            "LEAST_KEPT_BYTES": 700,
             "ONE_CORE_COMPLEX": 1200,
             "_SHARED_PRODUCTS": 10_000,
             "_HERK_PRODUCTS": 900,
