@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.device import available_cores
 from argand.gemm.cpu import Terms, multiply_terms, terms_of
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
@@ -30,20 +29,17 @@ from argand.herk.lower import (
     trans_of,
 )
 from argand.herk.mirror import is_few, mirror, mirrored, upper_mask
+from argand.herk.parts import at_a_time, in_parts
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.quiet import quietly
-from argand.runtime.threads import on_all_cores
 
 Array = npt.NDArray[Any]
 Run = Callable[..., Array]
 """Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_PART_BYTES = 1 << 20
-"""Bytes of operands and products that stay in a cache of a core until they are finished, beside the
-conjugates of the products."""
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -120,7 +116,7 @@ def _several(problem: HerkProblem, start: int) -> Run:
     lower, finish = lower_of(problem), mirrored(problem, start)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
     # Parts stay in a cache until they are mirrored; few rows that are mirrored do not pay for it.
-    together = (start and not is_shared(problem)) or problem.batch <= _together(problem)
+    together = (start and not is_shared(problem)) or problem.batch <= at_a_time(problem)
 
     def part(a: Array, found: Array) -> None:
         quietly(lower, a, found)
@@ -133,7 +129,7 @@ def _several(problem: HerkProblem, start: int) -> Run:
         if together:
             part(a, found)
         else:
-            _in_parts(problem, part, a, found)
+            in_parts(problem, part, a, found)
         if out is None:
             return found
         out[...] = found
@@ -158,44 +154,13 @@ def _herk(
         if precision is None or precision.moduli:
             part(a, found, lowest, c)
         elif c is None:
-            _in_parts(problem, part, _array(a), found, lowest)
+            in_parts(problem, part, _array(a), found, lowest)
         else:
-            _in_parts(problem, part, _array(a), found, lowest, c)
+            in_parts(problem, part, _array(a), found, lowest, c)
     if out is None:
         return lowest
     out[...] = lowest
     return out
-
-
-def _together(problem: HerkProblem) -> int:
-    """Return how many products are computed and finished at a time.
-
-    Those that BLAS computes on one core each are shared out to all.
-    """
-    values = problem.n * (problem.n + problem.k)
-    most = max(1, _PART_BYTES // (values * np.dtype(problem.dtype).itemsize))
-    shares = available_cores() if is_shared(problem) else 1
-    parts = max(-(-problem.batch // most), shares)
-    return -(-problem.batch // parts)
-
-
-def _in_parts(problem: HerkProblem, part: Callable[..., None], *arrays: Array) -> None:
-    """Call ``part`` with some matrices of all arrays at a time."""
-    batch, step, leading = problem.batch, _together(problem), len(problem.batch_shape)
-    if batch <= step:
-        part(*arrays)
-        return
-    parts = [x.reshape(batch, *x.shape[leading:]) for x in arrays]
-
-    def work(first: int) -> None:
-        part(*(x[first : first + step] for x in parts))
-
-    starts = range(0, batch, step)
-    if is_shared(problem):
-        on_all_cores(work, starts)
-        return
-    for first in starts:
-        work(first)
 
 
 def _part(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
-from argand.herk import api, by_address, cpu, dotted, gathered, lower, mirror
+from argand.herk import api, by_address, cpu, dotted, gathered, lower, mirror, parts
 from argand.runtime import scratch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -30,7 +30,8 @@ from tests.kernels.herk.herk_cases import (
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
-        cpu: {"_PANEL": 9, "_PART_BYTES": 1200},
+        cpu: {"_PANEL": 9},
+        parts: {"_PART_BYTES": 1200},
         scratch: {"LEAST_KEPT_BYTES": 0},
         gathered: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_FORMS": 2},
         mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
