@@ -51,7 +51,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if constexpr ((plan.terms > 1 && plan.consumer_warpgroups == 2) || plan.ping_pong) {
         if (warpgroup == 1) ping_pong_arrive(1);
     }
-    typename Conditional<(plan.terms > 1), PromotedMainloop<plan>, JointMainloop<plan>>::Type
+    typename Conditional<(plan.terms > 1), PromotedMainloop<plan>, OneTermMainloop<plan>>::Type
         mainloop;
     DeferredColumns<plan> deferred;
     deferred.clear_tile(args);

@@ -60,7 +60,7 @@ __device__ __forceinline__ int mmas_of_last_k_tile(const WgmmaArguments& args, u
 // The mainloop without promotion: the MMAs accumulate real and imaginary parts in registers over
 // all of k. The X fragments of one group of MMAs are loaded while the MMAs of the group before run.
 template <WgmmaPlan plan>
-struct JointMainloop {
+struct OneTermMainloop {
     static constexpr int kMmas = plan.mmas_per_stage();
     // Groups of MMAs a stage. An overlapped epilogue leaves registers for one fragment at a time.
     static constexpr int kGroups = kMmas == 1 ? 1 : plan.overlapped_stages > 0 ? kMmas : 2;

@@ -4,7 +4,7 @@
 // the host, which then checks the operands itself and says what is wrong.
 #pragma once
 #include "device/scaling.cuh"
-#include "trust.cuh"
+#include "refused_operands.cuh"
 
 constexpr int kCheckThreads = 256;
 

@@ -6,7 +6,7 @@
 // A block has 128 threads of `Directions` directions each, `Images` matrices of each channel, and a
 // split of the channels. Blocks of the same matrices are neighbours in the grid.
 #pragma once
-#include "trust.cuh"
+#include "refused_operands.cuh"
 #include "weights.cuh"
 
 struct FewAntennasArguments {
@@ -153,7 +153,7 @@ struct FewAntennasKernel {
                 const int own = first + d * kThreads;
                 if (own < args.direction_count) {
                     args.power[line * args.direction_count + own] =
-                        trusted(power[image][d], directions[d], args.longest_square);
+                        power_or_nan(power[image][d], directions[d], args.longest_square);
                 }
             }
         }

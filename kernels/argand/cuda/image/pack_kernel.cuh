@@ -3,7 +3,7 @@
 #pragma once
 #include "device/triangle.cuh"
 #include "plan.cuh"
-#include "trust.cuh"
+#include "refused_operands.cuh"
 
 constexpr int kPackThreads = 256;
 

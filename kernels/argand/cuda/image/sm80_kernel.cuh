@@ -9,7 +9,7 @@
 #pragma once
 #include "device/term_products.cuh"
 #include "device/triangle.cuh"
-#include "trust.cuh"
+#include "refused_operands.cuh"
 #include "weights.cuh"
 
 // `Directions` are those of a block.
@@ -114,10 +114,39 @@ struct ImageKernel {
         }
     }
 
+    // Adds the power of a block's directions over lanes and warps, and stores it. An image has
+    // `blocks` blocks of directions.
+    __device__ __forceinline__ static void store_power(const ImageArguments& args, int blocks,
+                                                       int first_direction,
+                                                       const float (&total)[kWarpGroups][2]) {
+        __shared__ float partial[kWarpRows][Directions];
+        const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+#pragma unroll
+        for (int group = 0; group < kWarpGroups; ++group) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                float sum = total[group][i];
+                sum += __shfl_xor_sync(0xffffffffu, sum, 4);
+                sum += __shfl_xor_sync(0xffffffffu, sum, 8);
+                sum += __shfl_xor_sync(0xffffffffu, sum, 16);
+                const int column = (warp / kWarpRows * kWarpGroups + group) * 8 + lane * 2 + i;
+                if (lane < 4) partial[warp % kWarpRows][column] = sum;
+            }
+        }
+        __syncthreads();
+        const int mine = first_direction + static_cast<int>(threadIdx.x);
+        if (threadIdx.x < Directions && mine < args.direction_count) {
+            float sum = 0.0f;
+#pragma unroll
+            for (int row = 0; row < kWarpRows; ++row) sum += partial[row][threadIdx.x];
+            args.power[int64(blockIdx.x / blocks) * args.direction_count + mine] =
+                power_or_nan(sum, args.directions + 3 * int64(mine), args.longest_square);
+        }
+    }
+
     __device__ __forceinline__ static void run(const ImageArguments& args) {
         extern __shared__ __align__(16) unsigned char memory[];
         __shared__ double places[kPanelAntennas][3];
-        __shared__ float partial[kWarpRows][Directions];
         const uint32 slots = shared_address(memory);
         const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
         const int blocks = (args.direction_count + Directions - 1) / Directions;
@@ -183,27 +212,6 @@ struct ImageKernel {
                 total[group][1] += power[group][1] * descale;
             }
         }
-
-#pragma unroll
-        for (int group = 0; group < kWarpGroups; ++group) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                float sum = total[group][i];
-                sum += __shfl_xor_sync(0xffffffffu, sum, 4);
-                sum += __shfl_xor_sync(0xffffffffu, sum, 8);
-                sum += __shfl_xor_sync(0xffffffffu, sum, 16);
-                const int column = (warp / kWarpRows * kWarpGroups + group) * 8 + lane * 2 + i;
-                if (lane < 4) partial[warp % kWarpRows][column] = sum;
-            }
-        }
-        __syncthreads();
-        const int mine = first_direction + static_cast<int>(threadIdx.x);
-        if (threadIdx.x < Directions && mine < args.direction_count) {
-            float sum = 0.0f;
-#pragma unroll
-            for (int row = 0; row < kWarpRows; ++row) sum += partial[row][threadIdx.x];
-            args.power[int64(blockIdx.x / blocks) * args.direction_count + mine] =
-                trusted(sum, args.directions + 3 * int64(mine), args.longest_square);
-        }
+        store_power(args, blocks, first_direction, total);
     }
 };

@@ -15,7 +15,7 @@ __device__ __forceinline__ double square_of(const double* s) {
 }
 
 // The power towards a direction (l, m, n): NaN where it is longer than allowed, or NaN itself.
-__device__ __forceinline__ float trusted(float power, const double* direction,
+__device__ __forceinline__ float power_or_nan(float power, const double* direction,
                                          double longest_square) {
     return square_of(direction) <= longest_square ? power : not_a_number();
 }
