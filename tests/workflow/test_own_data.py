@@ -13,6 +13,8 @@ from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
 from workflow.config.check import check_study, checked_study
+from workflow.config.mistakes import StudyError
+from workflow.study import outlined
 
 NAMED: dict[str, dict[str, Any]] = {
     "adaptive": {"covariances": (2, 4, 4), "weights": (2, 1, 3, 4)},
@@ -77,3 +79,37 @@ def test_the_study_of_the_readme(tmp_path: Path, rng: np.random.Generator) -> No
     product = loaded.workload("my-array").product_outline(loaded.workload("my-array").outline({}))
     assert product.axes == ("frequency", "polarization", "beam", "time")
     assert product.data.shape == (3, 1, 2, 4096)
+
+
+@pytest.mark.parametrize("feeds", [1, 2])
+def test_names_of_antennas_go_along_to_the_beams(tmp_path: Path, feeds: int) -> None:
+    """Of beams whose weights are of the covariances of the same voltages, or of others."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((2, feeds, 3, 12), np.complex64)
+    names = ["core", "east", "north"]
+    places = {"values": [0.0, 30.0, 0.0], "units": "m", "axis": "antenna"}
+    of_v = {"frequency": {"values": [1.4e8, 1.5e8], "units": "Hz"}, "antenna": names}
+    inputs = {"input": "0:3", "conjugated_input": "0:3"}
+    workloads = {
+        "vis": {"kind": "correlate", "integrate": 4, "input": {
+            "file": str(path), "voltages": "v", "coordinates": {
+                **of_v, "east": places, "north": {**places, "values": [0.0, 0.0, 30.0]},
+            },
+        }},
+        "nulls": {"kind": "adaptive", "beams": 4, "loading": 3.0, "input": {
+            "covariances": {"workload": "vis"},
+            "select": {"covariances": inputs} if feeds > 1 else {},
+        }},
+        "beams": {"kind": "beamforming", "input": {
+            "file": str(path), "weights": {"workload": "nulls"}, "samples": "v",
+            "coordinates": of_v,
+        }},
+    }  # fmt: skip
+    check_study(study_of(workloads))
+    one, outline = outlined(study_of(workloads).chain("nulls"))
+    assert one.product_outline(outline).coordinates["antenna"].values.tolist() == names
+    of_v["antenna"] = names[::-1]
+    workloads["vis"]["input"]["coordinates"]["antenna"] = names
+    with pytest.raises(StudyError, match="another operand along antenna, north to core, got core"):
+        check_study(study_of(workloads))

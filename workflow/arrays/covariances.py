@@ -8,7 +8,9 @@ import numpy as np
 
 from workflow.arrays.steering import HOW_TO_PLACE, in_hz_or_m, lacking_places
 from workflow.data import PLACES, Staged
+from workflow.storage.agreement import check_agrees
 from workflow.storage.axes import Operand
+from workflow.storage.coordinates import NUMBERED
 from workflow.storage.inputs import InputError
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
@@ -18,14 +20,21 @@ CROSSED = ("xy", "yx", "rl", "lr")
 
 
 def placed(found: Staged) -> Staged:
-    """Return covariances with the places of antennas under their own names.
+    """Return covariances with the places and names of antennas under their own names.
 
     In a product they stand along another axis, its inputs, and have the axis before their names.
+    The antennas of its inputs take the place of the numbers of inputs that are selected.
+
+    Raises InputError where steering weights are of antennas of other names.
     """
     renamed = {f"antenna_{name}": name for name in PLACES if name not in found.coordinates}
-    return replace(
-        found, coordinates={renamed.get(name, name): one for name, one in found.coordinates.items()}
-    )
+    there = {renamed.get(name, name): one for name, one in found.coordinates.items()}
+    named, known = there.get("antenna_input_antenna"), there.get("antenna")
+    if named is not None:
+        if known is not None and known.long_name != NUMBERED.format("antenna"):
+            check_agrees(COVARIANCES.name, "antenna", known, named)
+        there["antenna"] = replace(named, long_name="antenna", axes=())
+    return replace(found, coordinates=there)
 
 
 def check_inputs(outline: Staged) -> None:

@@ -27,6 +27,8 @@ from workflow.storage.units import BASES, check_quantity, parted
 
 WITH_UNITS = ("frequency", "time")
 """Axes whose values mean nothing without a unit."""
+NUMBERED = "number of the {} in the input"
+"""Long name of the numbers of selected entries, along which nothing else stands."""
 
 
 def coordinates_of(
@@ -196,7 +198,7 @@ def number_selected(
             numbers = taken.indices
             others = [one.numbers.get(axis) for one in headers.values() if axis in one.map.axes]
             if all(one is not None and np.array_equal(one.indices, numbers) for one in others):
-                coordinates[axis] = Coordinate(numbers, "", f"number of the {axis} in the input")
+                coordinates[axis] = Coordinate(numbers, "", NUMBERED.format(axis))
 
 
 def fitting(found: Mapping[str, Coordinate], lengths: Mapping[str, int]) -> dict[str, Coordinate]:

@@ -242,9 +242,8 @@ class Image(Workload):
         l, m = grid.axes  # noqa: E741
         kept = along(staged.coordinates, set(AXES[:2]) - set(self.case.sum))
         there = staged.coordinates
-        names = there.get("antenna_input_antenna") or there.get("antenna")
-        for name, one in (("antenna", names), ("antenna_name", there.get("antenna_name"))):
-            if one is not None:
+        for name in ("antenna", "antenna_name"):
+            if (one := there.get(name)) is not None:
                 kept[name] = replace(one, axes=("antenna",))
         feeds = there.get("antenna_input_polarization")
         if feeds is not None and feeds.values.dtype.kind == "U" and "polarization" not in there:
