@@ -128,7 +128,9 @@ class FileInput(Model):
         "real and imaginary part.",
     )
     coordinates: dict[str, CoordinateSource] = Field(
-        default_factory=dict, description="For each axis, where its values come from."
+        default_factory=dict,
+        description="For each axis, where its values come from; the dimension scales of an HDF5 "
+        "dataset where not given.",
     )
     sample_rate_hz: float | None = Field(
         default=None,
@@ -260,8 +262,8 @@ class FileInput(Model):
             replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
             if is_hdf5 and replaces:
                 raise ValueError(
-                    f"coordinates.{name}.replace must not be given beside format: {HDF5}, of which "
-                    "no coordinates are taken but those named here"
+                    f"coordinates.{name}.replace must not be given beside format: {HDF5}: what is "
+                    "named here takes the place of what such a file has"
                 )
         return self
 

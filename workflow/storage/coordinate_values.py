@@ -20,7 +20,7 @@ from workflow.storage.memory import limited_memory
 from workflow.storage.names import is_text, read_names
 from workflow.storage.selections import PickedAxis
 from workflow.storage.stored_types import StoredError, in_words, stored_in
-from workflow.storage.text_attributes import text_attribute, unit_of
+from workflow.storage.text_attributes import LONGEST_NAME, text_attribute, unit_of
 from workflow.storage.units import named
 
 MOST_COMPONENTS = 16
@@ -48,7 +48,7 @@ def values_along(
     taken = taken or whole_axis(shape[0])
     said = of.units if isinstance(of, DatasetCoordinate) else None
     units = said or unit_of(dataset) or named(where)
-    long_name = text_attribute(dataset, "long_name")
+    long_name = text_attribute(dataset, "long_name", LONGEST_NAME)
     if is_text(dataset) and len(shape) == 1:
         names = read_names(dataset, key).reshape(shape)
         return Coordinate(names[taken.indices], "", long_name)

@@ -9,13 +9,16 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import PAIR, SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import SELECTED, Coordinate
+from workflow.storage.agreement import check_agrees
 from workflow.storage.axes import Operand
 from workflow.storage.coordinate_values import values_along
 from workflow.storage.dates import from_the_first
+from workflow.storage.dimension_names import dimension_scales
+from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.input_operand import (
     InputError,
     InputOperand,
@@ -66,8 +69,64 @@ def coordinates_of(
                 step = RegularCoordinate(step_s=1 / source.sample_rate_hz)
                 key = "input.sample_rate_hz"
                 made[axis] = _of_axis(file, source, found, key, axis, step, check)[1]
+    for operand in found:
+        with mistakes.kept():
+            made |= _own(file, source, found, operand, made, check)
     mistakes.raise_all()
     return made
+
+
+def _own(
+    file: h5py.File, source: FileInput, found: Sequence[InputOperand], operand: InputOperand,
+    made: Mapping[str, Coordinate], check: bool,
+) -> dict[str, Coordinate]:  # fmt: skip
+    """Return what the file itself has along an operand's axes, of which the study says nothing.
+
+    What cannot be a coordinate is left out, such as times without a unit, and so are 0, 1, 2, ...,
+    which tell nothing. Raises InputError where it differs from what is ``made`` already of another
+    operand's in the same file.
+    """
+    said = {_named_as(name, found) for name in source.coordinates}
+    own: dict[str, Coordinate] = {}
+    for given, path in _scales_of(operand).items():
+        name = _named_as(given, found)
+        if name in said or (source.sample_rate_hz is not None and name in made):
+            continue
+        try:
+            kept_as, one = _of_axis(file, source, found, f"input.{path}", name, path, check)
+        except InputError:
+            continue
+        if _tells_nothing(one):
+            continue
+        if kept_as in made:
+            check_agrees(operand.operand.name, name, made[kept_as], one)
+        else:
+            own[kept_as] = one
+    return own
+
+
+def _scales_of(operand: InputOperand) -> dict[str, str]:
+    """Return the paths of what the file has along an operand's axes, and those that a number drops.
+
+    Axes go by the study's names, else by the file's own where those are the operand's.
+    """
+    names = operand.names or operand.own_names or ()
+    found: dict[str, str] = {}
+    paths = dimension_scales(operand.datasets[0]) if names else []
+    for number, (name, path) in enumerate(zip(names, paths, strict=True)):
+        axes = {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
+        own = SYNONYMS.get(name, name)
+        if path and name != PAIR and (operand.names is not None or own in axes):
+            found[axes.pop() if axes else name] = path
+    return found
+
+
+def _tells_nothing(one: Coordinate) -> bool:
+    """Return whether a coordinate is the numbers of entries, or of so many that it may be."""
+    if one.units or one.values.dtype.kind not in "iuf":
+        return False
+    many = one.values.size > MOST_CHECKED
+    return many or np.array_equal(one.values, np.arange(one.values.size))
 
 
 def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:

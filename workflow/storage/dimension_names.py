@@ -10,6 +10,8 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.storage.axes import AxisMap, Operand
 from workflow.storage.text_attributes import guarded
 
+_NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
+
 
 def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     """Return the names of a dataset's axes in small letters; None where not all have one.
@@ -28,6 +30,34 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     if not found or not all(found):
         return None
     return [SYNONYMS.get(str(name).lower(), str(name).lower()) for name in found]
+
+
+def dimension_scales(dataset: h5py.Dataset) -> list[str]:
+    """Return the path of what a dataset's file has along each axis; empty where it has nothing.
+
+    It is the dimension scale, as netCDF's coordinate variables are. netCDF writes one without
+    values for a dimension of which it has none.
+    """
+    if "DIMENSION_LIST" not in dataset.attrs:
+        return [""] * dataset.ndim
+
+    def read() -> list[str]:
+        found = []
+        for axis, length in zip(dataset.dims, dataset.shape, strict=True):
+            scale = next(iter(axis.values()), None)
+            has_values = scale is not None and scale.shape == (length,) and not _is_empty(scale)
+            found.append(str(scale.name) if scale is not None and has_values else "")
+        return found
+
+    return guarded(read) or [""] * dataset.ndim
+
+
+def _is_empty(scale: h5py.Dataset) -> bool:
+    """Return whether a scale is what netCDF writes for a dimension without values."""
+    name = scale.attrs.get("NAME", "")
+    return (name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)).startswith(
+        _NO_VALUES
+    )
 
 
 def order_by_file(

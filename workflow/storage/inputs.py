@@ -105,8 +105,6 @@ def describe_coordinates(
 
     ``operands`` are those in which nothing is wrong.
     """
-    if not source.coordinates and source.sample_rate_hz is None:
-        return {}
     with opened(source.path) as file:
         found = [InputOperand(file, source, operand) for operand in operands]
         return coordinates_of(file, source, found, check=check, wrong=wrong)

@@ -21,6 +21,8 @@ from workflow.storage.input_error import InputError
 
 LONGEST_UNIT = 64
 """Characters of an attribute that is taken for a unit."""
+LONGEST_NAME = 256
+"""Characters of one that is taken for what values mean, and the date that times count from."""
 CPU_SECONDS = 2.0
 """Seconds of a core that reading text may take; it takes a millisecond."""
 
@@ -30,7 +32,7 @@ def unit_of(dataset: h5py.Dataset) -> str:
     return text_attribute(dataset, "units") or text_attribute(dataset, "unit")
 
 
-def text_attribute(dataset: h5py.Dataset, name: str) -> str:
+def text_attribute(dataset: h5py.Dataset, name: str, longest: int = LONGEST_UNIT) -> str:
     """Return an attribute of a dataset that is short text; empty where it is something else.
 
     Raises InputError where it is damaged.
@@ -45,7 +47,7 @@ def text_attribute(dataset: h5py.Dataset, name: str) -> str:
         value = np.ravel(dataset.attrs[name])[0]
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
-        is_short = isinstance(value, str) and len(value) <= LONGEST_UNIT
+        is_short = isinstance(value, str) and len(value) <= longest
         return plain_text(str(value)) if is_short else ""
 
     if not in_a_heap(attribute.dtype):

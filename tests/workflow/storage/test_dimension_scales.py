@@ -1,0 +1,130 @@
+"""What a file has along a dataset's axes goes along where a study says nothing of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.workflow.readers.uvh5_file import error_of, study_of
+from workflow.config.check import check_study
+from workflow.data import Coordinate
+
+SINCE = "middle of the spectrum's samples since 2026-11-28T10:00:00.123456789 UTC"
+SCALES: dict[str, tuple[Any, str]] = {
+    "t": (np.arange(6) * 0.25 + 3, "ms"),
+    "rcvr": (np.array([b"core", b"east", b"west"]), ""),
+    "chan": (np.array([1.5, 1.4, 1.3, 1.2]), "GHz"),
+}
+
+
+def write(path: Path, scales: dict[str, tuple[Any, str]]) -> Path:
+    """A file of voltages ``v`` (t, rcvr, chan) with scales of some of these axes."""
+    with h5py.File(path, "w") as file:
+        for name, (values, units) in scales.items():
+            file[name] = values
+            file[name].attrs["units"] = units
+            file[name].make_scale(name)
+        data = file.create_dataset("v", data=np.ones((6, 3, 4), np.complex64))
+        for place, axis in enumerate(("t", "rcvr", "chan")):
+            if axis in scales:
+                data.dims[place].attach_scale(file[axis])
+        if "t" in scales:
+            file["t"].attrs["long_name"] = SINCE
+    return path
+
+
+def staged(path: Path, **more: Any) -> dict[str, Coordinate]:
+    """Coordinates of a correlation, which the check and the stage job have alike."""
+    axes = ["time", "antenna", "channel"]
+    source = {"file": str(path), "voltages": "v", "axes": axes, **more}
+    study = study_of({"kind": "correlate", "integrate": 1, "input": source})
+    check_study(study)
+    one = study.workload("w")
+    found = one.stage().coordinates
+    assert {*one.outline().coordinates} == {*found}
+    return dict(found)
+
+
+def test_scales_stand_along_the_axes(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.nc", SCALES)
+    found = staged(path, select={"voltages": {"antenna": [2, 0], "channel": "1:4:2"}})
+    np.testing.assert_array_equal(found["time"].values, np.arange(6) * 0.25 + 3)
+    assert (found["time"].units, found["time"].long_name) == ("ms", SINCE)
+    assert found["antenna"].values.tolist() == ["west", "core"]
+    np.testing.assert_array_equal(found["frequency"].values, [1.4, 1.2])
+    assert found["frequency"].units == "GHz"
+    one = staged(path, select={"voltages": {"channel": 1}})
+    np.testing.assert_array_equal(one["frequency"].values, [1.4])
+
+
+def test_the_study_takes_the_place_of_a_scale(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.nc", SCALES)
+    given = {"frequency": {"step_hz": 2.0}, "antenna": list("abc")}
+    found = staged(path, coordinates=given, sample_rate_hz=4.0)
+    np.testing.assert_array_equal(found["frequency"].values, 2.0 * np.arange(4))
+    np.testing.assert_array_equal(found["time"].values, np.arange(6) / 4)
+    assert found["antenna"].values.tolist() == list("abc")
+
+
+@pytest.mark.parametrize(
+    "scales",
+    [
+        {"t": (np.arange(6.0), ""), "rcvr": (np.arange(3), ""), "chan": (np.arange(4), "")},
+        {"t": (np.arange(6) + 5, ""), "chan": (np.array([1.0, 2.0, np.nan, 4.0]), "Hz")},
+        {"t": (np.arange(6) + 5, "Hz"), "chan": (np.ones((4, 2)), "Hz")},
+        {"chan": (np.array([b"a", b"b", b"c", b"d"]), "")},
+    ],
+)
+def test_what_cannot_be_a_coordinate_is_left_out(tmp_path: Path, scales: Any) -> None:
+    path = write(tmp_path / "v.nc", scales)
+    assert staged(path) == {}
+
+
+def test_a_dimension_of_netcdf_without_a_variable(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.nc", SCALES)
+    with h5py.File(path, "r+") as file:
+        file["t"].attrs["NAME"] = b"This is a netCDF dimension but not a netCDF variable.         6"
+    assert {*staged(path)} == {"frequency", "antenna"}
+
+
+def test_operands_of_other_entries(tmp_path: Path) -> None:
+    """Two datasets whose antennas the file names in another order."""
+    path = tmp_path / "two.h5"
+    with h5py.File(path, "w") as file:
+        for name, shape, names in (
+            ("x", (3, 8), [b"core", b"east", b"west"]), ("w", (2, 3), [b"west", b"east", b"core"])
+        ):  # fmt: skip
+            file[name] = np.ones(shape, np.complex64)
+            file[f"{name}_antenna"] = np.array(names)
+            file[name].dims[shape.index(3)].attach_scale(file[f"{name}_antenna"])
+    source: dict[str, Any] = {"file": str(path), "weights": "w", "samples": "x"}
+    source["axes"] = {"weights": ["beam", "antenna"], "samples": ["antenna", "time"]}
+    given = {"kind": "beamforming", "input": source}
+    assert error_of(given) == (
+        "input.samples: it must have the values of another operand along antenna, west to core, "
+        "got core to west; select the same entries by input.select, correct one of them by "
+        "input.coordinates, or name that axis otherwise in input.axes"
+    )
+    source["coordinates"] = {"antenna": ["a", "b", "c"]}
+    check_study(study_of(given))
+
+
+def test_axes_that_nobody_names(tmp_path: Path) -> None:
+    """A scale counts where the file's own name of the axis is that of the operand's."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((3, 4), np.complex64)
+        file["antenna"], file["sample"] = np.array([b"a", b"b", b"c"]), np.arange(4.0) + 1
+        for number, name in enumerate(("antenna", "sample")):
+            file["v"].dims[number].attach_scale(file[name])
+            file["v"].dims[number].label = name
+    source = {"file": str(path), "voltages": "v"}
+    one = study_of({"kind": "correlate", "integrate": 1, "input": source}).workload("w")
+    assert {*one.outline().coordinates} == {"antenna"}
+    source = {"file": str(path), "samples": "v"}
+    one = study_of({"kind": "dft", "axis": -1, "input": source}).workload("w")
+    assert not one.outline().coordinates
