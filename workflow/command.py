@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,11 @@ from workflow.storage.run_folder import FolderHeldError, check_folder
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 MISTAKE = 2
+_WITHOUT_JOBS = re.compile(
+    r"--dry-?run|-[pqkF]*n[pqkF]*|--(d3)?dag|--filegraph|--rulegraph|--(detailed-)?summary|-[SDlhv]"
+    r"|--lint|--list(-rules|-target-rules|-changes)?|--unlock|--cleanup-metadata|--help|--version"
+)
+"""Snakemake's options with which no job runs; -n may stand among other letters, as in -np."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -66,6 +72,8 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
     answer = folder / "answer.html"
     before = _written(answer)
     status = finished([*snakemake, *options])
+    if any(_WITHOUT_JOBS.fullmatch(word) for word in options):
+        return status
     reported = status
     if status != INTERRUPTED:  # the folder is free again, so another run may have taken it
         reported = 1 if _is_refused(study, folder) else _report(snakemake, folder)

@@ -44,13 +44,23 @@ def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
 def test_a_study_has_a_folder_and_a_report(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], words: list[str], folder: str
 ) -> None:
-    assert command.main(["run", *words, "--cores", "3", "--", "--dry-run"]) == 0
+    assert command.main(["run", *words, "--cores", "3", "--", "--verbose"]) == 0
     snakefile = ["--snakefile", str(command.ROOT / "Snakefile")]
     # Snakemake takes all words after --config up to the next option for keys.
     ran = [*snakefile, "--config", "study=v1.2.yaml", f"out={folder}", "--cores", "3"]
-    assert called == [[*ran, "--dry-run"], [*ran, "reported", "--quiet", "all", "--report"]]
+    assert called == [[*ran, "--verbose"], [*ran, "reported", "--quiet", "all", "--report"]]
     assert capsys.readouterr().out.endswith(f"Done: open {folder}/report.html\n")
     assert Path(folder, "report.html").read_text() == "new report"
+
+
+@pytest.mark.parametrize("option", ["-n", "-np", "--dry-run", "--dag", "--unlock"])
+def test_where_no_job_runs_nothing_is_written_or_done(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert command.main(["run", "v1.2.yaml", "--", "--quiet", option]) == 0
+    assert [words[-1] for words in called] == [option]
+    assert "Done" not in capsys.readouterr().out
+    assert not Path("results").exists()
 
 
 @pytest.mark.parametrize("is_copy", [False, True])

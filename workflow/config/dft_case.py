@@ -46,7 +46,7 @@ class DftCase(PowerEstimate, Case):
     axis: int | str | None = Field(
         None,
         description="The axis that is transformed, by its name in `input.axes` or its place in the "
-        "file; needed where there are several.",
+        "file; needed where there are several. It is the product's last one.",
     )
     shift: bool = Field(
         False, description="Whether 0 stands in the middle of the axis that comes out."

@@ -63,7 +63,7 @@ class SoftmaxCase(Case):
     axis: int | str | None = Field(
         None,
         description="The axis whose values sum to 1, by its name in `input.axes` or its place in "
-        "the file; the last where not given.",
+        "the file; the last where not given. It is the last one of the product.",
     )
     input: SoftmaxInput | WorkloadInput | None = Field(
         None, description="Logits from a file, or from the beam power of another workload."
