@@ -9,13 +9,15 @@ from __future__ import annotations
 import codecs
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from workflow.circuits import qiskit_reader, qiskit_text
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
+from workflow.counted import counted
 from workflow.storage.memory import in_words
 
 LIBRARY = "qelib1.inc"
@@ -46,16 +48,19 @@ class Parsable:
     """Own names of registers that are in another form, by those in the text."""
     said: Mapping[str, str] = field(default_factory=dict)
     """Name and metadata, of QPY."""
+    is_written: bool = False
+    """Whether Qiskit wrote the text, so that its lines are not those of the file."""
 
 
-def parsable(path: Path, known: Collection[str] = ()) -> Parsable:
+def parsable(path: Path, known: Mapping[str, int] = MappingProxyType({})) -> Parsable:
     """Return a file's circuit in OpenQASM 2, written from its tokens, with `LIBRARY` included.
 
-    A gate that it defines has another name where ``known`` has its name: the reader that knows it
-    would take its own for it.
+    ``known`` has the gates that the reader knows, and how many parameters each takes. A gate that
+    the file defines has another name where it has one of theirs: the reader would take its own.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
-    beyond measure, or is not made of OpenQASM 2's tokens; with the line where that is the file's.
+    beyond measure, calls a gate without its parameters, or is not made of OpenQASM 2's tokens; with
+    the line where that is the file's.
     """
     try:
         content = _content(path)
@@ -64,7 +69,8 @@ def parsable(path: Path, known: Collection[str] = ()) -> Parsable:
             return _Reader(known, lines=True).read(content.decode("utf-8", "replace"))
         text = qiskit_text.as_version_2(content, form, _MOST_BYTES)
         names, said = qiskit_text.names_of(text), qiskit_text.said_in(text)
-        return replace(_Reader(known, lines=False).read(text), names=names, said=said)
+        found = _Reader(known, lines=False).read(text)
+        return replace(found, names=names, said=said, is_written=True)
     except QasmError as error:
         raise QasmError(f"{path}: {error}") from None
 
@@ -83,8 +89,10 @@ def _content(path: Path) -> bytes:
 class _Reader:
     """One walk through a text, which counts what each statement adds."""
 
-    def __init__(self, known: Collection[str], *, lines: bool) -> None:
+    def __init__(self, known: Mapping[str, int], *, lines: bool) -> None:
         self.known, self.lines = known, lines
+        self.parameters = {"U": 3, **known}
+        """How many each gate takes, where that is known."""
         self.bits = {"qreg": 0, "creg": 0}
         self.registers: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
@@ -116,6 +124,11 @@ class _Reader:
         if max(map(len, tokens)) > _MOST_DIGITS:
             self._check_digits(tokens)
         first = tokens[0]
+        if first in ("gate", "opaque") and len(tokens) > 2:
+            taken = tokens[3 : tokens.index(")")] if tokens[2] == "(" and ")" in tokens else []
+            self.parameters[tokens[1]] = len(taken) - taken.count(",")
+        if first == "OPENQASM" and not re.fullmatch(r"2(\.0*)?", tokens[1]):
+            raise QasmError(f"it is OPENQASM {tokens[1]:.20}; 2.0 and 3.0 are read")
         if first == "include":
             self._check_include(tokens)
         elif first in self.bits and not self.defined:
@@ -174,6 +187,9 @@ class _Reader:
         """Return how many gates a call is, and on how many qubits of registers it is repeated."""
         at = tokens.index(")") + 1 if tokens[0] == "if" and ")" in tokens else 0
         name, rest = tokens[at], tokens[at + 1 :]
+        if (needed := self.parameters.get(name, 0)) and rest and rest[0] != "(":
+            taken = f"takes {counted(needed, 'parameter')} in parentheses behind its name"
+            raise QasmError(f"gate {name} {taken}, got none")
         end = _parameters_end(rest)
         each = self.sizes.get(name, 1) + end // _PARAMETER_TOKENS
         whole = [

@@ -6,6 +6,7 @@ module imports Qiskit, a quarter of a second: import it where a circuit is at ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,10 @@ def load_circuit(path: Path) -> QuantumCircuit:
     """
     if not is_file(path):
         raise CircuitError(f"circuit.file: {absent(path)}")
+    is_written = False
     try:
-        given = parsable(path, {one.name for one in _INSTRUCTIONS})
+        given = parsable(path, {one.name: one.num_params for one in _INSTRUCTIONS})
+        is_written = given.is_written
         _check_qubits(path, given.qubits)
         check_work(given.qubits, given.gates)
         found = qiskit.qasm2.loads(
@@ -81,7 +84,10 @@ def load_circuit(path: Path) -> QuantumCircuit:
     except QasmError as error:
         raise CircuitError(f"circuit.file: {error}") from error
     except qiskit.qasm2.QASM2ParseError as error:
-        raise CircuitError(f"circuit.file: {path} is not OpenQASM 2: {error}") from error
+        # Columns are of the text that was written from the tokens, as are lines of another form.
+        said = re.sub(r"<input>:(\d+),\d+: ", "" if is_written else r"line \1: ", error.message)
+        what = "cannot be written as" if is_written else "is not"
+        raise CircuitError(f"circuit.file: {path} {what} OpenQASM 2: {said}") from error
 
 
 def _check_qubits(path: Path, qubits: int) -> None:
@@ -275,8 +281,9 @@ def _taken_apart(
 def check_apart(operation: Instruction, targets: Sequence[int], width: int) -> None:
     """Raise CircuitError for a gate that cannot be taken apart into gates on ``width`` qubits."""
     if width < 2 or operation.definition is None:
+        least = 2 if operation.definition is not None else len(targets)
         raise CircuitError(
-            f"fuse must be at least {len(targets)} for gate {operation.name} "
+            f"fuse must be at least {least} for gate {operation.name} "
             f"on qubits {list(targets)}, got {width}"
         )
 

@@ -143,7 +143,26 @@ def test_a_text_of_an_editor_for_windows(path: Path, version: str) -> None:
 
 
 def test_a_message_names_the_line_of_the_file(path: Path) -> None:
-    assert "<input>:6," in error_of(path, HEAD + "// one\n\nqreg q[1];\nh r;")
+    found = error_of(path, HEAD + "// one\n\nqreg q[1];\nh r;")
+    assert found.endswith("is not OpenQASM 2: line 6: 'r' is not defined in this scope")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rx q[0];", "line 4: gate rx takes 1 parameter in parentheses behind its name, got none"),
+        ("U q[0];", "line 4: gate U takes 3 parameters"),
+        ("gate g(a, b) x {rx(a) x;}\ng q[0];", "line 5: gate g takes 2 parameters"),
+        ("gate g x {rz x;}", "line 4: gate rz takes 1 parameter"),
+    ],
+)
+def test_a_gate_without_its_parameters(path: Path, text: str, message: str) -> None:
+    """Qiskit makes such a gate, and fails at the first look at it."""
+    assert message in error_of(path, f"{HEAD}qreg q[1];\n{text}")
+
+
+def test_another_version(path: Path) -> None:
+    assert "line 1: it is OPENQASM 4.0; 2.0 and 3.0 are read" in error_of(path, "OPENQASM 4.0;")
 
 
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
