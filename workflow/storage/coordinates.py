@@ -247,17 +247,32 @@ def number_selected(
     """Add the numbers of selected entries where nothing else stands along an axis.
 
     Not where operands have other entries of it, nor along axes whose values need a unit, nor along
-    the one that is worked along, whose entries are one sample apart.
+    the one that is worked along, whose entries are one sample apart. Raises InputError where one
+    that is transformed is selected in steps that are not equal.
     """
     for operand in there:
         mapped = headers[operand.name].map
         for axis, taken in headers[operand.name].numbers.items():
-            if axis in (*coordinates, *WITH_UNITS) or (operand.free and axis == mapped.axes[-1]):
+            along = operand.free and axis == mapped.axes[-1]
+            if along and operand.named and axis not in coordinates:
+                _check_even(f"input.select.{operand.name}", axis, taken)
+            if along or axis in (*coordinates, *WITH_UNITS):
                 continue
             numbers = taken.indices
             others = [one.numbers.get(axis) for one in headers.values() if axis in one.map.axes]
             if all(one is not None and np.array_equal(one.indices, numbers) for one in others):
                 coordinates[axis] = Coordinate(numbers, "", NUMBERED.format(axis))
+
+
+def _check_even(key: str, axis: str, taken: PickedAxis) -> None:
+    """Raise InputError for a list of entries of an axis that are not equal steps apart."""
+    entries = np.asarray(taken.within) if isinstance(taken.within, list) else np.arange(2)
+    uneven = np.diff(entries, 2) != 0
+    if uneven.any() or (len(entries) > 1 and entries[0] == entries[1]):
+        raise InputError(
+            f"{key}: must take entries at equal steps along {axis}, which is transformed, got "
+            f"{list(taken.entries)[:6]}{' and so on' * (len(entries) > 6)}"
+        )
 
 
 def fitting(found: Mapping[str, Coordinate], lengths: Mapping[str, int]) -> dict[str, Coordinate]:

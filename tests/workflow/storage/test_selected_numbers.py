@@ -14,6 +14,7 @@ from tests.workflow.chained_cases import study_of
 from tests.workflow.peak_memory import with_peak
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
 
 
 def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
@@ -140,3 +141,27 @@ def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
     one = load_study({"device": "cpu", "workloads": {"w": case}}).workload("w")
     _, peak = with_peak(one.outline)
     assert peak < samples
+
+
+@pytest.mark.parametrize(
+    ("chosen", "wrong"),
+    [([0, 1, 2, 5], "[0, 1, 2, 5]"), ([3, 3, 3], "[3, 3, 3]"), ([*range(6), 7], "5] and so on"),
+     ([6, 4, 2], None), ([5], None), ([0, 7], None), ("::3", None)],
+)  # fmt: skip
+def test_what_is_transformed_is_selected_at_equal_steps(
+    tmp_path: Path, chosen: Any, wrong: str | None
+) -> None:
+    """Where nothing stands along it, else its values must be; other axes may have any."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((8, 8), np.complex64)
+    select = {"samples": {"time": chosen, "beam": [0, 1, 5]}}
+    source = {"file": str(path), "samples": "v", "axes": ["beam", "time"], "select": select}
+    study = load_study({
+        "device": "cpu", "workloads": {"w": {"kind": "dft", "axis": "time", "input": source}},
+    })  # fmt: skip
+    if wrong is None:
+        return check_study(study)
+    with pytest.raises(StudyError, match="at equal steps along time, which is transformed") as said:
+        check_study(study)
+    assert str(said.value).endswith(wrong)
