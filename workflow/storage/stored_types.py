@@ -1,7 +1,8 @@
 """Types in which a user's numbers are stored, and what attributes say that they stand for.
 
 The attributes are those of netCDF and its CF conventions: numbers that are packed, of which each is
-``stored * scale_factor + add_offset``, and stored values that stand for missing ones.
+``stored * scale_factor + add_offset``, and stored values that stand for missing ones: by name, or
+because they are outside of the valid ones.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ PARTS = (("r", "i"), ("re", "im"), ("real", "imag"), ("i", "q"))
 """Names of the fields of a compound that is a complex number."""
 _SCALE, _OFFSET = "scale_factor", "add_offset"
 _MISSING = ("_FillValue", "missing_value")
+_VALID = ("valid_min", "valid_max", "valid_range")
 _MOST_VALUES = 16
 """Values of an attribute that are read."""
 
@@ -40,7 +42,8 @@ class Stored:
 
     ``kind`` is their type, ``scale`` and ``offset`` are what stored ones are multiplied by and then
     raised by, ``missing`` are stored ones that are NaN, and ``bits`` of signed ones hold unsigned
-    ones (0 where they do not).
+    ones (0 where they do not). What is below ``least`` or above ``most`` is NaN too, of stored ones
+    or, with ``limits_numbers``, of the numbers that these stand for.
     """
 
     kind: str
@@ -48,16 +51,24 @@ class Stored:
     offset: float = 0.0
     missing: tuple[float, ...] = ()
     bits: int = 0
+    least: float = -math.inf
+    most: float = math.inf
+    limits_numbers: bool = False
 
     @property
     def changes(self) -> bool:
         """Whether the numbers are others than those that are stored."""
-        return bool(self.missing or self.bits or self.packed)
+        return bool(self.lacks or self.bits or self.packed)
+
+    @property
+    def lacks(self) -> bool:
+        """Whether stored ones may be NaN."""
+        return bool(self.missing) or (self.least, self.most) != (-math.inf, math.inf)
 
     @property
     def scales(self) -> bool:
         """Whether a scale is all that changes them, which complex numbers may have too."""
-        return not self.missing and not self.bits and self.offset == 0.0
+        return not self.lacks and not self.bits and self.offset == 0.0
 
     @property
     def packed(self) -> bool:
@@ -71,13 +82,15 @@ class Stored:
             numbers = stored.view(stored.dtype.str.replace("i", "u"))
         elif self.bits:  # in a wider type
             numbers = stored & ((1 << self.bits) - 1)
-        if not self.missing and not self.packed:
+        if not self.lacks and not self.packed:
             return numbers
         found = numbers.astype(np.result_type(self.kind, np.float32))
         found *= self.scale
         found += self.offset
         for value in self.missing:
             found[(stored == value) | (numbers == value)] = np.nan
+        held = found if self.limits_numbers else numbers
+        found[(held < self.least) | (held > self.most)] = np.nan
         return found
 
 
@@ -104,8 +117,35 @@ def stored_in(dataset: h5py.Dataset) -> Stored:
     return Stored(
         kind.name, 1.0 if scale is None else float(scale[0]),
         0.0 if offset is None else float(offset[0]),
-        tuple(one for one in missing if not np.isnan(one)), bits,
+        tuple(one for one in missing if not np.isnan(one)), bits, *_limits(dataset, bits),
     )  # fmt: skip
+
+
+def _limits(dataset: h5py.Dataset, bits: int) -> tuple[float, float, bool]:
+    """Return the least and the largest valid number, and whether these are unpacked ones.
+
+    They are where their type is that of unpacked numbers: floating point beside stored integers.
+    Raises StoredError for an attribute that is no such number.
+    """
+    found = {name: _numbers(dataset, name) for name in _VALID}
+    for name, values in found.items():
+        if values is not None and len(values) != 1 + (name == "valid_range"):
+            raise StoredError(f"must have {1 + (name == 'valid_range')} numbers as {name}, or none")
+    least, most, both = (found[name] for name in _VALID)
+    if both is not None:
+        least, most = both[:1], both[1:]
+    given = [values for values in (least, most) if values is not None]
+    if not given:
+        return -math.inf, math.inf, False
+    fields = complex_fields(dataset.dtype)
+    stored = dataset.dtype[fields[0]] if fields else dataset.dtype
+    unpacked = given[0].dtype.kind == "f" and stored.kind in "iu"
+    turn = bits and not unpacked
+    low, high = (
+        bound if values is None else float(int(values[0]) % (1 << bits) if turn else values[0])
+        for values, bound in ((least, -math.inf), (most, math.inf))
+    )
+    return low, high, unpacked
 
 
 def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:

@@ -165,3 +165,46 @@ def test_units_are_read_however_they_are_written(tmp_path: Path, units: Any) -> 
 @pytest.mark.parametrize("units", [3.0, np.array(["mV", "V"], object), h5py.Empty("S2"), "x" * 99])
 def test_what_is_no_unit_is_none(tmp_path: Path, units: Any) -> None:
     assert staged(file_of(tmp_path / "v.h5", units=units), {"real": "x"}).units == {}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "low", "high"),
+    [
+        ({"valid_min": np.int16(-10)}, -10, 11),
+        ({"valid_max": np.int16(7)}, -12, 7),
+        ({"valid_range": np.array([-3, 4], np.int16), "scale_factor": 0.5}, -3, 4),
+        ({"valid_range": np.array([-1.5, 2.0]), "scale_factor": 0.5}, -3, 4),
+    ],
+)
+def test_numbers_outside_of_the_valid_ones_are_nan(
+    tmp_path: Path, attributes: dict[str, Any], low: int, high: int
+) -> None:
+    """Of the type of stored numbers these are limited, of another what they stand for."""
+    path = file_of(tmp_path / "v.nc", **attributes)
+    lost = int(np.sum(np.clip(STORED, low, high) != STORED))
+    with pytest.raises(InputError, match=rf"has {lost} NaN and 0 Inf among 24 values"):
+        staged(path, {"real": "x"})
+    first = STORED[0] * attributes.get("scale_factor", 1.0)
+    case = study_of(path, {"real": "x"}, select={"samples": {"antenna": 0, "time": "9:12"}})
+    if low <= STORED[0, 9]:
+        found = case.workload("w").stage().operands["samples"]
+        np.testing.assert_array_equal(found[0], first[9:])
+
+
+def test_valid_numbers_of_unsigned_ones_and_of_floating_point(tmp_path: Path) -> None:
+    bytes_ = np.arange(24, dtype=np.uint8).reshape(2, 12) * 10
+    path = file_of(tmp_path / "u.nc", bytes_.view(np.int8), _Unsigned="true", scale_factor=1.0,
+                   valid_max=np.int8(-56))  # fmt: skip
+    with pytest.raises(InputError, match="has 3 NaN"):  # 210, 220 and 230 are above 200
+        staged(path, {"real": "x"})
+    tenths = np.full((2, 12), 0.1, np.float32)
+    path = file_of(tmp_path / "f.nc", tenths, valid_range=[0.1, 0.2])
+    np.testing.assert_array_equal(staged(path, {"real": "x"}).operands["samples"], tenths)
+    for wrong in ({"valid_range": 3.0}, {"valid_min": [1.0, 2.0]}, {"valid_max": "3"}):
+        with pytest.raises(
+            StudyError, match=r"/x (must have .* numbers as|has an attribute) valid_"
+        ):
+            check_study(study_of(file_of(tmp_path / "w.nc", **wrong), {"real": "x"}))
+    path = file_of(tmp_path / "c.nc", STORED.astype(np.complex64), valid_max=3.0)
+    with pytest.raises(StudyError, match="is complex, and may have a scale_factor alone"):
+        check_study(study_of(path, "x"))
