@@ -55,6 +55,23 @@ def along(known: Mapping[str, Coordinate], axes: Collection[str]) -> dict[str, C
     }
 
 
+def summed(
+    coordinates: Mapping[str, Coordinate], over: Mapping[str, str], what: str
+) -> dict[str, Coordinate]:
+    """Return the coordinates of axes that something is the sum over, each along another axis.
+
+    ``over`` names that axis; ``what`` is the sum. Their names begin with ``summed_``.
+    """
+    return {
+        f"summed_{axis}": Coordinate(
+            one.values, one.units, f"{one.long_name or axis}, of which the {what} is the sum",
+            (along_axis,),
+        )
+        for axis, along_axis in over.items()
+        if (one := coordinates.get(axis)) is not None and one.of(axis) == (axis,)
+    }  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Staged:
     """A workload's operands in the kind's canonical axes, and where they came from.
@@ -119,6 +136,19 @@ class Shape:
     k: int | None = None
     rows: int | None = None
     columns: int | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a call on a CPU makes beside the products whose operations `Shape` counts.
+
+    Attributes:
+        exponentials: complex exponentials, or cosines with their sines.
+        peer_bytes: bytes in fp64 that a peer's steps over whole arrays read and write.
+    """
+
+    exponentials: float = 0.0
+    peer_bytes: float = 0.0
 
 
 _MOST_VALUES = 1 << 59

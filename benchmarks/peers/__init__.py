@@ -9,6 +9,7 @@ A peer's file imports its library in functions only, because every job of a stud
 here. It uses argand and nothing of workflow or of the other benchmarks.
 """
 
+from benchmarks.peers._image import bytes_of_image
 from benchmarks.peers._peer import (
     Candidate,
     CannotRunError,
@@ -34,6 +35,7 @@ __all__ = [
     "Peer",
     "absent",
     "benchmark_names",
+    "bytes_of_image",
     "candidates",
     "peers_of",
     "seconds_to_choose_by",

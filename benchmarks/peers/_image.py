@@ -38,6 +38,15 @@ def image_by(
     return total
 
 
+def bytes_of_image(weights: float, images: int) -> float:
+    """Return the bytes that the steps of `image_by` read and write in fp64.
+
+    For a weight they turn, round, reduce, multiply by 2 pi i, exponentiate, convert and conjugate;
+    for a number of each image's R w they make it of a weight, multiply and add.
+    """
+    return weights * (176 + 96 * images)
+
+
 def image_peer(name: str, backend: Backend) -> Peer:
     """Return the peer of NumPy or CuPy, whose module has the peer's name."""
 

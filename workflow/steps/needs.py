@@ -18,7 +18,7 @@ from argand.precision import FP16, INT8, any_precision
 from workflow.accuracy.references import FLOP_BUDGET
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput
-from workflow.data import MOST_DRAWN_BYTES, Shape
+from workflow.data import MOST_DRAWN_BYTES, Made, Shape
 from workflow.models import is_model
 from workflow.shards import split_part
 from workflow.steps.pieces import pieces_of, sizes
@@ -65,6 +65,12 @@ _FILE_RATE = 1e8
 _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
 """Operations and bytes a second: of 3xfp16 on two cores, and of the slowest precision on a GPU with
 the way of the data to it."""
+_EXPONENTIAL_SECONDS = 2.8e-8
+"""Seconds of a complex exponential on one core, by NumPy in fp64 (22 to 24 ns on an Emerald
+Rapids), and with the roundings of a model of two terms (28 ns; others 6 to 12)."""
+_PASS_RATE = 2e9
+"""Bytes a second of NumPy's steps over arrays that are too large for a cache and for memory that is
+kept: of 134 MB each 2.2e9."""
 MOST_URGENT = 9
 """Largest `urgency`: below the steps whose end frees the disk."""
 _CALLS = 6
@@ -113,11 +119,12 @@ def estimate(
 
     Without what every job takes, and without room to spare; arguments as of `needs`.
     """
-    shape, volume, result, piece = _sizes(study.chain(name))
+    shape, made, volume, result, piece = _sizes(study.chain(name))
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, result, flops, moved = (
         x / parts for x in (volume, result, shape.flops, shape.bytes_moved)
     )
+    ours, theirs = (making_seconds(made, peer=peer) / parts for peer in (False, True))
     held = min(volume, piece) if step in _IN_PIECES else volume
     if step == "stage" and not isinstance(getattr(study.workloads[name], "input", None), FileInput):
         held = 0.0  # a file alone is read whole
@@ -133,7 +140,8 @@ def estimate(
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
     # What a verification reads may have been computed on a GPU, where there are more peers.
     backend: Literal["cpu", "cuda"] = "cuda" if gpu or step == "verify" else "cpu"
-    rows = _implementations(study.workloads[name], backend)
+    own, peers = _implementations(study.workloads[name], backend)
+    rows = (*own, *peers)
     handled = volume
     if step == "stage":
         handled -= result
@@ -143,21 +151,26 @@ def estimate(
     if step == "run":
         results = result * sum(1.0 if row.output == "complex128" else 0.5 for row in rows)
         seconds += results / _FILE_RATE
-        for row in rows:  # short calls are repeated until their times have settled
-            calls = _CALLS * call_seconds(flops, moved, row, gpu=gpu)
-            seconds += calls if is_model(row.name, backend) else max(calls, SECONDS)
+        for row, more in zip(rows, [ours] * len(own) + [theirs] * len(peers), strict=True):
+            call = call_seconds(flops, moved, row, gpu=gpu) + (0.0 if gpu else more)
+            # Short calls are repeated until their times have settled.
+            short = 0.0 if is_model(row.name, backend) else SECONDS
+            seconds += max(_CALLS * call, short)
     elif step == "verify":
         work = min(flops, FLOP_BUDGET * max(1, volume / piece))
         if kind.reference_flops is not None:
             work = kind.reference_flops * flops
-        seconds += work / _RATES["cpu"][0] + len(rows) * result / _FILE_RATE
+        seconds += work / _RATES["cpu"][0] + ours + len(rows) * result / _FILE_RATE
     return float(taken), seconds
 
 
-def _implementations(case: Case, backend: Literal["cpu", "cuda"]) -> list[Precision]:
-    """Return the precision of each implementation of a run, of as many peers as there may be."""
+def _implementations(
+    case: Case, backend: Literal["cpu", "cuda"]
+) -> tuple[list[Precision], list[Precision]]:
+    """Return the precisions of a run: of ours, and of as many peers as there may be."""
     peers = () if case.baselines == "none" else _PEERS[backend]
-    return [any_precision(name) for name in (*(case.precisions or ()), *peers)]
+    own, others = ([any_precision(name) for name in x] for x in (case.precisions or (), peers))
+    return own, others
 
 
 def call_seconds(flops: float, moved: float, row: Precision, *, gpu: bool) -> float:
@@ -170,6 +183,12 @@ def call_seconds(flops: float, moved: float, row: Precision, *, gpu: bool) -> fl
     flop_rate, byte_rate = _RATES["cuda" if gpu else "cpu"]
     slowest = flops / flop_rate + moved / byte_rate
     return slowest if gpu else slowest * _steps(row) / _steps(get_precision("3xfp16"))
+
+
+def making_seconds(made: Made, *, peer: bool) -> float:
+    """Return seconds that a call of ours, or a peer's, on a CPU takes beside its products."""
+    seconds = _EXPONENTIAL_SECONDS * made.exponentials
+    return seconds + made.peer_bytes / _PASS_RATE if peer else seconds
 
 
 def _steps(row: Precision) -> int:
@@ -230,12 +249,12 @@ def _is_streamed(study: Study, name: str) -> bool:
 
 
 @cache
-def _sizes(chain: tuple[str, ...]) -> tuple[Shape, float, float, float]:
-    """Return the shape, and bytes in fp64: of all operands and a result, of it, and of a piece.
+def _sizes(chain: tuple[str, ...]) -> tuple[Shape, Made, float, float, float]:
+    """Return the shape, what is made beside it, and the volume, a result and a piece in fp64 bytes.
 
     By what `Study.chain` says, so that files are opened, and circuits built, once.
     """
     workload, staged = outlined(chain)
-    shape = workload.shape(staged, get_precision("fp64"))
+    shape, made = workload.shape(staged, get_precision("fp64")), workload.made(staged)
     found, piece = sizes(workload, staged), pieces_of(workload, staged).bytes
-    return shape, float(found.volume), float(found.result), float(piece)
+    return shape, made, float(found.volume), float(found.result), float(piece)

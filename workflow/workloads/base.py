@@ -18,7 +18,7 @@ from argand import Device, Precision
 
 from workflow.config.case import Case
 from workflow.config.file_input import products_in
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Implementation, Made, Product, Shape, Staged, blank
 from workflow.storage.products import read_outline
 
 if TYPE_CHECKING:
@@ -145,6 +145,10 @@ class Workload(ABC):
     @abstractmethod
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Return the sizes and the nominal work; reads no values but those of integer operands."""
+
+    def made(self, outline: Staged) -> Made:
+        """Return what a call makes beside products: nothing that takes long in most kinds."""
+        return Made()
 
     @abstractmethod
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:

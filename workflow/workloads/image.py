@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from argand import Device, Precision, image
 
+from benchmarks.peers import bytes_of_image
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
@@ -25,11 +26,13 @@ from workflow.data import (
     Array,
     Coordinate,
     Implementation,
+    Made,
     Product,
     Shape,
     Staged,
     along,
     blank,
+    summed,
 )
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -157,6 +160,13 @@ class Image(Workload):
             k=antennas,
         )
 
+    def made(self, outline: Staged) -> Made:
+        """Return a weight for each channel, antenna and direction, and a peer's steps over them."""
+        channels, antennas = outline.operands["covariances"].shape[2:4]
+        found = self.result_shape(outline)
+        weights = float(channels * antennas * found[2] * found[3])
+        return Made(weights, bytes_of_image(weights, found[0] * found[1]))
+
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.image`."""
         own = device.backend == "cuda" and not precision.exact_operands
@@ -249,17 +259,10 @@ class Image(Workload):
         if feeds is not None and feeds.values.dtype.kind == "U" and "polarization" not in there:
             named = sorted(set(feeds.values.tolist()))  # one: others are refused
             kept["polarization"] = Coordinate(np.array(named), "", "polarization of the inputs")
-        summed = {
-            f"summed_{axis}": Coordinate(
-                one.values, one.units, f"{one.long_name or axis}, of which the image is the sum",
-                (_SUMMED[axis],),
-            )
-            for axis in ("frequency", *self.case.sum)
-            if (one := staged.coordinates.get(axis)) is not None and one.of(axis) == (axis,)
-        }  # fmt: skip
+        over = {axis: _SUMMED[axis] for axis in ("frequency", *self.case.sum)}
         coordinates = {
             **kept,
-            **summed,
+            **summed(staged.coordinates, over, "image"),
             "m": Coordinate(m, "", "direction cosine m (north)"),
             "l": Coordinate(l, "", "direction cosine l (east)"),
             "azimuth": Coordinate(azimuth, "deg", "from north through east", ("m", "l")),
