@@ -15,8 +15,8 @@ from workflow.storage.inputs import InputError
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 """The operand of images and of weights of beams."""
-CROSSED = ("xy", "yx", "rl", "lr")
-"""Polarizations whose visibilities are not power."""
+CROSSED = ("xy", "yx", "rl", "lr", "hv", "vh")
+"""Polarizations whose visibilities are not power, in whatever case a file has them."""
 
 
 def placed(found: Staged) -> Staged:
@@ -86,9 +86,8 @@ def check_covariances(outline: Staged, array: str | None) -> None:
         if name in there:
             in_hz_or_m(there, name)
     polarizations = there.get("polarization")
-    crossed = (
-        [] if polarizations is None else sorted({*CROSSED} & {*map(str, polarizations.values)})
-    )
+    names = [] if polarizations is None else [str(name) for name in polarizations.values]
+    crossed = sorted({name for name in names if name.lower() in CROSSED})
     if crossed:
         raise InputError(
             f"input.select.covariances: polarization {' and '.join(crossed)} "

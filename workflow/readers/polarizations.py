@@ -15,6 +15,11 @@ POLARIZATIONS = {
 }  # fmt: skip
 """Names by code: of two feeds that of the baseline's first antenna and that of its second."""
 LINEAR, CIRCULAR = ("x", "y"), ("r", "l")
+_SAME = {
+    "rcp": "r", "rhcp": "r", "rhc": "r", "right": "r", "lcp": "l", "lhcp": "l", "lhc": "l",
+    "left": "l",
+}  # fmt: skip
+"""Other names of circular feeds in small letters."""
 _IN_TURN = {-3: -4, -4: -3, -7: -8, -8: -7}
 
 
@@ -25,18 +30,25 @@ def in_turn(codes: Sequence[int]) -> Array:
 
 
 def feeds_of(coordinates: Mapping[str, Coordinate], name: str) -> tuple[str, ...] | None:
-    """Return the names along a coordinate in small letters, each once; None of numbers or none."""
+    """Return the names along a coordinate in small letters, each once; None of numbers or none.
+
+    Circular feeds have one name, r or l, whatever the file calls them.
+    """
     found = coordinates.get(name)
     if found is None or found.values.dtype.kind in "fiub":
         return None
-    return tuple(dict.fromkeys(str(value).lower() for value in found.values))
+    names = [str(value).strip().lower() for value in found.values]
+    return tuple(dict.fromkeys(_SAME.get(one, one) for one in names))
 
 
 def check_linear(feeds: tuple[str, ...] | None) -> None:
-    """Raise InputError where feeds are known, and others than x before y as `detect: stokes`."""
-    if feeds and ({*feeds} <= {*CIRCULAR} or feeds == LINEAR[::-1]):
+    """Raise InputError where feeds are known, and others than x before y as `detect: stokes`.
+
+    h, of horizontal, is x, and v is y.
+    """
+    if feeds and ({*feeds} <= {*CIRCULAR} or feeds in (LINEAR[::-1], ("v", "h"))):
         hint = "`detect: power` takes each feed by itself"
-        if "y" in feeds:
+        if "y" in feeds or "v" in feeds:
             hint = "`polarization: [1, 0]` in input.select turns them"
         raise InputError(
             f"detect: stokes is of linear feeds, x before y, got {' before '.join(feeds)}; {hint}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pytest
 
 from tests.workflow.readers.guppi_file import case, parts, write
@@ -37,3 +39,24 @@ def test_a_header_names_the_feeds(tmp_path: Path, header: Any, feeds: str) -> No
         given["input"]["coordinates"] = {"polarization": names}
     found = study_of(given).workload("w").stage().coordinates
     assert list(found["polarization"].values) == ["h", "v"]
+
+
+@pytest.mark.parametrize("names", [["XX", "XY"], ["HH", "HV"], ["rr", "Lr"]])
+def test_covariances_of_two_feeds_in_capitals_are_no_power(
+    tmp_path: Path, names: list[str]
+) -> None:
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["r"] = np.broadcast_to(np.eye(3, dtype=np.complex64), (2, 1, 3, 3))
+    east = {"values": [0, 30, 0], "units": "m", "axis": "antenna"}
+    source = {
+        "file": str(tmp_path / "r.h5"), "covariances": "r",
+        "axes": ["polarization", "frequency", "antenna", "column"],
+        "coordinates": {
+            "polarization": names, "frequency": {"values": [1.5e8], "units": "Hz"},
+            "east": east, "north": {**east, "values": [0, 0, 30]},
+        },
+    }  # fmt: skip
+    given = {"kind": "image", "directions": {"n": 3, "field_of_view_deg": 5}, "input": source}
+    assert f"polarization {names[1]} is of two feeds and no power" in error_of(given)
+    source["select"] = {"covariances": {"polarization": "0:1"}}
+    check_study(study_of(given))

@@ -155,7 +155,9 @@ def test_names_that_uvh5_has_not(tmp_path: Path, changed: dict[str, Any], said: 
     ("feeds", "said"),
     [
         (["Y", "X"], "of linear feeds, x before y, got y before x; `polarization: .1, 0.` in"),
+        (["V", "H"], "of linear feeds, x before y, got v before h; `polarization: .1, 0.` in"),
         (["R", "L"], "of linear feeds, x before y, got r before l; `detect: power`"),
+        (["LHCP", "RCP"], "of linear feeds, x before y, got l before r; `detect: power`"),
         (["X", "Y"], ""),
         (["H", "V"], ""),
     ],
