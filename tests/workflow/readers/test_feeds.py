@@ -9,9 +9,12 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.readers.guppi_file import case, parts, write
 from tests.workflow.readers.uvh5_file import error_of, study_of
+from tests.workflow.storage.test_uvh5 import labelled
 from workflow.config.check import check_study
+from workflow.config.mistakes import StudyError
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,27 @@ def test_covariances_of_two_feeds_in_capitals_are_no_power(
     assert f"polarization {names[1]} is of two feeds and no power" in error_of(given)
     source["select"] = {"covariances": {"polarization": "0:1"}}
     check_study(study_of(given))
+
+
+@pytest.mark.parametrize(
+    ("feeds", "said"),
+    [
+        (["Y", "X"], "of linear feeds, x before y, got y before x; `polarization: .1, 0.` in"),
+        (["V", "H"], "of linear feeds, x before y, got v before h; `polarization: .1, 0.` in"),
+        (["R", "L"], "of linear feeds, x before y, got r before l; `detect: power`"),
+        (["LHCP", "RCP"], "of linear feeds, x before y, got l before r; `detect: power`"),
+        (["X", "Y"], ""),
+        (["H", "V"], ""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_stokes_parameters_of_other_feeds(tmp_path: Path, feeds: list[str], said: str) -> None:
+    source = labelled(tmp_path, polarization=feeds)["input"]
+    beams = {key: source[key] for key in ("file", "coordinates")} | {
+        "samples": "v", "axes": {"samples": source["axes"]}
+    }  # fmt: skip
+    case = {"kind": "beamforming", "beams": 4, "detect": "stokes", "integrate": 4, "input": beams}
+    if not said:
+        return check_study(study_of_all({"b": case}))
+    with pytest.raises(StudyError, match=said):
+        check_study(study_of_all({"b": case}))

@@ -151,30 +151,6 @@ def test_names_that_uvh5_has_not(tmp_path: Path, changed: dict[str, Any], said: 
         check_study(study_of({"v": labelled(tmp_path, **changed)}))
 
 
-@pytest.mark.parametrize(
-    ("feeds", "said"),
-    [
-        (["Y", "X"], "of linear feeds, x before y, got y before x; `polarization: .1, 0.` in"),
-        (["V", "H"], "of linear feeds, x before y, got v before h; `polarization: .1, 0.` in"),
-        (["R", "L"], "of linear feeds, x before y, got r before l; `detect: power`"),
-        (["LHCP", "RCP"], "of linear feeds, x before y, got l before r; `detect: power`"),
-        (["X", "Y"], ""),
-        (["H", "V"], ""),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_stokes_parameters_of_other_feeds(tmp_path: Path, feeds: list[str], said: str) -> None:
-    source = labelled(tmp_path, polarization=feeds)["input"]
-    beams = {key: source[key] for key in ("file", "coordinates")} | {
-        "samples": "v", "axes": {"samples": source["axes"]}
-    }  # fmt: skip
-    case = {"kind": "beamforming", "beams": 4, "detect": "stokes", "integrate": 4, "input": beams}
-    if not said:
-        return check_study(study_of({"b": case}))
-    with pytest.raises(StudyError, match=said):
-        check_study(study_of({"b": case}))
-
-
 def test_missing_samples_make_no_integration_longer(tmp_path: Path) -> None:
     """An hour without data: a mean step of it made each integration of 8 ms 20 minutes long."""
     times = np.arange(24) * 1e-3 + np.where(np.arange(24) < 8, 0, 3600)
