@@ -121,9 +121,14 @@ def _product(
     sizes, a, b = question.sizes, question.a, question.b
     m, n, k, slices = sizes.m, sizes.n, sizes.k, choice.split_k_slices
     rows, columns = (n, m) if choice.swapped else (m, n)
+    turned = replace(sizes, m=rows, n=columns) if choice.swapped else sizes
+    if slices == 1:  # as `sm90_launch` lays it out
+        precision, tiles = question.precision, turned.tiles(plan.block_m, plan.block_n)
+        staged = not stores_directly(plan, precision, n)
+        overlaps = staged and plan.can_overlap_epilogue(precision)
+        plan = with_ping_pong(plan, precision, k, tiles, sm_count, overlaps=overlaps)
     whole_sectors = choice.swapped or sizes.triangle or slices > 1 or n % 2 == 0
     plan = plan if whole_sectors else plan.with_shared_columns(columns, k)
-    turned = replace(sizes, m=rows, n=columns) if choice.swapped else sizes
     x, y = (b, a) if choice.swapped else (a, b)
     return _Product(
         choice, plan, question, sm_count, memory * _MEMORY_BYTES, rows, columns, x, y,
@@ -148,19 +153,17 @@ def _division(product: _Product) -> TileDivision:
 
 def _whole_tiles(product: _Product, whole: int, store: float) -> float:
     """Return the seconds in which a block computes so many tiles, and stores each in ``store``."""
-    choice, plan, question, sm_count, *_ = product
+    _, plan, question, sm_count, *_ = product
     precision, sizes, tiles = question.precision, question.sizes, product.tiles
     direct = stores_directly(plan, precision, sizes.n)
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
     overlapped = overlaps and plan.can_overlap_epilogue(precision)
-    laid = with_ping_pong(plan, precision, sizes.k, tiles, sm_count, overlaps=overlapped)
-    in_turn = laid.ping_pong and choice.split_k_slices == 1
     remains = store_beside_mainloop(
-        plan, precision, sizes.n, overlapped=overlapped, in_turn=in_turn
+        plan, precision, sizes.n, overlapped=overlapped, in_turn=plan.ping_pong
     )
     # The last store of a block has no mainloop to hide under.
     stores = 1 + (whole - 1) * remains if whole else 0
-    spent = whole * _mainloop(product, in_turn=overlapped or in_turn) + stores * store
+    spent = whole * _mainloop(product, in_turn=overlapped or plan.ping_pong) + stores * store
     return spent + max(0, whole - 1) * _NEXT_TILE[plan.consumer_warpgroups]
 
 

@@ -67,6 +67,13 @@ def test_the_long_operand_of_a_batch_stays_where_it_is(precision: str) -> None:
     assert (choice.plan.storage, choice.plan.k_major) == ("fp32", False)
 
 
+def test_stages_are_as_deep_as_a_ping_pong_has_them() -> None:
+    """In planes at 3xfp16 those of 32 k in place of 48: a k of 51 takes 64, not 96 (an H200)."""
+    choice = chosen("3xfp16", 11, 1870, 10094, 51)
+    assert choice.plan is not None
+    assert (choice.plan.storage, choice.plan.block_n) == ("planar", 112)
+
+
 def test_the_least_estimate_is_chosen() -> None:
     row = PRECISIONS["tf32"]
     times = {c: estimate(c, Question(row, LARGE, A, B), SM_COUNT) for c in candidates_of("tf32")}
