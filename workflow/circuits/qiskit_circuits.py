@@ -181,7 +181,8 @@ def check_unitary(circuit: QuantumCircuit) -> None:
         elif isinstance(operation, ControlFlowOp):
             raise CircuitError(f"{where} is classical control, which is not a unitary evolution")
         elif not isinstance(operation, Gate):
-            raise CircuitError(f"{where} is not a unitary gate")
+            advice = "; leave it out of a qubit that is still |0>" * (operation.name == "reset")
+            raise CircuitError(f"{where} is not a unitary gate{advice}")
         else:
             for position, qubit in enumerate(qubits):
                 if qubit in measured:

@@ -230,10 +230,11 @@ class StateAnswers(Statevector):
         if self.case.observables is not None:
             strings, coefficients = zip(*self.case.paulis(), strict=True)
             what = f"Pauli string, the highest qubit first{self._named(staged)}"
+            factor = "factor of the Pauli string, which its expectation value here contains"
             return Product(
                 "expectation", result, ("observable",),
                 {"observable": Coordinate(np.array(strings), "", what),
-                 "coefficient": Coordinate(np.array(coefficients), "", "", ("observable",))},
+                 "coefficient": Coordinate(np.array(coefficients), "", factor, ("observable",))},
                 f"{self.name}: expectation values",
             )  # fmt: skip
         if self.case.shots is not None:

@@ -143,7 +143,9 @@ def test_the_product_says_what_stands_where(answer: str, tmp_path: Path) -> None
         assert (np.diff(product.coordinates["outcome"].values) > 0).all()
     elif answer == "observables":
         assert list(product.coordinates["observable"].values) == ["ZZIIIZZ", "XYIZIIX", "IIIIIXX"]
-        assert list(product.coordinates["coefficient"].values) == [1, 1, -2]
+        factor = product.coordinates["coefficient"]
+        assert list(factor.values) == [1, 1, -2]
+        assert "which its expectation value here contains" in factor.long_name
     else:
         assert product.data.shape == (8,)
         assert product.data.sum() == pytest.approx(1)
