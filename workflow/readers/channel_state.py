@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,8 @@ _MOST_CHAINS = 3
 _SUBCARRIERS = 30
 _WIDE = 0x800
 """The bit of the rate that says that a packet took 40 MHz."""
+_ANTENNAS = "ABC"
+"""Names of the card's antennas, whose numbers are 1 to 3."""
 _SPACING_HZ = 312_500.0
 """Between neighbouring subcarriers of 802.11n."""
 _PLACES = {
@@ -55,6 +57,7 @@ class _Packets:
     starts: Array
     clock: Array
     order: Array
+    antennas: tuple[int, ...]
     receivers: int
     transmitters: int
     wide: bool
@@ -86,7 +89,7 @@ class ChannelState(Reader):
         coordinates = {
             "time": Coordinate(_seconds(found.clock), "s", "time since the first packet"),
             "frequency": Coordinate(hertz, "Hz", "frequency from the carrier"),
-            "receiver": Coordinate(np.arange(1, found.receivers + 1), "", "antenna of the card"),
+            "receiver": Coordinate(np.array(found.antennas), "", "antenna of the card"),
             "transmitter": Coordinate(np.arange(1, found.transmitters + 1), "", "spatial stream"),
         }
         shape = (len(found.starts), _SUBCARRIERS, found.receivers, found.transmitters)
@@ -133,9 +136,14 @@ class ChannelState(Reader):
         ordered = np.take_along_axis(antennas, order, axis=1)
         if np.any(ordered[:, 1:] == ordered[:, :-1]) or np.any(ordered >= _MOST_CHAINS):
             raise InputError(f"input.file: {self.path} names an antenna twice, or one of no card")
-        return _Packets(np.array(starts, np.int64), fields["clock"], order, **one, wide=bool(wide))
+        each = ["".join(_ANTENNAS[number] for number in packet) for packet in ordered.tolist()]
+        letters = self._same(np.array(each), "receiving antennas")
+        numbers = tuple(_ANTENNAS.index(letter) + 1 for letter in letters)
+        return _Packets(
+            np.array(starts, np.int64), fields["clock"], order, numbers, **one, wide=bool(wide)
+        )
 
-    def _same(self, values: Array, what: str) -> int:
+    def _same(self, values: Array, what: str) -> Any:
         """Return the value that all packets have; raises InputError where they differ."""
         if np.any(values != values[0]):
             place = int(np.argmax(values != values[0]))
@@ -143,7 +151,7 @@ class ChannelState(Reader):
                 f"input.file: {self.path}: packets must have the same {what}, got {values[0]} "
                 f"and, in packet {place + 1}, {values[place]}; each kind needs a file of its own"
             )
-        return int(values[0])
+        return values[0].item()
 
     def _records(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         """Yield where the header of each packet starts, and the header."""

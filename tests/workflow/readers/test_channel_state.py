@@ -120,6 +120,18 @@ def test_receivers_stand_in_the_order_of_antennas(path: Path) -> None:
             np.testing.assert_array_equal(got[:, antenna], one[:, chain])
 
 
+def test_packets_of_two_antennas_have_their_numbers(path: Path) -> None:
+    """A and C are 1 and 3 of the card; packets of A and B are of another array."""
+    one, other = matrices(2, receivers=2)
+    path.write_bytes(packet(one, antennas=(2, 0)) + packet(other, antennas=(0, 2)))
+    receivers = ChannelState(path).outline("channel").coordinates["receiver"]
+    assert receivers.values.tolist() == [1, 3]
+    np.testing.assert_array_equal(read(path), [one[:, ::-1], other])
+    path.write_bytes(packet(one, antennas=(2, 0)) + packet(other, antennas=(1, 0)))
+    said = "packets must have the same receiving antennas, got AC and, in packet 2, AB; each kind"
+    assert said in error_of(path)
+
+
 def test_a_clock_that_passes_zero_and_a_packet_that_is_late(path: Path) -> None:
     clock = [2**32 - 5, 2**32 + 10, 2**32 + 7, 2**32 + 20]
     path.write_bytes(b"".join(map(packet, matrices(4), clock)))
