@@ -57,9 +57,10 @@ FORMATS = {
     "guppi": Format(
         "voltages of a GUPPI recording",
         "`voltages` (time, polarization, frequency) of a GUPPI recording of 8 or 16 bits, of "
-        "several antennas (`NANTS`) as (time, antenna, polarization, frequency); with the feeds "
-        "of `FD_POLN`, the centres of channels, which fall where `OBSBW` is below 0, and the date "
-        "of the first sample by `STT_*` or `SYNCTIME` and `PKTIDX`. An `NPOL` of 4 is two "
+        "several antennas (`NANTS`) as (time, antenna, polarization, frequency); with the "
+        "names of `ANTNMS00` and further, the feeds of `FD_POLN`, the centres of channels, which "
+        "fall where `OBSBW` is below 0, and the date of the first sample by `STT_*` or `SYNCTIME` "
+        "and `PKTIDX`. An `NPOL` of 4 is two "
         "polarizations, 1 is one, and 2 is one of complex samples as baseband has it, but two of "
         "recorders that write `PIPERBLK`, `NANTS` or `DIRECTIO`. One channel is complex where "
         "`TBIN` is 1 / `OBSBW`. A pattern names a recording of several files (below)",

@@ -13,7 +13,7 @@ import numpy as np
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.readers.guppi_blocks import Block, Recording, fill, opened, recording_of
-from workflow.readers.guppi_header import DESCRIBING, HeaderError, integer, number
+from workflow.readers.guppi_header import ANTENNAS, DESCRIBING, HeaderError, integer, number
 from workflow.readers.polarizations import CIRCULAR, LINEAR
 from workflow.readers.voltages import centres_of, said_of_centres
 from workflow.storage.equal_steps import MOST_CHECKED
@@ -73,6 +73,8 @@ class Guppi(Reader):
             else:
                 said = said_of_centres(band, is_real=not layout.is_complex)
                 coordinates["frequency"] = Coordinate(centres, "Hz", said)
+        if layout.antennas > 1 and (names := self._antennas()):
+            coordinates["antenna"] = Coordinate(np.array(names), "", "antenna")
         if feeds := self._feeds():
             coordinates["polarization"] = Coordinate(np.array(feeds), "", "polarization")
         kind = np.complex64 if layout.is_complex else np.float32
@@ -111,6 +113,14 @@ class Guppi(Reader):
         if not 0 <= second < _MOST_SECONDS:
             raise HeaderError(f"tells of a first sample {second} s after {begin}")
         return f"time since {begin + np.timedelta64(second, 's')}.{nanoseconds:09d} UTC"
+
+    def _antennas(self) -> list[str]:
+        """Return the names of antennas; none where the header has not one for each."""
+        header = self._recording.header
+        said = [name.strip() for key in ANTENNAS for name in header.get(key, "").split(",")]
+        names = [name for name in said if name]
+        once = len(names) == len(set(names)) == self._recording.layout.antennas
+        return names if once else []
 
     def _feeds(self) -> tuple[str, ...]:
         """Return the two of FD_POLN, as PSRFITS orders them: turned where FD_HAND is below 0."""

@@ -39,7 +39,9 @@ DESCRIBING = (
     "DEC_STR",
 )
 """Keys that say what was observed, of which nothing is computed."""
-KEYS = (*SAME, "PKTIDX", "PKTSTART", "DIRECTIO", *DESCRIBING)
+ANTENNAS = tuple(f"ANTNMS{number:02d}" for number in range(64))
+"""Keys of the names of antennas, several a card with commas between them."""
+KEYS = (*SAME, "PKTIDX", "PKTSTART", "DIRECTIO", *DESCRIBING, *ANTENNAS)
 """Keys that are read."""
 _PADDED = {key.ljust(8).encode(): key for key in KEYS}
 _WITHOUT_VALUE = (b" " * 8, b"COMMENT ", b"HISTORY ", b"CONTINUE")

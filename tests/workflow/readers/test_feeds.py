@@ -44,6 +44,27 @@ def test_a_header_names_the_feeds(tmp_path: Path, header: Any, feeds: str) -> No
     assert list(found["polarization"].values) == ["h", "v"]
 
 
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ({"ANTNMS00": "1aA,1cA", "ANTNMS01": "2bA"}, ["1aA", "1cA", "2bA"]),
+        ({"ANTNMS00": "m000, m001,m002,"}, ["m000", "m001", "m002"]),
+        ({"ANTNMS00": "1aA,1cA"}, []), ({"ANTNMS00": "1aA,1cA,1aA"}, []), ({}, []),
+    ],
+)  # fmt: skip
+def test_a_header_names_the_antennas(tmp_path: Path, header: Any, names: list[str]) -> None:
+    data = parts(1, shape=(12, 32, 2))
+    write(tmp_path / "v.raw", data, OBSNCHAN=12, NANTS=3, NPOL=2, PIPERBLK=12, **header)
+    given = case(tmp_path / "v.raw")
+    found = study_of(given).workload("w").stage().coordinates
+    assert (found["antenna"].values.tolist() if names else "antenna" in found) == (names or False)
+    given["input"]["coordinates"] = {"antenna": ["1a", "1c", "2b"]}
+    if names:
+        assert "input.coordinates.antenna: the file says it already, " in error_of(given)
+    else:
+        check_study(study_of(given))
+
+
 @pytest.mark.parametrize("names", [["XX", "XY"], ["HH", "HV"], ["rr", "Lr"]])
 def test_covariances_of_two_feeds_in_capitals_are_no_power(
     tmp_path: Path, names: list[str]
