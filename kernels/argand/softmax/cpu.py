@@ -27,7 +27,7 @@ _FAR = -80.0
 """Below this exponent a tile is rescaled in two steps, because e^-80 is close to fp32's least."""
 _ALONE = 1 + 1e-6
 """A row's sum of up to this multiple of its largest term may be that term alone, rounded."""
-_RECIPROCAL_COLUMNS = 2048
+RECIPROCAL_COLUMNS = 2048
 """Columns of fp64 from which products with 1 / sum, and the test that permits them, take less time
 than quotients. Products of fp32 never do."""
 EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
@@ -178,7 +178,7 @@ def takes_reciprocal(columns: int, total: Array, top: Array) -> bool:
     ``top`` are the largest exponents. A term that is its row's whole sum has to give 1, which a
     product may not.
     """
-    if total.dtype == np.float32 or columns < _RECIPROCAL_COLUMNS:
+    if total.dtype == np.float32 or columns < RECIPROCAL_COLUMNS:
         return False
     return bool((total > _ALONE * np.exp(top)).all())
 

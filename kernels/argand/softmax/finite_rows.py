@@ -18,7 +18,7 @@ import numpy as np
 from argand.rounding import Array
 from argand.runtime.quiet import quietly
 from argand.softmax import cpu
-from argand.softmax.cpu import EXACT_KINDS, UNSHIFTED
+from argand.softmax.cpu import EXACT_KINDS, RECIPROCAL_COLUMNS, UNSHIFTED
 
 if TYPE_CHECKING:
     from argand.softmax.problem import SoftmaxProblem
@@ -29,13 +29,14 @@ _Reduction = Callable[[Array], Array]
 """Returns one number for each row, (..., 1)."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
-_minimum: Any = np.minimum.reduce
 _maximum: Any = np.maximum.reduce
-_FEW_ROWS = 16
-"""Rows up to which Python's own functions compare their largest numbers in less time than NumPy."""
-_SHORT_COLUMNS, _ROWS_PER_COLUMN = 7, 32
-"""Largest number of columns, and fewest rows for each column, with which a reduction column by
-column takes less time than NumPy's. NumPy reduces each row by itself."""
+_LINE_BYTES, _ROWS_PER_COLUMN = 64, 20
+"""Largest row, a line of a cache, and fewest rows for each column, whose largest numbers take less
+time column by column. NumPy reduces each row by itself."""
+_SUMMED_COLUMNS, _SUMMED_ROWS_PER_COLUMN = 7, 48
+"""The same of sums, which take less time; of more columns they would have other bits."""
+_ZEROS: dict[Any, Any] = {kind: np.zeros((), kind) for kind in (np.float32, np.float64)}
+"""Arrays, which NumPy's functions take sooner than Python's numbers."""
 
 
 def prepared(problem: SoftmaxProblem) -> Run:
@@ -52,14 +53,22 @@ def prepared(problem: SoftmaxProblem) -> Run:
     ):
         return whole
     steps = {"softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp}
-    short = problem.columns <= _SHORT_COLUMNS and problem.rows >= _ROWS_PER_COLUMN * problem.columns
-    reductions = (
-        (_largest_by_columns, _sums_by_columns) if short else (_largest_of_rows, _sums_of_rows)
-    )
-    found = partial(_finite, steps[problem.operation], problem.rows, *reductions)
+    found = partial(_finite, steps[problem.operation], *_reductions(problem))
     if numbers <= cpu.BLOCK_VALUES:
         return partial(_at_once, found, whole)
     return partial(cpu.softmax, problem, solve=partial(_block, found, problem))
+
+
+def _reductions(problem: SoftmaxProblem) -> tuple[_Reduction, _Reduction]:
+    """Return what takes the least time for the largest numbers of rows, and for their sums."""
+    rows, columns = problem.rows, problem.columns
+    row_bytes = columns * np.dtype(problem.precision.real_output).itemsize
+    short = row_bytes <= _LINE_BYTES and rows >= _ROWS_PER_COLUMN * columns
+    few = columns <= _SUMMED_COLUMNS and rows >= _SUMMED_ROWS_PER_COLUMN * columns
+    return (
+        _largest_by_columns if short else _largest_of_rows,
+        _sums_by_columns if few else _sums_of_rows,
+    )
 
 
 def _at_once(finite: Callable[..., Array | None], whole: Run, x: Array, out: Array | None) -> Array:
@@ -86,18 +95,14 @@ def _block(
 
 
 def _finite(
-    step: Callable[..., Array], rows: int, largest: _Reduction, sums: _Reduction, x: Array,
+    step: Callable[..., Array], largest: _Reduction, sums: _Reduction, x: Array,
     memory: Array | None,
 ) -> Array | None:  # fmt: skip
     """Return rows by a step, in ``memory`` of the result where the step can; None: not finite."""
     top = largest(x)
-    if rows <= _FEW_ROWS:
-        values = top.ravel().tolist()
-        lowest, highest, finite = min(values), max(values), math.isfinite(sum(values))
-    else:
-        lowest, highest = _minimum(top, None), _maximum(top, None)
-        finite = -math.inf < lowest <= highest < math.inf
-    # Nor is a row with NaN.
+    # Their places take NumPy half as long as the numbers; that of a NaN is the least and largest.
+    lowest, highest = top.item(top.argmin()), top.item(top.argmax())
+    finite = -math.inf < lowest <= highest < math.inf
     return step(x, top, lowest, highest, sums, memory) if finite else None
 
 
@@ -106,18 +111,18 @@ def _softmax(
 ) -> Array:
     """Return exponentials over their sums: rows whose exponents are not large are not shifted."""
     found: Array = np.empty(x.shape, x.dtype) if memory is None else memory
+    shift = _ZEROS[x.dtype.type]
     if highest > UNSHIFTED:
-        shift = np.where((top >= 0) & (top <= UNSHIFTED), x.dtype.type(0), top)
+        shift = np.where((top >= 0) & (top <= UNSHIFTED), shift, top)
         np.exp(_difference(x, shift, found), found)
-        top = top - shift
     elif lowest < 0:
-        shift = np.minimum(top, 0)
+        shift = np.minimum(top, shift)
         np.exp(np.subtract(x, shift, found), found)
-        top = top - shift
     else:
         np.exp(x, found)
     total = sums(found)
-    if cpu.takes_reciprocal(x.shape[-1], total, top):
+    columns = x.shape[-1]
+    if columns >= RECIPROCAL_COLUMNS and cpu.takes_reciprocal(columns, total, top - shift):
         return np.multiply(found, 1 / total, found)
     return np.divide(found, total, found)
 
