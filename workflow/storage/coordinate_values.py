@@ -21,7 +21,7 @@ from workflow.storage.names import is_text, read_names
 from workflow.storage.selections import PickedAxis
 from workflow.storage.stored_types import StoredError, in_words, stored_in
 from workflow.storage.text_attributes import LONGEST_NAME, text_attribute, unit_of
-from workflow.storage.units import named
+from workflow.storage.units import dated, named
 
 MOST_COMPONENTS = 16
 """Numbers that a coordinate may have at each entry: three of a position."""
@@ -47,7 +47,7 @@ def values_along(
     shape, column = _shape_along(dataset, of, key, length)
     taken = taken or whole_axis(shape[0])
     said = of.units if isinstance(of, DatasetCoordinate) else None
-    units = said or unit_of(dataset) or named(where)
+    units = said or dated(unit_of(dataset), text_attribute(dataset, "calendar")) or named(where)
     long_name = text_attribute(dataset, "long_name", LONGEST_NAME)
     if is_text(dataset) and len(shape) == 1:
         names = read_names(dataset, key).reshape(shape)

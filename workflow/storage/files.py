@@ -32,11 +32,31 @@ def file_state(path: Path) -> FileState:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
+_FOLDERS = {
+    ("zarr.json", ".zgroup", ".zarray", ".zmetadata"): "Zarr; h5py.File('x.h5', 'w')['x'] = "
+    "zarr.open(name)[array][...] makes HDF5 of an array, xarray.open_zarr(name).to_netcdf('x.nc', "
+    "engine='h5netcdf', invalid_netcdf=True) of all of them with their axes",
+    (
+        "table.dat",
+    ): "CASA's tables; pyuvdata.UVData.from_file(name).write_uvh5('x.uvh5') makes UVH5 "
+    "of a measurement set",
+}
+"""Formats whose files are folders, by the files in them."""
+
+
+def _made_of(folder: Path) -> str:
+    """Return how to make a file of a folder; empty where it is of no format that is known."""
+    for names, words in _FOLDERS.items():
+        if any((folder / name).is_file() for name in names):
+            return f": it is {words}"
+    return ""
+
+
 def absent(path: Path) -> str:
     """Return an error's text: a folder, or nothing, stands where a config names a file."""
     with contextlib.suppress(OSError):  # of a name that is too long, or a folder that is closed
         if path.is_dir():
-            return f"{path} is a folder, not a file"
+            return f"{path} is a folder, not a file{_made_of(path)}"
     hint = "; ~ and $NAME stand for themselves in a study" if {"~", "$"} & {*str(path)[:1]} else ""
     return f"there is no file {path} (looked in {Path.cwd()}){hint}"
 

@@ -25,13 +25,18 @@ _BEGINNINGS = {
 _TEXT = "it is text; where it is a table of numbers, " + _COPY.format(
     "numpy.loadtxt(name, delimiter=',')"
 )
+_NUMBERS = (
+    "it does not begin as HDF5 does; where it is numbers alone, "
+    + _COPY.format("numpy.fromfile(name, type)")
+    + ", or `format: sigmf` with a .sigmf-meta beside it"
+)
 _BEGINNING_BYTES = 512
 _CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
 """The message of HDF5 about a file that ends before its header says so."""
 
 
 def found_instead(path: Path) -> str:
-    """Return the format of a file that is not HDF5, and how to convert it; "" where unknown."""
+    """Return what a file is that is not HDF5, and how to convert it; "" where it begins as HDF5."""
     try:
         with path.open("rb") as file:
             begin = file.read(_BEGINNING_BYTES)
@@ -48,7 +53,7 @@ def found_instead(path: Path) -> str:
         if one.suffix and re.fullmatch(one.suffix, path.suffix.lower()):
             return f"by its name it is {name}: `format: {name}` reads {one.contents}"
     is_text = begin.isascii() and all(chr(c).isprintable() or chr(c) in "\t\r\n" for c in begin)
-    return _TEXT if is_text else ""
+    return _TEXT if is_text else _NUMBERS
 
 
 def cut_short(error: str) -> str:

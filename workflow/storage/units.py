@@ -91,6 +91,15 @@ def parted(text: str) -> tuple[str, str]:
     return unit if unit in _EXACT else _WORDS.get(unit.lower(), unit), date.strip()
 
 
+def dated(text: str, calendar: str) -> str:
+    """Return a unit whose date says its calendar, as netCDF gives it, where that is none of ours.
+
+    Such a date is kept as text, and nothing is computed of it.
+    """
+    usual = calendar.lower() in ("", "standard", "gregorian", "proleptic_gregorian", "utc")
+    return text if usual or " since " not in text else f"{text} in the calendar {calendar}"
+
+
 def named(path: str) -> str:
     """Return the unit that the end of a dataset's name tells; empty where it tells none."""
     return next((unit for end, unit in _ENDINGS.items() if path.lower().endswith(end)), "")

@@ -94,6 +94,13 @@ class TestRefusals:
     def test_no_file(self, tmp_path):
         assert "input.file: there is no file" in refused(tmp_path / "none.h5")
         assert f"input.file: {tmp_path} is a folder, not a file" in refused(tmp_path)
+        for name, said in (("zarr.json", "it is Zarr; "), ("table.dat", "it is CASA's tables; ")):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / name).touch()
+            found = refused(tmp_path / name)
+            assert found.startswith(
+                f"input.file: {tmp_path / name} is a folder, not a file: {said}"
+            )
         assert refused(Path("~/x.h5")).endswith("; ~ and $NAME stand for themselves in a study")
 
     def test_not_hdf5(self, path):
@@ -113,7 +120,7 @@ class TestRefusals:
         (b"\x93NUMPY\x01\x00v\x00", "an array of NumPy; h5py.File('x.h5', 'w')['x'] = numpy.load"),
         (b"PK\x03\x04\x00", "where it is NumPy's npz, "),
         (b"MATLAB 5.0 MAT", "'-v7.3') writes HDF5"),
-        (b"\x00\x01\xff" * 300, "file signature not found"),
+        (b"\x00\x01\xff" * 300, "numbers alone, h5py.File('x.h5', 'w')['x'] = numpy.fromfile"),
     ])  # fmt: skip
     def test_other_files_are_named_and_how_they_become_hdf5(self, path, content, said):
         path.write_bytes(content)

@@ -14,8 +14,9 @@ from tests.workflow.chained_cases import study_of
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
+from workflow.storage.dates import julian_date
 from workflow.storage.staged import open_staged, write_staged
-from workflow.storage.units import parted, squared
+from workflow.storage.units import dated, parted, squared
 from workflow.storage.uvh5 import write_uvh5
 
 SITE = {"latitude_deg": -26.7, "longitude_deg": 116.6, "julian_date": 2461372.75}
@@ -204,3 +205,18 @@ def test_beams_have_the_weights_unit_too(
     source = {"file": str(path), "weights": "w", "samples": "v"}
     one = study_of({"w": {"kind": "beamforming", "input": source, **detect}}).workload("w")
     assert one.product_outline(one.outline()).units == expected
+
+
+@pytest.mark.parametrize(
+    ("calendar", "date"),
+    [
+        ("", "2000-01-01"),
+        ("proleptic_gregorian", "2000-01-01"),
+        ("noleap", "2000-01-01 in the calendar noleap"),
+        ("TAI", "2000-01-01 in the calendar TAI"),
+    ],
+)
+def test_a_date_of_another_calendar_is_no_date_of_ours(calendar: str, date: str) -> None:
+    assert parted(dated("days since 2000-01-01", calendar)) == ("d", date)
+    assert (julian_date(date) is None) == ("calendar" in date)
+    assert dated("d", calendar) == "d"
