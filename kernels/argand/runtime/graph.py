@@ -258,12 +258,15 @@ class LaunchSequence:
         return LaunchGraph(self._kernels, self._after)
 
     def give_up_idle(self, since: float) -> None:
-        """Drop the graphs if there was no launch since then, and none is under way."""
-        if self._launched < since and self._lock.acquire(blocking=False):
-            try:
-                self._forget()
-            finally:
-                self._lock.release()
+        """Drop the graphs if there was no launch since then, and none is under way.
+
+        A launch that begins meanwhile is waited for. Threads cannot wait for each other in a
+        circle: each holds the lock of its own launch before it looks whether another is held.
+        """
+        if self._launched < since and not self._lock.locked():
+            with self._lock:  # as in a call: Ctrl-C cannot leave it locked
+                if self._launched < since:
+                    self._forget()
 
     def _forget(self) -> None:
         """Drop the graphs of all streams."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import Thread
 from types import SimpleNamespace
@@ -103,32 +104,68 @@ def test_a_graph_whose_arguments_are_refused_is_not_launched(
     assert bindings.cuGraphInstantiate.call_count == 2
 
 
-def test_an_interrupted_call_leaves_others_to_run(
-    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python raises KeyboardInterrupt behind any call, also behind that which takes a lock."""
+def interrupt(work: Callable[[], object], between: Callable[[], object]) -> None:
+    """Repeat ``work`` until KeyboardInterrupt ends it, again and again, and each time ``between``.
 
-    def interrupt(*_: object) -> None:
+    Python raises that behind any call, also behind one that takes a lock.
+    """
+
+    def raise_interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    sequence, _ = sequence_of(modules, monkeypatch, driver(), kernels=2)
-    runtime, at = modules[0].cuda.runtime, (1 << 20, 1 << 21)
-    # Mocks would take so long that few interrupts come elsewhere.
-    runtime.graphLaunch, runtime.streamIsCapturing = max, frozenset().__contains__
-    before = signal.signal(signal.SIGALRM, interrupt)
+    before = signal.signal(signal.SIGALRM, raise_interrupt)
     try:
         for _ in range(300):
             with suppress(KeyboardInterrupt):
                 signal.setitimer(signal.ITIMER_REAL, 2e-4)
                 while True:
-                    sequence(at, STREAM)
-            other = Thread(target=sequence, args=(at, STREAM), daemon=True)
-            other.start()
-            other.join(timeout=10)
-            assert not other.is_alive()
+                    work()
+            between()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_what_is_interrupted_leaves_calls_to_run(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, idle: bool
+) -> None:
+    """Neither a call nor a look for idle graphs leaves the lock of launches held."""
+    sequence, _ = sequence_of(modules, monkeypatch, driver(), kernels=2)
+    runtime, at = modules[0].cuda.runtime, (1 << 20, 1 << 21)
+    # Mocks would take so long that few interrupts come elsewhere.
+    runtime.graphLaunch, runtime.streamIsCapturing = max, frozenset().__contains__
+
+    def call_from_another_thread() -> None:
+        other = Thread(target=sequence, args=(at, STREAM), daemon=True)
+        other.start()
+        other.join(timeout=10)
+        assert not other.is_alive()
+
+    def look() -> None:
+        sequence.give_up_idle(since=math.inf)
+
+    interrupt(look if idle else lambda: sequence(at, STREAM), call_from_another_thread)
+
+
+def test_graphs_are_given_up_where_no_launch_is_under_way(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sequence, _ = sequence_of(modules, monkeypatch, driver(), kernels=2)
+    at = (1 << 20, 1 << 21)
+
+    def graphs() -> int:
+        return sum(len(on.graphs) for on in sequence._streams.values())
+
+    for _ in range(CALLS):
+        sequence(at, STREAM)
+    assert graphs() == 1
+    sequence.give_up_idle(since=0.0)  # there were launches since
+    with sequence._lock:  # one is under way
+        sequence.give_up_idle(since=math.inf)
+    assert graphs() == 1
+    sequence.give_up_idle(since=math.inf)
+    assert graphs() == 0
 
 
 @pytest.mark.parametrize(
