@@ -71,17 +71,19 @@ class DevicePlan:
         # As if it had been called with ``out``.
         forbidden = cache.forbidden(arrays, forms, result, form)
         found = kept[-1][1]
+        self._has_memory = self.memory.nbytes > 0
+        # Another run, or one in the plan's memory, cannot start at addresses alone.
+        stream_run = found.stream_run if run_of is None and not self._has_memory else None
         run = found.run if run_of is None else run_of(found.run)
         #: The kept call.
-        self.call: KeptCall = found._replace(forbidden=forbidden, run=run)
-        self.chosen = self.call.chosen
-        self._run, self._has_memory = self.call.run, self.memory.nbytes > 0
+        self.call: KeptCall = found._replace(forbidden=forbidden, run=run, stream_run=stream_run)
+        self.chosen, self._run = self.call.chosen, run
         self._result_of, self._index = cache.result_of, device
         #: The launch at given addresses, and the function that returns those of a call's places.
         self._start: Start = no_start
         self._addresses_of: Addresses | None = None
-        if run_of is None and not self._has_memory and self.call.stream_run is not None:
-            _, self._start, self._addresses_of = self.call.stream_run
+        if stream_run is not None:
+            _, self._start, self._addresses_of = stream_run
         # By the identities of arrays, of which nothing but the shape can change while they live.
         self._known: dict[tuple[int, ...], _Places] = {}
         self._references: dict[tuple[int, ...], list[Any]] = {}
