@@ -89,8 +89,10 @@ class NumpyCalls(Generic[_Found]):
                             return run(x)
                 if x is _MISSING:
                     return checked(key, **options)
-                if options or more:
+                if more:
                     return checked(key, x, *more, **options)
+                if options:
+                    return checked(key, x, **options)
                 return checked(key, x)
 
             return _as(checked, call)
@@ -125,8 +127,10 @@ class NumpyCalls(Generic[_Found]):
                             return run(a, b)
                 if b is _MISSING:
                     return checked(key, *() if a is _MISSING else (a,), **options)
-                if options or more:
+                if more:
                     return checked(key, a, b, *more, **options)
+                if options:
+                    return checked(key, a, b, **options)
                 return checked(key, a, b)
 
             return _as(checked, call)
