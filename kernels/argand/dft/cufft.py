@@ -51,6 +51,27 @@ def transform(problem: DftProblem, x: Any, target: Any) -> Run | None:
     return None
 
 
+def kept_bytes(problem: DftProblem, device: int) -> int:
+    """Return the workspace of a problem's calls that its stream keeps; 0 where calls bring it."""
+    kind, length, rows, _, _ = _form(problem, device)
+    if length == 1 or not _is_short(kind, length, rows):
+        return 0
+    needed, allowed = plan_of(kind, length, rows, device).workspace_bytes, allowed_workspace()
+    return needed if allowed is None or needed <= allowed else 0
+
+
+def _form(problem: DftProblem, device: int) -> tuple[int, int, int, str, int]:
+    """Return the type of transforms for cuFFT, length, rows, type of results and device."""
+    output = problem.precision.output
+    kind = cufft.CUFFT_Z2Z if output == "complex128" else cufft.CUFFT_C2C
+    return kind, problem.length, problem.rows, output, device
+
+
+def _is_short(kind: int, length: int, rows: int) -> bool:
+    """Return whether calls are graphs, whose workspace their stream keeps."""
+    return 2 * length * rows * (16 if kind == cufft.CUFFT_Z2Z else 8) <= _SHORT_BYTES
+
+
 class NumbersCopy:
     """Transforms of one number each, which is its own transform by every norm: a copy.
 
@@ -108,9 +129,7 @@ class ContiguousTransform:
 
     def __init__(self, problem: DftProblem) -> None:
         self._device = cupy.cuda.Device().id
-        output = problem.precision.output
-        kind = cufft.CUFFT_Z2Z if output == "complex128" else cufft.CUFFT_C2C
-        self._form = kind, problem.length, problem.rows, output, self._device
+        self._form = _form(problem, self._device)
         self._direction = cufft.CUFFT_INVERSE if problem.inverse else cufft.CUFFT_FORWARD
         self._factor = problem.factor
         # Rows that are computed one part after another, where one call's workspace is too large.
@@ -176,7 +195,7 @@ def _on_stream(
 ) -> tuple[_Queue, CapturedCalls | None]:
     """Return the queue of a form's transforms on a stream, and the graphs of short ones."""
     queue = _Queue(plan_of(kind, length, rows, device), (output, length * rows, device))
-    if 2 * length * rows * (16 if kind == cufft.CUFFT_Z2Z else 8) > _SHORT_BYTES:
+    if not _is_short(kind, length, rows):
         return queue, None
     if not is_captured(stream):
         queue.keep_workspace()

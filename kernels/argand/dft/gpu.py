@@ -76,12 +76,13 @@ def _chosen(problem: DftProblem, plan: Plan | None, x: Any, target: Any) -> Chos
     """Return the plan or the library that computes the transforms, for records."""
     if plan is None and problem.length == 1:
         return Chosen("copy")
+    kept = cufft.kept_bytes(problem, x.device.id) if plan is None else 0
     if problem.method is None:
-        return Chosen(LIBRARY)
+        return Chosen(LIBRARY, library_bytes=kept)
     wide = all(_wide(array, problem, problem.method.kind) for array in (x, target))
     entry = dft_tuning.key(problem.rows, problem.length, problem.precision, wide=wide)
     if plan is None:
-        return Chosen(LIBRARY, None, entry)
+        return Chosen(LIBRARY, None, entry, kept)
     return Chosen(", ".join(kernel_names(plan, problem.precision)), plan, entry)
 
 
