@@ -4,8 +4,10 @@
 
 Each problem is computed without a limit and within each of several (`argand.workspace_limit`), into
 an array that is there. The peak is what a call takes of CuPy's pool at most, beside operands and
-result. Results are compared with fp64 (`benchmarks.workspace_references`). ``--compile`` only
-makes each call once, of one precision: processes of several precisions compile beside each other.
+result; beside it stand what the user is told and what cuBLAS or cuFFT takes for itself
+(`benchmarks.workspace_told`). Results are compared with fp64 (`benchmarks.workspace_references`).
+``--compile`` only makes each call once, of one precision: processes of several precisions compile
+beside each other.
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from argand import WorkspaceError, dft, gemm, get_precision, herk, launched, pairs, workspace_limit
+from argand import (
+    DftPlan,
+    GemmPlan,
+    WorkspaceError,
+    dft,
+    gemm,
+    get_precision,
+    herk,
+    launched,
+    pairs,
+    workspace_limit,
+)
 from argand.device import gpu
 from argand.herk.problem import FORMS
 
@@ -29,6 +42,7 @@ from benchmarks.workspace_references import (
     Reference,
     Transforms,
 )
+from benchmarks.workspace_told import by_plan, of_cublas, of_cufft, of_herk
 from workflow.accuracy.transform_bounds import plan_bound
 from workflow.versions import timestamp, versions
 
@@ -52,19 +66,24 @@ class WorkspaceRow:
     Attributes:
         operation, shape, precision: of the call.
         limit_bytes: 0 without a limit.
+        library_bytes: that cuBLAS, or of transforms cuFFT, takes for the problem by itself.
         peak_bytes: that the call took beside operands and result, -1 where it was refused.
+        told_bytes: the most that the user is told, -1 where the call was refused.
         needed_bytes: what the error says, where it was refused.
         kernels: the names of what ran, by records.
         time_us: the median of calls in a row.
-        within: whether the peak is at most the limit, to the pool's pieces, and each element of a
-            product, or each transform in norm, within the bound of its precision.
+        within: whether the peak is at most the limit and what the user is told, to the pool's
+            pieces, and each element of a product, or each transform in norm, within the bound of
+            its precision.
     """
 
     operation: str
     shape: str
     precision: str
     limit_bytes: int
+    library_bytes: int
     peak_bytes: int
+    told_bytes: int
     needed_bytes: int
     kernels: str
     time_us: float
@@ -75,7 +94,10 @@ class WorkspaceRow:
 
 
 class Problem(NamedTuple):
-    """One call, the array that it writes, and what that is compared with."""
+    """One call, the array that it writes, what that is compared with, and the call's workspace.
+
+    ``told`` returns the bytes that the user is told of it, within the limit of the time.
+    """
 
     operation: str
     shape: str
@@ -83,6 +105,8 @@ class Problem(NamedTuple):
     call: Callable[[], Any]
     out: Any
     reference: Reference
+    told: Callable[[], int]
+    library: Callable[[Any], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,6 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     table, device = Table(arguments.csv), gpu(cupy.cuda.Device().id).name
     streams: list[Any] = []
     for problem in problems(cupy, arguments.compile):
+        library = 0 if arguments.compile else problem.library(cupy)
         for limit in LIMITS:
             with workspace_limit(limit):
                 if arguments.compile:
@@ -102,8 +127,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     continue
                 measured = _measured(cupy, problem, limit, streams)
             row = WorkspaceRow(
-                problem.operation, problem.shape, problem.precision, limit or 0, *measured, device,
-                versions(), timestamp(),
+                problem.operation, problem.shape, problem.precision, limit or 0, library,
+                *measured, device, versions(), timestamp(),
             )  # fmt: skip
             table.add([row], line(row))
     return table.status("within")
@@ -137,7 +162,10 @@ def products(operands: Sequence[Any], precisions: Sequence[str], cupy: Any) -> I
         a, b = _of_type(operands, precision)
         out = cupy.empty_like(a)
         call = partial(gemm, a, b, precision=precision, out=out)
-        yield Problem("gemm", f"{side}x{side}x{side}", precision, call, out, reference)
+        told = partial(by_plan, GemmPlan, a, b, precision=precision)
+        yield Problem(
+            "gemm", f"{side}x{side}x{side}", precision, call, out, reference, told, of_cublas
+        )  # fmt: skip
 
 
 def hermitian(x: Any, precisions: Sequence[str], cupy: Any) -> Iterator[Problem]:
@@ -151,7 +179,10 @@ def hermitian(x: Any, precisions: Sequence[str], cupy: Any) -> Iterator[Problem]
             shape = (n, n) if form == "full" else (n * (n + 1) // 2,)
             out = cupy.empty(shape, "complex64" if precision == EXACT else a.dtype)
             call = partial(herk, a, precision=precision, form=form, out=out)
-            yield Problem(f"herk, {form}", f"{n}x{n}x{k}", precision, call, out, reference)
+            told = partial(of_herk, a, precision, form)
+            yield Problem(
+                f"herk, {form}", f"{n}x{n}x{k}", precision, call, out, reference, told, of_cublas
+            )  # fmt: skip
 
 
 def _of_type(arrays: Sequence[Any], precision: str) -> list[Any]:
@@ -164,7 +195,10 @@ def transforms(x: Any, cupy: Any) -> Problem:
     out = cupy.empty_like(x)
     call = partial(dft, x, precision="3xfp16", out=out)
     rows, length = x.shape
-    return Problem("dft", f"{rows} x {length}", "3xfp16", call, out, _transforms(cupy, x, out))
+    return Problem(
+        "dft", f"{rows} x {length}", "3xfp16", call, out, _transforms(cupy, x, out),
+        partial(by_plan, DftPlan, x, precision="3xfp16"), partial(of_cufft, x),
+    )  # fmt: skip
 
 
 def _transforms(cupy: Any, x: Any, out: Any) -> Transforms:
@@ -186,19 +220,20 @@ def _made(call: Callable[[], Any]) -> int:
 
 def _measured(
     cupy: Any, problem: Problem, limit: int | None, streams: list[Any]
-) -> tuple[int, int, str, float, bool]:
+) -> tuple[int, int, int, str, float, bool]:
     """Return the measured columns of a row; ``streams`` are those of `_peak`."""
     call, out = problem.call, problem.out
     out.fill(cupy.nan)
     with launched() as names:
         needed = _made(call)
     if needed:
-        return -1, needed, "", 0.0, True
+        return -1, -1, needed, "", 0.0, True
     right = problem.reference.holds(out, problem.precision)
     peak = _peak(cupy, call, streams)
     seconds = median_seconds(call, _REPEATS)
-    within = limit is None or peak <= limit + _PIECES
-    return peak, 0, ", ".join(names), 1e6 * seconds, within and right
+    told = problem.told()
+    within = peak <= min(told, told if limit is None else limit) + _PIECES
+    return peak, told, 0, ", ".join(names), 1e6 * seconds, within and right
 
 
 def _peak(cupy: Any, call: Callable[[], Any], streams: list[Any]) -> int:
@@ -226,7 +261,8 @@ def line(row: WorkspaceRow) -> str:
     took = (
         f"refused, needs {row.needed_bytes} bytes"
         if row.needed_bytes
-        else f"{row.peak_bytes / 2**20:8.2f} MiB {row.time_us:10.1f} us {row.kernels[:60]}"
+        else f"{row.peak_bytes / 2**20:8.2f} of {row.told_bytes / 2**20:8.2f} MiB "
+        f"{row.time_us:10.1f} us {row.kernels[:60]}"
     )
     wrong = "" if row.within else " NOT WITHIN, OR WRONG"
     return f"{row.operation:14} {row.shape:18} {row.precision:7} {limit:9} {took}{wrong}"

@@ -11,6 +11,12 @@ def most_allocated(cp: Any, call: Callable[[], object]) -> int:
 
     They are those of CuPy's pool, whose pieces are of 512 bytes. The call is made once before.
     """
+    call()  # counters of the stream, which stay
+    return peak_bytes(cp, call)
+
+
+def peak_bytes(cp: Any, call: Callable[[], object]) -> int:
+    """Return the same of a call that may be the first of its stream."""
 
     class Counted(cp.cuda.MemoryHook):  # type: ignore[misc]
         name = "Counted"
@@ -23,7 +29,6 @@ def most_allocated(cp: Any, call: Callable[[], object]) -> int:
         def free_postprocess(self, *, mem_size: int, **_: object) -> None:
             self.now -= mem_size
 
-    call()  # counters of the stream, which stay
     with Counted() as counted:
         call()
     return int(counted.most)

@@ -11,6 +11,8 @@ from tools.docs.shown import text_table
 from workflow.tables.readable import number
 
 WORKSPACE = "h200-workspace.csv"
+_BESIDE = {"told (MiB)": "told_bytes", "library (MiB)": "library_bytes"}
+"""Columns beside the peak, which records before 2026-11-30 lack."""
 
 
 def workspace_limits_table(data: Path) -> str:
@@ -26,8 +28,9 @@ def workspace_limits_table(data: Path) -> str:
             {
                 "operation": operation, "sizes": shape, "precision": precision,
                 "peak (MiB)": _mebibytes(free["peak_bytes"]),
-                "time (ms)": number(_milliseconds(free)),
             }
+            | {title: _mebibytes(free[name]) for title, name in _BESIDE.items() if name in free}
+            | {"time (ms)": number(_milliseconds(free))}
             | {f"in {limit_in_words(int(row['limit_bytes']))}": _cost(row, free) for row in limited}
         )  # fmt: skip
     return text_table(lines, "operation", "sizes", "precision")
