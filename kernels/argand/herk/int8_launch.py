@@ -34,6 +34,7 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import TensorMap, tensor_map
+from argand.runtime.workspace import call_memory
 
 _VECTOR = 16
 """Bytes of a load of the kernel that packs."""
@@ -99,7 +100,7 @@ class Int8Launch:
         if kernel_trace.watching:
             kernel_trace.note(NAME)
         # Freed after the launches, it is reused in the stream's order.
-        memory = cupy.cuda.alloc(self.nbytes)
+        memory = call_memory(self.nbytes)
         stream = cupy.cuda.get_current_stream().ptr
         self._launches((x, c, out, memory.ptr), stream)
 

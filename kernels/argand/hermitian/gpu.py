@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import cupy
+import numpy as np
 
 from argand.device import Device, gpu
 from argand.hermitian.plan import (
@@ -25,6 +26,7 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import clashes, device_of, one_stride
 from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
+from argand.runtime.workspace import call_memory
 
 PLAN_OVERRIDE: PlanOverride[HermitianPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan."""
@@ -85,7 +87,8 @@ class _Run:
         blocks = min(-(-systems // plan.groups), LARGEST_GRID)
         if plan.in_global:
             blocks = min(blocks, device.sm_count * plan.blocks)
-        self._factors = blocks * plan.groups * plan.packed * plan.in_global, dtype
+        numbers = blocks * plan.groups * plan.packed * plan.in_global
+        self._factors_bytes = numbers * np.dtype(dtype).itemsize
         self._name = kernel_name(plan, dtype)
         self._launch = _kernel_launch(plan, dtype, blocks, device)
         self._values = {
@@ -94,10 +97,11 @@ class _Run:
         }  # fmt: skip
 
     def __call__(self, r: int, b: int, info: int | None, x: int) -> None:
-        factors = cupy.empty(*self._factors) if self._factors[0] else None
+        # Freed after the launch, it is reused in the stream's order.
+        factors = call_memory(self._factors_bytes) if self._factors_bytes else None
         self._launch({
             "r": r, "b": b, "x": x, "info": info or 0,
-            "factors": 0 if factors is None else factors.data.ptr, **self._values,
+            "factors": 0 if factors is None else factors.ptr, **self._values,
         })  # fmt: skip
         if kernel_trace.watching:
             kernel_trace.note(self._name)

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from argand import DftPlan, GemmPlan, contract, dft, gemm, pairs, softmax
+from argand import (
+    DftPlan,
+    GemmPlan,
+    contract,
+    dft,
+    gemm,
+    herk,
+    pairs,
+    softmax,
+    solve_hermitian,
+)
+from argand.device import gpu
+from argand.hermitian.plan import plan_hermitian
 
 pytestmark = pytest.mark.gpu
 
@@ -21,8 +34,8 @@ SHAPES = {"slices": (64, 8000), "planes": (300, 1000), "tiles": (2048, 1009), "s
 ROW = np.arange(1.0, 65.0, dtype=np.float32)
 
 
-def of_int16(x: Any) -> Any:
-    return pairs(x.view("int16").reshape(*x.shape[:-1], -1, 2))
+def of_integers(x: Any, kind: str) -> Any:
+    return pairs(x.view(kind).reshape(*x.shape[:-1], -1, 2))
 
 
 CALLS: dict[str, Callable[[Any], Callable[..., Any]]] = {
@@ -43,7 +56,9 @@ CALLS: dict[str, Callable[[Any], Callable[..., Any]]] = {
         lambda y, z, out: gemm(y.real, z.real, op_b="C", precision="7xint8", out=out)
     ),
     "product of integers in pairs": lambda x: (
-        lambda y, z, out: gemm(of_int16(y), of_int16(z), op_b="C", precision="fp32", out=out)
+        lambda y, z, out: gemm(
+            of_integers(y, "int16"), of_integers(z, "int16"), op_b="C", precision="fp32", out=out
+        )
     ),
     "power": lambda x: (
         lambda y, z, out: gemm(y, z, op_b="C", precision="fp16", output="power", out=out)
@@ -101,6 +116,40 @@ def test_graphs_of_one_stream_run_at_once(cp: Any, rng: np.random.Generator, nam
             stream.synchronize()
         for which in set(order):
             assert bool((found[which] == expected[which]).all()), (order, which)
+    assert all(bool((x == 3).all()) for x in others)
+
+
+@pytest.mark.parametrize("name", ["integers", "systems"])
+def test_a_kept_call_in_a_capture_takes_memory_of_the_graph(
+    cp: Any, rng: np.random.Generator, name: str
+) -> None:
+    """Where the call gave its workspace back, the stream has others' arrays."""
+    from argand.hermitian.gpu import PLAN_OVERRIDE
+
+    n = 100
+    x, b = cp.asarray(complexes(rng, 300, n, 120)), cp.asarray(complexes(rng, 300, n, 1))
+    r = x @ x.conj().swapaxes(-1, -2) + n * cp.eye(n, dtype=cp.complex64)
+    given = of_integers(x, "int8")
+    call: Callable[..., Any] = {
+        "integers": lambda out: herk(given, precision="exact", out=out),
+        "systems": lambda out: solve_hermitian(r, b, out=out),
+    }[name]
+    arch = gpu(0).require_arch()
+    in_global = replace(plan_hermitian(n, 1, "complex64", arch), in_global=True)
+    with PLAN_OVERRIDE.use(in_global):
+        expected = call(None).copy()
+        out, stream = cp.empty_like(expected), cp.cuda.Stream(non_blocking=True)
+        call(out)  # it is kept from here on
+        cp.cuda.Device().synchronize()
+        with stream:
+            stream.begin_capture()
+            call(out)
+            graph = stream.end_capture()
+            others = [cp.full(1 << size, 3, cp.uint8) for size in range(9, 25) for _ in range(4)]
+            out.fill(np.nan)
+            graph.launch(stream=stream)
+        stream.synchronize()
+    assert bool((out == expected).all())
     assert all(bool((x == 3).all()) for x in others)
 
 
