@@ -76,7 +76,7 @@ def test_turns_change_no_bit(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str, k: int
 ) -> None:
     """Results of one MMA, and of several k-tiles of operands in place, where depths are equal."""
-    from argand.gemm import sm90_launch as cuda_launch
+    from argand.gemm import sm90_launch_plan
 
     a, b = cp.asarray(normal(rng, 2308, k)), cp.asarray(normal(rng, k, 2100))
     found = [
@@ -86,7 +86,7 @@ def test_turns_change_no_bit(
     results: list[list[Any]] = []
     for turns in (True, False):
         if not turns:
-            monkeypatch.setattr(cuda_launch, "with_ping_pong", lambda plan, *_, **__: plan)
+            monkeypatch.setattr(sm90_launch_plan, "with_ping_pong", lambda plan, *_, **__: plan)
         forget_calls()
         results.append([])
         for choice in found:

@@ -27,7 +27,7 @@ def forget_calls() -> None:
     from argand.gemm.modular.prepared import prepared
 
     cuda_calls.CALLS.clear()
-    cuda_launch._prepared.cache_clear()
+    cuda_launch._prepare_within_limit.cache_clear()
     prepared.cache_clear()
     gc.collect()
 
