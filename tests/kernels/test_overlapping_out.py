@@ -29,7 +29,7 @@ def small_blocks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numpy_softmax, "TILE_COLUMNS", 3)
         patch.setattr(numpy_softmax, "BLOCK_VALUES", 8)
-        patch.setattr(softmax_api, "_ON_HOST", NumpyCalls())  # calls kept with other values
+        patch.setattr(softmax_api, "_CPU_CALLS", NumpyCalls())  # calls kept with other values
         yield
 
 

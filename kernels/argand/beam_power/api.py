@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.beam_power.blocks import Run, in_exact_blocks, on_host
+from argand.beam_power.blocks import Run, in_exact_blocks, prepared
 from argand.beam_power.problem import EXACT, Detect, beam_power_problem
 from argand.beam_power.rules import adapted
 from argand.checks import check_out
@@ -17,7 +17,7 @@ from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 from argand.runtime.numpy_calls import Key, NumpyCalls
 
-_ON_HOST: NumpyCalls[Run] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
 
 def beam_power(
@@ -75,8 +75,8 @@ def beam_power(
             type(integrate), precision,
         )  # fmt: skip
     else:
-        key = _ON_HOST.key((weights, samples, out), (detect, integrate, precision))
-    repeated = _ON_HOST.known(key)
+        key = _CPU_CALLS.key((weights, samples, out), (detect, integrate, precision))
+    repeated = _CPU_CALLS.known(key)
     if repeated is not None:
         if out is not None:
             _check_apart(out, weights, samples)
@@ -110,9 +110,9 @@ def beam_power(
         return gpu.beam_power(problem, w, x, out)
     if row == EXACT:
         return in_exact_blocks(problem, w, x, out, np)
-    run = on_host(problem, w, x)
+    run = prepared(problem, w, x)
     if w is weights and x is samples:
-        _ON_HOST.keep(key, run)
+        _CPU_CALLS.keep(key, run)
     return run(w, x, out)
 
 

@@ -35,7 +35,7 @@ _FEW_TERMS = 4
 """Terms up to which einsum takes longer than to add all sums' first terms, then their second."""
 
 
-def on_host(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
+def prepared(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
     """Return a function that computes a problem of checked NumPy arrays of the form of w and x."""
     if problem.antennas and prod(problem.shape) and _is_by_matmul(problem, w, x):
         typed = all(one.dtype == problem.precision.output for one in (w, x))
@@ -140,7 +140,9 @@ def _in_parts(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
 def in_exact_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) -> Any:
     """Return the result of a problem of int8 operands at `EXACT`: that of fp64, rounded to fp32."""
     wide = replace(problem, precision=PRECISIONS["fp64"])
-    found = on_host(wide, w, x)(w, x, None) if arrays is np else in_blocks(wide, w, x, None, arrays)
+    found = (
+        prepared(wide, w, x)(w, x, None) if arrays is np else in_blocks(wide, w, x, None, arrays)
+    )
     if out is None:
         return found.astype(problem.dtype)
     out[...] = found

@@ -17,7 +17,7 @@ from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 from argand.runtime.numpy_calls import NumpyCalls
 
-_ON_HOST: NumpyCalls[FilterBank] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[FilterBank] = NumpyCalls()
 
 
 def channelise(
@@ -78,8 +78,8 @@ def channelise(
         >>> spectra.shape  # times and channels
         (15, 4)
     """
-    key = _ON_HOST.key((x, out), (channels, taps, window, oversampling, conjugate, precision))
-    bank = _ON_HOST.known(key)
+    key = _CPU_CALLS.key((x, out), (channels, taps, window, oversampling, conjugate, precision))
+    bank = _CPU_CALLS.known(key)
     if bank is not None and (out is None or out.flags.c_contiguous):
         return bank(x, out)
     if has_foreign(x, out):
@@ -117,5 +117,5 @@ def channelise(
         return on_gpus(problem, x, coefficients, out)
     bank = FilterBank(problem, coefficients)
     if bank.is_short and x is given:
-        _ON_HOST.keep(key, bank)
+        _CPU_CALLS.keep(key, bank)
     return bank(x, out)

@@ -28,12 +28,12 @@ from argand.precision import Precision
 from argand.rounding import Array
 from argand.runtime.numpy_calls import Key, NumpyCalls
 
-_ON_HOST: NumpyCalls[Callable[[Array], Array]] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[Callable[[Array], Array]] = NumpyCalls()
 
 
-@_ON_HOST.of_one("out")
+@_CPU_CALLS.of_one("out")
 def dft(
-    host: Key | None,
+    cpu_key: Key | None,
     x: Any,
     axis: int = -1,
     *,
@@ -100,7 +100,7 @@ def dft(
     if problem.precision.exact_operands and x.dtype == problem.precision.output:
         transform = prepared(problem, x, None if n is None else problem.length, axis)
         if out is None:
-            _ON_HOST.keep(host, transform)
+            _CPU_CALLS.keep(cpu_key, transform)
         return _into(out, transform(x))
     return _into(out, _on_cpu(problem, x, axis))
 

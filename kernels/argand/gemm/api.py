@@ -25,12 +25,12 @@ from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.array_context import context_of
 from argand.runtime.numpy_calls import Key, NumpyCalls
 
-_ON_HOST: NumpyCalls[Run] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
 
-@_ON_HOST.of_two("c", "out")
+@_CPU_CALLS.of_two("c", "out")
 def gemm(
-    host: Key | None,
+    cpu_key: Key | None,
     a: Any,
     b: Any,
     c: Any = None,
@@ -161,12 +161,12 @@ def gemm(
     if backend == "cpu":
         require_family(kernels, cpu())
     check_out(out, problem.shape, result_type(problem))
-    return _compute(problem, given, (a, b, c), out, backend, key, host)
+    return _compute(problem, given, (a, b, c), out, backend, key, cpu_key)
 
 
 def _compute(
     problem: GemmProblem, given: tuple[Any, ...], operands: tuple[Any, ...], out: Any,
-    backend: Backend, key: Key | None, host: Key | None,
+    backend: Backend, key: Key | None, cpu_key: Key | None,
 ) -> Any:  # fmt: skip
     """Solve a checked problem, and keep the call where its operands are used as they were given.
 
@@ -189,7 +189,7 @@ def _compute(
         alone = given[2] is None and out is None
         run = prepared(problem, a, b, c, alone=alone)
         if all(x is y for x, y in zip(given, (a, b, c), strict=True)):
-            _ON_HOST.keep(host, run)
+            _CPU_CALLS.keep(cpu_key, run)
         return run(a, b) if alone else run(a, b, c, out)
     half = to_pairs(numpy_backend.gemm(problem, a, b, c, None), row.operand.name)
     if out is None:

@@ -25,12 +25,12 @@ from argand.herk.rules import adapted
 from argand.precision import Precision, get_precision
 from argand.runtime.numpy_calls import Key, NumpyCalls
 
-_ON_HOST: NumpyCalls[numpy_backend.Run] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[numpy_backend.Run] = NumpyCalls()
 
 
-@_ON_HOST.of_one("c", "out")
+@_CPU_CALLS.of_one("c", "out")
 def herk(
-    host: Key | None,
+    cpu_key: Key | None,
     a: Any,
     c: Any = None,
     *,
@@ -118,7 +118,7 @@ def herk(
         require_family(kernels, cpu())
         run = numpy_backend.prepared(problem, a, c)
         if a is given:
-            _ON_HOST.keep(host, run)
+            _CPU_CALLS.keep(cpu_key, run)
         return run(a, c, out)
     return _cuda().herk(problem, a, c, out, kept, arguments)
 

@@ -17,11 +17,13 @@ from argand.hermitian.plan import LARGEST_N
 from argand.runtime.complex_types import solution_type
 from argand.runtime.numpy_calls import Key, NumpyCalls
 
-_ON_HOST: NumpyCalls[cpu.Solver] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[cpu.Solver] = NumpyCalls()
 
 
-@_ON_HOST.of_two("out", "info")
-def solve_hermitian(host: Key | None, r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any:
+@_CPU_CALLS.of_two("out", "info")
+def solve_hermitian(
+    cpu_key: Key | None, r: Any, b: Any, *, out: Any = None, info: Any = None
+) -> Any:
     """Solve R x = b for each of many Hermitian positive definite matrices, by Cholesky.
 
     All is computed in the result's type. Only the lower triangles of R are read, and of their
@@ -76,7 +78,7 @@ def solve_hermitian(host: Key | None, r: Any, b: Any, *, out: Any = None, info: 
             refuse_misaligned(name, x)
         return _cuda().solve_hermitian(r, b, dtype, shape, out, info, key)
     run = cpu.prepared(r, b, dtype, leading)
-    _ON_HOST.keep(host, run)
+    _CPU_CALLS.keep(cpu_key, run)
     return run(r, b, out, info)
 
 

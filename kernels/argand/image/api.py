@@ -19,7 +19,7 @@ from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
 from argand.runtime.numpy_calls import NumpyCalls
 
-_ON_HOST: NumpyCalls[Run] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
 
 def image(
@@ -84,8 +84,8 @@ def image(
         array([4., 2.], dtype=float32)
     """
     given = covariances, positions, frequencies, directions
-    form, key = _ON_HOST.key((*given, out), (precision, sign)), None
-    repeated = _ON_HOST.known(form)
+    form, key = _CPU_CALLS.key((*given, out), (precision, sign)), None
+    repeated = _CPU_CALLS.known(form)
     if repeated is not None:
         x, f = read_positions(positions, frequencies, len(positions), len(frequencies))
         s = unit_vectors(read_directions(directions, np), np)
@@ -127,7 +127,7 @@ def image(
     if gpu:
         return _cuda().image(problem, given, x, f, s, out, key)
     run = prepared(problem)
-    _ON_HOST.keep(form, run)
+    _CPU_CALLS.keep(form, run)
     return run(r, x, f, unit_vectors(s, np), out)
 
 

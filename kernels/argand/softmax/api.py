@@ -37,7 +37,7 @@ from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.rules import RULES
 
-_ON_HOST: NumpyCalls[Run] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 LARGEST_SCALE = 2.0**60
 """Largest factor s of the exponents, and the reciprocal of the smallest one.
 
@@ -149,12 +149,12 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
     if axis != -1 or type(axis) is not int:
         return _along(operation, x, axis, out, options)
     kinds = type(options[2]), type(options[3])  # of scale and power
-    host: Key | None = None
+    cpu_key: Key | None = None
     if type(x) is np.ndarray and (out is None or type(out) is np.ndarray):
         form = None if out is None else (out.dtype, out.shape, out.strides)
-        host = (operation, x.dtype, x.shape, form, options, kinds)
+        cpu_key = (operation, x.dtype, x.shape, form, options, kinds)
         try:
-            run = _ON_HOST.found[host]
+            run = _CPU_CALLS.found[cpu_key]
         except (KeyError, TypeError):  # a new form, or an option that is given as a list
             pass
         else:
@@ -173,7 +173,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         problem, x = _problem_of(operation, as_array(x, "x"), out, options)
         run = prepared(problem)
         if x is given:
-            _ON_HOST.keep(host, run)
+            _CPU_CALLS.keep(cpu_key, run)
         return run(x, out)
     refuse_misaligned("x", x)
     with context_of(x):

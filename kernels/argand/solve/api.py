@@ -23,7 +23,7 @@ from argand.solve.problem import SolveProblem, solve_problem
 from argand.solve.refine import Solution, refined
 from argand.solve.scaling import scaled, times_power
 
-_ON_HOST: NumpyCalls[Run] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
 
 @overload
@@ -36,9 +36,9 @@ def solve(
     a: Any, b: Any, *, precision: str | None = ..., block: int | None = ...,
     panel: int | None = ..., details: Literal[True],
 ) -> Solution: ...  # fmt: skip
-@_ON_HOST.of_two()
+@_CPU_CALLS.of_two()
 def solve(
-    host: Key | None,
+    cpu_key: Key | None,
     a: Any,
     b: Any,
     *,
@@ -107,7 +107,7 @@ def solve(
     if isinstance(library, CpuLibrary):
         run = prepared(problem, right, partial(_solved, problem, library), details=details)
         if left is a and right is b:
-            _ON_HOST.keep(host, run)
+            _CPU_CALLS.keep(cpu_key, run)
         return run(left, right)
     with on_device:
         found = _solved(problem, library, left, right)

@@ -16,7 +16,7 @@ from argand.spectrum.cpu import Estimator
 from argand.spectrum.problem import spectrum_problem
 from argand.spectrum.window import scaled_window
 
-_ON_HOST: NumpyCalls[Estimator] = NumpyCalls()
+_CPU_CALLS: NumpyCalls[Estimator] = NumpyCalls()
 
 
 def spectrum(
@@ -85,12 +85,12 @@ def spectrum(
         >>> int(power.argmax())
         3
     """
-    key = _ON_HOST.key(
+    key = _CPU_CALLS.key(
         (x, out),
         (length, overlap, window, average, detrend, scaling, sample_rate, onesided, conjugate,
          precision),
     )  # fmt: skip
-    kept = _ON_HOST.known(key)
+    kept = _CPU_CALLS.known(key)
     if kept is not None and (out is None or out.flags.c_contiguous):
         return kept(x, out)
     if has_foreign(x, out):
@@ -120,5 +120,5 @@ def spectrum(
         return on_gpus(problem, x, coefficients, out)
     estimator = Estimator(problem, coefficients)
     if estimator.is_short and x is given:
-        _ON_HOST.keep(key, estimator)
+        _CPU_CALLS.keep(key, estimator)
     return estimator(x, out)

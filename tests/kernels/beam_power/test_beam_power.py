@@ -83,7 +83,7 @@ def test_blocks_are_pieces_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None
         whole = beam_power(one.weights, one.samples, precision="fp64", **one.options)
         for values in (1, 100, 5000):
             monkeypatch.setitem(blocks._BLOCK_VALUES, "numpy", values)
-            monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+            monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
             found = beam_power(one.weights, one.samples, precision="fp64", **one.options)
             np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-11)
 
@@ -101,7 +101,7 @@ def test_parts_are_pieces_of_the_whole(
     monkeypatch.setitem(blocks._BLOCK_VALUES, "numpy", 1)
     monkeypatch.setattr(blocks, "_PART_BYTES", size)
     monkeypatch.setattr(blocks, "in_blocks", None)
-    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+    monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
     out = np.full((*whole.shape, 2), np.nan)[..., 0]
     for found in (
         beam_power(w, x, detect=detect, integrate=3),

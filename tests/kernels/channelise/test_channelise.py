@@ -66,7 +66,7 @@ def test_blocks_are_pieces_of_the_whole(
     whole = channelise(x, 12, taps=4, precision="fp64")
     monkeypatch.setattr(cpu, "_BLOCK_BYTES", size)
     monkeypatch.setattr(cpu, "_TILE_BYTES", tile)
-    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+    monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
     found = channelise(x, 12, taps=4, precision="fp64")
     np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-13)
 

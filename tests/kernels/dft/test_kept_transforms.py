@@ -17,9 +17,9 @@ X = (np.arange(24).reshape(4, 6) - 3j * np.arange(6) ** 2).astype(np.complex64)
 @pytest.fixture(params=[1, 1 << 15], ids=["threads", "one core"], autouse=True)
 def new_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(scipy_transform, "SHARED", request.param)
-    api._ON_HOST.clear()
+    api._CPU_CALLS.clear()
     yield
-    api._ON_HOST.clear()  # calls kept with other values
+    api._CPU_CALLS.clear()  # calls kept with other values
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])

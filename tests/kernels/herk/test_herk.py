@@ -50,9 +50,9 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module, names in values.items():
         for name, value in names.items():
             monkeypatch.setattr(module, name, value)
-    api._ON_HOST.clear()
+    api._CPU_CALLS.clear()
     yield
-    api._ON_HOST.clear()  # calls kept with other values
+    api._CPU_CALLS.clear()  # calls kept with other values
 
 
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)

@@ -49,7 +49,7 @@ def test_pieces_of_images_of_few_antennas(
     for most in (0, 200, 1 << 18):
         monkeypatch.setattr(few_antennas, "ONE_CORE", most)
         monkeypatch.setattr(few_antennas, "ONE_CORE_COMPLEX", most)
-        monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+        monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
 
@@ -67,7 +67,7 @@ def test_pieces_of_images_of_baselines(
         monkeypatch.setattr(baselines, name, value)
     monkeypatch.setattr(baselines, "available_cores", lambda: cores)
     for precision in ("fp64", "fp32"):
-        monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+        monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
         found = image(*one.arguments, precision=precision)
         assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
 
@@ -119,7 +119,7 @@ def test_blocks_of_directions_are_shared_among_cores(
 ) -> None:
     """Each block has no more columns than BLAS multiplies on one core."""
     one = SKIES["odd"]
-    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())
+    monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
     values = {"_SHARED_VALUES": 1, "_LEAST_COLUMNS": 4, "ONE_CORE": 37 * 37 * 9}
     for name, value in values.items():
         monkeypatch.setattr(blocks, name, value)

@@ -16,9 +16,9 @@ from argand.solve.problem import solve_problem
 
 @pytest.fixture(autouse=True)
 def new_calls() -> Iterator[None]:
-    api._ON_HOST.clear()
+    api._CPU_CALLS.clear()
     yield
-    api._ON_HOST.clear()  # calls kept with other values
+    api._CPU_CALLS.clear()  # calls kept with other values
 
 
 def normal(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
@@ -145,7 +145,7 @@ def test_steps_that_details_need_are_left_out(
     b[:, ::2] *= b.real.dtype.type(2e-3)
     expected = solve(a, b, details=True)
     monkeypatch.setattr(kept_systems, "_measured", lambda _: None)
-    api._ON_HOST.clear()
+    api._CPU_CALLS.clear()
     for matrix in (a, np.asfortranarray(a)):
         np.testing.assert_array_equal(solve(matrix, b), expected.x)
         with pytest.raises(TypeError):
@@ -180,7 +180,7 @@ def test_zgesvs_solution_is_refined_only_where_it_is_not_accepted(
     np.testing.assert_array_equal(first.x, scipy.linalg.lapack.zgesv(a, b)[2])
     for share, refined in ((0.1, False), (0.05, True)):  # of 4 sqrt(n) u, 1.6 and 0.8 times as much
         monkeypatch.setattr(refine, "TARGET", share * first.backward_error * 2**53)
-        api._ON_HOST.clear()
+        api._CPU_CALLS.clear()
         found = solve(a, b, details=True)
         assert (found.steps > 0) == refined
         assert (found.backward_error < first.backward_error / 2) == refined
