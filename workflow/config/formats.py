@@ -80,8 +80,9 @@ FORMATS = {
     ),
     "vdif": Format(
         "voltages of a VDIF file, by the package baseband",
-        "`voltages` (time, thread, frequency), as the file has them; `axes` says what threads are, "
-        "such as polarizations. `sample_rate_hz` is for a file that does not tell its own. Samples "
+        "`voltages` (time, thread, frequency), as the file has them, `thread_id` beside them "
+        "where that is not 0, 1, ...; `axes` says what threads are, such as polarizations. "
+        "`sample_rate_hz` is for a file that does not tell its own. Samples "
         "of frames that are invalid or missing need `flagged: zero`",
         needs=_BASEBAND,
         lacks_rate=True,

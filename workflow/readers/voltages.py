@@ -64,6 +64,7 @@ class Voltages(Reader):
             start = self._start(stream)
             band = [stream.header0.get(key) for key in self.band]
             self._turned(stream)
+            threads = stream.fh_raw.get_thread_ids() if "nthread" in fields else []
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
             raise InputError(
@@ -76,6 +77,9 @@ class Voltages(Reader):
         long = self.checked and shape[0] > MOST_CHECKED
         times = blank(shape[:1], np.float64) if long else np.arange(shape[0]) / rate
         found = {"time": Coordinate(times, "s", f"time since {start} UTC", step=1 / rate)}
+        if threads != list(range(len(threads))):
+            number = "number of the thread"
+            found["thread_id"] = Coordinate(np.array(threads), "", number, ("thread",))
         if band and None not in band and "frequency" in named:
             centres = centres_of(band, shape[1 + named.index("frequency")])
             if centres is None:

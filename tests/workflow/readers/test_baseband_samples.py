@@ -14,6 +14,7 @@ from test_chains import run
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
+from workflow.readers import READERS
 from workflow.storage.input_error import InputError
 
 
@@ -93,6 +94,7 @@ def test_frames_of_a_vdif_file_that_are_invalid_or_missing(tmp_path: Path) -> No
         stream.write(ones[:480])
         stream.write(ones[:160], valid=False)
         stream.write(ones[640:])
+    assert "thread_id" not in READERS["vdif"](path).outline("voltages").coordinates
     frame = len(path.read_bytes()) // 20
     path.write_bytes(path.read_bytes()[: 10 * frame] + path.read_bytes()[11 * frame :])
     given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
@@ -106,6 +108,23 @@ def test_frames_of_a_vdif_file_that_are_invalid_or_missing(tmp_path: Path) -> No
         given["input"]["flagged"] = "zero"
         found = study_of(given).workload("w").stage().held().operands["samples"]
         assert np.count_nonzero(found == 0) == lost
+
+
+def test_threads_of_a_vdif_file_have_their_numbers(tmp_path: Path) -> None:
+    """Of a file that lacks the first of them, beside whatever a study calls the axis."""
+    content = Path(sample("SAMPLE_VDIF")).read_bytes()
+    frames = [content[at : at + 5032] for at in range(0, len(content), 5032)]
+    kept = [one for one in frames if int.from_bytes(one[12:16], "little") >> 16 & 0x3FF in (3, 6)]
+    path = tmp_path / "v.vdif"
+    path.write_bytes(b"".join(kept))
+    found = READERS["vdif"](path).outline("voltages")
+    assert found.coordinates["thread_id"].values.tolist() == [3, 6]
+    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
+    given["input"]["axes"] = ["time", "antenna", "frequency"]
+    given["input"]["coordinates"] = {"antenna": ["Ef", "Wb"]}
+    staged = study_of(given).workload("w").stage().coordinates
+    assert staged["antenna"].values.tolist() == ["Ef", "Wb"]
+    assert staged["antenna_thread_id"].values.tolist() == [3, 6]
 
 
 def test_files_cut_behind_their_first_header() -> None:
