@@ -46,7 +46,8 @@ def understood(staged: Staged) -> str:
     for name, one in staged.coordinates.items():
         if one.values.ndim == 1:
             first, last = _ends(one.values.flat[0], one.values.flat[-1])
-            parts.append(f"{name} {first} to {last} {one.units}".rstrip())
+            span = first if one.values.size == 1 else f"{first} to {last}"
+            parts.append(f"{name} {span} {one.units}".rstrip())
     for name, counts in staged.attributes.get("nonfinite", {}).items():
         if any(counts.values()):
             parts.append(f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}")
