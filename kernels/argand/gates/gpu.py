@@ -110,10 +110,10 @@ def apply_device_matrix(
     Its shape and the qubits were checked. It returns False, and does nothing, for a gate that has
     no kernel. Raises CompileError where NVRTC fails.
     """
-    where = GatePlace(tuple(sorted(targets)), tuple(sorted(controls)), monomial=False)
+    place = GatePlace(tuple(sorted(targets)), tuple(sorted(controls)), monomial=False)
     qubits = int(state.size).bit_length() - 1
     with device_of(state):
-        launch = _launch_for(cupy.cuda.Device().id, qubits, where, precision, PLAN_OVERRIDE.value)
+        launch = _launch_for(cupy.cuda.Device().id, qubits, place, precision, PLAN_OVERRIDE.value)
         if launch is None:
             return False
         read = matrix if str(matrix.dtype) in SOURCES else matrix.astype(np.complex128)
@@ -222,14 +222,11 @@ def _product(matrix: Any, rows: Any, precision: Precision) -> Any:
 
 @lru_cache(maxsize=4096)
 def _launch_for(
-    device: int, qubits: int, where: GatePlace, precision: Precision, instead: GatePlan | None
+    device: int, qubits: int, place: GatePlace, precision: Precision, override: GatePlan | None
 ) -> GateLaunch | None:
-    """Return the launch for gates like this one; None where `gemm` applies them.
-
-    ``instead`` is a plan override.
-    """
-    plan = instead or plan_for(qubits, where, precision, gpu(device))
-    return None if plan is None else GateLaunch(plan, qubits, where, gpu(device))
+    """Return the launch for gates of this place; None where `gemm` applies them."""
+    plan = override or plan_for(qubits, place, precision, gpu(device))
+    return None if plan is None else GateLaunch(plan, qubits, place, gpu(device))
 
 
 def plan_for(

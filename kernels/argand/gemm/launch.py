@@ -90,12 +90,12 @@ def _sufficient_workspace(needed: int, refused: int, device: int, form: ProductF
 
 def _fastest_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch | PanelLaunch:
     """Return the fastest launches within a limit: of the whole product, or of its panels."""
-    question, family, found = form.question(allowed), form.problem.kernels, gpu(device)
+    question, family, card = form.question(allowed), form.problem.kernels, gpu(device)
     whole = Panels.whole(question.sizes)
     refused: list[WorkspaceError] = []
     measured = [whole] if _tuned_choice(question, device, family) is not None else []
     by_time = panels_by_time(
-        question, found.require_arch(), found.sm_count, family, found.relative_memory
+        question, card.require_arch(), card.sm_count, family, card.relative_memory
     )
     for panels in chain(measured, by_time):
         try:
@@ -118,14 +118,11 @@ def _without_panels(allowed: int, device: int, form: ProductForm) -> GemmLaunch:
 
 def choice_for(question: Question, device: int, family: Family | None = None) -> GemmChoice:
     """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
-    found = gpu(device)
     measured = _tuned_choice(question, device, family)
     if measured is not None:
         return measured
-    return choose(
-        question, found.require_arch(), found.sm_count, family,
-        memory=found.relative_memory,
-    )  # fmt: skip
+    card = gpu(device)
+    return choose(question, card.require_arch(), card.sm_count, family, memory=card.relative_memory)
 
 
 def _tuned_choice(question: Question, device: int, family: Family | None) -> GemmChoice | None:
