@@ -114,7 +114,7 @@ def overridden_products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
 
 @contextmanager
 def _in_place_of(members: dict[str, Any]) -> Iterator[None]:
-    from argand.gemm.calls import CALLS
+    from argand.gemm.gpu_calls import CALLS
     from argand.gemm.modular import launch
     from argand.gemm.modular.prepared import prepared
 

@@ -11,8 +11,8 @@ from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.gemm import cpu as numpy_backend
+from argand.gemm.cpu_calls import Run, prepared
 from argand.gemm.families import Family, require_family
-from argand.gemm.kept_products import Run, prepared
 from argand.gemm.modular.api import check_modular, modular_gemm
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
@@ -254,7 +254,7 @@ def _backend_of(arguments: Sequence[Any]) -> Backend:
 
 def _cuda_calls() -> Any:
     """Return the call cache, which needs CuPy."""
-    from argand.gemm.calls import CALLS
+    from argand.gemm.gpu_calls import CALLS
 
     return CALLS
 

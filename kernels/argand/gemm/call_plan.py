@@ -91,7 +91,7 @@ class GemmPlan(CallPlan):
         return gemm(a, b, c, out=out, **self._arguments)
 
     def _cache(self) -> CallCache:
-        from argand.gemm.calls import CALLS
+        from argand.gemm.gpu_calls import CALLS
 
         return CALLS
 

@@ -13,7 +13,7 @@ import cupy
 import numpy as np
 
 from argand.frameworks.streams import cupy_stream
-from argand.gemm.calls import CALLS
+from argand.gemm.gpu_calls import CALLS
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Key

@@ -10,8 +10,8 @@ import cupy
 from argand.device import gpu
 from argand.gemm import cublas as cuda_cublas
 from argand.gemm import tuned as tuning
-from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import require_family
+from argand.gemm.gpu_calls import CALLS, empty, run_of
 from argand.gemm.launch import PLAN_OVERRIDE, prepare
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.operand_form import OperandForm

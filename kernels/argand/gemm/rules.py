@@ -146,7 +146,7 @@ def _spread(arrays: dict[str, Any], broadcast_to: Callable[[Any, Any], Any]) -> 
 
 @cache
 def _calls() -> Any:
-    from argand.gemm.calls import CALLS
+    from argand.gemm.gpu_calls import CALLS
 
     return CALLS
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
-from argand.gemm.calls import form_of
 from argand.gemm.families import require_family
+from argand.gemm.gpu_calls import form_of
 from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.pairs import Pairs

@@ -16,7 +16,7 @@ from argand.gemm.packed import Packed
 from argand.gemm.pairs import Pairs
 from argand.runtime.numpy_calls import Key, NumpyCalls
 from argand.solve.cpu import CpuLibrary, WholeFactors
-from argand.solve.kept_systems import Run, prepared
+from argand.solve.cpu_calls import Run, prepared
 from argand.solve.library import Factors, Library
 from argand.solve.lu import Factorization
 from argand.solve.problem import SolveProblem, solve_problem

@@ -90,7 +90,7 @@ def test_arrays_are_made_for_the_first_call_of_a_form_alone(made: list[str]) -> 
 
 
 def test_a_cache_that_is_cleared_keeps_none_of_them(made: list[str]) -> None:
-    from argand.gemm.calls import CALLS
+    from argand.gemm.gpu_calls import CALLS
 
     program = jax.jit(lambda x: gemm(x, x, precision="tf32"))
     x = drawn(52, 52)

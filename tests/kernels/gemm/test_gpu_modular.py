@@ -24,7 +24,7 @@ COUNTS = tuple(range(FEWEST, MOST + 1))
 @pytest.fixture
 def modular_launch(cp: Any) -> Iterator[Any]:
     """The module of launches, without those of other tests."""
-    from argand.gemm.calls import CALLS
+    from argand.gemm.gpu_calls import CALLS
     from argand.gemm.modular import launch
     from argand.gemm.modular.prepared import prepared
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import cupy
 
 from argand.device import gpu
-from argand.gemm.calls import CALLS, run_of
 from argand.gemm.families import Family, require_family
+from argand.gemm.gpu_calls import CALLS, run_of
 from argand.gemm.modular.packing import PackedPlanes, for_batch
 from argand.gemm.modular.prepared import prepared
 from argand.gemm.modular.problem import ModularProblem

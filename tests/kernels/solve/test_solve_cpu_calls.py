@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 from argand import solve
 from argand.runtime.complex_types import UNIT_ROUNDOFF
-from argand.solve import api, error_bounds, kept_systems, refine
+from argand.solve import api, cpu_calls, error_bounds, refine
 from argand.solve.problem import solve_problem
 
 
@@ -144,7 +144,7 @@ def test_steps_that_details_need_are_left_out(
     a, b = normal(rng, dtype, n, n), normal(rng, dtype, n, columns)
     b[:, ::2] *= b.real.dtype.type(2e-3)
     expected = solve(a, b, details=True)
-    monkeypatch.setattr(kept_systems, "_measured", lambda _: None)
+    monkeypatch.setattr(cpu_calls, "_measured", lambda _: None)
     api._CPU_CALLS.clear()
     for matrix in (a, np.asfortranarray(a)):
         np.testing.assert_array_equal(solve(matrix, b), expected.x)
@@ -206,8 +206,8 @@ def test_blas_takes_one_core_for_a_residual_where_zgesv_does(
         one_core.append(len(arguments[0]))
         return function(*arguments)
 
-    monkeypatch.setattr(kept_systems, "available_cores", lambda: 2)
-    monkeypatch.setattr(kept_systems, "on_one_core", counted)
+    monkeypatch.setattr(cpu_calls, "available_cores", lambda: 2)
+    monkeypatch.setattr(cpu_calls, "on_one_core", counted)
     rng = np.random.default_rng(6)
     for n, columns in ((60, 3), (63, 1), (64, 1), (64, 17), (101, 2), (199, 1), (200, 1)):
         a, b = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)
