@@ -22,7 +22,7 @@ HOW: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
 
 def forget_calls() -> None:
     """The next call of any form is prepared again."""
-    from argand.gemm import calls as cuda_calls
+    from argand.gemm import gpu_calls as cuda_calls
     from argand.gemm import launch as cuda_launch
     from argand.gemm.modular.prepared import prepared
 
