@@ -46,7 +46,10 @@ def understood(staged: Staged) -> str:
     for name, one in staged.coordinates.items():
         if one.values.ndim == 1:
             first, last = _ends(one.values.flat[0], one.values.flat[-1])
-            span = first if one.values.size == 1 else f"{first} to {last}"
+            span = f"{first} to {last}"
+            if one.values.size == 1:
+                number = one.values.dtype.kind == "f"
+                span = f"{one.values.flat[0]:.10g}" if number else first
             parts.append(f"{name} {span} {one.units}".rstrip())
     for name, counts in staged.attributes.get("nonfinite", {}).items():
         if any(counts.values()):

@@ -17,7 +17,7 @@ from workflow.storage.chunk_sizes import check_chunks
 from workflow.storage.equal_steps import MOST_CHECKED, given_coordinate, whole_axis
 from workflow.storage.input_operand import InputError, open_datasets
 from workflow.storage.memory import limited_memory
-from workflow.storage.names import is_text, read_names
+from workflow.storage.names import is_of_letters, is_text, read_letters, read_names
 from workflow.storage.selections import PickedAxis
 from workflow.storage.stored_types import StoredError, in_words, stored_in
 from workflow.storage.text_attributes import LONGEST_NAME, text_attribute, unit_of
@@ -44,6 +44,18 @@ def values_along(
         return given_coordinate(key, of, length, taken or whole_axis(length), check=check)
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
+    if is_of_letters(dataset, length):
+        names = read_letters(dataset, key)
+        if len(names) != (length or len(names)):
+            raise InputError(
+                f"{key}: {dataset.name} must have {length} names, one for each entry of the axis "
+                f"in the file, got {names.tolist()[:6]}"
+            )
+        return Coordinate(
+            names[(taken or whole_axis(len(names))).indices],
+            "",
+            text_attribute(dataset, "long_name", LONGEST_NAME),
+        )
     shape, column = _shape_along(dataset, of, key, length)
     taken = taken or whole_axis(shape[0])
     said = of.units if isinstance(of, DatasetCoordinate) else None

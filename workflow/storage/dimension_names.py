@@ -45,7 +45,7 @@ def dimension_scales(dataset: h5py.Dataset) -> list[str]:
         found = []
         for axis, length in zip(dataset.dims, dataset.shape, strict=True):
             scale = next(iter(axis.values()), None)
-            has_values = scale is not None and scale.shape == (length,) and not _is_empty(scale)
+            has_values = scale is not None and scale.shape[:1] == (length,) and not _is_empty(scale)
             found.append(str(scale.name) if scale is not None and has_values else "")
         return found
 

@@ -13,7 +13,7 @@ from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
 from workflow.storage.input_operand import InputError
 from workflow.storage.memory import limited_memory
-from workflow.storage.text_attributes import guarded, in_a_heap, plain_text
+from workflow.storage.text_attributes import guarded, in_a_heap, plain_text, text_attribute
 
 LONGEST = 64
 """Bytes of a name."""
@@ -27,6 +27,51 @@ def is_text(dataset: h5py.Dataset) -> bool:
         return h5py.check_string_dtype(dataset.dtype) is not None
     except (TypeError, ValueError):  # a type that NumPy has not
         return False
+
+
+def is_of_letters(dataset: h5py.Dataset, length: int | None) -> bool:
+    """Return whether a dataset has names letter by letter, as netCDF's and MATLAB's char arrays.
+
+    Rows of netCDF's are as many as the axis has entries (``length``, None of any): one row may be
+    the names of single letters.
+    """
+    try:
+        if dataset.ndim != 2 or _by_matlab(dataset):
+            return dataset.ndim == 2
+        return bool(dataset.dtype == "S1" and length in (None, dataset.shape[0]))
+    except (TypeError, ValueError):  # a type that NumPy has not
+        return False
+
+
+def _by_matlab(dataset: h5py.Dataset) -> bool:
+    is_letters = dataset.dtype.kind == "u" and dataset.dtype.itemsize <= 2
+    return is_letters and text_attribute(dataset, "MATLAB_class") == "char"
+
+
+def read_letters(dataset: h5py.Dataset, key: str) -> Array:
+    """Return the names in a dataset `is_of_letters`: its rows, of MATLAB's its columns.
+
+    Raises InputError as `read_names`.
+    """
+    length = dataset.shape[0 if _by_matlab(dataset) else 1]
+    if dataset.size > _MOST * LONGEST:
+        raise InputError(
+            f"{key}: {dataset.name} must have at most {_MOST} names, got {dataset.shape}"
+        )
+    if length > LONGEST:
+        raise _too_long(dataset, key, length)
+    try:
+        with limited_memory(64 * dataset.size):
+            check_chunks(dataset, [range(n) for n in dataset.shape])
+            found = dataset[...]
+    except (ChunkError, MemoryError) as error:
+        raise InputError(f"{key}: the names in {dataset.name} cannot be read ({error})") from error
+    if _by_matlab(dataset):
+        lines = found.astype("<u2").T
+        texts = [line.tobytes().decode("utf-16-le", "replace") for line in lines]
+    else:
+        texts = [line.tobytes().decode("utf-8", "replace") for line in found]
+    return np.array([plain_text(one.rstrip("\0 ")) for one in texts], str)
 
 
 def read_names(dataset: h5py.Dataset, key: str) -> Array:

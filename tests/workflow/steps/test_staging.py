@@ -188,4 +188,4 @@ def test_ends_of_a_coordinate_are_told_apart() -> None:
     same = Coordinate(np.array([61372.75]), "d", "selected_time")
     names = Coordinate(np.array(["X", "Y"]), "", "polarization")
     found = understood(Staged({}, {}, {"time": days, "selected_time": same, "feed": names}))
-    assert found == "time 61372.75 to 61372.78 d; selected_time 61372.8 d; feed X to Y"
+    assert found == "time 61372.75 to 61372.78 d; selected_time 61372.75 d; feed X to Y"

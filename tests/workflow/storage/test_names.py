@@ -61,6 +61,31 @@ def test_names_of_a_dataset(path: Path, name: str) -> None:
     assert some["place"].values.tolist() == [2.0, 0.0]
 
 
+def test_names_letter_by_letter(path: Path) -> None:
+    """netCDF has a name a row, MATLAB, whose axes are in reverse, a column of numbers."""
+    letters = np.array([list(text.ljust(8)) for text in TEXTS])
+    with h5py.File(path, "r+") as file:
+        rows = [text.encode().ljust(8, b"\0") for text in TEXTS]
+        file["netcdf"] = np.frombuffer(b"".join(rows), "S1").reshape(3, 8)
+        file["h"].dims[0].attach_scale(file["netcdf"])
+        file["row_of_letters"] = np.array([[b"x", b"y", b"z"]])
+        file["matlab"] = np.vectorize(ord)(letters).T.astype(np.uint16)
+        file["word"] = np.array([[120], [121], [122]], np.uint16)
+        for name in ("matlab", "word"):
+            file[name].attrs["MATLAB_class"] = np.bytes_("char")
+    for name, texts in (("netcdf", TEXTS), ("matlab", TEXTS), ("row_of_letters", list("xyz"))):
+        found = study_of(case(path, name)).workload("w").stage().coordinates["receiver"]
+        assert list(found.values) == texts
+    assert error_of(case(path, "word")) == (
+        "input.coordinates.receiver: /word must have 3 names, one for each entry of the axis in "
+        "the file, got ['xyz']"
+    )
+    given = case(path, "netcdf")
+    given["input"] |= {"coordinates": {}, "select": {"samples": {"receiver": [2, 1]}}}
+    found = study_of(given).workload("w").stage().coordinates["receiver"]
+    assert list(found.values) == [TEXTS[2], TEXTS[1]]
+
+
 def test_a_nul_within_a_name_is_a_space(path: Path) -> None:
     with h5py.File(path, "r+") as file:
         file["nul"] = np.array([b"a\0b", b"c", b"d"], "S")
