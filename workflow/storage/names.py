@@ -36,9 +36,11 @@ def is_of_letters(dataset: h5py.Dataset, length: int | None) -> bool:
     the names of single letters.
     """
     try:
-        if dataset.ndim != 2 or _by_matlab(dataset):
-            return dataset.ndim == 2
-        return bool(dataset.dtype == "S1" and length in (None, dataset.shape[0]))
+        if dataset.ndim != 2:
+            return False
+        return _by_matlab(dataset) or bool(
+            dataset.dtype == "S1" and length in (None, dataset.shape[0])
+        )
     except (TypeError, ValueError):  # a type that NumPy has not
         return False
 
