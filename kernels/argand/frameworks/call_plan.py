@@ -18,8 +18,7 @@ from argand.framework import framework_of
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.frameworks.rules import FrameworkRules, refuse_copies
 from argand.precision import PRECISIONS
-from argand.runtime.plan_files import read_plan, write_plan
-from argand.runtime.plan_forms import (
+from argand.runtime.call_plan_forms import (
     as_json,
     as_list,
     form_of,
@@ -28,11 +27,12 @@ from argand.runtime.plan_forms import (
     in_words,
     require_form,
 )
+from argand.runtime.plan_files import read_plan, write_plan
 
 if TYPE_CHECKING:  # their modules need CuPy
     from argand.runtime.call_cache import CallCache
-    from argand.runtime.device_plan import DevicePlan
-    from argand.runtime.staged_plan import StagedPlan
+    from argand.runtime.device_call_plan import DeviceCallPlan
+    from argand.runtime.staged_call_plan import StagedCallPlan
     from argand.runtime.tuned_plans import TunedPlans
 
 
@@ -72,7 +72,7 @@ class CallPlan:
         self.options: dict[str, Any] = {
             name: as_json(name, value) for name, value in options.items()
         }
-        self._on_gpu: DevicePlan | StagedPlan | None = None
+        self._on_gpu: DeviceCallPlan | StagedCallPlan | None = None
         #: Computes it for operands and last ``out``; None where it does not take them.
         self._start: Callable[[tuple[Any, ...]], Any] = self._computed
         #: The device that computes it.
@@ -82,7 +82,7 @@ class CallPlan:
             return
         self._take_type_of_result(arrays)
         self._on_foreign(self._plan, arrays)
-        planned: DevicePlan | StagedPlan | None = self._on_gpu
+        planned: DeviceCallPlan | StagedCallPlan | None = self._on_gpu
         if planned is not None and any(map(is_cuda_tensor, arrays)):
             from argand.frameworks.tensor_plan import of_tensors
 
@@ -119,11 +119,11 @@ class CallPlan:
         arrays = dict(zip((*self.names, "out"), every, strict=False))
         return call_on_foreign(function, arrays, adapted=refuse_copies, pairs=self.pairs)
 
-    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
+    def _planned(self, arrays: tuple[Any, ...]) -> DeviceCallPlan | StagedCallPlan:
         """Return the part of the plan that a GPU needs."""
-        from argand.runtime.device_plan import DevicePlan
+        from argand.runtime.device_call_plan import DeviceCallPlan
 
-        return DevicePlan(self._cache(), self._call, arrays)
+        return DeviceCallPlan(self._cache(), self._call, arrays)
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         """Call the operation's function."""
@@ -245,7 +245,7 @@ class CallPlan:
 
     @classmethod
     def _adopt(cls, tuned: Any) -> None:
-        from argand.runtime.device_plan import adopt
+        from argand.runtime.device_call_plan import adopt
 
         adopt(cls._table(), tuned)
 
@@ -260,16 +260,16 @@ class OneArrayPlan(CallPlan):
 
     names: ClassVar[tuple[str, ...]] = ("x",)
 
-    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
+    def _planned(self, arrays: tuple[Any, ...]) -> DeviceCallPlan | StagedCallPlan:
         (x,), axis = arrays, self.options["axis"]
         if not -x.ndim <= axis < x.ndim:
             return super()._planned(arrays)  # the call says what is allowed
         length = self.options.get("n") or x.shape[axis]
         if axis % x.ndim == x.ndim - 1 and length == x.shape[axis]:
             return super()._planned(arrays)
-        from argand.runtime.staged_plan import StagedPlan
+        from argand.runtime.staged_call_plan import StagedCallPlan
 
-        return StagedPlan(self._cache(), self._along_rows, x, axis, length)
+        return StagedCallPlan(self._cache(), self._along_rows, x, axis, length)
 
     def _along_rows(self, x: Any, out: Any = None) -> Any:
         """Call the operation's function along the last axis of rows that are staged."""

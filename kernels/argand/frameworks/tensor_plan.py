@@ -25,9 +25,9 @@ from argand.frameworks.torch_functions import (
 )
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.current_stream import OnStream
-from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
+from argand.runtime.device_call_plan import MOST_KNOWN, DeviceCallPlan
 from argand.runtime.kept_call import Addresses, Start, no_start, overlaps
-from argand.runtime.staged_plan import StagedPlan
+from argand.runtime.staged_call_plan import StagedCallPlan
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
@@ -48,13 +48,13 @@ class _Seen(NamedTuple):
     addresses: tuple[int, ...] | None
 
 
-def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any]:
+def of_tensors(plan: DeviceCallPlan | StagedCallPlan) -> Callable[[tuple[Any, ...]], Any]:
     """Return a function that calls a plan on CUDA tensors of torch.
 
     That is the plan's own, for CuPy's arrays over their memory, where it stages its array or one
     of its types is none of those here.
     """
-    if not isinstance(plan, DevicePlan) or plan.call.output not in RESULTS:
+    if not isinstance(plan, DeviceCallPlan) or plan.call.output not in RESULTS:
         return plan.queue
     taken = all(form is None or form[0] in _TYPES for form in plan.forms)
     return (TensorPlan(plan) if taken else plan).queue
@@ -63,7 +63,7 @@ def of_tensors(plan: DevicePlan | StagedPlan) -> Callable[[tuple[Any, ...]], Any
 class TensorPlan:
     """The calls of a plan on tensors of the planned forms, on torch's current stream."""
 
-    def __init__(self, plan: DevicePlan) -> None:
+    def __init__(self, plan: DeviceCallPlan) -> None:
         self._call, self._run, self._memory = plan.call, plan.call.run, plan.memory
         self._device = plan.device.index
         self._forms = [_tensor_form(form, self._device) for form in plan.forms]

@@ -17,8 +17,8 @@ from argand.gemm.rules import RULES
 
 if TYPE_CHECKING:
     from argand.runtime.call_cache import CallCache
-    from argand.runtime.device_plan import DevicePlan
-    from argand.runtime.staged_plan import StagedPlan
+    from argand.runtime.device_call_plan import DeviceCallPlan
+    from argand.runtime.staged_call_plan import StagedCallPlan
     from argand.runtime.tuned_plans import TunedPlans
     from argand.typing import PrecisionLike
 
@@ -78,7 +78,7 @@ class GemmPlan(CallPlan):
         found = self._start((a, b, c, out))
         return self._otherwise((a, b, c, out)) if found is None else found
 
-    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
+    def _planned(self, arrays: tuple[Any, ...]) -> DeviceCallPlan | StagedCallPlan:
         if self.options["output"] == "power" and self.options["kernels"] != "wgmma":
             raise ValueError(
                 "a plan of output='power' needs kernels='wgmma', which square in the product, "

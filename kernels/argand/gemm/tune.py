@@ -19,9 +19,9 @@ from argand.gemm.pairs import to_pairs
 from argand.gemm.problem import GemmProblem, OperandKind, Output, gemm_problem
 from argand.precision import HALF_FORMATS, ROUNDED_PRECISIONS, Precision, get_precision
 from argand.runtime.loading import NotLaunchedError, compiling_only
-from argand.runtime.measure import ranked, require_gpu
 from argand.runtime.plan import PlanError
 from argand.runtime.timing import queued
+from argand.runtime.tuning import ranked, require_gpu
 
 Measured = list[tuple[GemmChoice, float]]
 """Candidate plans of a product with their microseconds, the fastest first."""

@@ -12,8 +12,8 @@ from argand.precision import get_precision
 
 if TYPE_CHECKING:
     from argand.runtime.call_cache import CallCache
-    from argand.runtime.device_plan import DevicePlan
-    from argand.runtime.staged_plan import StagedPlan
+    from argand.runtime.device_call_plan import DeviceCallPlan
+    from argand.runtime.staged_call_plan import StagedCallPlan
     from argand.typing import PrecisionLike
 
 
@@ -83,7 +83,7 @@ class ImagePlan(CallPlan):
         found = self._start(every)
         return self._otherwise(every) if found is None else found
 
-    def _planned(self, arrays: tuple[Any, ...]) -> DevicePlan | StagedPlan:
+    def _planned(self, arrays: tuple[Any, ...]) -> DeviceCallPlan | StagedCallPlan:
         row, antennas = get_precision(self._precision), arrays[0].shape[-1]
         few = antennas <= MOST_ANTENNAS and row.real_output == "float32"
         if row.exact_operands and not few:
@@ -92,12 +92,12 @@ class ImagePlan(CallPlan):
                 "them in blocks of directions; use argand.image"
             )
         from argand.image.gpu import RepeatedImage
-        from argand.runtime.device_plan import DevicePlan
+        from argand.runtime.device_call_plan import DeviceCallPlan
 
         def queued(run: RepeatedImage) -> Any:
             return run.without_wait
 
-        return DevicePlan(self._cache(), self._call, arrays, queued)
+        return DeviceCallPlan(self._cache(), self._call, arrays, queued)
 
     def _default_of(self, arrays: tuple[Any, ...]) -> str:
         return super()._default_of(arrays[:1])

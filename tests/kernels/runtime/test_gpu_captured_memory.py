@@ -155,9 +155,9 @@ def test_a_kept_call_in_a_capture_takes_memory_of_the_graph(
 
 def addresses_of(capture: Any) -> list[int]:
     """Return the addresses of memory that the graph of a capture holds, also of a staged plan."""
-    from argand.runtime import staged_plan
+    from argand.runtime import staged_call_plan
 
-    kept = [x for x in capture._objects.values() if isinstance(x, staged_plan._Memory)]
+    kept = [x for x in capture._objects.values() if isinstance(x, staged_call_plan._Memory)]
     arrays = [array for memory in kept for array in (memory.rows, memory.result)]
     return [int(x.ptr) for x in capture._held] + [int(x.data.ptr) for x in arrays]
 

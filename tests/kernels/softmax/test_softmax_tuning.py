@@ -113,7 +113,7 @@ def test_candidates_differ() -> None:
 
 def test_tuning_is_public_and_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert argand.tune_softmax is tune_softmax
-    monkeypatch.setattr("argand.runtime.measure.gpus", list)
+    monkeypatch.setattr("argand.runtime.tuning.gpus", list)
     with pytest.raises(DeviceError, match="tuning needs an NVIDIA GPU"):
         tune_softmax(10, 10)
 

@@ -31,7 +31,7 @@ MOST_KNOWN = 64
 """Most sets of arrays whose places a plan keeps: a loop alternates between few."""
 
 
-class DevicePlan:
+class DeviceCallPlan:
     """A call that the call cache of an operation kept, for arrays of the same forms.
 
     Args:

@@ -55,9 +55,9 @@ def array(place: int) -> Any:
 def test_only_the_kept_run_without_memory_starts_at_addresses(
     monkeypatch: pytest.MonkeyPatch, has_other_run: bool, nbytes: int
 ) -> None:
-    names = ("runtime.device_plan", "runtime.kept_call", "runtime.workspace")
-    with without_device(*names) as (cupy, device_plan, kept_call, workspace):
-        monkeypatch.setattr(device_plan, "gpu", lambda index: SimpleNamespace(index=index))
+    names = ("runtime.device_call_plan", "runtime.kept_call", "runtime.workspace")
+    with without_device(*names) as (cupy, device_call_plan, kept_call, workspace):
+        monkeypatch.setattr(device_call_plan, "gpu", lambda index: SimpleNamespace(index=index))
         cupy.cuda.alloc = lambda size: SimpleNamespace(ptr=1)
         calls: list[Any] = []
 
@@ -71,7 +71,7 @@ def test_only_the_kept_run_without_memory_starts_at_addresses(
 
         cache = Cache(kept_call, calls)
         run_of = (lambda run: other) if has_other_run else None
-        plan = device_plan.DevicePlan(cache, call, (array(1),), run_of)
+        plan = device_call_plan.DeviceCallPlan(cache, call, (array(1),), run_of)
         starts = not has_other_run and not nbytes
         # Plans on tensors read the same field.
         assert (plan.call.stream_run is not None) == starts

@@ -15,7 +15,7 @@ import cupy
 from argand.checks import check_out, refuse_misaligned
 from argand.runtime.call_cache import CallCache
 from argand.runtime.captured_memory import capture_of, memory_beside
-from argand.runtime.device_plan import DevicePlan
+from argand.runtime.device_call_plan import DeviceCallPlan
 from argand.runtime.workspace import stream_key
 
 _ndarray = cupy.ndarray
@@ -30,8 +30,8 @@ class _Memory(NamedTuple):
     lock: Lock
 
 
-class StagedPlan:
-    """A call along any axis, as a `DevicePlan` of its rows and the copies before and behind it.
+class StagedCallPlan:
+    """A call along any axis, as a `DeviceCallPlan` of its rows and the copies before and behind it.
 
     Args:
         cache: of the operation.
@@ -50,7 +50,7 @@ class StagedPlan:
         self._shape = (*moved.shape[:-1], length)
         self._read = slice(min(length, moved.shape[-1]))
         rows = self._rows_of(x)
-        self._plan = DevicePlan(cache, call, (rows,))
+        self._plan = DeviceCallPlan(cache, call, (rows,))
         #: The GPU, and what runs there.
         self.device, self.chosen = self._plan.device, self._plan.chosen
         #: The operation may reduce the axis, of which the result has then none.
