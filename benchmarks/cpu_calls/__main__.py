@@ -4,8 +4,9 @@
 
 A third of the cases is one matrix, system or row, the others are up to 1024 of them; of operands
 and results together there are up to 2^18 numbers, so that what a call costs beside its arithmetic
-shows. Both sides are called in turn, and the least time of each counts: what else runs on the
-machine only adds to it. ``--kinds`` names the operations. Results are compared, not times.
+shows. Both sides are called in turn, and the lower quartile of each counts: what else runs on the
+machine adds to times, and bursts of a faster clock hit calls of either side at random.
+``--kinds`` names the operations. Results are compared, not times.
 fft_backend is scipy.fft.fft with `argand.fft_backend` set beside the same call without; the lines
 of solve are numpy.linalg.solve, which tells no backward error.
 """
@@ -35,7 +36,7 @@ _ROUND_SECONDS = 2e-4
 
 @dataclass(frozen=True, kw_only=True)
 class CpuCall:
-    """The least times of both sides; ``ratio`` is that of NumPy over ours."""
+    """Times of both sides (`_in_turn`); ``ratio`` is that of NumPy over ours."""
 
     operation: str
     shape: str
@@ -84,17 +85,31 @@ def _row(kind: str, drawn: Drawn, dtype: str, arguments: argparse.Namespace) -> 
 
 
 def _in_turn(calls: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """Return the least seconds of each call, measured in turn for so long a call."""
-    least = [np.inf] * len(calls)
-    count, started = 1, time.perf_counter()
-    while time.perf_counter() - started < seconds * len(calls) or least[0] == np.inf:
-        for number, call in enumerate(calls):
-            before = time.perf_counter()
-            for _ in range(count):
-                call()
-            least[number] = min(least[number], (time.perf_counter() - before) / count)
-        count = max(count, int(_ROUND_SECONDS / min(least)))
-    return least
+    """Return the lower quartile of the seconds of each call, measured in turn for so long a call.
+
+    First several calls are counted that take `_ROUND_SECONDS` together.
+    """
+    count, started = _count(calls), time.perf_counter()
+    rounds: list[list[float]] = []
+    while time.perf_counter() - started < seconds * len(calls) or not rounds:
+        rounds.append([_seconds(call, count) for call in calls])
+    return [float(x) for x in np.percentile(rounds, 25, axis=0)]
+
+
+def _count(calls: Sequence[Callable[[], object]]) -> int:
+    """Return how many calls of the faster side make a round; the first ones take longer."""
+    count = 1
+    for _ in range(3):
+        least = min(_seconds(call, count) for call in calls)
+        count = max(count, int(_ROUND_SECONDS / least))
+    return count
+
+
+def _seconds(call: Callable[[], object], count: int) -> float:
+    before = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - before) / count
 
 
 if __name__ == "__main__":
