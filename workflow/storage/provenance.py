@@ -14,13 +14,20 @@ from workflow.config.file_input import FileInput
 from workflow.storage.certificates import read_certificate
 from workflow.storage.file_sequence import files_named
 from workflow.storage.inputs import files_beside, source_checksum
-from workflow.storage.source_attributes import ATTRIBUTES, datasets_of, source_attributes
+from workflow.storage.source_attributes import (
+    ATTRIBUTES,
+    datasets_of,
+    kept_text,
+    source_attributes,
+)
 
 MADE_OF = "made_of"
 """Key of a certificate: how each operand was made that is another workload's product."""
+INPUT = "input"
+"""Key of a certificate: what a study says of the operands' data, as JSON."""
 _OF_A_PRODUCT = (
     "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
-    "datasets", "select", "circuit", "circuit_sha256", "seed", ATTRIBUTES, MADE_OF,
+    "datasets", "select", INPUT, "circuit", "circuit_sha256", "seed", ATTRIBUTES, MADE_OF,
 )  # fmt: skip
 """Fields of a product's certificate that the certificates of further products keep."""
 
@@ -53,8 +60,18 @@ def _each_once(certificates: Mapping[str, Any], named: set[str]) -> dict[str, An
     return found
 
 
+def _said_by_study(source: FileInput) -> str:
+    """Return what an input says of its data as JSON, but for what stands elsewhere."""
+    return source.model_dump_json(
+        exclude={"file", "select", *source.products()}, exclude_unset=True
+    )
+
+
 def provenance(source: FileInput) -> dict[str, Any]:
     """Return operands' sources: paths, SHA-256 of the files, datasets, and what the files say.
+
+    And what the study says of them, which may be how numbers are read (`INPUT`): a zero level,
+    flags, axes, coordinates and units.
 
     Other files that hold some of the values (``external: true``) are listed with theirs, and those
     of a recording that a pattern names.
@@ -70,5 +87,6 @@ def provenance(source: FileInput) -> dict[str, Any]:
         **({"files_sha256": beside} if beside else {}),
         **({"datasets": named} if named else {}),
         **({"select": dict(source.select)} if source.select else {}),
+        **({INPUT: kept_text(given)} if (given := _said_by_study(source)) != "{}" else {}),
         **({ATTRIBUTES: said} if (said := source_attributes(source)) else {}),
     }

@@ -68,6 +68,18 @@ def test_attributes_datasets_and_selections_are_kept(path: Path) -> None:
     }
 
 
+def test_what_the_study_says_of_the_data_is_kept(path: Path) -> None:
+    """Such as what is subtracted from numbers: nothing else of a product tells it."""
+    given = {"x": {"real": "/volt/x"}, "zero_level": 128.0, "units": "V",
+             "axes": ["antenna", "time"], "coordinates": {"time": {"step_s": 0.5}}}  # fmt: skip
+    found = provenance(OneInput.model_validate({"file": path, "select": {"x": [0, ":"]}, **given}))
+    assert json.loads(found["input"]) == given
+    many = {"antenna": {"values": list(range(5000))}}
+    found = provenance(OneInput.model_validate({"file": path, "x": "/volt/x", "coordinates": many}))
+    assert found["input"].endswith(" characters in all)")
+    assert len(found["input"]) < 4200
+
+
 def test_they_are_in_the_product_and_in_the_products_made_of_it(path: Path, tmp_path: Path) -> None:
     source = OneInput(file=path, x="/volt/x")
     first = staged(source, (X,), allow_nonfinite=False)
