@@ -47,7 +47,7 @@ def check_divisions(part: object) -> None:
     from openqasm3 import ast
 
     if isinstance(part, ast.Expression):
-        _whole(part)
+        whole(part)
     elif isinstance(part, ast.QuantumGate | ast.QuantumPhase):
         check_divisions([vars(part).get(name) for name in ("modifiers", "arguments", "argument")])
     elif isinstance(part, ast.QuantumGateModifier):
@@ -61,28 +61,37 @@ def check_divisions(part: object) -> None:
             check_divisions(one)
 
 
-def _whole(node: object) -> int | None:
-    """Return the value of an expression of integers, None of any other. See `check_divisions`."""
+def whole(node: object, *, is_angle: bool = True) -> int | None:
+    """Return the value of an expression of integers, None of any other.
+
+    A quotient drops its remainder; where it is part of an angle that is a ValueError.
+    """
     from openqasm3 import ast
 
     if isinstance(node, ast.IntegerLiteral):
         return node.value
     if isinstance(node, ast.UnaryExpression):
-        value = _whole(node.expression)
-        return value if value is None or node.op.name != "-" else -value
-    if isinstance(node, ast.FunctionCall):
+        value = whole(node.expression, is_angle=is_angle)
+        return -value if value is not None and node.op.name == "-" else None
+    if isinstance(node, ast.FunctionCall) and is_angle:
         check_divisions(node.arguments)
     if not isinstance(node, ast.BinaryExpression):
         return None
-    one, other = _whole(node.lhs), _whole(node.rhs)
+    one, other = (whole(part, is_angle=is_angle) for part in (node.lhs, node.rhs))
     if one is None or other is None or node.op.name not in "+-*/":
         return None
     if node.op.name == "/":
-        if other and one % other:
-            place = f"{node.span.start_line},{node.span.start_column}: " if node.span else ""
+        quotient = None if not other else abs(one) // abs(other) * (1 if one * other >= 0 else -1)
+        if other and one % other and is_angle:
             raise ValueError(
-                f"{place}{one}/{other} is {int(one / other)} in OpenQASM 3, which divides integers "
-                f"without a remainder; for a fraction write {one}.0/{other}"
+                f"{place_of(node)}{one}/{other} is {quotient} in OpenQASM 3, which divides "
+                f"integers without a remainder; for a fraction write {one}.0/{other}"
             )
-        return one // other if other else None
+        return quotient
     return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]
+
+
+def place_of(node: object) -> str:
+    """Return where a node stands, as messages of qiskit-qasm3-import begin with it."""
+    span = getattr(node, "span", None)
+    return f"{span.start_line},{span.start_column}: " if span else ""

@@ -12,6 +12,7 @@ import json
 import re
 import resource
 import sys
+import traceback
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from openqasm3 import ast
     from qiskit import QuantumCircuit
     from qiskit.circuit import Bit, Gate, Operation, Register
 
@@ -84,11 +86,13 @@ def _from_text(content: bytes) -> QuantumCircuit:
     import openqasm3
     import qiskit_qasm3_import
 
+    from workflow.circuits.qasm3_indices import write_indices
     from workflow.circuits.qasm3_program import check_divisions, order_parameters
 
     program = openqasm3.parse(content.decode("utf-8", "replace"))
     order_parameters(program)
     check_divisions(program)
+    write_indices(program)
     return qiskit_qasm3_import.convert(program)
 
 
@@ -225,7 +229,18 @@ def _reason(error: BaseException) -> str:
     # Colours and frames that a reader draws around what it says are not part of that.
     said = re.sub("\x1b\\[[0-9;]*m|[\u2500-\u257f]", "", str(next(iter(error.args), "")))
     said = " ".join(said.split()) or type(error).__name__
-    return re.sub(r"^L?(\d+)[,:]C?(\d+): ", r"line \1, column \2: ", said)[:300]
+    if not (place := re.match(r"L?(\d+)[,:]C?(\d+): ", said)) and (span := _span(error)):
+        return f"line {span.start_line}, column {span.start_column}: {said}"[:300]
+    return (
+        f"line {place[1]}, column {place[2]}: {said[place.end() :]}"[:300] if place else said[:300]
+    )
+
+
+def _span(error: BaseException) -> ast.Span | None:
+    """Return the place of the innermost node of OpenQASM 3 that was being read, if one was."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    nodes = [frame.f_locals.get("node") for frame in reversed(frames)]
+    return next((found for node in nodes if (found := getattr(node, "span", None))), None)
 
 
 if __name__ == "__main__":

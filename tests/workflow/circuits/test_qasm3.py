@@ -132,12 +132,39 @@ def test_own_gates_under_names_of_the_library_of_version_2(path: Path) -> None:
     assert same(loaded(path, HEAD + gates), expected)
 
 
+INDICES = (
+    ("q[0:2]", [0, 1, 2]), ("q[0:-1]", [0, 1, 2, 3, 4]), ("q[-3:-1]", [2, 3, 4]),
+    ("q[4:-1:0]", [4, 3, 2, 1, 0]), ("q[-1:-2:0]", [4, 2, 0]), ("q[1:2:4]", [1, 3]),
+    ("q[:1]", [0, 1]), ("q[3:]", [3, 4]), ("all[-2:-1]", [6, 7]), ("q[1:3][0:1]", [1, 2]),
+)  # fmt: skip
+"""Ranges begin and end with their ends, which count from the end where they are negative."""
+
+
+def test_ranges_of_indices(path: Path) -> None:
+    head = f"{HEAD.replace('qubit[3]', 'qubit[5]')}qubit[3] r; bit[5] c; let all = q ++ r;\n"
+    found = loaded(path, head + "".join(f"h {text};\n" for text, _ in INDICES))
+    qubits = [found.find_bit(one.qubits[0]).index for one in found.data]
+    assert qubits == [qubit for _, each in INDICES for qubit in each]
+    measured = loaded(path, f"{head}c[0:1] = measure q[-2:-1];")
+    bits = [(one.qubits[0], one.clbits[0]) for one in measured.data]
+    assert bits == list(zip(measured.qubits[3:5], measured.clbits[:2], strict=True))
+
+
 REFUSED = (
     pytest.param("one q[0];", "line 4, column 0: gate 'one' is not defined", id="undefined"),
+    pytest.param(
+        "x q[0]; h q[1:4];", "line 4, column 12: index 3 is beyond its register", id="range"
+    ),
     pytest.param("rx(-3/4*pi) q[0];", "line 4, column 3: -3/4 is 0 in OpenQASM 3", id="integers"),
     *(
         pytest.param(text, message, marks=pytest.mark.exhaustive, id=text[:20])
         for text, message in (
+            ("x q[0]; rx q[0];", "line 4, column 8: RXGate.__init__() missing 1 required"),
+            ("cx q[0], q[0];", "line 4, column 0: duplicate bit arguments"),
+            ("h q[-5:1];", "line 4, column 4: index -5 is beyond its register, which has 3 bits"),
+            ("let a = q[0:1]; h a[2];", "index 2 is beyond its register, which has 2 bits"),
+            ("h q[{0, 3}];", "index 3 is beyond"),
+            ("h q[2:0];", "the range has no index"),
             ("h q[0]", "line 4, column 6: unexpected '<EOF>'"),
             ("h q[0;", "line 4, column 5: unexpected ';'"),
             ("?", "line 4, column 0: token recognition error"),
