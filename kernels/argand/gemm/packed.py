@@ -107,9 +107,9 @@ def pack(
 
         data = pack_modular(x, row.moduli, op, side)
     elif device.backend == "cuda":
-        from argand.gemm import packed_gpu
+        from argand.gemm import gpu_packed
 
-        data = packed_gpu.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)
+        data = gpu_packed.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)
     else:
         data = numpy_backend.pack(native_pairs(row, x, "cpu"), op, row, side)
     return Packed(shape, row, side, device, data.nbytes, data)

@@ -17,9 +17,9 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
-from argand.herk.dotted import dotted
-from argand.herk.gathered import gathered, gathered_alone, is_gathered
-from argand.herk.lower import (
+from argand.herk.cpu_dot import dotted
+from argand.herk.cpu_gather import gathered, gathered_alone, is_gathered
+from argand.herk.cpu_lower import (
     Steps,
     herk_alone,
     hermitian_rows,
@@ -28,8 +28,8 @@ from argand.herk.lower import (
     lower_of,
     trans_of,
 )
-from argand.herk.mirror import is_few, mirror, mirrored, upper_mask
-from argand.herk.parts import at_a_time, in_parts
+from argand.herk.cpu_mirror import is_few, mirror, mirrored, upper_mask
+from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX

@@ -19,11 +19,11 @@ from argand.gemm.pairs import Pairs
 from argand.gemm.panel_launch import PanelLaunch
 from argand.herk import cublas
 from argand.herk.finish_launch import mirror_launch
+from argand.herk.gpu_lower import lower_triangle
+from argand.herk.gpu_triangle import Triangle, in_one_batch
 from argand.herk.int8_launch import Int8Problem, int8_planes_bytes, prepared
 from argand.herk.kernel_sources import INT8_LARGEST_K
-from argand.herk.lower_gpu import lower_triangle
 from argand.herk.problem import HerkProblem
-from argand.herk.triangle_gpu import Triangle, in_one_batch
 from argand.precision import Precision
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kept_call import Run

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.hermitian.banded import solve_banded
-from argand.hermitian.choice import Way, fastest
-from argand.hermitian.diagonal_blocks import are_diagonal_blocks, diagonal_blocks
-from argand.hermitian.finite import has_finite_pivots, is_finite
-from argand.hermitian.together import solve_together
+from argand.hermitian.cpu_banded import solve_banded
+from argand.hermitian.cpu_batched import solve_together
+from argand.hermitian.cpu_block_diagonal import are_diagonal_blocks, diagonal_blocks
+from argand.hermitian.cpu_choice import Way, fastest
+from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import on_one_core
 from argand.runtime.threads import on_all_cores

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
-from argand.herk import api, by_address, cpu, dotted, gathered, lower, mirror, parts
+from argand.herk import (
+    api,
+    cpu,
+    cpu_blas,
+    cpu_dot,
+    cpu_gather,
+    cpu_lower,
+    cpu_mirror,
+    cpu_parts,
+)
 from argand.runtime import scratch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -31,12 +40,12 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
         cpu: {"_PANEL": 9},
-        parts: {"_PART_BYTES": 1200},
+        cpu_parts: {"_PART_BYTES": 1200},
         scratch: {"LEAST_KEPT_BYTES": 0},
-        gathered: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_FORMS": 2},
-        mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
-        dotted: {"_MOST_ROWS": 6, "_WHOLE": 300, "_SEVERAL": 1500, "_EDGE": 100},
-        lower: {
+        cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_FORMS": 2},
+        cpu_mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
+        cpu_dot: {"_MOST_ROWS": 6, "_WHOLE": 300, "_SEVERAL": 1500, "_EDGE": 100},
+        cpu_lower: {
             "ONE_CORE_COMPLEX": 1200,
             "_SHARED_PRODUCTS": 10_000,
             "_HERK_PRODUCTS": 900,
@@ -57,7 +66,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)
 def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lower, "available_cores", lambda: request.param)
+    monkeypatch.setattr(cpu_lower, "available_cores", lambda: request.param)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -159,11 +168,11 @@ def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
 def test_products_by_blas_are_what_each_is_alone(
     op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dotted, "_MOST_ROWS", 0)  # no dot products
-    monkeypatch.setattr(lower, "_HERK_PRODUCTS", 0)  # nor matmul
-    monkeypatch.setattr(lower, "matched_rows", lambda _: 0)
+    monkeypatch.setattr(cpu_dot, "_MOST_ROWS", 0)  # no dot products
+    monkeypatch.setattr(cpu_lower, "_HERK_PRODUCTS", 0)  # nor matmul
+    monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 0)
     for name in ("_SHARED_PRODUCTS", "_THREADED_PRODUCTS"):  # nor threads
-        monkeypatch.setattr(lower, name, 1 << 30)
+        monkeypatch.setattr(cpu_lower, name, 1 << 30)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)
     out = np.empty((*batch, 6, 6), np.complex64)
     for found in (herk(a, op=op), herk(a, op=op, out=out)):
@@ -174,12 +183,12 @@ def test_products_by_blas_are_what_each_is_alone(
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("op", ["N", "C"])
 def test_herk_by_its_address_has_the_bits_of_scipys(op: Any, dtype: str) -> None:
-    assert by_address.has_address(dtype)
+    assert cpu_blas.has_address(dtype)
     a = oriented(normal(np.random.default_rng(8), 5, 6, 15), op).astype(dtype)
     for x in (a, a[::2], a.swapaxes(0, 1).copy().swapaxes(0, 1)):
         found, expected = (np.zeros((len(x), 6, 6), dtype) for _ in range(2))
-        by_address.herk_by_address(b"C" if op == "N" else b"N", x, found)
-        lower._by_herk(lower.trans_of(op), x, expected)
+        cpu_blas.herk_by_address(b"C" if op == "N" else b"N", x, found)
+        cpu_lower._by_herk(cpu_lower.trans_of(op), x, expected)
         np.testing.assert_array_equal(found, expected)
 
 
@@ -196,11 +205,11 @@ def test_a_repeated_call_leaves_earlier_results_as_they_are(shape: tuple[int, ..
 
 
 def test_memory_is_kept_of_few_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "_FORMS", [])
+    monkeypatch.setattr(cpu_gather, "_FORMS", [])
     for n in range(2, 7):
         a = normal(np.random.default_rng(n), n, 3)
         np.testing.assert_array_equal(herk(a), herk(a))
-        assert len(gathered._FORMS) <= 2
+        assert len(cpu_gather._FORMS) <= 2
 
 
 def test_out_may_be_c_and_overlap_a() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import herk
-from argand.herk import matched
+from argand.herk import cpu_matmul
 from argand.herk.problem import herk_problem
 
 from tests.kernels.herk.herk_cases import normal, oriented
@@ -36,8 +36,8 @@ def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(op: Any, dtype
     for n, k in ((2, 2), (5, 7), (8, 2), (12, 3), (16, 100), (23, 9), (40, 12), (90, 4), (96, 7)):
         a = oriented(normal(np.random.default_rng(n), 50, n, k), op).astype(dtype)
         problem = herk_problem(a.shape, op=op, precision=None, dtype=dtype)
-        rows, found = matched.matched_rows(problem), np.empty((50, n, n), dtype)
-        matched.full_product(op, matched.rows_on_one_core(problem), n)(a, found)
+        rows, found = cpu_matmul.matched_rows(problem), np.empty((50, n, n), dtype)
+        cpu_matmul.full_product(op, cpu_matmul.rows_on_one_core(problem), n)(a, found)
         found = found[:, :rows, :rows]
         np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
 
@@ -49,10 +49,10 @@ def test_rows_of_one_wrong_number_are_not_hermitian(monkeypatch: pytest.MonkeyPa
         out[3, 9, 4] = out[3, 9, 4] * np.float32(1 + 2**-23)
 
     problem = herk_problem((5, 12, 6), precision=None, dtype="complex64")
-    monkeypatch.setattr(matched, "openblas_kernels", lambda: "any")
+    monkeypatch.setattr(cpu_matmul, "openblas_kernels", lambda: "any")
     monkeypatch.setattr(np, "matmul", wrong)
-    matched._matched.cache_clear()
-    assert matched.matched_rows(problem) == 9
-    matched._matched.cache_clear()
-    monkeypatch.setattr(matched, "openblas_kernels", lambda: None)
-    assert matched.matched_rows(problem) == 0
+    cpu_matmul._matched.cache_clear()
+    assert cpu_matmul.matched_rows(problem) == 9
+    cpu_matmul._matched.cache_clear()
+    monkeypatch.setattr(cpu_matmul, "openblas_kernels", lambda: None)
+    assert cpu_matmul.matched_rows(problem) == 0

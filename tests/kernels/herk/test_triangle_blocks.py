@@ -18,7 +18,7 @@ from tests.kernels.without_device import without_device
 
 @pytest.fixture(scope="module")
 def modules() -> Iterator[Any]:
-    with without_device("herk.triangle_gpu") as (_, triangle):
+    with without_device("herk.gpu_triangle") as (_, triangle):
         limit = import_module("argand.runtime.workspace_limit")
         yield SimpleNamespace(triangle=triangle, limit=limit)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
-from argand.hermitian import banded, choice, cpu, diagonal_blocks, together
+from argand.hermitian import cpu, cpu_banded, cpu_batched, cpu_block_diagonal, cpu_choice
 from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
@@ -123,7 +123,7 @@ def test_systems_of_one_band(rng: np.random.Generator, n: int, dtype: str) -> No
     """Residuals are within the bound; what is above a diagonal is not read."""
     r, b = covariances(rng, 7, n=n, dtype=dtype), normal(rng, 7, n, 3).astype(dtype)
     other = r + np.triu(np.full((n, n), 1e9, dtype), 1)
-    x = banded.solve_banded(other, b)
+    x = cpu_banded.solve_banded(other, b)
     assert excess(r, b, x) <= 1
     assert x.flags.c_contiguous
 
@@ -136,12 +136,12 @@ def test_steps_leave_pivots_far_from_one_to_lapack(
     """Residuals are within the bound: reciprocals of pivots are not below the normal numbers."""
     scale = 2.0 ** (exponent if dtype == "complex64" else 10 * exponent)
     r, b = covariances(rng, 300, n=3, dtype=dtype), normal(rng, 300, 3, 2).astype(dtype)
-    assert choice.fastest(300, 3, 2, dtype, 1) == "steps"
+    assert cpu_choice.fastest(300, 3, 2, dtype, 1) == "steps"
     scaled = (r * scale).astype(dtype)
-    assert together.solve_together(scaled, b) is None
+    assert cpu_batched.solve_together(scaled, b) is None
     x = solve_hermitian(scaled, b)
     assert excess(r, b, x * scale) <= 1
-    assert together.solve_together(r, (b * scale).astype(dtype)) is not None
+    assert cpu_batched.solve_together(r, (b * scale).astype(dtype)) is not None
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -149,7 +149,7 @@ def test_steps_keep_systems_and_right_hand_sides_apart(
     rng: np.random.Generator, dtype: str
 ) -> None:
     r, b = covariances(rng, 300, n=5, dtype=dtype), normal(rng, 300, 5, 4).astype(dtype)
-    assert choice.fastest(300, 5, 4, dtype, 1) == "steps"
+    assert cpu_choice.fastest(300, 5, 4, dtype, 1) == "steps"
     x = solve_hermitian(r, b)
     b[7, 2, 1] = np.inf
     found = solve_hermitian(r, b)
@@ -164,7 +164,7 @@ def test_steps_keep_systems_and_right_hand_sides_apart(
     (8, 0, 3, "band"), (0, 3, 1, "band"),
 ])  # fmt: skip
 def test_a_way_is_estimated(systems: int, n: int, columns: int, way: str, dtype: str) -> None:
-    assert n * systems == 0 or choice.fastest(systems, n, columns, dtype, 1) == way
+    assert n * systems == 0 or cpu_choice.fastest(systems, n, columns, dtype, 1) == way
     assert solve_hermitian(
         np.broadcast_to(np.eye(n, dtype=dtype), (systems, n, n)), np.ones((systems, n, columns))
     ).shape == (systems, n, columns)
@@ -176,7 +176,7 @@ def test_systems_on_one_diagonal(
     rng: np.random.Generator, systems: int, n: int, dtype: str
 ) -> None:
     """Residuals are within the bound; what is above a diagonal is not read."""
-    assert diagonal_blocks.are_diagonal_blocks(systems, n, dtype)
+    assert cpu_block_diagonal.are_diagonal_blocks(systems, n, dtype)
     r, b = covariances(rng, systems, n=n, dtype=dtype), normal(rng, systems, n, 3).astype(dtype)
     x = solve_hermitian(r + np.triu(np.full((n, n), np.nan, dtype), 1), b)
     assert excess(r, b, x) <= 1

@@ -17,7 +17,7 @@ from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import gemm_problem
 from argand.herk.finish_launch import gather_launch
-from argand.herk.lower_gpu import lower_triangle
+from argand.herk.gpu_lower import lower_triangle
 from argand.herk.problem import HerkProblem
 from argand.runtime.layout import batched
 from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, holding

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.hermitian.finite import has_finite_pivots, is_finite
+from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 
 _MOST_ROWS: Mapping[str, int] = MappingProxyType({"complex64": 24, "complex128": 16})
 """Rows of all systems together up to which arithmetic on the zero blocks takes less time than a

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.device import available_cores
-from argand.herk.lower import is_shared
+from argand.herk.cpu_lower import is_shared
 from argand.herk.problem import HerkProblem
 from argand.runtime.threads import on_all_cores
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from argand.device import available_cores
 from argand.gemm.operands import Op
-from argand.herk.by_address import has_address, herk_by_address
-from argand.herk.dotted import dotted
-from argand.herk.matched import full_product, matched_rows, rows_on_one_core, weight
+from argand.herk.cpu_blas import has_address, herk_by_address
+from argand.herk.cpu_dot import dotted
+from argand.herk.cpu_matmul import full_product, matched_rows, rows_on_one_core, weight
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import is_limited, on_one_core

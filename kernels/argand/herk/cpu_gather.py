@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.lower import Steps, herk_alone, trans_of
+from argand.herk.cpu_lower import Steps, herk_alone, trans_of
 from argand.herk.problem import HerkProblem
 from argand.runtime.quiet import quiet_context
 
