@@ -93,7 +93,7 @@ def sequence_errors(
     """Yield a pass that gates share, its error and bound: with and without qubit 0, and phases."""
     import cupy
     from argand.gates import sequence_plan
-    from argand.gates.sequence_gpu import PreparedSequence
+    from argand.gates.gpu_sequence import PreparedSequence
 
     qubits = _SHARED_QUBITS
     # One multiprocessor has all tiles, or several have one or two each.

@@ -122,7 +122,7 @@ def prepared_sequence(
 
     The qubits of the ``tile`` are those of the gates, but for one of each controlled phase.
     """
-    from argand.gates.sequence_gpu import PreparedSequence
+    from argand.gates.gpu_sequence import PreparedSequence
 
     with state.device:
         return PreparedSequence(qubits_of(state), forms, precision, tile)

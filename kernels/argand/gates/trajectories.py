@@ -88,7 +88,7 @@ def run_trajectories(
         return _in_batches(np, circuit, first, trajectories)
     import cupy
 
-    from argand.gates.trajectory_gpu import run_in_one_launch
+    from argand.gates.gpu_trajectory import run_in_one_launch
 
     found = run_in_one_launch(circuit, first, trajectories, device)
     if found is not None:

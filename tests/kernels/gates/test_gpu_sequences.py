@@ -40,7 +40,7 @@ def test_a_sequence_is_its_gates(
     cp: Any, rng: np.random.Generator, precision: str, qubits: int, scale: float, size: int
 ) -> None:
     """Within the sum of the gates' bounds; a tile may be of numbers of any size."""
-    from argand.gates.sequence_gpu import PreparedSequence
+    from argand.gates.gpu_sequence import PreparedSequence
 
     row = argand.PRECISIONS[precision]
     plan = plans.plan_sequence(row, gpu(0).require_arch(), size)
@@ -70,7 +70,7 @@ def test_numbers_of_a_tile_may_be_far_apart(
     cp: Any, rng: np.random.Generator, precision: str, count: int, size: int
 ) -> None:
     """The first gate scales each step of a warp by itself, further ones the tile."""
-    from argand.gates.sequence_gpu import PreparedSequence
+    from argand.gates.gpu_sequence import PreparedSequence
 
     row = argand.PRECISIONS[precision]
     forms = forms_on(rng, 14, range(size), count)[:count]
@@ -86,7 +86,7 @@ def test_numbers_of_a_tile_may_be_far_apart(
 
 
 def test_values_that_are_not_finite_stay_in_their_tile(cp: Any, rng: np.random.Generator) -> None:
-    from argand.gates.sequence_gpu import PreparedSequence
+    from argand.gates.gpu_sequence import PreparedSequence
 
     forms = forms_on(rng, 14, range(12), 4)
     state = rng.standard_normal((2**14, 2)).view(complex)[:, 0].astype(np.complex64)
