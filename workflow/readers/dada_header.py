@@ -98,10 +98,12 @@ def check_samples(fields: Mapping[str, str], path: Path) -> None:
     Where ``BYTES_PER_SECOND`` is that of one antenna and beam, samples are of one, such as a sum.
     """
     counts = {key: _whole(fields, key) for key in ("NBIT", "NDIM", "NPOL", "NCHAN")}
-    if (bits := counts["NBIT"]) not in (None, 8):
-        raise _wrong(path, f"must have samples of 8 bits (NBIT), as baseband reads, got {bits}")
-    if (parts := counts["NDIM"]) not in (None, 1, 2):
-        raise _wrong(path, f"must have an NDIM of 1, real, or 2, complex samples, got {parts}")
+    for key, allowed, what in (
+        ("NBIT", (8,), "8, bits of a number as baseband reads"),
+        ("NDIM", (1, 2), "1, real, or 2, complex samples"),
+    ):
+        if key in fields and counts[key] not in allowed:
+            raise _wrong(path, f"must have an {key} of {what}, got {fields[key]!r:.60}")
     day = _word(fields, "MJD_START")
     if day and "." not in day[1:]:
         raise _wrong(

@@ -103,8 +103,9 @@ LAYOUT = b"NBIT 8\nNDIM 2\nNPOL 2\nNCHAN 3\nTSAMP 0.5\n"
         (b"NBEAM 6 # of them\nNANT 1\n", "must be of one antenna and beam, got NBEAM 6, and"),
         (b"NANT 2\nBYTES_PER_SECOND 48000000.0\n", "must be of one antenna and beam, got NANT 2"),
         (b"NANT 2\nBYTES_PER_SECOND 24000000.0\n", None),
-        (b"NBIT 16\n", "must have samples of 8 bits (NBIT), as baseband reads, got 16"),
-        (b"NDIM 4\n", "must have an NDIM of 1, real, or 2, complex samples, got 4"),
+        (b"NBIT 16\n", "must have an NBIT of 8, bits of a number as baseband reads, got '16'"),
+        (b"NBIT -32\n", "must have an NBIT of 8, bits of a number as baseband reads, got '-32'"),
+        (b"NDIM 4\n", "must have an NDIM of 1, real, or 2, complex samples, got '4'"),
         (b"MJD_START unset\n", "must have the day and its fraction as MJD_START, as 59596.25, got"),
         (b"FILE_SIZE 72\n", "must have the bytes of its samples as FILE_SIZE, 144, got 72, by "
          "which 72 of them are no samples; write what is right into the header"),
