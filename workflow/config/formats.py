@@ -63,7 +63,8 @@ FORMATS = {
         "and `PKTIDX`. An `NPOL` of 4 is two "
         "polarizations, 1 is one, and 2 is one of complex samples as baseband has it, but two of "
         "recorders that write `PIPERBLK`, `NANTS` or `DIRECTIO`. One channel is complex where "
-        "`TBIN` is 1 / `OBSBW`. A pattern names a recording of several files (below)",
+        "`TBIN` is 1 / `OBSBW`. The stage step and certificates say how many packets were dropped "
+        "(`DROPBLK`, `NDROP`). A pattern names a recording of several files (below)",
         lacks_zero=True,
         flagged=("refuse", "zero"),
         has_sequences=True,

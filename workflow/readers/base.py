@@ -63,6 +63,10 @@ class Reader(ABC):
         """Return which of an array's values are 0 because the config says so; "" of none."""
         return "values that are flagged" if self.flagged == "zero" and self.has_flags else ""
 
+    def lost(self) -> str:
+        """Return how much of a file's samples it says are lost, not which ones; "" of none."""
+        return ""
+
     def flags(self, name: str, part: Sequence[slice]) -> Array:
         """Return whether each value of a range of each axis is bad, as the file says."""
         raise NotImplementedError(name)

@@ -87,6 +87,16 @@ class Guppi(Reader):
         lost = found.samples - there
         return f"{lost} of {found.samples} times, which the recording lacks" if lost else ""
 
+    def lost(self) -> str:
+        """See `Reader.lost`."""
+        parts = np.array([block.span.dropped for block in self._recording.blocks])
+        if not parts.any():
+            return ""
+        return (
+            f"{100 * parts.mean():.2g}% of the packets were dropped when it was recorded, in "
+            f"{np.count_nonzero(parts)} of {len(parts)} blocks"
+        )
+
     def _since(self, step: float) -> str:
         """Return the origin of times, the first sample; without a date where the header has none.
 

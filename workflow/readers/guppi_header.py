@@ -41,7 +41,9 @@ DESCRIBING = (
 """Keys that say what was observed, of which nothing is computed."""
 ANTENNAS = tuple(f"ANTNMS{number:02d}" for number in range(64))
 """Keys of the names of antennas, several a card with commas between them."""
-KEYS = (*SAME, "PKTIDX", "PKTSTART", "DIRECTIO", *DESCRIBING, *ANTENNAS)
+_DROPPED = ("DROPBLK", "NDROP", "NPKT")
+"""Keys of how much of a block's packets is dropped: the part, or how many are and are not."""
+KEYS = (*SAME, "PKTIDX", "PKTSTART", "DIRECTIO", *_DROPPED, *DESCRIBING, *ANTENNAS)
 """Keys that are read."""
 _PADDED = {key.ljust(8).encode(): key for key in KEYS}
 _WITHOUT_VALUE = (b" " * 8, b"COMMENT ", b"HISTORY ", b"CONTINUE")
@@ -78,7 +80,8 @@ class Span:
     """Size and position of a block, from its header.
 
     ``overlap`` are the last samples, which the next block has too, ``packet`` is PKTIDX, and
-    ``packets`` what it rises by to the next block; 0 where that is not said.
+    ``packets`` what it rises by to the next block; 0 where that is not said. ``dropped`` is the
+    part of the block's packets that the recorder dropped, of which nothing says where they are.
     """
 
     data_bytes: int
@@ -86,6 +89,7 @@ class Span:
     overlap: int
     packet: int
     packets: int
+    dropped: float
 
 
 def parsed(data: bytes) -> tuple[dict[str, str], int]:
@@ -204,4 +208,15 @@ def span_of(header: Header, layout: SampleLayout) -> Span:
         fresh = (samples - overlap) * layout.sample_bytes
         if packet_bytes and fresh % packet_bytes == 0:
             packets = fresh // packet_bytes
-    return Span(size, samples, overlap, integer(header, "PKTIDX"), packets)
+    return Span(size, samples, overlap, integer(header, "PKTIDX"), packets, _dropped(header))
+
+
+def _dropped(header: Header) -> float:
+    """Return the part of a block's packets that is dropped, 0 where a header says nothing of it."""
+    try:
+        dropped = number(header, "NDROP", 0.0)
+        part = dropped / max(1.0, dropped + number(header, "NPKT", 0.0))
+        found = number(header, "DROPBLK", part)
+    except HeaderError:
+        return 0.0
+    return min(1.0, max(0.0, found))

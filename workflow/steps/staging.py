@@ -56,6 +56,7 @@ def understood(staged: Staged) -> str:
             parts.append(f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}")
     zeros = staged.attributes.get("zeros", {})
     parts += [f"{text}, are 0 in {name}" for name, text in zeros.items()]
+    parts += [f"of {name}, {text}" for name, text in staged.attributes.get("lost", {}).items()]
     return "; ".join(parts)
 
 

@@ -128,6 +128,8 @@ def staged(
     attributes["nonfinite"] = count_all(data)
     if zeros := {name: text for name, one in readers.items() if (text := one.made_zero())}:
         attributes["zeros"] = zeros
+    if lost := {name: text for name, one in readers.items() if (text := one.lost())}:
+        attributes["lost"] = lost
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}

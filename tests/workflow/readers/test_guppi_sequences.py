@@ -87,6 +87,28 @@ def test_a_missing_file_is_named(tmp_path: Path, data: Any) -> None:
     assert "lacks scan.0000.raw, scan.0001.raw, scan.0003.raw" in error_of(case(pattern))
 
 
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ({"DROPBLK": 0.03125}, "2.1% of the packets were dropped when it was recorded, in 4 of 6"),
+        ({"NDROP": 1, "NPKT": 3}, "17% of the packets were dropped when it was recorded, in 4 of"),
+        ({"DROPBLK": 0.0, "NDROP": 0}, None), ({"DROPBLK": "'none'"}, None), ({}, None),
+    ],
+)  # fmt: skip
+def test_packets_that_the_recorder_dropped(
+    tmp_path: Path, data: Any, header: Any, said: str | None
+) -> None:
+    """Nothing tells which samples are theirs; that there are some is told."""
+    for number in range(2):
+        path = tmp_path / f"scan.{number:04d}.raw"
+        write(path, data[2 * number : 2 * number + 2], 2 * number, **header)
+    found = staged(tmp_path / "scan.*.raw")
+    assert (said is None) == ("lost" not in found.attributes)
+    if said is not None:
+        assert found.attributes["lost"]["samples"].startswith(said)
+        assert f"; of samples, {said}" in understood(found)
+
+
 def test_samples_that_are_missing_or_twice(tmp_path: Path, data: Any) -> None:
     """Between files as within one: packets 4 to 8 of the third file's first block."""
     path, last = tmp_path / "scan.*.raw", tmp_path / "scan.0002.raw"
