@@ -1,6 +1,6 @@
 """Circuits with noise as trajectories of pure states: many at once, each gate applied to all.
 
-On a GPU small states take one launch (`trajectory_gpu`). Else trajectories are the lowest qubits of
+On a GPU small states take one launch (`gpu_trajectory`). Else trajectories are the lowest qubits of
 one larger state, so that a gate on its targets, moved up by as many, acts upon all of them in one
 call. The method is that of quantum jumps (Dalibard, Castin
 and Mølmer, "Wave-function approach to dissipative processes in quantum optics", 1992).
