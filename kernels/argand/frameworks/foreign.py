@@ -75,9 +75,9 @@ def call_on_foreign(
             )  # fmt: skip
         return arrays[written] if made is not None and made is plain.get(written) else made
     if "exchange" in found:
-        from argand.frameworks.exchanged import call_on_exchanged
+        from argand.frameworks.array_interfaces import call_on_interfaces
 
-        return call_on_exchanged(function, arrays, written=written, pairs=pairs, **options)
+        return call_on_interfaces(function, arrays, written=written, pairs=pairs, **options)
     if "jax" in found:
         from argand.frameworks.jax_arrays import call_on_jax
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from argand.checks import as_axis
 from argand.framework import framework_of, name_of
-from argand.frameworks.exchanged import call_on_exchanged
+from argand.frameworks.array_interfaces import call_on_interfaces
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.xla_calls import (
     TARGETS,
@@ -78,7 +78,7 @@ def call_on_jax(
             for name, x in arrays.items()
         }
         return on_stream_of_xla(
-            partial(call_on_exchanged, function, arrays, written=written, pairs=pairs, **options),
+            partial(call_on_interfaces, function, arrays, written=written, pairs=pairs, **options),
             arrays,
         )
     given = {name: _as_jax(name, x) for name, x in arrays.items() if x is not None}

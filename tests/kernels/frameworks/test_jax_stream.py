@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import gemm, herk, pairs
 
-from tests.kernels.frameworks.test_exchanged import delay
+from tests.kernels.frameworks.test_array_interfaces import delay
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy

@@ -22,7 +22,7 @@ _GPU_DEVICES = (2, 13)
 """DLPack's kDLCUDA and kDLCUDAManaged."""
 
 
-def call_on_exchanged(
+def call_on_interfaces(
     function: Callable[..., Any],
     arrays: Mapping[str, Any],
     *,
