@@ -15,7 +15,7 @@ from argand.precision import Precision
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. Registers
 # hold (1 + promoted) x block_n accumulators, out of 240 a thread, and fragments.
-_SINGLE = (
+_ONE_TERM = (
     WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 64, 32, 4),
     WgmmaPlan(2, 32, 32, 4), WgmmaPlan(1, 96, 32, 4), WgmmaPlan(1, 64, 32, 5),
     WgmmaPlan(1, 32, 32, 6),
@@ -30,19 +30,19 @@ _BETWEEN = (
 _EIGHTS = tuple(WgmmaPlan(2, columns, 32, 3) for columns in (120, 104, 88))
 # Of two terms a warp's loads, splitting and promotion take longer than its MMAs, so two warpgroups
 # share the k of a tile of 64 rows.
-_SPLIT = (
+_TWO_TERMS = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 112, 16, 4), WgmmaPlan(2, 96, 16, 3),
     WgmmaPlan(2, 64, 16, 4), WgmmaPlan(1, 64, 16, 6, k_warpgroups=2),
 )  # fmt: skip
 # In 16 bits, of a row operand that is scaled in each stage.
-_SPLIT_SCALED = (
+_TWO_TERMS_SCALED = (
     *(WgmmaPlan(2, columns, 32, 3) for columns in range(128, 64, -8)),
     WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 128, 16, 6, k_warpgroups=2),
     WgmmaPlan(1, 64, 32, 4, k_warpgroups=2), WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
 )  # fmt: skip
 # With both operands in planes. Accumulators are promoted after each stage and additions take power,
 # so stages of large tiles are as deep as shared memory allows with two of them.
-_SPLIT_IN_PLANES = (
+_TWO_TERMS_IN_PLANES = (
     WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 112, 24, 2), WgmmaPlan(2, 96, 24, 2),
     WgmmaPlan(2, 64, 16, 4), WgmmaPlan(1, 64, 16, 4, k_warpgroups=2),
 )  # fmt: skip
@@ -53,15 +53,15 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> tuple[WgmmaPlan, ...]
     """List the tiles for a precision, the largest first; k_major follows from the operand."""
     # A stage of narrower operands holds more k in the same bytes; fp32 pairs do not shrink.
     deeper = 1 if storage == "fp32" else 4 // precision.operand.bytes
-    tiles: tuple[WgmmaPlan, ...] = _SINGLE if precision.terms == 1 else _SPLIT
+    tiles: tuple[WgmmaPlan, ...] = _ONE_TERM if precision.terms == 1 else _TWO_TERMS
     if precision.terms == 1 and (precision.operand.name == "tf32" or storage == "fp32"):
         tiles = (*tiles, *_BETWEEN)
     if precision.terms == 1 and precision.operand.name == "tf32":
         tiles = (*tiles, *_EIGHTS)
     if precision.terms > 1 and storage == "planar":
-        tiles = _SPLIT_IN_PLANES
+        tiles = _TWO_TERMS_IN_PLANES
     if precision.terms > 1 and storage == "fp32" and precision.scaled:
-        tiles = _SPLIT_SCALED
+        tiles = _TWO_TERMS_SCALED
     return tuple(replace(x, block_k=deeper * x.block_k, storage=storage) for x in tiles)
 
 
