@@ -21,7 +21,8 @@ class Reader(ABC):
 
     ``flagged`` is the config's, and what is done with values that a file says are bad or missing;
     so is ``zero_level``, the number that stands for 0 where they are unsigned.
-    ``checked`` says that a study is checked, which must not take memory for each sample.
+    ``checked`` says that a study is checked, which must not take memory for each sample. ``bad``
+    counts those of the ``values`` that were read that a file says are bad or missing.
     """
 
     names: ClassVar[tuple[str, ...]]
@@ -33,6 +34,7 @@ class Reader(ABC):
         self.flagged: Flagged = "refuse"
         self.zero_level: float | None = None
         self.checked = False
+        self.bad, self.values = 0, 0
 
     @abstractmethod
     def outline(self, name: str) -> Product:
@@ -60,8 +62,10 @@ class Reader(ABC):
         return False
 
     def made_zero(self) -> str:
-        """Return which of an array's values are 0 because the config says so; "" of none."""
-        return "values that are flagged" if self.flagged == "zero" and self.has_flags else ""
+        """Return which of the values that were read the config has made 0; "" of none."""
+        if self.flagged != "zero" or not self.bad:
+            return ""
+        return f"{self.bad} of {self.values} values, which are flagged or missing"
 
     def lost(self) -> str:
         """Return how much of a file's samples it says are lost, not which ones; "" of none."""
@@ -101,6 +105,8 @@ class FileArray:
         if self.reader.flagged == "keep" or not self.reader.has_flags:
             return data
         bad = picked.read(_Flags(self.reader, self.name))
+        self.reader.values += bad.size
+        self.reader.bad += int(np.count_nonzero(bad))
         lost = int(np.count_nonzero(bad & (data != 0)))
         if lost and self.reader.flagged == "refuse":
             raise InputError(

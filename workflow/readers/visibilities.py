@@ -222,7 +222,7 @@ class Uvh5(Reader):
         ordered = found if self.by_time else found.swapaxes(0, 1)
         found = np.moveaxis(ordered[:, baseline - first], (1, 2), (3, 4))
         found = np.where(turned, turn(found[:, :, own - least]), found[:, :, other - least])
-        found[..., place < 0] = 0
+        found[..., place < 0] = found.dtype.kind == "b"  # a pair that is missing is 0, and flagged
         return found
 
     def _visibilities(self, part: Sequence[slice]) -> Array:

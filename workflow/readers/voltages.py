@@ -236,6 +236,8 @@ class Vdif(Voltages):
         """See `Reader.read`; raises InputError for lost samples, unless they are to be 0."""
         found = super().read(name, part)
         lost = np.isnan(found)
+        self.values += lost.size
+        self.bad += int(np.count_nonzero(lost))
         if not lost.any():
             return found
         if self.flagged != "zero":
@@ -248,10 +250,6 @@ class Vdif(Voltages):
             )
         found[lost] = 0
         return found
-
-    def made_zero(self) -> str:
-        """See `Reader.made_zero`."""
-        return "samples of frames that are invalid or missing" * (self.flagged == "zero")
 
     def _tells_rate(self) -> bool:
         try:

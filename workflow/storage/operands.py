@@ -126,11 +126,11 @@ def staged(
         for name, one in others.items()
     }
     attributes["nonfinite"] = count_all(data)
+    attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     if zeros := {name: text for name, one in readers.items() if (text := one.made_zero())}:
         attributes["zeros"] = zeros
     if lost := {name: text for name, one in readers.items() if (text := one.lost())}:
         attributes["lost"] = lost
-    attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})

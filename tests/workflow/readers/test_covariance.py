@@ -11,8 +11,10 @@ import pytest
 
 from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, error_of, write
 from workflow.readers import Uvh5
+from workflow.readers.base import FileArray
 from workflow.readers.covariance import pairs_of
 from workflow.storage.inputs import InputError
+from workflow.storage.selections import pick
 
 
 @pytest.mark.parametrize("by_time", [True, False])
@@ -132,6 +134,12 @@ def test_pairs_that_are_missing_are_zeros_where_the_study_says_so(tmp_path: Path
         expected[..., first - 1, second - 1] = data[:, place].conj()
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(outline.coordinates["antenna"].values, [1, 2, 3, 4])
+    with h5py.File(path, "a") as file:
+        file["Data/flags"] = np.zeros((TIMES * 3, CHANNELS, 2), bool)
+    assert FileArray(reader, "covariance").taken(pick(None, found.shape)).shape == found.shape
+    assert reader.made_zero() == f"{10 * found.size // 16} of {found.size} values, which are " + (
+        "flagged or missing"
+    )
     part = [slice(2), slice(3), slice(2), slice(0, 2), slice(3, 4)]
     np.testing.assert_array_equal(reader.read("covariance", part), expected[tuple(part)])
 

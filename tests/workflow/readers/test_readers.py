@@ -85,6 +85,8 @@ def test_flagged_values_are_said_left_out_or_kept(tmp_path: Path, by_time: bool)
     np.testing.assert_array_equal(read(flagged="keep"), as_read)
     left = np.where(shown.transpose(0, 1, 3, 2), 0, as_read)
     np.testing.assert_array_equal(read(flagged="zero"), left)
+    zeros = study_of(case(path, flagged="zero")).workload("w").stage().attributes["zeros"]
+    assert zeros == {"samples": "50 of 192 values, which are flagged or missing"}
     assert left[(1, 2) if by_time else (2, 1)][1, 3] == 0
     reader = Uvh5(path)
     reader.flagged = "zero"

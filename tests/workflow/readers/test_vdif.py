@@ -75,9 +75,7 @@ def test_frames_of_a_vdif_file_that_are_invalid(
     )
     given["input"]["flagged"] = "zero"
     staged = study_of(given).workload("w").stage()
-    assert staged.attributes["zeros"] == {
-        "samples": "samples of frames that are invalid or missing"
-    }
+    assert staged.attributes["zeros"] == {"samples": "6 of 24 values, which are flagged or missing"}
     np.testing.assert_array_equal(
         staged.held().operands["samples"], expected[2:].transpose(1, 2, 0)
     )
