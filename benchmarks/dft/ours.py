@@ -70,7 +70,7 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
         with context():
             return dft(x, precision=precision, out=out)
 
-    def said(x: Any, out: Any) -> str:
+    def chosen(x: Any, out: Any) -> str:
         if device.backend == "cpu":
             return ""
         from argand.dft.gpu import plan_of
@@ -82,7 +82,7 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
     if device.backend == "cpu":
         method, _ = algorithm(case.batch, case.length, precision, device)
     return Candidate(
-        "argand", precision, method, prepare, compute, chosen=said,
+        "argand", precision, method, prepare, compute, chosen=chosen,
         input=precision.output, output=precision.output,
     )  # fmt: skip
 

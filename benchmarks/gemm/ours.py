@@ -111,12 +111,12 @@ def call_once(candidates: Sequence[Candidate], a: Any, b: Any) -> None:
 def _kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
     """Return a function that names the kernels of a call of these operands, made again."""
 
-    def said(*operands: Any) -> str:
+    def chosen(*operands: Any) -> str:
         with launched() as names:
             compute(*operands)
         return "; ".join(names)
 
-    return said
+    return chosen
 
 
 def _place(arrays: Any, a: Any, b: Any, dtype: str) -> Any:

@@ -68,14 +68,19 @@ class BankCase(Case):
             oversampling=self._oversampling, precision=_PRECISION,
         )  # fmt: skip
 
-        def said(x: Any) -> str:
+        def chosen(x: Any) -> str:
             with launched() as names:
                 call(x)
             return "; ".join(names)
 
         return [
             Candidate(
-                "argand", _PRECISION, "filter bank", lambda x: (as_argument(x),), call, chosen=said
+                "argand",
+                _PRECISION,
+                "filter bank",
+                lambda x: (as_argument(x),),
+                call,
+                chosen=chosen,
             )
         ]
 

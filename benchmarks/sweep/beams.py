@@ -84,7 +84,7 @@ class BeamCase(Case):
         def one(precision: str) -> Candidate:
             call = partial(beam_power, precision=precision, **self._options)
 
-            def said(*inputs: Any) -> str:
+            def chosen(*inputs: Any) -> str:
                 with launched() as names:
                     call(*inputs)
                 return "; ".join(names)
@@ -92,7 +92,7 @@ class BeamCase(Case):
             return Candidate(
                 "argand", PRECISIONS[precision], "beam power",
                 lambda w, x: (w, self._given(x)), call, input=self._input, output="real",
-                chosen=said,
+                chosen=chosen,
             )  # fmt: skip
 
         return [one(precision) for precision in _PRECISIONS[self._input]]

@@ -89,14 +89,14 @@ class CorrelationCase(Case):
             out = arrays.full((self._batch, self._n, self._n), np.nan, "complex64")
             return (x if x.dtype.kind == "c" else pairs(x)), out
 
-        def said(*inputs: Any) -> str:
+        def chosen(*inputs: Any) -> str:
             with launched() as names:
                 call(*inputs)
             return "; ".join(names)
 
         return Candidate(
             implementation, _row(name), implementation, prepare, call, self._matrices,
-            input=self._input, chosen=said,
+            input=self._input, chosen=chosen,
         )  # fmt: skip
 
     def _matrices(self, result: Any) -> Any:

@@ -61,14 +61,14 @@ class ImageCase(Case):
         def one(precision: str) -> Candidate:
             call = partial(image, precision=precision)
 
-            def said(*inputs: Any) -> str:
+            def chosen(*inputs: Any) -> str:
                 with launched() as names:
                     call(*inputs)
                 return "; ".join(names)
 
             return Candidate(
                 "argand", PRECISIONS[precision], "image", lambda *given: given, call,
-                output="real", chosen=said,
+                output="real", chosen=chosen,
             )  # fmt: skip
 
         def planned(precision: str) -> Candidate:

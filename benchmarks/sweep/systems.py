@@ -51,7 +51,7 @@ class SystemCase(Case):
     def ours(self, device: Device) -> list[Candidate]:
         """Return `argand.solve_hermitian`."""
 
-        def said(*inputs: Any) -> str:
+        def chosen(*inputs: Any) -> str:
             with launched() as names:
                 solve_hermitian(*inputs)
             return "; ".join(names)
@@ -59,7 +59,7 @@ class SystemCase(Case):
         return [
             Candidate(
                 "argand", PRECISIONS[PRECISION[self.kind]], "L D L^H", lambda r, b: (r, b),
-                solve_hermitian, input=self.kind, output=self.kind, chosen=said,
+                solve_hermitian, input=self.kind, output=self.kind, chosen=chosen,
             )
         ]  # fmt: skip
 
