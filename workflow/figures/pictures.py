@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,10 +102,10 @@ def draw_outcomes(axes: Axes, values: Array, outcomes: Array, most: int, what: s
     axes.set_ylabel(what)
 
 
-def draw_strings(axes: Axes, values: Array, strings: Array) -> None:
+def draw_strings(axes: Axes, values: Array, strings: Sequence[str]) -> None:
     """Draw the value of each Pauli string as a bar, named where there are few short ones."""
     axes.bar(np.arange(values.size), values)
-    if values.size <= 24 and max(map(len, strings)) <= 12:
+    if values.size <= 24 and max(map(len, strings)) <= 20:
         axes.set_xticks(np.arange(values.size), list(strings), rotation=60, ha="right")
     axes.set_xlabel("Pauli string")
     axes.set_ylabel("expectation value")

@@ -271,6 +271,11 @@ class StateAnswers(Statevector):
         """Draw bars: the most frequent outcomes, or the value of each Pauli string."""
         first = product.coordinates[product.axes[0]].values
         if self.case.observables is not None:
-            pictures.draw_strings(axes, product.data, first)
+            factors = product.coordinates["coefficient"].values
+            named = [
+                f"{factor:g} {one}" if factor != 1 else one
+                for factor, one in zip(factors, first, strict=True)
+            ]
+            pictures.draw_strings(axes, product.data, named)
         else:
             pictures.draw_outcomes(axes, product.data, first, 16, product.name)

@@ -152,7 +152,10 @@ def test_the_product_says_what_stands_where(answer: str, tmp_path: Path) -> None
     outlined = one.product_outline(one.outline())
     assert outlined.axes == product.axes
     assert outlined.data.size >= product.data.size
-    one.picture(product, Figure().subplots())
+    axes = Figure().subplots()
+    one.picture(product, axes)
+    if answer == "observables":
+        assert [text.get_text() for text in axes.get_xticklabels()][2] == "-2 IIIIIXX"
     certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified"}
     write_product(tmp_path / "p.h5", product, certificate, workload="s", kind="statevector")
     again = read_product(tmp_path / "p.h5")
