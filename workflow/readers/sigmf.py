@@ -70,18 +70,7 @@ class SigMF(Reader):
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""
         kind, channels, samples = self._layout
-        rate = self._number(self._global, "core:sample_rate", above=0.0)
-        start = int(self._first.get("core:sample_start", self._skipped)) - self._skipped
-        date = self._first.get("core:datetime")
-        dated = isinstance(date, str) and _DATE.fullmatch(date)
-        long = self.checked and samples > MOST_CHECKED
-        times = blank((samples,), np.float64) if long else (np.arange(samples) - start) / rate
-        found = {
-            "time": Coordinate(times, "s", f"time since {date}" if dated else "time", step=1 / rate)
-        }
-        if fault := fault_in(self._captures, self._skipped, rate):
-            self.faults["time"] = fault
-            del found["time"]
+        found = self._times(samples)
         if "core:frequency" in self._first:
             tuned = np.array([self._number(self._first, "core:frequency")])
             own = f"{SELECTED}frequency"
@@ -95,6 +84,26 @@ class SigMF(Reader):
             np.result_type(kind, np.float32, np.complex64 if self._is_complex else "f4")
         )
         return Product(name, blank(shape, held), ("time", "channel")[: len(shape)], found, name)
+
+    def _times(self, samples: int) -> dict[str, Coordinate]:
+        """Return the times of samples; none where the recording does not say them, which is said.
+
+        The specification has no need of a sample rate.
+        """
+        if self._global.get("core:sample_rate") is None:
+            self.faults["time"] = "its global object has no core:sample_rate"
+            return {}
+        rate = self._number(self._global, "core:sample_rate", above=0.0)
+        if fault := fault_in(self._captures, self._skipped, rate):
+            self.faults["time"] = fault
+            return {}
+        start = int(self._first.get("core:sample_start", self._skipped)) - self._skipped
+        date = self._first.get("core:datetime")
+        dated = isinstance(date, str) and _DATE.fullmatch(date)
+        long = self.checked and samples > MOST_CHECKED
+        times = blank((samples,), np.float64) if long else (np.arange(samples) - start) / rate
+        said = f"time since {date}" if dated else "time"
+        return {"time": Coordinate(times, "s", said, step=1 / rate)}
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""

@@ -61,3 +61,17 @@ def test_captures_between_which_samples_are_missing(
     assert error.endswith("; or give input.coordinates.time")
     found = staged(path, coordinates={"time": {"step_s": 0.25}})
     np.testing.assert_array_equal(found.coordinates["time"].values, np.arange(128) / 4)
+
+
+def test_a_rate_that_the_recording_does_not_say(tmp_path: Path) -> None:
+    path = write(tmp_path, np.arange(256, dtype="<i2"), "ci16_le", sample_rate=3.0)
+    content = json.loads(path.read_text())
+    del content["global"]["core:sample_rate"]
+    path.write_text(json.dumps(content))
+    assert error_of(case(path)) == (
+        f"input.file: {path}: its global object has no core:sample_rate; or give "
+        "input.coordinates.time"
+    )
+    found = staged(path, coordinates={"time": {"step_s": 0.5}}).coordinates
+    np.testing.assert_array_equal(found["time"].values, np.arange(128) / 2)
+    assert found["selected_frequency"].values.tolist() == [915e6]
