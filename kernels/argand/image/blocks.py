@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.image.cosines import cosines_and_sines
+from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem, as_complex
 from argand.precision import Precision
 from argand.rounding import power_of_two, scale_exponents, split

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from argand.image.baselines import BaselineImage, is_of_baselines
 from argand.image.blocks import image_in_blocks
-from argand.image.few_antennas import few_antennas_image, has_few_antennas
+from argand.image.cpu_baselines import BaselineImage, is_of_baselines
+from argand.image.cpu_few_antennas import few_antennas_image, has_few_antennas
 from argand.image.geometry import centred
 from argand.image.hermitian_check import require_hermitian
 from argand.image.problem import ImageProblem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS, image
-from argand.image import api, baselines, blocks, cpu, few_antennas
-from argand.image.cosines import cosines_and_sines
+from argand.image import api, blocks, cpu, cpu_baselines, cpu_few_antennas
+from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.numpy_calls import NumpyCalls
 
@@ -43,12 +43,12 @@ def test_pieces_of_images_of_few_antennas(
     """Some channels, matrices and directions at a time; on threads."""
     one = sky(5, 4, directions, leading=(2, 3), seed=6)
     monkeypatch.setattr(cpu, "is_of_baselines", lambda problem: False)
-    monkeypatch.setattr(few_antennas, "_BLOCK_VALUES", values)
-    monkeypatch.setattr(few_antennas, "_SHARED_VALUES", 1)
-    monkeypatch.setattr(few_antennas, "available_cores", lambda: cores)
+    monkeypatch.setattr(cpu_few_antennas, "_BLOCK_VALUES", values)
+    monkeypatch.setattr(cpu_few_antennas, "_SHARED_VALUES", 1)
+    monkeypatch.setattr(cpu_few_antennas, "available_cores", lambda: cores)
     for most in (0, 200, 1 << 18):
-        monkeypatch.setattr(few_antennas, "ONE_CORE", most)
-        monkeypatch.setattr(few_antennas, "ONE_CORE_COMPLEX", most)
+        monkeypatch.setattr(cpu_few_antennas, "ONE_CORE", most)
+        monkeypatch.setattr(cpu_few_antennas, "ONE_CORE_COMPLEX", most)
         monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
@@ -64,8 +64,8 @@ def test_pieces_of_images_of_baselines(
     one = sky(antennas, 3, 9, leading=(2, 3), seed=6)
     most = {"_BLOCK_VALUES": values, "_SHARED_TIME": 1, "ONE_CORE_VECTOR": 64, "_LANES": 2}
     for name, value in most.items():
-        monkeypatch.setattr(baselines, name, value)
-    monkeypatch.setattr(baselines, "available_cores", lambda: cores)
+        monkeypatch.setattr(cpu_baselines, name, value)
+    monkeypatch.setattr(cpu_baselines, "available_cores", lambda: cores)
     for precision in ("fp64", "fp32"):
         monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
         found = image(*one.arguments, precision=precision)
@@ -75,7 +75,7 @@ def test_pieces_of_images_of_baselines(
 def test_terms_of_baselines_keep_the_bound_of_sums() -> None:
     """Roundings one after another: of the diagonal, of a group and of the groups' sum."""
     for antennas in range(1, 65):
-        one = baselines.BaselineImage(ImageProblem((), 1, antennas, 1, PRECISIONS["fp32"], 1))
+        one = cpu_baselines.BaselineImage(ImageProblem((), 1, antennas, 1, PRECISIONS["fp32"], 1))
         assert one.groups * one.width > antennas * (antennas - 1) // 2
         longest = antennas - 1 + 2 * one.width + one.groups - 1
         assert longest <= 4 * antennas + 7

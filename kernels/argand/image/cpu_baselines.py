@@ -5,8 +5,8 @@ With H = (R + R^H) / 2, w_a = exp(i p_a) and baselines a > b the power is
     w^H R w = sum H_aa + sum 2 Re H_ab cos(p_a - p_b) + 2 Im H_ab sin(p_a - p_b),
 
 one real product of antennas^2 multiplications, whose cosines and sines all covariances share.
-`argand.image.few_antennas` takes four times as many multiplications and two more steps over their
-results, but a cosine and sine for each antenna, not for each of antennas (antennas - 1) / 2
+`argand.image.cpu_few_antennas` takes four times as many multiplications and two more steps over
+their results, but a cosine and sine for each antenna, not for each of antennas (antennas - 1) / 2
 baselines.
 Neither the choice nor the order of a sum depends on how many covariances there are, so an image is
 the same bits alone and among others.
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.image.cosines import cosines_and_sines
+from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.hermitian_check import is_small, require_hermitian, transposed_indices
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem, as_complex
 from argand.runtime.quiet import quietly

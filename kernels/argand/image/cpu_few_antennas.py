@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.image.cosines import cosines_and_sines
+from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
