@@ -122,7 +122,8 @@ def map_axes(
     rank = len(operand.axes)
     if not 1 <= len(lengths) <= rank:
         count = f"at least 1 and at most {rank} axes" if rank > 1 else "one axis"
-        raise AxisError(f"{key} must have {count} ({', '.join(operand.axes)}), but {what}")
+        advice = f"; an index in input.select.{operand.name} drops an axis" if lengths else ""
+        raise AxisError(f"{key} must have {count} ({', '.join(operand.axes)}), but {what}{advice}")
     if 0 in lengths:
         raise AxisError(f"{key} must have elements along each of its axes, but {what}")
     if operand.free:
