@@ -97,9 +97,10 @@ def plan_gate(
     targets_qubit0, low_controls = traits.targets_qubit0, traits.low_controls
     if width > MOST_WIDTH:
         return None
-    held = (16 if precision.output == "complex128" else 8) * (columns << width)
+    state_bytes = (16 if precision.output == "complex128" else 8) * (columns << width)
     in_l2 = _IN_L2 * sm_count
-    sectors = held << len(set(low_controls) - {0})  # columns have both values of qubit 0
+    # Columns have both values of qubit 0.
+    touched_bytes = state_bytes << len(set(low_controls) - {0})
     if monomial:
         targets_qubit0 = targets_qubit0 and precision.output == "complex64"
         plans = [_with_stages(GatePlan("permute", width, precision, targets_qubit0, 2, 1), arch)]
@@ -109,18 +110,18 @@ def plan_gate(
         )
     ):
         return None
-    elif low_controls and width <= _LOW_CONTROL_WIDTH and sectors > in_l2 >> (width < 5):
+    elif low_controls and width <= _LOW_CONTROL_WIDTH and touched_bytes > in_l2 >> (width < 5):
         plans.sort(key=lambda plan: plan.kind not in WHOLE_SECTORS)
         plans = [with_whole_sectors(plan) if plan.kind in WHOLE_SECTORS else plan for plan in plans]
-    elif held > _WITHOUT_TILES * sm_count and traits.piece < _LONG_PIECE:
-        often = terms_of(precision) in _SPLITS_OFTEN.get(width, ())
-        plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
+    elif state_bytes > _WITHOUT_TILES * sm_count and traits.piece < _LONG_PIECE:
+        splits_often = terms_of(precision) in _SPLITS_OFTEN.get(width, ())
+        plans = [plan for plan in plans if splits_often or plan.kind != "direct_mma"]
     elif (
-        width == 6 and held <= _SMALLER_STATE * sm_count
+        width == 6 and state_bytes <= _SMALLER_STATE * sm_count
         and columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES
     ):  # fmt: skip
         plans = [replace(plan, blocks=3) if plan.kind == "wgmma" else plan for plan in plans]
-    if held > in_l2:
+    if state_bytes > in_l2:
         plans = [_with_fewer_blocks(plan) for plan in plans]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
