@@ -33,8 +33,8 @@ from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
 _BASELINE_ANTENNAS = 4
 """Antennas up to which `BaselineImage` is chosen for any number of directions."""
 _MOST_MORE = {"float32": 1 << 12, "float64": 1 << 11}
-"""Largest number of cosines of baselines beyond those of antennas, by type. So many take up to 1.4
-times the time that one covariance saves in steps; several covariances save more."""
+"""Largest number of cosines of baselines beyond those of antennas, by type. With so many an image
+of one covariance takes up to 1.4 times as long as by antennas; several save more than that."""
 _BLOCK_VALUES = 1 << 16
 """Cosines and sines, or powers, that are made at a time: they stay in a core's cache."""
 _LANES = 64
