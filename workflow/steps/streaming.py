@@ -13,8 +13,8 @@ import numpy as np
 from argand import Device, DeviceError, Precision
 
 from workflow.data import Implementation, Staged, blank
+from workflow.steps.chunk_loop import Busy, ChunkTooLargeError, Stream, Streamed
 from workflow.steps.progress import Bar
-from workflow.steps.stream import Busy, ChunkTooLargeError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import Result, RunWriter
 from workflow.storage.memory import in_words, machine_memory

@@ -1,6 +1,6 @@
 """Between host and device: where chunks are computed, and what is copied on the way.
 
-`OnCpu` and `OnGpu` have the same methods, so that one loop (`workflow.steps.stream`) drives both.
+`OnCpu` and `OnGpu` have the same methods, so that one loop (`steps.chunk_loop`) drives both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WRITES = 2
 """Results that may wait for being written."""
 
 
-class Turn(Protocol):
+class PendingChunk(Protocol):
     """One chunk on its way through the device."""
 
     def wait(self) -> tuple[Array, float]:
@@ -31,9 +31,9 @@ class Turn(Protocol):
 
 
 class Transfer(Protocol):
-    """Chunks to a device and back; ``turns`` may be under way at once."""
+    """Chunks to a device and back; ``most_pending`` may be under way at once."""
 
-    turns: int
+    most_pending: int
 
     def empty(self, size: int) -> Array:
         """Return ``size`` bytes of host memory that the device reads at its best rate."""
@@ -41,8 +41,8 @@ class Transfer(Protocol):
     def keep(self, operands: Mapping[str, Array]) -> None:
         """Bring operands that all chunks share to the device."""
 
-    def start(self, compute: Compute, inputs: Mapping[str, Array]) -> Turn:
-        """Begin with a chunk; the inputs must stay until its `Turn` has been waited for.
+    def start(self, compute: Compute, inputs: Mapping[str, Array]) -> PendingChunk:
+        """Begin with a chunk; the inputs must stay until its `PendingChunk` has been waited for.
 
         Raises MemoryError where the device has no room.
         """
@@ -51,7 +51,7 @@ class Transfer(Protocol):
         """Free what earlier chunks took on the device, when none is under way."""
 
 
-class _CpuTurn:
+class _CpuChunk:
     def __init__(self, result: Array, seconds: float) -> None:
         self._found = result, seconds
 
@@ -65,7 +65,7 @@ class _CpuTurn:
 class OnCpu:
     """The CPU computes where the data are: nothing is copied."""
 
-    turns = 1
+    most_pending = 1
 
     def __init__(self) -> None:
         self._kept: dict[str, Array] = {}
@@ -78,17 +78,17 @@ class OnCpu:
         """Keep the operands where they are."""
         self._kept = dict(operands)
 
-    def start(self, compute: Compute, inputs: Mapping[str, Array]) -> Turn:
+    def start(self, compute: Compute, inputs: Mapping[str, Array]) -> PendingChunk:
         """Compute it now; reading and writing go on in their threads."""
         started = time.perf_counter()
         result = np.asarray(compute({**self._kept, **inputs}))
-        return _CpuTurn(result, time.perf_counter() - started)
+        return _CpuChunk(result, time.perf_counter() - started)
 
     def drop(self) -> None:
         """Drop nothing: nothing was kept."""
 
 
-class _GpuTurn:
+class _GpuChunk:
     def __init__(
         self, out: Array, block: Array, free: SimpleQueue[Array], events: list[Any], held: Any
     ) -> None:
@@ -115,7 +115,7 @@ class OnGpu:
     sets of inputs on the device; results are allocated by what computes them.
     """
 
-    turns = 2
+    most_pending = 2
     """One is computed while the next arrives and the last leaves."""
 
     def __init__(self, device: Device) -> None:
@@ -127,8 +127,8 @@ class OnGpu:
                 cupy.cuda.Stream(non_blocking=True) for _ in range(3)
             )
         self._kept: dict[str, Any] = {}
-        self._inputs: list[dict[str, Any]] = [{} for _ in range(self.turns)]
-        self._turn = 0
+        self._inputs: list[dict[str, Any]] = [{} for _ in range(self.most_pending)]
+        self._place = 0
         self._free: SimpleQueue[Array] = SimpleQueue()
         self._block = 0
 
@@ -144,7 +144,7 @@ class OnGpu:
             self._kept = {name: self._cupy.asarray(data) for name, data in operands.items()}
             self._compute.synchronize()
 
-    def start(self, compute: Compute, inputs: Mapping[str, Array]) -> Turn:
+    def start(self, compute: Compute, inputs: Mapping[str, Array]) -> PendingChunk:
         """Queue copy, computation and copy back, and return."""
         cupy = self._cupy
         with self._device:
@@ -170,15 +170,15 @@ class OnGpu:
             out = block[: result.nbytes].view(result.dtype).reshape(result.shape)
             result.data.copy_to_host_async(out.ctypes.data, out.nbytes, self._down)
             there.record(self._down)
-        self._turn = (self._turn + 1) % self.turns
-        return _GpuTurn(out, block, self._free, [before, after, there], result)
+        self._place = (self._place + 1) % self.most_pending
+        return _GpuChunk(out, block, self._free, [before, after, there], result)
 
     def _targets(self, inputs: Mapping[str, Array]) -> dict[str, Any]:
         """Return the turn's inputs on the device.
 
         The chunk that had them before has been waited for.
         """
-        mine = self._inputs[self._turn]
+        mine = self._inputs[self._place]
         found = {}
         for name, source in inputs.items():
             if name not in mine or mine[name].nbytes < source.nbytes:
@@ -191,7 +191,7 @@ class OnGpu:
         """Return pinned memory for a result: there are as many as may be under way or wait."""
         if size > self._block:
             self._block, self._free = size, SimpleQueue()
-            for _ in range(self.turns + WRITES + 1):
+            for _ in range(self.most_pending + WRITES + 1):
                 self._free.put(self.empty(size))
         return self._free.get()
 
@@ -200,7 +200,7 @@ class OnGpu:
         with self._device:
             for stream in (self._up, self._compute, self._down):
                 stream.synchronize()
-            self._inputs = [{} for _ in range(self.turns)]
+            self._inputs = [{} for _ in range(self.most_pending)]
             self._cupy.get_default_memory_pool().free_all_blocks()
 
 

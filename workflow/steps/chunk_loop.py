@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.steps.transfer import WRITES, Compute, Transfer, Turn
+from workflow.steps.transfer import WRITES, Compute, PendingChunk, Transfer
 from workflow.storage.slabs import SlabReader
 
 Array = npt.NDArray[Any]
 _READS = 2
-"""Chunks that are read before their turn."""
+"""Chunks that are read before they are computed."""
 
 
 @dataclass
@@ -79,9 +79,9 @@ class Stream:
         """
         slot = self._host_memory(entries)[0]
         self._read(range(entries), slot)
-        turn = self.transfer.start(self.compute, self._views(slot, entries))
-        result = np.array(turn.wait()[0])
-        turn.release()
+        chunk = self.transfer.start(self.compute, self._views(slot, entries))
+        result = np.array(chunk.wait()[0])
+        chunk.release()
         self.busy.read = 0.0  # of the run alone
         return result
 
@@ -95,22 +95,22 @@ class Stream:
         slots = self._host_memory(entries)
         spans = [range(at, min(at + entries, length)) for at in range(start, length, entries)]
         with _threads() as (reader, writer):
-            turns: deque[tuple[range, Turn]] = deque()
+            pending: deque[tuple[range, PendingChunk]] = deque()
             reads: deque[Future[None]] = deque()
             writes: deque[Future[None]] = deque()
 
             def retire() -> None:
                 """Hand the oldest chunk on to be written, once its result is there."""
-                span, turn = turns.popleft()
-                result, seconds = turn.wait()
+                span, chunk = pending.popleft()
+                result, seconds = chunk.wait()
                 self.busy.computed += seconds
-                writes.append(writer.submit(self._write, span, result, turn))
+                writes.append(writer.submit(self._write, span, result, chunk))
                 while len(writes) > WRITES:
                     writes.popleft().result()
 
             asked = 0
             for index, span in enumerate(spans):
-                while len(turns) >= self.transfer.turns:
+                while len(pending) >= self.transfer.most_pending:
                     retire()
                 # A slot is free once its last chunk has gone on.
                 while asked < min(index + _READS + 1, len(spans)):
@@ -120,14 +120,14 @@ class Stream:
                 reads.popleft().result()
                 try:
                     inputs = self._views(slots[index % len(slots)], len(span))
-                    turns.append((span, self.transfer.start(self.compute, inputs)))
+                    pending.append((span, self.transfer.start(self.compute, inputs)))
                 except MemoryError as error:
-                    while turns:
+                    while pending:
                         retire()
                     while writes:
                         writes.popleft().result()
                     raise ChunkTooLargeError(span.start, error) from error
-            while turns:
+            while pending:
                 retire()
             while writes:
                 writes.popleft().result()
@@ -144,7 +144,7 @@ class Stream:
         }
         if not self._slots or any(self._slots[0][name].nbytes < sizes[name] for name in sizes):
             self._slots = []  # before others are taken
-            count = _READS + self.transfer.turns
+            count = _READS + self.transfer.most_pending
             self._slots = [
                 {name: self.transfer.empty(size) for name, size in sizes.items()}
                 for _ in range(count)
@@ -166,12 +166,12 @@ class Stream:
             self.operands[name].reader.read(span.start, into)
         self.busy.read += time.perf_counter() - began
 
-    def _write(self, span: range, result: Array, turn: Turn) -> None:
+    def _write(self, span: range, result: Array, chunk: PendingChunk) -> None:
         began = time.perf_counter()
         try:
             self.write(span.start, result)
         finally:
-            turn.release()
+            chunk.release()
         self.busy.written += time.perf_counter() - began
         self.busy.chunks += 1
         self.on_written(span.stop)

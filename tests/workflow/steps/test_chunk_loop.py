@@ -14,7 +14,7 @@ from argand import Device
 from argand.device import cpu
 
 from workflow.data import Staged
-from workflow.steps.stream import ChunkTooLargeError, Stream, Streamed
+from workflow.steps.chunk_loop import ChunkTooLargeError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import DataError
 from workflow.storage.slabs import SlabReader
