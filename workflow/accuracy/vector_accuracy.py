@@ -37,7 +37,7 @@ from workflow.threads import each, stretches
 MEASURES = (
     Measure(
         column="norm_drift", caption="norm drift", scientific=True,
-        what="|2-norm of a state - 1|.",
+        what="|2-norm of a state / that in fp64 - 1|.",
     ),
     Measure(
         column="fidelity", caption="1 − fidelity", scientific=True, together=min,
@@ -249,9 +249,10 @@ def assess_state(
 ) -> Accuracy:
     """Verify a state (2^n,) after a circuit by its worst bound e; arguments as of `state_bounds`.
 
-    The relative 2-norm error must be at most e, so the norm may drift by e (beyond the reference's
-    own), and the angle between the states has a sine of at most e: the fidelity is at least 1 -
-    e^2. The probabilistic bound is that of each amplitude too, relative to the largest one.
+    The relative 2-norm error must be at most e, so the norm may drift by e from the reference's,
+    whatever that is, and the angle between the states has a sine of at most e: the fidelity is at
+    least 1 - e^2. The probabilistic bound is that of each amplitude too, relative to the largest
+    one.
 
     Raises ValueError where the shape differs.
     """
@@ -267,11 +268,10 @@ def assess_state(
         error = ratio(math.sqrt(found.squared_error), reference.norm)
         overlap = abs(found.overlap) / np.float64(norm * reference.norm) if norm > 0 else 0.0
         fidelity = min(float(overlap**2), 1.0)  # rounding may lift it above 1
-    drift = abs(norm - 1)
+    drift = ratio(abs(norm - reference.norm), reference.norm)
     checks.require(np.isfinite(norm), "the state is not finite")
-    drifted = abs(reference.norm - 1)
-    checks.at_most("norm_drift", drift, drifted + worst * reference.norm)
-    # The fidelity itself is a quotient of sums in fp64, of relative error below 2^-30.
+    # The norms, and the fidelity, are of sums in fp64, of relative error below 2^-30.
+    checks.at_most("norm_drift", drift, worst + 2.0**-30)
     checks.at_most("1 - fidelity", 1 - fidelity, worst**2 + 2.0**-30)
     most = allowed.of_peak * found.peak
     checks.expect(

@@ -51,6 +51,14 @@ class TestStates:
         assert accuracy.measures["fidelity"] == pytest.approx(1, abs=accuracy.bound**2 + 1e-9)
         assert accuracy.measures["norm_drift"] <= accuracy.bound
 
+    def test_a_state_of_another_norm_does_not_drift(self):
+        state = 2 * normal(np.random.default_rng(15), 2**8, dtype=complex)
+        result = state.astype(np.complex64)
+        reference = state_reference(state)
+        accuracy = assess_state(reference, result, PRECISIONS["fp32"], widths=[2], backend="cpu")
+        assert accuracy.verified
+        assert accuracy.measures["norm_drift"] < 1e-7
+
     def test_wrong_states_fail_and_a_phase_is_wrong(self):
         rng = np.random.default_rng(14)
         state = normal(rng, 2**8, dtype=complex)
