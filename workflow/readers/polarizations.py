@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,6 +40,15 @@ def feeds_of(coordinates: Mapping[str, Coordinate], name: str) -> tuple[str, ...
         return None
     names = [str(value).strip().lower() for value in found.values]
     return tuple(dict.fromkeys(_SAME.get(one, one) for one in names))
+
+
+def of_voltages(power: Coordinate) -> Coordinate:
+    """Return the feeds of polarizations that are power of one each, x of xx; others as they are."""
+    if power.values.dtype.kind in "fiub":
+        return power
+    names = [str(name) for name in power.values]
+    feeds = [name[:1] if name.lower() == 2 * name[:1].lower() else name for name in names]
+    return replace(power, values=np.array(feeds))
 
 
 def check_linear(feeds: tuple[str, ...] | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from workflow.data import Array, Coordinate, is_blank
@@ -22,6 +24,22 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
         f"input.{operand}: it must have the values of another operand along {name}, "
         f"{in_words(known)}, got {in_words(carried)}; select the same entries by input.select, "
         "correct one of them by input.coordinates, or name that axis otherwise in input.axes"
+    )
+
+
+def in_names(
+    name: str, *given: tuple[Coordinate, Mapping[str, Coordinate]]
+) -> tuple[Coordinate, ...]:
+    """Return coordinates as given, or where some are names the names beside those of numbers.
+
+    Antennas have numbers in some formats and names in others; those of numbers may have both. Each
+    coordinate comes with those that stand beside it.
+    """
+    if all(one.values.dtype.kind in "fiu" for one, _ in given):
+        return tuple(one for one, _ in given)
+    return tuple(
+        beside.get(f"{name}_name", one) if one.values.dtype.kind in "fiu" else one
+        for one, beside in given
     )
 
 

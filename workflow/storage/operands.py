@@ -17,7 +17,7 @@ from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.data import SELECTED, Coordinate, Product, Staged, blank
 from workflow.readers import FileArray, reader_of
-from workflow.storage.agreement import check_agrees, differ
+from workflow.storage.agreement import check_agrees, differ, in_names
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.drawn import Stretched
@@ -174,14 +174,16 @@ def _described(
     mistakes.raise_all()
     for operand in there:
         whole = found[operand.name][1]
-        for name, carried in whole.coordinates().items() if whole else ():
+        own = whole.coordinates() if whole else {}
+        for name, carried in own.items():
             known = coordinates.setdefault(name, carried)
             if name.startswith(SELECTED):  # of two operands, numbers may take different entries
                 if known is not carried and differ(known, carried):
                     del coordinates[name]
                 continue
             if known is not carried:
-                check_agrees(operand.name, name, known, carried)
+                alike = in_names(name, (known, coordinates), (carried, own))
+                check_agrees(operand.name, name, *alike)
     number_selected(coordinates, there, {name: header for name, (header, _) in found.items()})
     return found, coordinates
 

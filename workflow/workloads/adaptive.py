@@ -30,6 +30,7 @@ from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, along, blank
 from workflow.figures import beam_pictures, pictures
+from workflow.readers.polarizations import of_voltages
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
@@ -218,8 +219,10 @@ class Adaptive(Workload):
         return assess_adaptive(reference, beams, precision, self.case.loading)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Return the weights, with frequency, direction and the antennas' places."""
+        """Return the weights, with frequency, feed, direction and the antennas' places."""
         kept = along(staged.coordinates, {*AXES, "east_north", "east_north_up"})
+        if "polarization" in kept:
+            kept["polarization"] = of_voltages(kept["polarization"])
         return Product("weights", result, AXES, kept, f"{self.name}: adaptive weights")
 
     def picture(self, product: Product, axes: Axes) -> None:

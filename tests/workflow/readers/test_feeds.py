@@ -15,6 +15,8 @@ from tests.workflow.readers.uvh5_file import error_of, study_of
 from tests.workflow.storage.test_uvh5 import labelled
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
+from workflow.data import Coordinate
+from workflow.readers.polarizations import of_voltages
 
 
 @pytest.mark.parametrize(
@@ -108,3 +110,13 @@ def test_stokes_parameters_of_other_feeds(tmp_path: Path, feeds: list[str], said
         return check_study(study_of_all({"b": case}))
     with pytest.raises(StudyError, match=said):
         check_study(study_of_all({"b": case}))
+
+
+@pytest.mark.parametrize(
+    ("power", "feeds"),
+    [(["xx", "YY"], ["x", "Y"]), (["rr"], ["r"]), (["I", "x", ""], ["I", "x", ""]), ([1], [1])],
+)
+def test_weights_are_of_the_feeds_whose_power_they_are_made_of(power: Any, feeds: Any) -> None:
+    """So that voltages of x have the weights of covariances of xx."""
+    found = of_voltages(Coordinate(np.array(power), "", "polarization"))
+    assert found.values.tolist() == feeds

@@ -14,7 +14,7 @@ from tests.workflow.readers.guppi_file import parts, write
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.data import Coordinate
-from workflow.storage.agreement import differ
+from workflow.storage.agreement import differ, in_names
 
 
 def of(values: Any, units: str = "", long_name: str = "") -> Coordinate:
@@ -39,6 +39,16 @@ def of(values: Any, units: str = "", long_name: str = "") -> Coordinate:
 )  # fmt: skip
 def test_coordinates_that_differ(one: Coordinate, other: Coordinate, expected: bool) -> None:
     assert differ(one, other) == differ(other, one) == expected
+
+
+def test_numbers_of_antennas_go_by_their_names_beside_names() -> None:
+    """As weights of UVH5 covariances do, beside voltages of GUPPI."""
+    numbers, names = of([2, 5]), of(["1b", "1e"])
+    beside = {"antenna": numbers, "antenna_name": names}
+    assert in_names("antenna", (numbers, beside), (numbers, {})) == (numbers, numbers)
+    assert in_names("antenna", (names, {}), (numbers, beside)) == (names, names)
+    assert in_names("antenna", (numbers, beside), (names, {})) == (names, names)
+    assert in_names("antenna", (numbers, {}), (names, {})) == (numbers, names)
 
 
 def test_weights_in_mhz_of_channels_in_hz(tmp_path: Path) -> None:
