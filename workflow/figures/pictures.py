@@ -91,20 +91,30 @@ def draw_likeliest(axes: Axes, amplitudes: Array, most: int) -> None:
     axes.set_ylabel("probability")
 
 
-def draw_outcomes(axes: Axes, values: Array, outcomes: Array, most: int, what: str) -> None:
-    """Draw the largest values as bars, counts or probabilities, in the order of their outcomes."""
+def draw_outcomes(
+    axes: Axes, values: Array, outcomes: Array, most: int, what: str, errors: Array | None = None
+) -> None:
+    """Draw the largest values as bars, counts or probabilities, in the order of their outcomes.
+
+    Each has its standard error where there are ``errors``.
+    """
     shown = min(most, values.size)
     largest = np.sort(_largest(values, shown))
-    axes.bar(np.arange(shown), values[largest])
+    axes.bar(np.arange(shown), values[largest], yerr=None if errors is None else errors[largest])
     labels = [f"|{outcome}⟩" for outcome in outcomes[largest]]
     axes.set_xticks(np.arange(shown), labels, rotation=60, ha="right")
     axes.set_xlabel(f"outcome{_of_all('most frequent', shown, values.size)}")
     axes.set_ylabel(what)
 
 
-def draw_strings(axes: Axes, values: Array, strings: Sequence[str]) -> None:
-    """Draw the value of each Pauli string as a bar, named where there are few short ones."""
-    axes.bar(np.arange(values.size), values)
+def draw_strings(
+    axes: Axes, values: Array, strings: Sequence[str], errors: Array | None = None
+) -> None:
+    """Draw the value of each Pauli string as a bar, named where there are few short ones.
+
+    Each has its standard error where there are ``errors``.
+    """
+    axes.bar(np.arange(values.size), values, yerr=errors)
     if values.size <= 24 and max(map(len, strings)) <= 20:
         axes.set_xticks(np.arange(values.size), list(strings), rotation=60, ha="right")
     axes.set_xlabel("Pauli string")

@@ -106,7 +106,8 @@ class StateAnswers(Statevector):
     operation: ClassVar[str] = ""  # of gates and of readout: no package has both
     seen: ClassVar[str] = (
         "The 16 most frequent outcomes of counts or marginal probabilities, in the order of their "
-        "numbers, or the expectation value of each Pauli string."
+        "numbers, or the expectation value of each Pauli string; of noisy circuits with their "
+        "standard errors."
     )
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
@@ -270,12 +271,14 @@ class StateAnswers(Statevector):
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw bars: the most frequent outcomes, or the value of each Pauli string."""
         first = product.coordinates[product.axes[0]].values
+        known = product.coordinates.get("standard_error")
+        errors = None if known is None else known.values
         if self.case.observables is not None:
             factors = product.coordinates["coefficient"].values
             named = [
                 f"{factor:g} {one}" if factor != 1 else one
                 for factor, one in zip(factors, first, strict=True)
             ]
-            pictures.draw_strings(axes, product.data, named)
+            pictures.draw_strings(axes, product.data, named, errors)
         else:
-            pictures.draw_outcomes(axes, product.data, first, 16, product.name)
+            pictures.draw_outcomes(axes, product.data, first, 16, product.name, errors)

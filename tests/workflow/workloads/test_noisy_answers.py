@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import cpu, gpu
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
@@ -130,7 +131,12 @@ def test_the_product_has_standard_errors() -> None:
         "state"
     )
     assert one.product_outline(one.outline()).data.shape == (3,)
-    one.picture(product, Figure().subplots())
+    axes = Figure().subplots()
+    one.picture(product, axes)
+    (drawn,) = axes.collections
+    assert isinstance(drawn, LineCollection)
+    heights = [np.ptp(segment[:, 1]) for segment in np.asarray(drawn.get_segments())]
+    assert np.allclose(heights, [0.02, 0.04, 0.06])
 
 
 def test_the_product_of_shots_is_the_counts_above_zero() -> None:
