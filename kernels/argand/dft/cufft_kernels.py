@@ -16,7 +16,7 @@ from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.library_choice import LibraryKernels
 from argand.runtime.captured_graph import ATTEMPTS, CAPTURING
 from argand.runtime.current_stream import OnStream
-from argand.runtime.driver_bindings import driver_bindings, made
+from argand.runtime.driver_bindings import checked, driver_bindings
 from argand.runtime.graph_memory import relaxed_capture
 
 _runtime = cupy.cuda.runtime
@@ -54,12 +54,12 @@ def _single(plan: CufftPlan, length: int) -> LibraryKernels | None:
                 plan.queue_in_own_graph(memory.ptr, memory.ptr, cufft.CUFFT_FORWARD, stream.ptr, 0)
             finally:
                 graph = stream.end_capture()
-    (node,) = made(driver.cuGraphGetNodes(driver.CUgraph(int(graph.graph)), 1))
-    kernel = made(driver.cuGraphKernelNodeGetParams(node))
+    (node,) = checked(driver.cuGraphGetNodes(driver.CUgraph(int(graph.graph)), 1))
+    kernel = checked(driver.cuGraphKernelNodeGetParams(node))
     # A node has a function, or a kernel of a library that no context is bound to.
-    function = kernel.func if int(kernel.func) else made(driver.cuKernelGetFunction(kernel.kern))
+    function = kernel.func if int(kernel.func) else checked(driver.cuKernelGetFunction(kernel.kern))
     threads = kernel.blockDimX * kernel.blockDimY * kernel.blockDimZ
-    blocks = int(made(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    blocks = int(checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
         function, threads, kernel.sharedMemBytes
     )))  # fmt: skip
     if not blocks:

@@ -17,7 +17,7 @@ def driver_bindings() -> Any:
     return driver
 
 
-def made(answer: tuple[Any, ...]) -> Any:
+def checked(answer: tuple[Any, ...]) -> Any:
     """Return the value in a driver call's answer. Raises CUDADriverError where it is an error."""
     if answer[0]:
         import cupy

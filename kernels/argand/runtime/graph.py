@@ -19,7 +19,7 @@ from typing import Any
 import cupy
 
 from argand.runtime.backlog import Backlog, WordMark
-from argand.runtime.driver_bindings import driver_bindings, made
+from argand.runtime.driver_bindings import checked, driver_bindings
 from argand.runtime.graph_memory import destroy_with, relaxed_capture
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.kernel_trace import note, watching
@@ -65,19 +65,19 @@ class LaunchGraph:
         driver = driver_bindings()
         # CUDA 12 has two functions, of which the second takes the kinds of edges.
         connect = getattr(driver, "cuGraphAddDependencies_v2", driver.cuGraphAddDependencies)
-        graph = made(driver.cuGraphCreate(0))
+        graph = checked(driver.cuGraphCreate(0))
         destroy_with(self, driver.cuGraphDestroy, graph)
         self._nodes: list[tuple[Any, Any]] = []
         with relaxed_capture():
             for number, kernel in enumerate(kernels):
                 node, waits = kernel.node(), range(number)[-1:] if after is None else after[number]
                 before = [self._nodes[other][0] for other in waits]
-                added = made(driver.cuGraphAddKernelNode(graph, None, 0, node))
+                added = checked(driver.cuGraphAddKernelNode(graph, None, 0, node))
                 self._nodes.append((added, node))
                 count = len(before)
                 edges = [_edge(overlaps=kernel.overlaps and count == 1)] * count
-                made(connect(graph, before, [added] * count, edges, count))
-            self._started = made(driver.cuGraphInstantiate(graph, 0))
+                checked(connect(graph, before, [added] * count, edges, count))
+            self._started = checked(driver.cuGraphInstantiate(graph, 0))
         # The driver destroys it after the launches that are under way.
         destroy_with(self, driver.cuGraphExecDestroy, self._started)
         #: The executable graph, for CUDA's runtime.
@@ -89,7 +89,7 @@ class LaunchGraph:
         ensure_context()
         set_arguments = driver_bindings().cuGraphExecKernelNodeSetParams
         for node, arguments in self._nodes:
-            made(set_arguments(self._started, node, arguments))
+            checked(set_arguments(self._started, node, arguments))
 
 
 def _edge(*, overlaps: bool) -> Any:

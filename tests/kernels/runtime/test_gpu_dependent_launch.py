@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.runtime.driver_bindings import driver_bindings, made
+from argand.runtime.driver_bindings import checked, driver_bindings
 
 from tests.kernels.gemm.product_cases import normal
 
@@ -20,11 +20,11 @@ Step = tuple[tuple[int, ...], Callable[[Any, Any], object]]
 
 
 def _product(n: int, rows: int, precision: str, **how: Any) -> Callable[..., Step]:
-    def made(cp: Any, rng: np.random.Generator) -> Step:
+    def step(cp: Any, rng: np.random.Generator) -> Step:
         factor = cp.asarray(normal(rng, n, n) / np.float32(np.sqrt(2 * n)))
         return (rows, n), lambda x, y: gemm(x, factor, precision=precision, out=y, **how)
 
-    return made
+    return step
 
 
 STEPS = {
@@ -44,9 +44,9 @@ def _programmatic_edges(graph: Any) -> int:
     edges = getattr(driver, "cuGraphGetEdges_v2", driver.cuGraphGetEdges)
     handle = driver.CUgraph(graph.graph)
     error, *_, count = edges(handle, 0)
-    made((error,))
+    checked((error,))
     error, _, _, kinds, _ = edges(handle, count)
-    made((error,))
+    checked((error,))
     dependent = driver.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
     return sum(one.type == int(dependent) for one in kinds)
 
