@@ -95,9 +95,7 @@ def contract(
     sizes_of(found.a, tuple(a.shape), "a", sizes)
     sizes_of(found.b, tuple(b.shape), "b", sizes)
     shape = tuple(sizes[label] for label in found.result)
-    if out is not None and shape_of(out, "out") != shape:
-        raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
-    check_written("out", out)
+    _check_out(out, shape)
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
@@ -106,33 +104,34 @@ def contract(
         a, labels_a = _reduced(a, found.a, found.lone_a)
         b, labels_b = _reduced(b, found.b, found.lone_b)
         scalar = _is_number(scale)
-        in_place = scalar and not power and dtype is None
-        target = out if in_place else None
+        target = out if scalar and not power and dtype is None else None
         into = None if target is None else axes_of(target, found.result)
         orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
         rows, columns, sums = orders
-        x = merged(a, labels_a, (rows, sums), found.batch)
-        y = merged(b, labels_b, (sums, columns), found.batch)
-        x, op_a = _conjugated(x, conj_a != conj)
-        y, op_b = _conjugated(y, conj_b != conj)
-        options: dict[str, Any] = {
-            "op_a": op_a, "op_b": op_b, "precision": precision, "tolerance": tolerance,
-            "rounding": rounding,
-        }  # fmt: skip
+        x, op_a = _conjugated(merged(a, labels_a, (rows, sums), found.batch), conj_a != conj)
+        y, op_b = _conjugated(merged(b, labels_b, (sums, columns), found.batch), conj_b != conj)
+        factors: dict[str, Any] = {}
         if scalar and (scale != 1 or bias is not None):
-            options["alpha"] = complex(scale).conjugate() if conj else scale
-        addend = None
+            factors["alpha"] = complex(scale).conjugate() if conj else scale
         if scalar and bias is not None:
-            addend = _addend(a, bias, shape, found, orders, conj)
-            options["beta"] = 1
+            factors |= {"beta": 1, "c": _addend(a, bias, shape, found, orders, conj)}
         written = _written(target, found, orders)
-        made = gemm(x, y, addend, out=written, **options)
+        made = gemm(
+            x, y, op_a=op_a, op_b=op_b, out=written, **factors,
+            precision=precision, tolerance=tolerance, rounding=rounding,
+        )  # fmt: skip
         if written is not None:
             return out
         made = _split(made, found, orders, sizes)
         if not scalar:
             made = _scaled(made, scale, bias, conj)
         return _stored(_power(made) if power else made, dtype, out)
+
+
+def _check_out(out: Any, shape: tuple[int, ...]) -> None:
+    if out is not None and shape_of(out, "out") != shape:
+        raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
+    check_written("out", out)
 
 
 def _operand(x: Any, name: str) -> Any:
