@@ -86,6 +86,21 @@ def test_mistakes_are_said_before_anything_runs(case: dict[str, Any], message: s
     assert str(raised.value).removeprefix("workloads.x.").startswith(message), raised.value
 
 
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [({"shots": 99}, "counts, int64"), ({"probabilities": [0, 1, 2]}, "probability, float64")],
+)
+def test_answers_are_no_state(answer: dict[str, Any], what: str) -> None:
+    ghz = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 3}}
+    next_one = ghz | {"input": {"state": {"workload": "first"}}}
+    check_study(study_of({"first": ghz, "x": next_one}))
+    with pytest.raises(StudyError) as raised:
+        check_study(study_of({"first": ghz | answer, "x": next_one}))
+    assert str(raised.value) == (
+        f"workloads.x.input.state must be complex amplitudes, but the product of first is {what}"
+    )
+
+
 def test_no_axis_becomes_another_by_its_place() -> None:
     """Antennas of a filter bank's channels are its times only where input.axes says so."""
     bank = {

@@ -129,12 +129,14 @@ class Statevector(Workload):
 
     def _check_state(self, qubits: int, upstream: Mapping[str, Product]) -> None:
         if self.case.input is not None:
+            for name, one in upstream.items():
+                if one.data.dtype.kind != "c":
+                    what = f"the product of {name} is {one.name}, {one.data.dtype}"
+                    raise InputError(f"input.state must be complex amplitudes, but {what}")
             (length,) = operands.headers(self.case.input, [STATE], upstream)["state"].shape
-            if length != 2**qubits:
-                raise InputError(
-                    f"input.state must have {2**qubits} amplitudes for the circuit's {qubits} "
-                    f"qubits, got {length}"
-                )
+            if length != (needed := 2**qubits):
+                what = f"{needed} amplitudes for the circuit's {qubits} qubits"
+                raise InputError(f"input.state must have {what}, got {length}")
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operands state and gates, these as in `fused_gates`."""
