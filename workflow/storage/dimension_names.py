@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import h5py
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.storage.axes import AxisMap, Operand
+from workflow.storage.axes import AxisError, AxisMap, Operand
 from workflow.storage.text_attributes import guarded
 
 _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
@@ -80,3 +80,19 @@ def order_by_file(
         f"{name} names its axes {list(own)}, and is read as {read_as} where input.axes says "
         f"nothing; add `axes: {{{operand.name}: [{', '.join(given)}]}}` to the input"
     )
+
+
+def check_exchanged(name: str, operand: str, own: Sequence[str], given: Sequence[str]) -> None:
+    """Raise AxisError where a study names an axis time or frequency that is another's.
+
+    That is where the file's ``own`` names have it elsewhere than those ``given``. Other axes may be
+    exchanged on purpose, as of a matrix that is meant transposed.
+    """
+    named = [SYNONYMS.get(one, one) for one in given]
+    for own_name, axis in zip(own, named, strict=False):
+        if own_name in ("time", "frequency") and axis != own_name and own_name in named:
+            raise AxisError(
+                f"input.axes.{operand}: {name} names its axes {list(own)}, and the study "
+                f"{list(given)}; correct the study, or where the file is wrong its dimension "
+                "scales or labels"
+            )

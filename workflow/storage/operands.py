@@ -18,8 +18,10 @@ from workflow.config.formats import HDF5
 from workflow.data import SELECTED, Coordinate, Product, Staged, blank
 from workflow.readers import FileArray, reader_of
 from workflow.storage.agreement import check_agrees, differ, in_names
+from workflow.storage.axes import AxisError
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
+from workflow.storage.dimension_names import check_exchanged
 from workflow.storage.drawn import Stretched
 from workflow.storage.given_axes import with_given
 from workflow.storage.inputs import (
@@ -197,8 +199,13 @@ def _read_otherwise(
         return ProductOperand(operand, upstream[of], source, f"the product of {of}")
     reader = reader_of(source, operand.name, check=check)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
-    outlined = with_given(reader.outline(name), source, operand.name, reader.faults, check=check)
-    return ProductOperand(operand, outlined, source, f"{name} of {source.path}")
+    what, found = f"{name} of {source.path}", reader.outline(name)
+    try:
+        check_exchanged(what, operand.name, found.axes, source.axes_of(operand.name) or ())
+    except AxisError as error:
+        raise InputError(str(error)) from None
+    outlined = with_given(found, source, operand.name, reader.faults, check=check)
+    return ProductOperand(operand, outlined, source, what)
 
 
 def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:

@@ -174,6 +174,17 @@ def test_what_is_no_recording(tmp_path: Path, data: bytes, said: str) -> None:
     assert said in error_of(case(path))
 
 
+def test_a_study_that_exchanges_time_and_frequency(tmp_path: Path) -> None:
+    write(tmp_path / "v.raw", parts(1))
+    given = case(tmp_path / "v.raw", axes=["frequency", "polarization", "time"])
+    assert error_of(given) == (
+        f"input.axes.samples: voltages of {tmp_path / 'v.raw'} names its axes ['time', "
+        "'polarization', 'frequency'], and the study ['frequency', 'polarization', 'time']; "
+        "correct the study, or where the file is wrong its dimension scales or labels"
+    )
+    check_study(study_of(case(tmp_path / "v.raw", axes=["time", "polarization", "channel"])))
+
+
 def test_any_byte_that_is_damaged_is_read_or_an_input_error(tmp_path: Path) -> None:
     path, rng = tmp_path / "v.raw", np.random.default_rng(5)
     write(path, parts(2))

@@ -50,6 +50,19 @@ def test_another_order_is_a_mistake(tmp_path: Path, labels: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_study_that_exchanges_time_and_another_axis(tmp_path: Path, labels: bool) -> None:
+    path = written(tmp_path / "v.h5", ("Time", "antenna", "channel"), labels=labels)
+    assert error_of(case(path, axes=["antenna", "time", "channel"])) == (
+        "input.axes.voltages: /v names its axes ['time', 'antenna', 'frequency'], and the study "
+        "['antenna', 'time', 'channel']; correct the study, or where the file is wrong its "
+        "dimension scales or labels"
+    )
+    check_study(study_of(case(path, axes=["time", "polarization", "channel"])))
+    path = written(tmp_path / "w.h5", ("antenna", "polarization"), labels=labels)
+    check_study(study_of(case(path, axes=["polarization", "antenna"])))
+
+
 def test_the_line_to_add_has_names_that_a_study_may_have(tmp_path: Path) -> None:
     path = written(tmp_path / "v.h5", ("\x1b[31m", "time", "antenna"), labels=True)
     found = error_of(case(path, select={"voltages": [0, ":", ":"]}))
