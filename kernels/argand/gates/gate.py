@@ -35,6 +35,17 @@ class Gate:
         return (*self.targets, *self.controls)
 
 
+def is_unitary(matrix: np.ndarray[Any, Any]) -> bool:
+    """Return whether a matrix (n, n) of NumPy is unitary within `UNITARY`."""
+    return _is_unitary(matrix.astype(np.complex128).tobytes(), len(matrix))
+
+
+@lru_cache(maxsize=KEPT)
+def _is_unitary(data: bytes, order: int) -> bool:
+    matrix = np.frombuffer(data, np.complex128).reshape(order, order)
+    return bool(np.abs(matrix.conj().T @ matrix - np.eye(order)).max() <= UNITARY)
+
+
 def joined_qubits(targets: Sequence[int], controls: Sequence[int]) -> tuple[int, ...]:
     """Return targets and controls. Raises TypeError where they are no sequences."""
     try:

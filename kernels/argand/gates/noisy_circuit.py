@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argand.gates.gate import Gate
+import numpy as np
+
+from argand.gates.canonical import KEPT_WIDTH
+from argand.gates.gate import UNITARY, Gate, is_unitary
 from argand.precision import Precision
 
 
@@ -43,3 +46,20 @@ class NoisyCircuit:
                 raise ValueError(
                     f"qubits of a gate must be from 0 to {self.qubits - 1}, got {list(gate.qubits)}"
                 )
+            _check_unitary(gate)
+
+
+def _check_unitary(gate: Gate) -> None:
+    """Raise ValueError for a matrix of few qubits in host memory that is not unitary.
+
+    The probability of a jump is that of a state of norm 1.
+    """
+    if len(gate.targets) > KEPT_WIDTH or not isinstance(gate.matrix, np.ndarray | list | tuple):
+        return
+    matrix, order = np.asarray(gate.matrix), 2 ** len(gate.targets)
+    numbers = matrix.dtype.kind in "biufc"  # what else is wrong the first gate says
+    if numbers and matrix.shape == (order, order) and not is_unitary(matrix):
+        raise ValueError(
+            f"gates with noise must be unitary, U^H U = I within {UNITARY:g}; that on targets "
+            f"{list(gate.targets)} is not"
+        )

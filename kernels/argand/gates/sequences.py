@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
 
-from argand.gates.canonical import KEPT, gate_form
+from argand.gates.canonical import gate_form
 from argand.gates.fusion import NextPasses, Pass, PassRules, bits_of, fuse
-from argand.gates.gate import UNITARY, Dependencies, Gate
+from argand.gates.gate import Dependencies, Gate, is_unitary
 from argand.gates.moved_phases import Tiled, with_fewer_sets
 from argand.gates.pass_growth import GrowingPass, grow
 from argand.gates.phases import is_controlled_phase
@@ -184,11 +183,4 @@ def _fits(gate: Gate) -> bool:
     """Return whether a gate may be part of a sequence."""
     if len(gate.qubits) > WIDTH:
         return False
-    matrix = np.asarray(gate.matrix, np.complex128)
-    return _is_unitary(matrix.tobytes(), len(matrix))
-
-
-@lru_cache(maxsize=KEPT)
-def _is_unitary(data: bytes, order: int) -> bool:
-    matrix = np.frombuffer(data, np.complex128).reshape(order, order)
-    return bool(np.abs(matrix.conj().T @ matrix - np.eye(order)).max() <= UNITARY)
+    return is_unitary(np.asarray(gate.matrix))

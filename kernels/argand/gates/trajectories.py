@@ -64,7 +64,8 @@ def run_trajectories(
 
     Raises:
         ValueError: qubits, trajectories, a seed or a probability out of range, a gate that
-            `argand.apply_gate` refuses.
+            `argand.apply_gate` refuses, or one on up to 4 targets, in host memory, that is not
+            unitary.
         TypeError: an argument of another kind.
 
     Example:

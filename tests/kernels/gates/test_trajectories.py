@@ -95,6 +95,7 @@ def test_trajectories_keep_their_norm_and_their_numbers(
         ({"depolarising": 1.5}, "depolarising must be a probability"),
         ({"damping": np.nan}, "damping must be a probability"),
         ({"qubits": 1}, "qubits of a gate must be from 0 to 0"),
+        ({"gates": [argand.Gate([[1, 1], [1, -1]], (1,))]}, r"unitary, .* that on targets \[1\]"),
     ],
 )
 def test_mistakes_are_refused(changes: dict[str, Any], said: str) -> None:
