@@ -10,7 +10,7 @@ from argand import ChanneliseProblem, SpectrumProblem
 
 from workflow.config.axis_names import SYNONYMS
 from workflow.data import SELECTED, TUNED, Array, Coordinate, Staged, blank, is_blank
-from workflow.storage.equal_steps import MOST_CHECKED, step_of
+from workflow.storage.equal_steps import MOST_CHECKED, OFF_STEP, step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.units import FACTORS, squared
 
@@ -37,7 +37,8 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     the negative ones, or with ``shift`` from -(N // 2) on. Without a coordinate d is one sample.
     An outline has no values (`blank`) where they are many: a check takes no memory for each.
 
-    Raises InputError where the steps of the samples are not equal.
+    Raises InputError where the steps of the samples are not equal, and where an inverse transform
+    would take for the entry of 0 one that is not.
     """
     axes, samples = staged.axes["samples"], staged.operands["samples"]
     length = samples.shape[-1]
@@ -51,6 +52,8 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
         numbers = blank((length,), np.int64) if many else np.arange(first, first + length)
         return name, Coordinate(numbers, "", "sample number", step=1.0)
     step, units = sample_step(staged)
+    if inverse and found is not None:
+        _check_order(axes[-1], found, step)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     upper = "negative" if step > 0 else "positive"
     negative = "" if shift else f" (the upper half are the {upper} ones)"
@@ -61,6 +64,24 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     values = np.arange(first, first + length, dtype=float)
     values /= length * step  # in place: they are as long as the samples
     return name, Coordinate(values, reciprocal, f"{name}{negative}")
+
+
+def _check_order(axis: str, found: Coordinate, step: float) -> None:
+    """Raise InputError for entries with 0 in their middle, as ``shift`` orders them.
+
+    An inverse transform takes the first entry for that of 0, and would multiply every other sample
+    by -1.
+    """
+    length = found.values.size
+    if length < 2 or _is_unknown(found):
+        return
+    first = float(found.values.flat[0])
+    if abs(first + length // 2 * step) <= OFF_STEP * abs(step):
+        raise InputError(
+            f"input.coordinates.{axis} begin at {first:.6g} {found.units} with 0 in their middle, "
+            "as `shift: true` orders them, and an inverse transform takes the entry of 0 first; "
+            "leave `shift` out of the workload that makes them, or write them in that order"
+        )
 
 
 def channels(

@@ -155,3 +155,16 @@ def test_a_mistake_at_the_beginning_is_said_once() -> None:
     assert [line.split(":")[0] for line in str(raised.value).splitlines()] == [
         "workloads.spectra.axis"
     ]
+
+
+@pytest.mark.parametrize("samples", [15, 16])
+def test_an_inverse_takes_the_entry_of_0_first(samples: int) -> None:
+    """Of entries with 0 in their middle it would turn the sign of every other sample."""
+    shifted = {**CHAIN["spectra"], "shift": True}
+    workloads = {"beams": {**BEAMS, "samples": samples}, "spectra": shifted}
+    back = {"kind": "dft", "inverse": True, "axis": "time_frequency",
+            "input": {"samples": {"workload": "spectra"}}}  # fmt: skip
+    with pytest.raises(StudyError, match="Hz with 0 in their middle, as `shift: true` orders them"):
+        check_study(study_of({**workloads, "back": back}))
+    check_study(study_of({**workloads, "spectra": CHAIN["spectra"], "back": back}))
+    check_study(study_of({**workloads, "again": {**back, "inverse": False}}))
