@@ -145,17 +145,18 @@ def butterfly_tables(plan: ButterflyPlan, *, inverse: bool) -> tuple[int, dict[s
 
     The spectrum has the order of the last stage's lanes: (radix, its butterflies).
     """
-    (made,) = convolutions(plan.method, inverse=inverse)
-    spectrum = made.spectrum[frequencies(plan.radices)].reshape(-1, plan.radices[-1]).T
+    (convolution,) = convolutions(plan.method, inverse=inverse)
+    spectrum = convolution.spectrum[frequencies(plan.radices)].reshape(-1, plan.radices[-1]).T
     found = {
         "twiddles": stage_twiddles(plan.radices),
         "spectrum": np.ascontiguousarray(spectrum, np.complex64),
     }
-    if made.before is not None:
+    chirp = convolution.input_factors
+    if chirp is not None:
         # Bluestein's chirp is the same before and after.
-        return made.exponent, found | {"chirp": made.before.astype(np.complex64)}
+        return convolution.exponent, found | {"chirp": chirp.astype(np.complex64)}
     taken = np.empty(plan.size, np.int64)
-    taken[made.takes - 1] = np.arange(plan.size)
+    taken[convolution.input_order - 1] = np.arange(plan.size)
     found["gather_offsets"] = plan.place(taken).astype(np.uint16)
-    found["scatter_offsets"] = plan.place(made.gives).astype(np.uint16)
-    return made.exponent, found
+    found["scatter_offsets"] = plan.place(convolution.output_order).astype(np.uint16)
+    return convolution.exponent, found

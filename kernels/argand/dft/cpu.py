@@ -146,18 +146,18 @@ def _twiddles(first: int, second: int) -> Array:
 
 
 def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, int]:
-    made, inner = convolutions(method), method.parts[0]
+    inner = method.parts[0]
     kept = stage_shift(precision, method.length)
     numbers = order = np.arange(inner.length)
     if inner.coprime:
         numbers, order = (found.ravel() for found in dimensions(*inner.stages))
     place = np.argsort(numbers)
     out = np.zeros_like(x)
-    for one in made:
+    for one in convolutions(method):
         given = np.zeros((len(x), inner.length), x.dtype)
-        taken = x[:, one.takes]
-        if one.before is not None:
-            taken = taken * one.before.astype(x.dtype)
+        taken = x[:, one.input_order]
+        if one.input_factors is not None:
+            taken = taken * one.input_factors.astype(x.dtype)
         given[:, place[: taken.shape[1]]] = taken
         spectrum, shift = _inner_transform(given, inner, precision)
         total = spectrum[:, :1].copy()
@@ -166,10 +166,10 @@ def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, i
         found, more = _inner_transform(spectrum, inner, precision)
         # Descale: the shifts of both transforms, and the spectrum's scale.
         power = shift + more - one.exponent - kept
-        values = np.conj(found)[:, place[one.gives]] * np.float32(2.0**power)
-        if one.after is not None:
-            values = values * one.after.astype(x.dtype)
-        if one.rest:
+        values = np.conj(found)[:, place[one.output_order]] * np.float32(2.0**power)
+        if one.output_factors is not None:
+            values = values * one.output_factors.astype(x.dtype)
+        if one.separate:
             start = x[:, :1] * np.float32(2.0**-kept)
             out[:, :1] = start + total * np.float32(2.0 ** (shift - kept))
             out[:, 1:] = start + values

@@ -28,28 +28,28 @@ def butterfly_dft(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
 
 
 def _rows(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
-    (made,) = convolutions(plan.method, inverse=problem.inverse)
+    (convolution,) = convolutions(plan.method, inverse=problem.inverse)
     exponent = scale_exponents(x, -1, FP16) - HEADROOM
     scale, undo = power_of_two(exponent), power_of_two(-exponent)
-    unit = np.float32(problem.factor * 2.0**-made.exponent)
+    unit = np.float32(problem.factor * 2.0**-convolution.exponent)
     order = frequencies(plan.radices)
-    spectrum = made.spectrum[order].astype(np.complex64)
+    spectrum = convolution.spectrum[order].astype(np.complex64)
     given = np.zeros((len(x), plan.size), np.complex64)
-    if made.before is None:
-        given[:] = x[:, made.takes] * scale
+    if convolution.input_factors is None:
+        given[:] = x[:, convolution.input_order] * scale
     else:
-        given[:, : plan.length] = x * made.before.astype(np.complex64) * scale
+        given[:, : plan.length] = x * convolution.input_factors.astype(np.complex64) * scale
     found = forward_stages(given, plan.radices)
     total = found[:, :1].copy()
     values = np.conj(inverse_stages(np.conj(found * spectrum), plan.radices))
-    if made.after is not None:
+    if convolution.output_factors is not None:
         kept = values[:, : plan.length] * unit
-        return np.asarray(kept * made.after.astype(np.complex64) * undo)
+        return np.asarray(kept * convolution.output_factors.astype(np.complex64) * undo)
     factor = np.float32(problem.factor)
     rest = x[:, :1] * factor
     out = np.empty_like(x)
     out[:, :1] = total * factor * undo + rest
-    out[:, 1:] = values[:, made.gives] * unit * undo + rest
+    out[:, 1:] = values[:, convolution.output_order] * unit * undo + rest
     return out
 
 

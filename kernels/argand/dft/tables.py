@@ -64,24 +64,25 @@ class Convolution:
     """A transform of length N as a cyclic convolution of length M; see `argand.dft.method`.
 
     Attributes:
-        takes: (N - rest,) indices: element j of the convolution is x[takes[j]].
-        before: (N,) factors of x; None for no factors.
+        input_order: (N - separate,) indices: element j of the convolution is x[input_order[j]].
+        input_factors: (N,) factors of x; None for no factors.
         spectrum: (M,) the transform of the other sequence over M, complex128, times 2^exponent,
             its largest modulus in (1/2, 1].
         exponent: of the spectrum's scale.
-        gives: (N - rest,) indices: element rest + k of the result is that of the convolution.
-        after: (N,) factors of the result; None for no factors.
-        rest: 1 where element 0 of x is added to every element and the result's own element 0 is
-            the sum of x (Rader), else 0.
+        output_order: (N - separate,) indices: element separate + k of the result is that of the
+            convolution.
+        output_factors: (N,) factors of the result; None for no factors.
+        separate: 1 where element 0 of x is added to every element and the result's own element 0
+            is the sum of x (Rader), else 0.
     """
 
-    takes: Array
-    before: Array | None
+    input_order: Array
+    input_factors: Array | None
     spectrum: Array
     exponent: int
-    gives: Array
-    after: Array | None
-    rest: int
+    output_order: Array
+    output_factors: Array | None
+    separate: int
 
 
 @lru_cache(maxsize=16)

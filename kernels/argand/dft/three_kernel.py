@@ -184,8 +184,8 @@ def three_kernel_tables(plan: ThreeKernelPlan, *, inverse: bool) -> dict[str, Ar
     The spectrum of each line has the order of `butterfly_tables`. It has no scale: intermediate
     results grow no more than a transform of length M does.
     """
-    (made,) = convolutions(plan.method, inverse=inverse)
-    assert made.before is not None
+    (convolution,) = convolutions(plan.method, inverse=inverse)
+    assert convolution.input_factors is not None
     (a, b), size, columns = plan.columns, plan.size, np.arange(plan.line.size)
     found = (
         roots(np.outer(np.arange(a), np.arange(b)), plan.lines),
@@ -193,11 +193,12 @@ def three_kernel_tables(plan: ThreeKernelPlan, *, inverse: bool) -> dict[str, Ar
         roots(np.outer(a * np.arange(b), columns), size),
         stage_twiddles(plan.radices),
     )
-    spectrum = made.spectrum[frequencies((*plan.columns, *plan.radices))] * 2.0**-made.exponent
+    spectrum = convolution.spectrum[frequencies((*plan.columns, *plan.radices))]
+    spectrum = spectrum * 2.0**-convolution.exponent
     last = plan.radices[-1]
     spectrum = spectrum.reshape(plan.lines, -1, last).swapaxes(-1, -2)
     return {
         "twiddles": np.concatenate([part.ravel() for part in found]).astype(np.complex64),
         "spectrum": np.ascontiguousarray(spectrum, np.complex64),
-        "chirp": made.before.astype(np.complex64),
+        "chirp": convolution.input_factors.astype(np.complex64),
     }

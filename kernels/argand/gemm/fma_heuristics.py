@@ -53,7 +53,7 @@ def estimate(
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
     further_blocks = -(-blocks // sm_count) - 1  # of a multiprocessor
     if plan.k_lanes > 1:
-        rounds = -(-k // (plan.together * plan.k_lanes))
+        rounds = -(-k // (plan.unroll * plan.k_lanes))
         rounding = _ROUNDING[0] if precision.terms == 1 else 0.0
         rows = min(m, plan.block_m)
         per_row = rounds * _SHARED_ROUND + strided * k * _FURTHER_STRIDED_PER_K
@@ -61,7 +61,7 @@ def estimate(
         cycles += further_blocks * (_SHARED_BLOCK + rows * per_row)
         return _SHARED_LAUNCH + rounding + cycles / _CLOCK
     results = plan.rows * plan.columns
-    rounds = -(-k // plan.together)
+    rounds = -(-k // plan.unroll)
     first, further, of_k = _ROUNDING if precision.terms == 1 else (0.0, 0.0, 0.0)
     latency = _LAUNCH + first + (_ROUND[results] + further) * (rounds - 1)
     # The products of a multiprocessor's first block are hidden in the rounds of its loads.

@@ -21,14 +21,14 @@ _WARPS, _LANES = 8, 32
 class FmaPlan:
     """One kernel of the family: ``rows x columns`` of C a lane, of every 32nd column.
 
-    The loads of ``together`` k are in flight at once. ``k_lanes`` lanes share each result: every
+    The loads of ``unroll`` k are in flight at once. ``k_lanes`` lanes share each result: every
     lane takes one k of as many, and they add their sums in the end. ``any_strides`` takes sizes
     and strides that do not fit 32 bits.
     """
 
     rows: int
     columns: int
-    together: int
+    unroll: int
     k_lanes: int = 1
     any_strides: bool = False
 
@@ -75,13 +75,13 @@ def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
 def _takes(plan: FmaPlan, k: int) -> bool:
     if plan.k_lanes > 1:
         return k in SHARED_K
-    return 0 < k <= MAX_K and (plan.rows > 1 or (plan.together == 2) == (k <= 2))
+    return 0 < k <= MAX_K and (plan.rows > 1 or (plan.unroll == 2) == (k <= 2))
 
 
 def fma_kernel_name(precision: Precision, plan: FmaPlan) -> str:
     """Return the kernel's symbol."""
     strides = "_any" if plan.any_strides else ""
-    shape = f"{plan.rows}x{plan.columns}x{plan.together}x{plan.k_lanes}"
+    shape = f"{plan.rows}x{plan.columns}x{plan.unroll}x{plan.k_lanes}"
     return f"gemm_fma_{precision.symbol}_{shape}{strides}"
 
 
@@ -90,7 +90,7 @@ def fma_source(precision: Precision, plan: FmaPlan) -> str:
     fields = precision_fields(precision) | {
         "rows": plan.rows,
         "columns": plan.columns,
-        "together": plan.together,
+        "unroll": plan.unroll,
         "k_lanes": plan.k_lanes,
         "any_strides": str(plan.any_strides).lower(),
     }

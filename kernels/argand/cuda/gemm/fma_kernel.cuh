@@ -16,7 +16,7 @@ struct FmaPlan {
     int terms;
     Rounding roundings[2];
     int rows, columns;  // of a lane
-    int together;       // k whose loads are in flight at once
+    int unroll;         // k whose loads are in flight at once
     int k_lanes;        // lanes that share a result, each with one k of as many
     bool any_strides;   // sizes or strides do not fit 32 bits
 
@@ -88,7 +88,7 @@ __device__ __forceinline__ void store_sums(const GemmArguments& args, int64 batc
 template <FmaPlan plan>
 __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     constexpr int kRows = plan.rows, kColumns = plan.columns;
-    constexpr int kTogether = plan.together;
+    constexpr int kUnroll = plan.unroll;
     const uint32 tiles_n = static_cast<uint32>((args.n + plan.block_n() - 1) / plan.block_n());
     const uint32 tiles_m = static_cast<uint32>((args.m + plan.block_m() - 1) / plan.block_m());
     const uint32 row_of_tiles = blockIdx.x < tiles_n ? 0 : blockIdx.x / tiles_n;
@@ -118,10 +118,10 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     float2 sum[kRows][kColumns] = {};
 #pragma unroll 1
     for (int k_left = static_cast<int>(args.k) - k_lane; k_left + k_lane > 0;
-         k_left -= kTogether * plan.k_lanes) {
-        float2 left[kRows][kTogether], right[kColumns][kTogether];
+         k_left -= kUnroll * plan.k_lanes) {
+        float2 left[kRows][kUnroll], right[kColumns][kUnroll];
 #pragma unroll
-        for (int k = 0; k < kTogether; ++k) {
+        for (int k = 0; k < kUnroll; ++k) {
 #pragma unroll
             for (int i = 0; i < kRows; ++i)
                 left[i][k] = fma_element<plan>(a[i] + int64(k * plan.k_lanes) * a_step,
@@ -132,11 +132,11 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
                                                 k * plan.k_lanes < k_left);
         }
 #pragma unroll
-        for (int i = 0; i < kRows; ++i) a[i] += int64(kTogether * plan.k_lanes) * a_step;
+        for (int i = 0; i < kRows; ++i) a[i] += int64(kUnroll * plan.k_lanes) * a_step;
 #pragma unroll
-        for (int j = 0; j < kColumns; ++j) b[j] += int64(kTogether * plan.k_lanes) * b_step;
+        for (int j = 0; j < kColumns; ++j) b[j] += int64(kUnroll * plan.k_lanes) * b_step;
 #pragma unroll
-        for (int k = 0; k < kTogether; ++k)
+        for (int k = 0; k < kUnroll; ++k)
 #pragma unroll
             for (int j = 0; j < kColumns; ++j) {
                 const float2 y = {right[j][k].x, right[j][k].y * b_sign};
