@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pytest
+from test_chains import run
 
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
+from workflow.storage.inputs import InputError
 
 SAMPLES = {"workload": "beams"}
 MISTAKES: list[tuple[dict[str, Any], str]] = [
@@ -158,13 +163,21 @@ def test_a_mistake_at_the_beginning_is_said_once() -> None:
 
 
 @pytest.mark.parametrize("samples", [15, 16])
-def test_an_inverse_takes_the_entry_of_0_first(samples: int) -> None:
+def test_an_inverse_takes_the_entry_of_0_first(tmp_path: Path, samples: int) -> None:
     """Of entries with 0 in their middle it would turn the sign of every other sample."""
-    shifted = {**CHAIN["spectra"], "shift": True}
-    workloads = {"beams": {**BEAMS, "samples": samples}, "spectra": shifted}
-    back = {"kind": "dft", "inverse": True, "axis": "time_frequency",
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = np.ones((2, samples), np.complex64)
+    source = {"file": str(tmp_path / "x.h5"), "samples": "x", "axes": ["beam", "time"]}
+    spectra = {"kind": "dft", "axis": "time", "input": {**source, "sample_rate_hz": 3.0}}
+    back = {"kind": "dft", "inverse": True, "axis": "frequency",
             "input": {"samples": {"workload": "spectra"}}}  # fmt: skip
+    check_study(study_of({"spectra": spectra, "back": back}))
+    shifted = {"spectra": {**spectra, "shift": True}, "back": back}
     with pytest.raises(StudyError, match="Hz with 0 in their middle, as `shift: true` orders them"):
-        check_study(study_of({**workloads, "back": back}))
-    check_study(study_of({**workloads, "spectra": CHAIN["spectra"], "back": back}))
-    check_study(study_of({**workloads, "again": {**back, "inverse": False}}))
+        check_study(study_of(shifted))
+    check_study(study_of({**shifted, "back": {**back, "inverse": False}}))
+    drawn = {"beams": BEAMS, "spectra": {**CHAIN["spectra"], "shift": True}}
+    later = study_of({**drawn, "back": {**back, "axis": "time_frequency"}})
+    check_study(later)  # whose times are not known before
+    with pytest.raises(InputError, match="with 0 in their middle"):
+        run(later, tmp_path)

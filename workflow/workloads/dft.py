@@ -89,7 +89,9 @@ class Dft(Workload):
         if self.case.input is None:
             return
         found = operands.headers(self.case.input, self._operands, upstream)
-        spectrum.sample_step(self.outline(upstream))
+        spectrum.transformed(
+            self.outline(upstream), inverse=self.case.inverse, shift=self.case.shift
+        )
         length = found["samples"].shape[-1]
         if "window" in found and found["window"].shape != (length,):
             raise InputError(
