@@ -8,6 +8,7 @@ import numpy as np
 
 from workflow.arrays.steering import HOW_TO_PLACE, in_hz_or_m, lacking_places
 from workflow.data import PLACES, Staged
+from workflow.readers.polarizations import POLARIZATIONS
 from workflow.storage.agreement import check_agrees
 from workflow.storage.axes import Operand
 from workflow.storage.coordinates import NUMBERED
@@ -86,7 +87,8 @@ def check_covariances(outline: Staged, array: str | None) -> None:
         if name in there:
             in_hz_or_m(there, name)
     polarizations = there.get("polarization")
-    names = [] if polarizations is None else [str(name) for name in polarizations.values]
+    values = [] if polarizations is None else polarizations.values.tolist()
+    names = [str(POLARIZATIONS.get(one, one)) for one in values]
     crossed = sorted({name for name in names if name.lower() in CROSSED})
     if crossed:
         raise InputError(

@@ -67,9 +67,9 @@ def test_a_header_names_the_antennas(tmp_path: Path, header: Any, names: list[st
         check_study(study_of(given))
 
 
-@pytest.mark.parametrize("names", [["XX", "XY"], ["HH", "HV"], ["rr", "Lr"]])
-def test_covariances_of_two_feeds_in_capitals_are_no_power(
-    tmp_path: Path, names: list[str]
+@pytest.mark.parametrize("names", [["XX", "XY"], ["HH", "HV"], ["rr", "Lr"], [-5, -7]])
+def test_covariances_of_two_feeds_in_capitals_or_codes_are_no_power(
+    tmp_path: Path, names: list[Any]
 ) -> None:
     with h5py.File(tmp_path / "r.h5", "w") as file:
         file["r"] = np.broadcast_to(np.eye(3, dtype=np.complex64), (2, 1, 3, 3))
@@ -83,7 +83,10 @@ def test_covariances_of_two_feeds_in_capitals_are_no_power(
         },
     }  # fmt: skip
     given = {"kind": "image", "directions": {"n": 3, "field_of_view_deg": 5}, "input": source}
-    assert f"polarization {names[1]} is of two feeds and no power" in error_of(given)
+    assert (
+        f"polarization {'xy' if names[1] == -7 else names[1]} is of two feeds and no power"
+        in error_of(given)
+    )
     source["select"] = {"covariances": {"polarization": "0:1"}}
     check_study(study_of(given))
 
