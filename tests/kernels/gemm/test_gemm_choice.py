@@ -100,6 +100,16 @@ def test_a_conjugate_needs_the_other_operand_unpacked_or_is_packed(precision: st
     assert unpacked == {"planar", *(["fp32"] if precision in READ_IN_PLACE else [])}
 
 
+def test_odd_batches_are_read_in_place_where_no_k_changes_places_or_packing_follows_it() -> None:
+    """Along k they are read as they are; else Y is packed in the same order, each product's own."""
+    odd = OperandTraits(copyable=False, odd_pitch=True, odd_batches=True)
+    for k_major, beside, readable in (
+        (True, replace(B, batched=False), True), (False, replace(B, batched=False), False),
+        (False, B, True), (False, PACKED, False), (True, PACKED, True),
+    ):  # fmt: skip
+        assert replace(odd, k_major=k_major).readable(beside) == readable
+
+
 @pytest.mark.parametrize("precision", TENSOR)
 def test_where_fused_packing_is_a_candidate(precision: str) -> None:
     """One term of tf32, k contiguous, beside a row operand in place or packed beforehand."""

@@ -18,7 +18,7 @@ from argand.gemm.modular.moduli import (
     moduli,
     root_of_minus_one,
 )
-from argand.gemm.modular.reconstruction import rounded
+from argand.gemm.modular.reconstruction import Accumulator, rounded
 from argand.gemm.modular.residues import integers, residues
 from argand.gemm.modular.scaling import exponents, largest_scaling, squared_norms
 
@@ -84,7 +84,8 @@ def test_the_largest_norm_leaves_room_for_rounding(count: int, k: int) -> None:
 
 def test_k_that_is_too_long_is_refused() -> None:
     whole = moduli(FEWEST)
-    assert whole.largest_squared_norm(whole.product) == 0
+    for times in (1, 4, 1 << 20):
+        assert whole.largest_squared_norm(times * whole.product) == 0
     assert whole.relative_truncation(whole.product) == float("inf")
 
 
@@ -255,6 +256,18 @@ def test_zeros_and_empty_shapes(rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(got, np.zeros((m, n)))
 
 
+def test_integers_of_any_size_come_back_from_their_residues() -> None:
+    values = [sign * x for x in (0, 1, 2**32, 2**64 - 1, 2**64, 3 * 2**64) for sign in (1, -1)]
+    whole = moduli(11)
+    found = Accumulator((len(values),), whole)
+    for index, row in enumerate(whole.rows):
+        found.add(index, np.array([x * pow(row.rest, -1, row.p) % row.p for x in values]))
+    parts = (part.tolist() for part in found.magnitudes())
+    assert [
+        (high * 2**64 + low) * (-1) ** sign for sign, high, low in zip(*parts, strict=True)
+    ] == values
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rounding_of_any_integer_and_exponent(rng: np.random.Generator, dtype: Any) -> None:
     values = [0, 1, 2**24 + 1, 2**53 + 1, 2**62, 2**63 - 1, 2**64, 2**88 + 2**63, 2**124 - 1]
@@ -271,6 +284,7 @@ def test_rounding_of_any_integer_and_exponent(rng: np.random.Generator, dtype: A
             for v, s in zip(values, signs, strict=True)
         ]
         np.testing.assert_array_equal(got, np.array(expected, dtype))
+        assert not np.signbit(got[got == 0]).any()
 
 
 def test_exponents_of_lines_of_zeros_and_of_the_smallest_numbers() -> None:

@@ -70,6 +70,18 @@ def dtype_of(name: str) -> Any:
     return INTEGERS.get(name, np.float16)
 
 
+@pytest.mark.parametrize(("name", "count"), [("int8", 3), ("int8", 4), ("int16", 5), ("int16", 6)])
+def test_the_longest_line_of_a_number_of_moduli_is_not_scaled_down(name: str, count: int) -> None:
+    x = pairs(np.zeros((1, 1, 2), dtype_of(name)))
+    least, most = 1, 1 << 20
+    while most - least > 1:  # the longest line lies in [least, most)
+        middle = (least + most) // 2
+        least, most = (middle, most) if exact_moduli(x, x, middle) <= count else (least, middle)
+    for k, fits in ((least, True), (least + 1, False)):
+        line = np.full((1, k), -RANGES[name].largest * (1 + 1j))
+        assert (integers(line, moduli(count)).exponents[0] >= 0) == fits
+
+
 @pytest.mark.parametrize(
     ("name", "k", "count"),
     [("int8", 100, 3), ("int8", 4096, 4), ("int8", 40_000, 4), ("int8", 60_000, 5),

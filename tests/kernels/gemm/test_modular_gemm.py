@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import DeviceError, gemm, pack, pairs
-from argand.gemm.modular import cpu
-from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli
-from argand.gemm.modular.proof import PRIME, WrongProductError
+from argand.gemm.modular import cpu, proof
+from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli, moduli
+from argand.gemm.modular.proof import PRIME, WrongProductError, _times, check
+from argand.gemm.modular.residues import integers
 
 from tests.kernels.gemm.test_modular import numbers
 
@@ -30,7 +31,8 @@ def test_operations_batches_and_scalars(
 ) -> None:  # fmt: skip
     a = numbers(rng, *batch, *((5, 40) if op_a == "N" else (40, 5)), dtype=dtype)
     b = numbers(rng, *((40, 6) if op_b == "N" else (6, 40)), dtype=dtype)
-    c = numbers(rng, *batch, 5, 6, dtype=dtype)
+    # What beta = 0 leaves unread may hold anything.
+    c = numbers(rng, *batch, 5, 6, dtype=dtype) if beta else np.full((*batch, 5, 6), np.nan, dtype)
     got = gemm(a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision)
     assert got.dtype == dtype
     left, right = (
@@ -39,7 +41,7 @@ def test_operations_batches_and_scalars(
         )
         for x, op in ((a, op_a), (b, op_b))
     )
-    expected = alpha * (left @ right) + beta * c
+    expected = alpha * (left @ right) + (beta * c if beta else 0)
     limit = {"6xint8": 2e-5, "16xint8": 1e-15}[precision] + 4 * np.finfo(dtype).eps
     assert np.abs(got - expected).max() <= limit * 40 * 3
     # The same bits for operands in any layout.
@@ -102,9 +104,12 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_packed_operands_give_the_same_bits(rng: np.random.Generator, dtype: Any) -> None:
+def test_packed_operands_give_the_same_bits(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, dtype: Any
+) -> None:
     a, b = numbers(rng, 3, 1, 9, 40, dtype=dtype), numbers(rng, 5, 40, 7, dtype=dtype)
     expected = gemm(a, b, precision="9xint8")
+    monkeypatch.setattr(cpu, "_COLUMNS", 27)  # panels of three columns
     turned = b.swapaxes(-1, -2).conj()
     left, right = pack(a, "9xint8"), pack(turned, "9xint8", side="b", op="C")
     for x, y in ((left, b), (a, right), (left, right)):
@@ -165,6 +170,40 @@ def test_the_last_bit_of_one_residue_is_caught(
     a, b = numbers(rng, 9, 30), numbers(rng, 30, 11)
     with pytest.raises(WrongProductError, match=r"1 of 9 rows .*row 4: memory or arithmetic"):
         gemm(a, b, precision="7xint8", check=True)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_number_of_either_part_is_proved(rng: np.random.Generator, part: int) -> None:
+    a, b = (integers(numbers(rng, lines, 30), moduli(9)) for lines in (9, 11))
+    ar, ai, br, bi = (x.astype(object) for x in (a.real, a.imag, b.real.T, b.imag.T))
+    whole = ar @ br - ai @ bi, ar @ bi + ai @ br
+    parts = [(x % PRIME).astype(np.int64) for x in whole]
+    check(a, b, *parts)
+    parts[part][4, 7] += 1
+    with pytest.raises(WrongProductError, match=r"1 of 9 rows .*row 4:"):
+        check(a, b, *parts)
+
+
+def test_long_lines_of_the_largest_numbers_are_summed_without_overflow() -> None:
+    k = 1 << 18
+    found = _times(np.full((1, k), PRIME - 1), np.full(k, PRIME - 1))
+    assert found.tolist() == [k]  # (-1) (-1) of each
+
+
+def test_each_proof_draws_numbers_of_its_own(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[list[int]] = []
+
+    def seen(matrix: Any, x: Any) -> Any:
+        drawn.append(x.tolist())
+        return _times(matrix, x)
+
+    monkeypatch.setattr(proof, "_times", seen)
+    a, b = numbers(rng, 3, 5), numbers(rng, 5, 4)
+    for _ in range(2):
+        gemm(a, b, precision="7xint8", check=True)
+    assert drawn[0] != drawn[len(drawn) // 2]
 
 
 def test_a_check_is_for_exact_products() -> None:

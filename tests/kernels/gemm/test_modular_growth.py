@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.gemm.modular.moduli import FEWEST, MOST, moduli
+from argand.gemm.modular.moduli import FEWEST, MOST, NORM_BLOCK, moduli
+from argand.gemm.modular.scaling import exponents
 
 from tests.covers import EXHAUSTIVE
 
@@ -89,3 +90,20 @@ def test_small_lines_are_as_accurate_as_large_ones(count: int) -> None:
     """To the bound, which counts each line by its own size. Both parts are rounded by 2^-53."""
     error = error_of_small_lines(partial(gemm, precision=f"{count}xint8"))
     assert error <= moduli(count).relative_truncation(64) + 2.0**-52
+
+
+def test_a_component_moves_by_no_more_than_its_lines_norm_allows() -> None:
+    """The smallest line that is scaled by half as much, of one large number and many small ones.
+
+    These have as much energy together, so that counting each in whole units overrates it most.
+    """
+    whole, k = moduli(9), NORM_BLOCK
+    line = np.full((1, k), (1 + 1j) / np.sqrt(2 * k))
+    line[0, 0] = 1
+    least, most = 1.0, 2.0
+    for _ in range(50):
+        middle = (least + most) / 2
+        fewer = exponents(middle * line, whole)[0] < exponents(line, whole)[0]
+        least, most = (least, middle) if fewer else (middle, most)
+    moved = 2.0 ** (-1 - exponents(most * line, whole)[0]) / np.linalg.norm(most * line)
+    assert 1.0002 / whole.largest_squared_norm(k) ** 0.5 < moved <= whole.component_loss(k)

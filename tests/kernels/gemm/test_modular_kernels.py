@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from argand.device import Arch
+from argand.gemm.modular import constants
 from argand.gemm.modular.constants import (
     LARGEST_RESIDUE,
     SUM_BIAS,
@@ -201,3 +202,12 @@ def test_fractions_are_as_close_as_promised(
         assert abs(fraction * whole.product - x) <= found.error
     high, low = Fraction(found.high), Fraction(found.low)
     assert abs((high + low) * 2**51 - whole.product) <= Fraction(whole.product) / 2**100
+
+
+def test_constants_that_leave_their_range_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for function, what in ((reduce_modulus, "sums"), (lambda p: encode_modulus(p, 8), "residues")):
+        with pytest.raises(ValueError, match=f"{what} modulo 257.* leave their range"):
+            function(257)  # 16^2 is -1 modulo 257, whose residues go up to 128
+    monkeypatch.setattr(constants, "_LIMB_BITS", (32, 20, 20))
+    with pytest.raises(ValueError, match="digits of 17 moduli leave 32 bits"):
+        fraction_constants.__wrapped__(17, 3)

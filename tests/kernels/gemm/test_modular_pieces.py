@@ -113,6 +113,9 @@ def test_pieces_cover_the_batch(limit: int) -> None:
                     piece.first_row : piece.first_row + piece.rows,
                     piece.first_column : piece.first_column + piece.columns,
                 ] += 1
+                assert piece.first_product + piece.products <= batch
+                assert piece.first_row + piece.rows <= m
+                assert piece.first_column + piece.columns <= n
                 assert (piece.rows, piece.columns) == (m, n) or piece.products == 1
                 assert piece.first_column % 128 == 0
                 assert piece.rows * piece.columns <= pieces[0].rows * pieces[0].columns

@@ -101,10 +101,8 @@ def _quotient(p: int) -> tuple[float, float]:
     The quotient is that by 2^24 / r', an integer r' = 2^24 r, in place of p.
     """
     reciprocal = round(2**24 / p)
-    correction = _MAGIC - reciprocal / 2
-    if np.float32(correction) != correction:
-        raise ValueError(f"the correction {correction} of {p} is not an fp32 number")
-    return reciprocal / 2**24, correction
+    # From 2^22 to 2^23, where fp32 has every half.
+    return reciprocal / 2**24, _MAGIC - reciprocal / 2
 
 
 @dataclass(frozen=True)
