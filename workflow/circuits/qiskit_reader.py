@@ -165,10 +165,13 @@ def _apart(operation: Operation, done: dict[int, tuple[object, Gate | None]]) ->
         raise ValueError(
             f"{operation.name} has a reset, which is not unitary; prepare_state has none"
         )
+    called = not annotated and all(
+        isinstance(p, Real | ParameterExpression) for p in operation.params
+    )
+    if called and all(one.is_standard_gate() and one.qubits for one in definition.data):
+        return None  # most of them, without a copy
     inner = definition.copy()
-    if not (_take_apart(inner, done) or annotated) and all(
-        isinstance(one, Real | ParameterExpression) for one in operation.params
-    ):
+    if not _take_apart(inner, done) and called:
         return None
     gate = Gate(operation.name, operation.num_qubits, [])
     gate.definition = inner
