@@ -88,8 +88,8 @@ def _argument(x: Any) -> Any:
 class ProductCalls(CallCache):
     """The call cache of products, which finds the most frequent of them without a loop.
 
-    Those are of two arrays, without C and ``out``, where there is one GPU: `CallCache.repeat` takes
-    the host half as long again to find them.
+    Those are of two arrays, without C and ``out``: `CallCache.repeat` takes the host half as long
+    again to find them.
     """
 
     def repeat(
@@ -97,14 +97,17 @@ class ProductCalls(CallCache):
     ) -> tuple[Key | None, Any]:
         """Repeat a call of a form that was kept, as `CallCache.repeat`; its key is the same."""
         a, b, c = operands
-        if out is not None or c is not None or SEVERAL or not type(a) is type(b) is _ndarray:
+        if out is not None or c is not None or not type(a) is type(b) is _ndarray:
             return _repeat(self, operands, out, options)
         at_a, at_b = a.data.ptr, b.data.ptr
+        of_a = of_b = current = 0
+        if SEVERAL:
+            of_a, of_b, current = a.data.device_id, b.data.device_id, _current_device()
         key = (
             options,
-            a.dtype, a.shape, a._c_contiguous or a.strides, at_a & ALIGNMENT,
-            b.dtype, b.shape, b._c_contiguous or b.strides, at_b & ALIGNMENT,
-            None, None, self.override.both, tuning.TABLE.generation,
+            a.dtype, a.shape, a._c_contiguous or a.strides, at_a & ALIGNMENT, of_a,
+            b.dtype, b.shape, b._c_contiguous or b.strides, at_b & ALIGNMENT, of_b,
+            None, None, self.override.both, tuning.TABLE.generation, current,
         )  # fmt: skip
         try:
             call = self._calls.get(key)

@@ -151,9 +151,8 @@ class CallCache:
         for x in (*operands, out):
             if type(x) is _ndarray:
                 at = x.data.ptr
-                key += x.dtype, x.shape, x._c_contiguous or x.strides, at & ALIGNMENT
-                if SEVERAL:
-                    key.append(x.data.device_id)
+                device = x.data.device_id if SEVERAL else 0
+                key += x.dtype, x.shape, x._c_contiguous or x.strides, at & ALIGNMENT, device
                 places.append(at)
             elif x is None:
                 key.append(None)
@@ -179,9 +178,10 @@ class CallCache:
         The call is None where none was kept, or where this thread plans again.
         """
         override, table = self.override, self.table
-        key += override.both, 0 if table is None else table.generation
+        generation, device = 0 if table is None else table.generation, 0
         if SEVERAL:
-            key.append(current_device())
+            device = current_device()
+        key += override.both, generation, device
         found = tuple(key)
         try:
             call = self._calls.get(found)
@@ -225,12 +225,11 @@ class CallCache:
         """
         if key is None or may_change(key[0]):
             return
-        if self.table is not None and key[-2 if SEVERAL else -1] is not self.table.generation:
+        if self.table is not None and key[-2] is not self.table.generation:
             return
         *forms, result = _forms_in(key, len(operands) + 1)
         # A form ends with its device. Launches go to the current one, with which the key ends.
-        device = key[-1] if SEVERAL else 0
-        if any(form is not None and form[-1] != device for form in (*forms, result)):
+        if any(form is not None and form[-1] != key[-1] for form in (*forms, result)):
             return
         forbidden = self.forbidden(operands, forms, out, result)
         stream_run = None
@@ -277,8 +276,7 @@ def key_of_array(
 
     ``strides`` are in bytes, or True where the array is C-contiguous.
     """
-    part: list[Any] = [dtype, shape, strides, address & ALIGNMENT]
-    return [*part, device] if SEVERAL else part
+    return [dtype, shape, strides, address & ALIGNMENT, device if SEVERAL else 0]
 
 
 def _forms_in(key: Key, count: int) -> list[Form | None]:
@@ -289,10 +287,8 @@ def _forms_in(key: Key, count: int) -> list[Form | None]:
         if not isinstance(first, np.dtype):
             forms.append(first)
             continue
-        shape, strides, at = islice(parts, 3)
-        forms.append(
-            (first, shape, None if strides is True else strides, at, next(parts) if SEVERAL else 0)
-        )
+        shape, strides, at, device = islice(parts, 4)
+        forms.append((first, shape, None if strides is True else strides, at, device))
     return forms
 
 

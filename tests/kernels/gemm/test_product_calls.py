@@ -32,6 +32,7 @@ def modules(
             monkeypatch.setattr(module, "_ndarray", Array)
             monkeypatch.setattr(module, "SEVERAL", request.param)
         monkeypatch.setattr(found, "current_device", lambda: 1)
+        monkeypatch.setattr(calls, "_current_device", lambda: 1)
         yield found, calls.ProductCalls(table=calls.tuning.TABLE)
 
 
