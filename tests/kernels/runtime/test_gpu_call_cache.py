@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 
 def cached(operation: str) -> Any:
     """The call cache of an operation."""
-    module = "calls" if operation == "gemm" else "gpu"
+    module = "gpu_calls" if operation == "gemm" else "gpu"
     return import_module(f"argand.{operation}.{module}").CALLS
 
 
