@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workflow.data import Staged
+from workflow.data import Coordinate, Staged
 from workflow.shards import Shard, choose_axis, shards, split_part
 from workflow.storage.staged import open_staged, write_staged
 
@@ -24,12 +24,14 @@ def test_an_operand_that_is_broadcast_along_the_split_axis_is_in_every_shard(
 ) -> None:
     path, axes = tmp_path / "w.h5", ("batch", "m")
     each, once = np.arange(12.0).reshape(4, 3), np.arange(3.0).reshape(1, 3)
-    staged = Staged({"each": each, "once": once}, {"each": axes, "once": axes})
+    one = Coordinate(np.array([3.0]), "s", "time", step=0.5)  # whose step is not known otherwise
+    staged = Staged({"each": each, "once": once}, {"each": axes, "once": axes}, {"time": one})
     write_staged(path, staged, workload="w", kind="gemm")
     with open_staged(path, lambda axes: ["batch"], shards(2)[1]) as file:
-        found = file.read().operands
-    np.testing.assert_array_equal(found["each"], each[2:])
-    np.testing.assert_array_equal(found["once"], once)
+        found = file.read()
+    np.testing.assert_array_equal(found.operands["each"], each[2:])
+    np.testing.assert_array_equal(found.operands["once"], once)
+    assert found.coordinates["time"].step == one.step
 
 
 def test_names_sort_and_are_read_back() -> None:
@@ -50,5 +52,6 @@ def test_the_first_axis_that_is_long_enough() -> None:
     lengths = {"frequency": 4, "time": 100, "beam": 1000}
     assert choose_axis(("frequency", "time"), lengths, 4) == "frequency"
     assert choose_axis(("frequency", "time"), lengths, 5) == "time"
+    assert choose_axis(("time", "frequency"), lengths, 4) == "time"
     with pytest.raises(ValueError, match=r"at most 100, .*frequency has 4, time has 100.* got 101"):
         choose_axis(("frequency", "time"), lengths, 101)

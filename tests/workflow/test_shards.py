@@ -209,6 +209,16 @@ def test_shards_read_the_operands_of_the_whole_to_the_bit(name: str, tmp_path: P
         np.testing.assert_array_equal(joined, whole.coordinates[axis].values)
 
 
+def test_shards_at_another_precision_than_the_whole_are_not_gathered(tmp_path: Path) -> None:
+    case = CASES["channels"][0]
+    pipeline = Pipeline(tmp_path, study_of(case, shards=2).workload("w"))
+    _, records = pipeline.sharded(2)
+    other = study_of(case, shards=2, precision="3xtf32").workload("w")
+    files = {one: tmp_path / "products" / "w" / f"{one}.h5" for one in shards(2)}
+    with pytest.raises(DeliveryError, match=r"1-of-2\.h5 must be at 3xtf32, .*, got fp32"):
+        gather(other, pipeline.staged, files, records, pipeline.product, LOG)
+
+
 def test_more_shards_than_were_staged(tmp_path: Path) -> None:
     """The user's file may have become shorter since the study was checked."""
     pipeline = Pipeline(tmp_path, study_of(CASES["logits"][0]).workload("w"))
