@@ -10,6 +10,7 @@ from argand.rounding import split
 
 from tests.verdicts import is_right
 from workflow.accuracy import bounds
+from workflow.accuracy.freivalds import freivalds
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
@@ -193,6 +194,35 @@ class TestProducts:
         elsewhere = result.copy()
         elsewhere[60, 70] = np.nan
         assert not assess_product(reference, elsewhere, fp32, backend="cpu").verified
+
+    @pytest.mark.parametrize("shape", [(70, 40), (40, 70)])
+    def test_lines_that_are_not_finite_are_those_of_their_own_product(self, shape):
+        rng, row = np.random.default_rng(9), PRECISIONS["fp32"]
+        a, b = normal(rng, 2, shape[0], 9), normal(rng, 2, 9, shape[1])
+        a[0, 5, 2], b[1, 3, 7] = np.inf, np.nan
+        reference = product_reference(a, b)
+        with np.errstate(invalid="ignore"):
+            result = gemm(a, b)
+        assert not freivalds(reference, result, row, "cpu").reason
+        for where in ((0, 33, 7), (1, 5, 9)):
+            wrong = result.copy()
+            wrong[where] += 0.01
+            assert f"product {where[0]}" in freivalds(reference, wrong, row, "cpu").reason
+
+    def test_ties_of_16_bits_may_be_rounded_either_way_on_a_gpu(self):
+        """Numbers of 12 bits, the last one set, of one sign, so that roundings away add up."""
+        rng, row = np.random.default_rng(3), PRECISIONS["fp16"]
+        a, b = (
+            np.ldexp(rng.integers(2**10, 2**11, (*size, 2)) * 2.0 + 1, -11)
+            .astype(np.float32).view(np.complex64)[..., 0]
+            for size in ((70, 64), (64, 90))
+        )  # fmt: skip
+        reference = product_reference(a, b)
+        for precision, rounding in (("fp16", None), ("tf32", "half_ulp_truncate")):
+            result = gemm(a, b, precision=precision, rounding=rounding)
+            found = assess_product(reference, result, row, backend="cuda")
+            assert found.verified, found.reason
+        assert not assess_product(reference, result, row, backend="cpu").verified
 
     def test_alpha_zero_leaves_nan_operands_unread(self):
         nan, c = np.full((3, 3), np.nan, np.complex64), np.eye(3, dtype=np.complex64)

@@ -181,6 +181,23 @@ def test_as_the_input_of_another_workload(gathered: Gathered) -> None:
         study.workload("again").stage()
 
 
+@pytest.mark.parametrize(("start", "stop"), [(1, 2), (2, 4), (1, 7), (4, 7), (3, 5)])
+def test_a_part_of_it(gathered: Gathered, start: int, stop: int) -> None:
+    """That begins and ends within a source, or where one does."""
+    part = [slice(start, stop), slice(2), slice(1, 3), slice(7, 40)]
+    found = read_product(gathered.path, part=part)
+    np.testing.assert_array_equal(found.data, gathered.whole.data[tuple(part)])
+
+
+def test_sources_of_another_type(gathered: Gathered) -> None:
+    stretches = zip(gathered.files, ((0, 3), (3, 5), (5, 7)), strict=True)
+    sources = [source_of(file, gathered.path.parent, *at) for file, at in stretches]
+    gathered.whole = product_of(gathered.whole.data.astype(complex))
+    gathered.write(sources)
+    with pytest.raises(DataError, match=r"must hold complex128 of shape .*, got complex64"):
+        read_product(gathered.path)
+
+
 @pytest.mark.parametrize("channels", [1, 3, 4, 6])
 def test_the_beginning_of_it(gathered: Gathered, channels: int) -> None:
     """As pictures of large products take it; sources that it does not need may be gone."""
