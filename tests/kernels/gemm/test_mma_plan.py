@@ -83,6 +83,13 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"copies_between": True, "warps_k": 2, "block_k": 32}, "a k that no warps share"),
         ({"split_k_slices": 9}, r"split_k_slices must be one of \[1, 2, 3, 4, 5, 6, 8\]: a"),
         ({"split_k_slices": 2}, "from compute capability 9.0 on"),
+        ({"triangle": True, "block_n": 64}, "tiles of a triangle must be square"),
+        ({"mirror": True}, "mirrored tiles are of a triangle"),
+        ({"warps_m": 1, "warps_n": 1}, "a warp alone has a triangle of one tile"),
+        ({"one_tile": True}, "one tile is that of a triangle of up to"),
+        ({"grid_slices": 0}, "grid_slices must be 1 to"),
+        # A row has 48 words, of which 128 threads copy two rows and a part of a third.
+        ({"block_m": 64, "block_n": 64, "block_k": 48, "warps_n": 2}, "must cover whole rows"),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
@@ -91,6 +98,16 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
     plan = replace(mma_tiles(row, arch)[0], **change)
     with pytest.raises(PlanError, match=message):
         check_plan(plan, row, arch)
+
+
+def test_static_shared_memory_counts() -> None:
+    """What blocks of slices tell each other, 16 bytes beside the stages."""
+    row, arch = PRECISIONS["tf32"], ARCHS["sm_80"]
+    plan = mma_tiles(row, arch)[0]
+    full = replace(arch, shared_bytes=plan.shared_bytes)
+    check_plan(plan, row, full)
+    with pytest.raises(PlanError, match=f"this one takes {plan.shared_bytes + 16}"):
+        check_plan(replace(plan, grid_slices=2), row, full)
 
 
 def test_full_warps_leave_the_absmax_to_a_launch_before() -> None:
