@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,19 @@ def test_what_it_says(tmp_path: Path) -> None:
     given.write_bytes(b"in")
     product.write_bytes(b"out")
     path, study = tmp_path / "manifest.json", tmp_path / "study.yaml"
-    rows = [record(timestamp=f"2026-11-2{day}T00:00:00Z") for day in (3, 1, 2)]
+    rows = [
+        record(timestamp=f"2026-11-2{day}T00:00:00Z", kernel_digest=digest, versions=f"v{digest}")
+        for day, digest in ((3, "k"), (1, ""), (2, "k"))
+    ]
     write_manifest(path, study, {"seed": 7}, rows, [given], [product])
     found = read_object(path)
     assert found["seed"] == 7
     assert found["computed"] == ["2026-11-21T00:00:00Z", "2026-11-23T00:00:00Z"]
     assert found["inputs"] == {str(given): sha256_of(given)}
     assert found["files"] == {str(file): sha256_of(file) for file in (product, study)}
+    assert found["computed_with"] == {
+        "devices": ["d"], "versions": ["v", "vk"], "kernel_digests": ["k"],
+    }  # fmt: skip
     assert found["machine"]["cores"] > 0
     assert "numpy" in found["versions"]
     assert len(found["code"]["commit"] or 40 * "0") == 40
@@ -59,6 +66,25 @@ def test_an_input_that_is_gone_or_another_is_an_error_that_names_it(tmp_path: Pa
 
 def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROOT", tmp_path)
+    assert module._code() == {"commit": None, "changed": None}
+
+
+def test_the_commit_is_that_of_our_own_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=x", "-c", "user.email=x@y")
+        command = ["git", "-C", str(tmp_path), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    (tmp_path / "inner").mkdir()
+    git("init")
+    git("commit", "--allow-empty", "-m", "x")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    assert module._code() == {"commit": git("rev-parse", "HEAD"), "changed": False}
+    (tmp_path / "new.py").touch()
+    assert module._code() == {"commit": git("rev-parse", "HEAD"), "changed": True}
+    monkeypatch.setattr(module, "ROOT", tmp_path / "inner")
     assert module._code() == {"commit": None, "changed": None}
 
 

@@ -78,7 +78,7 @@ def test_the_longest_line_of_a_number_of_moduli_is_not_scaled_down(name: str, co
         middle = (least + most) // 2
         least, most = (middle, most) if exact_moduli(x, x, middle) <= count else (least, middle)
     for k, fits in ((least, True), (least + 1, False)):
-        line = np.full((1, k), -RANGES[name].largest * (1 + 1j))
+        line = np.full((1, k), np.iinfo(INTEGERS[name]).min * (1 + 1j))
         assert (integers(line, moduli(count)).exponents[0] >= 0) == fits
 
 
