@@ -25,8 +25,9 @@ from argand.gemm.fma_plan import fma_plans
 from argand.gemm.operands import OPS
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_plan import CLUSTER_SM, SPLIT_K_SLICES
+from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_tiles import mma_tiles
+from argand.multiprocessor import CLUSTER_SM
 from argand.runtime.plan import TARGET
 
 from benchmarks.gemm.operands import random_operands

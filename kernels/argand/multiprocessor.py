@@ -13,6 +13,12 @@ WARPGROUP = 4 * WARP
 """Threads that issue a wgmma together."""
 LARGEST_BLOCK = 1024
 """Threads of a block."""
+CLUSTER_SM = 90
+"""The first `Arch.sm` whose blocks form clusters."""
+PORTABLE_CLUSTER = 8
+"""Blocks of a cluster that every card with clusters has."""
+LARGEST_CLUSTER = 16
+"""Blocks of a cluster of Hopper, of kernels with a function attribute that asks for it."""
 LARGEST_GRID = 2**31 - 1
 """Blocks of a grid along x."""
 RESIDENT_THREADS = 2048

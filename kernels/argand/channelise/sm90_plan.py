@@ -20,7 +20,7 @@ from argand.channelise.plan import (
 )
 from argand.device import Arch
 from argand.dft.tables import Array, roots
-from argand.multiprocessor import REGISTERS, WARPGROUP
+from argand.multiprocessor import PORTABLE_CLUSTER, REGISTERS, WARPGROUP
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import TARGET, PlanError
@@ -39,8 +39,6 @@ _LONG_ROLES = {128: (1, 144, 112), 256: (2, 144, 112)}
 _SHORT_RADIX = 16
 _SLOT_NUMBERS = 4096
 """Numbers of a batch in a cluster: butterflies enough for a group."""
-LARGEST_CLUSTER = 8
-"""Largest portable cluster size."""
 _LONGEST_TURN = 16
 """Spectra of a loop without branches: windows of taps, batches and rings of frames repeat in it."""
 
@@ -110,8 +108,8 @@ def keeps_twiddles(radices: tuple[int, int, int], threads: int) -> bool:
 
 def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
-    if not 1 <= plan.cluster <= LARGEST_CLUSTER or plan.columns % plan.cluster:
-        raise PlanError(f"a cluster of up to {LARGEST_CLUSTER} blocks must divide {plan.columns}")
+    if not 1 <= plan.cluster <= PORTABLE_CLUSTER or plan.columns % plan.cluster:
+        raise PlanError(f"a cluster of up to {PORTABLE_CLUSTER} blocks must divide {plan.columns}")
     check_plan(plan, arch)
     if arch.target != TARGET:
         raise PlanError(f"specialised warps need {TARGET}, got {arch.target}")

@@ -18,10 +18,10 @@ from argand.dft.butterfly import (
     STAGES,
     ButterflyPlan,
 )
-from argand.dft.cluster import LARGEST_CLUSTER, ClusterPlan
+from argand.dft.cluster import ClusterPlan
 from argand.dft.method import is_prime, prime_factors
 from argand.dft.single_cta import SingleCtaPlan
-from argand.multiprocessor import LARGEST_BLOCK
+from argand.multiprocessor import LARGEST_BLOCK, PORTABLE_CLUSTER
 
 CHIRP_RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
 """Radices of Bluestein's convolutions, whose length is free."""
@@ -131,7 +131,7 @@ def large_plans(length: int) -> Iterator[SingleCtaPlan | ClusterPlan]:
     """Yield single-CTA plans, and cluster plans of one or two blocks a multiprocessor."""
     if length == 1 << 14:
         yield SingleCtaPlan(32, 16)
-    for radices, cluster in product(_CLUSTERS.get(length, ()), (2, 4, LARGEST_CLUSTER)):
+    for radices, cluster in product(_CLUSTERS.get(length, ()), (2, 4, PORTABLE_CLUSTER)):
         for warps, blocks in ((16, 1), (8, 2)):
             yield ClusterPlan(radices, cluster, warps, blocks)
 

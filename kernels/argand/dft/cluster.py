@@ -12,8 +12,6 @@ import numpy as np
 from argand.dft.tables import Array, roots
 from argand.precision import Precision
 
-LARGEST_CLUSTER = 8
-"""Largest portable cluster size."""
 LARGEST_STAGE = 32
 """Largest radix of a stage."""
 

@@ -14,7 +14,7 @@ from argand.dft.butterfly import (
     STAGES,
     ButterflyPlan,
 )
-from argand.dft.cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
+from argand.dft.cluster import LARGEST_STAGE, ClusterPlan
 from argand.dft.hankel import LARGEST_COLUMNS, ROW_COPIES, HankelPlan
 from argand.dft.method import LARGEST_FUSED, is_prime
 from argand.dft.mixed_radix import LARGEST_MIXED_RADIX, MIXED_STAGES, MixedRadixPlan
@@ -28,7 +28,7 @@ from argand.dft.two_pass import (
     TwoPassPlan,
     pairs_of,
 )
-from argand.multiprocessor import LARGEST_BLOCK, LARGEST_REGISTERS, registers
+from argand.multiprocessor import LARGEST_BLOCK, LARGEST_REGISTERS, PORTABLE_CLUSTER, registers
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError, require_precision
 
@@ -162,9 +162,12 @@ def _check_single_cta(plan: SingleCtaPlan, arch: Arch) -> None:
 def _check_cluster(plan: ClusterPlan, arch: Arch) -> None:
     if arch.sm < TMA_SM:
         raise PlanError(f"clusters need sm_{TMA_SM}, got {arch.target}")
-    if plan.cluster_size & (plan.cluster_size - 1) or not 2 <= plan.cluster_size <= LARGEST_CLUSTER:
+    if (
+        plan.cluster_size & (plan.cluster_size - 1)
+        or not 2 <= plan.cluster_size <= PORTABLE_CLUSTER
+    ):
         raise PlanError(
-            f"the cluster must be a power of two from 2 to {LARGEST_CLUSTER}, "
+            f"the cluster must be a power of two from 2 to {PORTABLE_CLUSTER}, "
             f"got {plan.cluster_size}"
         )
     if any(r & (r - 1) or not 2 <= r <= LARGEST_STAGE for r in plan.radices):

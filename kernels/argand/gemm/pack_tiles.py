@@ -10,13 +10,13 @@ from dataclasses import replace
 from itertools import product
 
 from argand.gemm.pack_plan import TILE, PackPlan, scales
+from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.precision import Precision
 
 _TILES, _TILE_ROWS = (TILE // 4, TILE // 2, TILE), (16, 8, 4)
 """Complex numbers of tiles of few rows, and these rows, in the order in which they are tried."""
 _CLUSTER_ROWS = 8
 """Rows of a panel that a cluster packs where it packs none of more."""
-_MOST_CLUSTER = 8
 
 
 def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
@@ -29,7 +29,7 @@ def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
     """
     blocks = -(-pitch // plan.tile_k)
     cluster = 1 << (blocks - 1).bit_length()
-    fills = cluster <= _MOST_CLUSTER and 4 * blocks >= 3 * cluster
+    fills = cluster <= PORTABLE_CLUSTER and 4 * blocks >= 3 * cluster
     return cluster if scales(precision, plan) and fills else 1
 
 

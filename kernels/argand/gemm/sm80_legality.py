@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argand.device import Arch
 from argand.gemm.sm80_plan import (
-    CLUSTER_SM,
     FULL_WARP,
     LARGEST_ONE_TILE,
     MAX_GRID_SLICES,
@@ -12,6 +11,7 @@ from argand.gemm.sm80_plan import (
     MmaPlan,
     holds_accumulators,
 )
+from argand.multiprocessor import CLUSTER_SM, PORTABLE_CLUSTER
 from argand.precision import Precision
 from argand.runtime.plan import MMA_FORMATS, PlanError, require_precision
 
@@ -52,7 +52,8 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.whole_k % mma_k == 0 and plan.whole_k <= plan.stages * plan.block_k,
          f"whole_k must be a multiple of {mma_k} that the stages hold"),
         (plan.split_k_slices in SPLIT_K_SLICES,
-         f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
+         f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most "
+         f"{PORTABLE_CLUSTER} blocks"),
         (1 <= plan.grid_slices <= MAX_GRID_SLICES and not (plan.triangle and plan.grid_slices > 1),
          f"grid_slices must be 1 to {MAX_GRID_SLICES}, and 1 in triangles"),
         (plan.split_k_slices == 1 or arch.sm >= CLUSTER_SM,

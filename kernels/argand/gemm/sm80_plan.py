@@ -19,8 +19,6 @@ SPLIT_K_SLICES = (1, 2, 3, 4, 5, 6, 8)
 """Slices that k is cut into. Each number is a kernel of its own."""
 MAX_GRID_SLICES = 32
 """Most clusters that share a tile: the last one adds what each of them leaves in memory."""
-CLUSTER_SM = 90
-"""Ten times the lowest compute capability with clusters."""
 FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 LARGEST_ONE_TILE = 80

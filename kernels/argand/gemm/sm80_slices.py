@@ -9,12 +9,12 @@ from functools import lru_cache
 from argand.device import HOPPER, Arch
 from argand.gemm.memory import SLICES_WORKSPACE
 from argand.gemm.sm80_plan import (
-    CLUSTER_SM,
     MAX_GRID_SLICES,
     SPLIT_K_SLICES,
     MmaPlan,
     holds_accumulators,
 )
+from argand.multiprocessor import CLUSTER_SM
 
 _MOST_WAVES, _LEAST_SLICE_K = 2, 48
 """Waves of blocks, and k of each, of clusters that share tiles."""

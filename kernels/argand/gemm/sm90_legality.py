@@ -8,7 +8,6 @@ from __future__ import annotations
 from argand.device import Arch
 from argand.gemm.sm90_plan import (
     ALIGNMENT,
-    MOST_CLUSTER,
     MOST_FUSED_COLUMNS,
     SECTOR_COLUMNS,
     STORE_SIDE,
@@ -16,6 +15,7 @@ from argand.gemm.sm90_plan import (
     WIDEST_IN_PLACE,
     WgmmaPlan,
 )
+from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.precision import Precision
 from argand.runtime.plan import MMA_FORMATS, TARGET, PlanError, require_precision
 
@@ -130,9 +130,10 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
                                      and plan.shared_columns == SECTOR_COLUMNS
                                      and not (plan.fused_pack or narrow or plan.triangle)),
          "tiles share the columns of a sector where rows of complex64 begin anywhere in one"),
-        (plan.cluster == 1 or (plan.cluster <= MOST_CLUSTER
+        (plan.cluster == 1 or (plan.cluster <= PORTABLE_CLUSTER
                                and plan.block_n // 8 % plan.cluster == 0),
-         f"a cluster has at most {MOST_CLUSTER} blocks, which store as many times eight columns"),
+         f"a cluster has at most {PORTABLE_CLUSTER} blocks, which store as many times eight "
+         "columns"),
         (plan.cluster == 1 or plan.consumer_warpgroups == 1,
          "a cluster shares tiles of 64 rows, because larger ones leave too few registers"),
         (plan.cluster == 1 or not (plan.tma_epilogue or plan.overlapped_stages or plan.ping_pong

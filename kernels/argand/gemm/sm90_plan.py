@@ -31,8 +31,6 @@ SECTOR_COLUMNS = 4
 """Complex numbers of a sector of L2."""
 _MORE_TILES, _SHORT_K = 1.1, 512
 """Tiles over those that share no columns, and k, up to which sharing pays."""
-MOST_CLUSTER = 8
-"""Blocks of a cluster that every card allows."""
 MOST_FUSED_COLUMNS = 128
 """Columns of a tile up to which the warps that pack beside it have registers enough."""
 WIDEST_IN_PLACE = 128

@@ -10,7 +10,7 @@ from typing import Any
 import cupy
 
 from argand.device import Device, gpu
-from argand.multiprocessor import LARGEST_GRID
+from argand.multiprocessor import LARGEST_GRID, PORTABLE_CLUSTER
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.graph import LaunchSequence
@@ -24,7 +24,7 @@ from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned as softmax_tuning
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
-from argand.softmax.plan import PORTABLE_CLUSTER, RowPlan, SoftmaxForm, vector_for
+from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softmax_source
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argand.device import Arch
-from argand.multiprocessor import LARGEST_BLOCK, RESIDENT_THREADS, WARP
+from argand.multiprocessor import CLUSTER_SM, LARGEST_BLOCK, LARGEST_CLUSTER, RESIDENT_THREADS, WARP
 from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
 from argand.softmax.formats import ELEMENT_BYTES, Operation
 from argand.softmax.plan import (
-    CLUSTER_SM,
-    LARGEST_CLUSTER,
     SMALL_BLOCK,
     RowPlan,
     SoftmaxForm,

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from argand.device import Arch
 from argand.multiprocessor import (
+    CLUSTER_SM,
     LARGEST_BLOCK,
+    LARGEST_CLUSTER,
     REGISTERS,
     RESIDENT_THREADS,
     SHARED_BYTES,
@@ -17,8 +19,6 @@ from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError, require_precision
 from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import (
-    CLUSTER_SM,
-    LARGEST_CLUSTER,
     MOST_EPILOGUE_STAGES,
     MOST_LOAD_STAGES,
     STATIC_BYTES,

@@ -10,10 +10,6 @@ from argand.multiprocessor import RESERVED_BYTES, WARP
 from argand.precision import HALF_FORMATS, Precision
 from argand.softmax.formats import ELEMENT_BYTES, Operation
 
-LARGEST_CLUSTER = 16
-PORTABLE_CLUSTER = 8
-"""Larger clusters need a function attribute of the kernel."""
-CLUSTER_SM = 90
 SMALL_BLOCK = 128
 """Threads of a block whose warps, or lanes, work on different rows."""
 STATIC_BYTES = 4 * 1024

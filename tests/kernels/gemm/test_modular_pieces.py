@@ -17,13 +17,13 @@ from argand.gemm.modular.heuristics import (
 from argand.gemm.modular.pieces import cuts_of, most_workspace, products_within
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import (
-    MOST_CLUSTER,
     RASTER_ROWS,
     TILE_K,
     clustered,
     clustered_bytes,
     plans_of,
 )
+from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.runtime.complex_types import ITEM
 
 H200 = Device("cuda", "H200", 0, next(x for x in ARCHITECTURES if x.sm == 90), 132)
@@ -233,11 +233,11 @@ def test_parts_of_k_are_whole_blocks_and_cover_it(k: int) -> None:
 
 
 def test_a_cluster_holds_all_blocks_of_a_line_and_none_of_its_ctas_is_idle() -> None:
-    for k_blocks in range(1, 2 * MOST_CLUSTER + 1):
+    for k_blocks in range(1, 2 * PORTABLE_CLUSTER + 1):
         found = clustered(k_blocks)
         assert found is not None
         cluster, blocks = found
-        assert cluster <= MOST_CLUSTER
+        assert cluster <= PORTABLE_CLUSTER
         assert (cluster - 1) * blocks < k_blocks <= cluster * blocks
         assert max(clustered_bytes(item, blocks) for item in ITEM.values()) <= 227 << 10
-    assert clustered(2 * MOST_CLUSTER + 1) is None
+    assert clustered(2 * PORTABLE_CLUSTER + 1) is None

@@ -9,12 +9,13 @@ from itertools import product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
+from argand.multiprocessor import CLUSTER_SM
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import fitted
 from argand.softmax.formats import OPERATIONS
 from argand.softmax.heuristics import plan_softmax
 from argand.softmax.legality import check_softmax_plan
-from argand.softmax.plan import CLUSTER_SM, SoftmaxForm, vector_for
+from argand.softmax.plan import SoftmaxForm, vector_for
 from argand.softmax.source import kernel_name as softmax_name
 from argand.softmax.source import softmax_source
 

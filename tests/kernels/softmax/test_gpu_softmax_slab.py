@@ -11,10 +11,11 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
+from argand.multiprocessor import CLUSTER_SM
 from argand.softmax.candidates import slab
 from argand.softmax.formats import REAL_KINDS, Operation
 from argand.softmax.heuristics import slab_threads
-from argand.softmax.plan import CLUSTER_SM, SoftmaxForm
+from argand.softmax.plan import SoftmaxForm
 from scipy import special
 
 from tests.kernels.softmax.softmax_cases import (

@@ -9,11 +9,12 @@ from itertools import product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
+from argand.multiprocessor import CLUSTER_SM
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import SoftmaxCandidate, candidates, fitted, ring
 from argand.softmax.formats import OPERATIONS, Operation
 from argand.softmax.legality import check_row, check_softmax_plan
-from argand.softmax.plan import CLUSTER_SM, SoftmaxForm, vector_for
+from argand.softmax.plan import SoftmaxForm, vector_for
 from argand.softmax.source import kernel_name, softmax_source
 
 from tests.covers import covered

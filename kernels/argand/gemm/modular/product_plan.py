@@ -11,6 +11,7 @@ from typing import Literal
 from argand.device import Arch
 from argand.gemm.families import Family
 from argand.gemm.modular.moduli import NORM_BLOCK
+from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.runtime.plan import TARGET, PlanError
 
 TILE_K = 128
@@ -33,8 +34,6 @@ ACROSS_GROUP = 8
 """Neighbouring CTAs across lines that are launched one after another."""
 NORM_THREADS = 512
 """Threads of a CTA that finds norms across lines."""
-MOST_CLUSTER = 8
-"""Most CTAs of a cluster that holds lines."""
 Reading = Literal["whole lines", "clustered lines", "along k", "across lines"]
 """How an operand is encoded: lines held in the shared memory of a CTA, or transposed in that of a
 cluster; else by blocks along k, or by transposed blocks."""
@@ -173,7 +172,7 @@ def norm_threads(*, along_k: bool) -> int:
 def clustered(k_blocks: int) -> tuple[int, int] | None:
     """Return a cluster's CTAs for lines of so many blocks, and a CTA's blocks; None: too long."""
     for blocks in (1, 2):
-        if k_blocks <= blocks * MOST_CLUSTER:
+        if k_blocks <= blocks * PORTABLE_CLUSTER:
             return -(-k_blocks // blocks), blocks
     return None
 
