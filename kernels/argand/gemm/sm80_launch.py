@@ -15,6 +15,7 @@ from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_launch import ScanLaunch
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_mma
+from argand.gemm.sm80_occupancy import launched_bytes
 from argand.gemm.sm80_plan import (
     ARGUMENTS,
     MmaPlan,
@@ -74,14 +75,18 @@ class MmaLaunch:
         plan = replace(plan, any_strides=any_strides, mirror=mirror, blocks_per_sm=blocks_per_sm)
         #: The kernel.
         self.plan = plan
-        kernel = PendingKernel(
-            gemm_source(problem.precision, plan), device.target,
-            kernel_name(problem.precision, plan), plan.shared_bytes,
-        )  # fmt: skip
         scan = problem.precision.scaled and not plan.finds_absmax
         self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
         sizes = GemmSizes(1, problem.m, problem.n, problem.k, triangle=problem.triangle)
         tiles = sizes.tiles(plan.block_m, plan.block_n)
+        shared_bytes = launched_bytes(
+            plan, problem.k, problem.batch * tiles * plan.slices, device.sm_count,
+            device.require_arch(),
+        )  # fmt: skip
+        kernel = PendingKernel(
+            gemm_source(problem.precision, plan), device.target,
+            kernel_name(problem.precision, plan), max(plan.shared_bytes, shared_bytes),
+        )  # fmt: skip
         shared = problem.batch * tiles * (plan.grid_slices > 1)
         self._left_bytes = problem.batch * tiles * left_bytes(plan)
         #: Bytes of workspace: that, and what a scan finds.
@@ -91,7 +96,7 @@ class MmaLaunch:
         self._launches = in_grids(
             kernel, tiles * plan.slices, plan.threads, problem.batch,
             argument_values(problem, left, right, c, out) | {"grid_slices": plan.grid_slices},
-            plan.launched_bytes(problem.k), _GRID_MEMBERS if shared else _MEMBERS,
+            shared_bytes, _GRID_MEMBERS if shared else _MEMBERS,
         )  # fmt: skip
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from argand.device import Arch
 from argand.gemm.sm80_plan import MmaPlan
-from argand.multiprocessor import REGISTERS, RESIDENT_THREADS
+from argand.multiprocessor import REGISTERS, RESERVED_BYTES, RESIDENT_THREADS, SHARED_BYTES
 from argand.precision import Precision
 
 _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
@@ -27,9 +28,50 @@ def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
     registers = -(-_registers(plan, precision) // 8) * 8
     return max(1, min(
-        RESIDENT_THREADS // plan.threads, 227 * 1024 // plan.launched_bytes(k),
+        RESIDENT_THREADS // plan.threads, _by_memory(plan, k),
         REGISTERS // (plan.threads * registers),
     ))  # fmt: skip
+
+
+def _by_memory(plan: MmaPlan, k: int) -> int:
+    """Return the blocks that shared memory has room for.
+
+    The costs of triangles were fitted without what is reserved for each block, and with room for
+    one part more among those that a cluster exchanges.
+    """
+    if not plan.triangle:
+        return SHARED_BYTES // (plan.launched_bytes(k) + RESERVED_BYTES)
+    more = plan.part_bytes * (plan.split_k_slices > 1)
+    return (SHARED_BYTES - RESERVED_BYTES) // (plan.launched_bytes(k) + more)
+
+
+def launched_bytes(plan: MmaPlan, k: int, blocks: int, sm_count: int, arch: Arch) -> int:
+    """Return the shared memory of a block in a launch of so many.
+
+    Clusters are not spread over the multiprocessors: where memory has room for more blocks than are
+    needed, some hold more than others. So a block takes that of one part more, unless that leaves
+    room for too few: 78 tiles of 64 x 16 in 3 slices took 1.2 times as long by three blocks a
+    multiprocessor as by two (an H200).
+    """
+    least = plan.launched_bytes(k)
+    if plan.split_k_slices == 1:
+        return least
+    more = least + plan.part_bytes
+    fit = SHARED_BYTES // (more + RESERVED_BYTES) * usable_multiprocessors(plan, sm_count)
+    return more if blocks <= fit and more + RESERVED_BYTES <= arch.shared_bytes else least
+
+
+_CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 8: 0.91}
+"""Fraction of the multiprocessors that clusters of so many blocks fill: an H200 runs 39 clusters of
+3, 30 of 4, 22 of 5, 17 of 6 and 15 of 8 together (cudaOccupancyMaxActiveClusters)."""
+
+
+def usable_multiprocessors(plan: MmaPlan, sm_count: int) -> int:
+    """Return how many multiprocessors the plan's clusters fill.
+
+    The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
+    """
+    return int(sm_count * _CLUSTERED[plan.split_k_slices])
 
 
 def _registers(plan: MmaPlan, precision: Precision) -> int:

@@ -108,10 +108,15 @@ class MmaPlan:
         return -2 * self.split_k_slices * (-self.block_m * self.block_n // 2 // self.split_k_slices)
 
     @property
+    def part_bytes(self) -> int:
+        """Bytes of what a block receives from each other block of its cluster."""
+        return _COMPLEX_BYTES * self.exchanged // self.split_k_slices
+
+    @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block."""
-        received = self.exchanged if self.split_k_slices > 1 else 0
-        return max(self.stages * self._stage_bytes + _COMPLEX_BYTES * received, self._result_bytes)
+        """Least dynamic shared memory of a block (`sm80_occupancy.launched_bytes`)."""
+        received = self.part_bytes * (self.split_k_slices - 1)
+        return max(self.stages * self._stage_bytes + received, self._result_bytes)
 
     @property
     def _stage_bytes(self) -> int:
@@ -125,7 +130,7 @@ class MmaPlan:
         return _COMPLEX_BYTES * self.block_m * (self.block_n + 2) * self.one_tile
 
     def launched_bytes(self, k: int) -> int:
-        """Return the shared memory of a block for a ``k``: that of the stages it fills.
+        """Return the least shared memory of a block for a ``k``: that of the stages it fills.
 
         A short k leaves the others, so that a multiprocessor holds more blocks. Partial sums that
         are reduced lie in the memory of all stages.

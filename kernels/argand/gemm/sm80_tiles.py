@@ -47,7 +47,7 @@ _TWO_TERMS = (
 # As 64 x 32 a warp tf32 is 7% faster than as 32 x 64; the 16-bit formats would spill.
 _TF32_LARGEST = MmaPlan(128, 128, 32, 2, 4, 3)
 # For few k: with two stages a multiprocessor holds more blocks, whose stores hide loads of others.
-_TF32_SHORT = (MmaPlan(64, 32, 32, 2, 2, 2), MmaPlan(32, 64, 32, 2, 2, 3))
+_ONE_TERM_SHORT = MmaPlan(64, 32, 32, 2, 2, 2), MmaPlan(32, 64, 32, 2, 2, 3)
 
 
 @cache
@@ -164,7 +164,7 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     beyond the k are left out. A longer one is copied between MMAs, which a warp would wait for: 24
     plans of such k at tf32 took 0.967 of the time on an H200
     (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards have no registers for
-    that, nor have large warps of two terms; of a k that is not cut these were not timed.
+    that, nor have large warps of two terms; triangles of these were timed where k is cut.
     """
     if plan.whole_k or plan.copies_between:  # of another k, in an override
         plan = replace(plan, whole_k=0, copies_between=False)
@@ -175,7 +175,8 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
         mma_k = precision.operand.mma_k
         return replace(plan, whole_k=-(-k // mma_k) * mma_k)
     small = 32 * elements // plan.threads <= _SMALL_WARP
-    fits = arch.sm == HOPPER and (precision.terms == 1 or (plan.slices > 1 and small))
+    timed = plan.slices > 1 or not plan.triangle
+    fits = arch.sm == HOPPER and (precision.terms == 1 or (timed and small))
     return replace(plan, copies_between=True) if fits and k_tiles >= plan.stages else plan
 
 
@@ -188,9 +189,8 @@ _SMALL_WARP = 256
 def _tiles(precision: Precision) -> tuple[MmaPlan, ...]:
     if precision.terms > 1:
         return _TWO_TERMS
-    if precision.operand.name == "tf32":
-        return (_TF32_LARGEST, *_ONE_TERM[1:], *_TF32_SHORT)
-    return _ONE_TERM
+    largest = _TF32_LARGEST if precision.operand.name == "tf32" else _ONE_TERM[0]
+    return (largest, *_ONE_TERM[1:], *_ONE_TERM_SHORT)
 
 
 def _largest_layout(plan: MmaPlan) -> MmaPlan:

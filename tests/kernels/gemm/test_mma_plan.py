@@ -12,6 +12,7 @@ from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.sm80_heuristics import estimate
 from argand.gemm.sm80_legality import check_plan
+from argand.gemm.sm80_occupancy import launched_bytes
 from argand.gemm.sm80_plan import (
     FULL_WARP,
     SPLIT_K_SLICES,
@@ -152,6 +153,20 @@ def test_a_short_k_leaves_memory_of_its_stages() -> None:
         assert cut.launched_bytes(1) == cut.shared_bytes
 
 
+def test_clusters_have_no_more_room_than_their_blocks_need() -> None:
+    """A multiprocessor has room for three blocks of 64 x 16, for two with memory of a part more."""
+    arch, tile = ARCHS["sm_90a"], MmaPlan(64, 16, 32, 4, 1, 3, split_k_slices=3)
+    least = tile.launched_bytes(855)
+    more = [launched_bytes(tile, 855, x, 132, arch) - least for x in (1, 234, 235, 468)]
+    assert more == [tile.part_bytes, tile.part_bytes, 0, 0]
+    whole = replace(tile, split_k_slices=1)
+    assert launched_bytes(whole, 40, 1, 132, arch) == whole.launched_bytes(40)
+    for plan, slices in product(mma_tiles(PRECISIONS["3xtf32"], arch), SPLIT_K_SLICES[1:]):
+        cut = replace(plan, split_k_slices=slices)
+        if cut.shared_bytes < arch.shared_bytes:
+            assert launched_bytes(cut, 4096, 1, 132, arch) <= arch.shared_bytes
+
+
 def test_copies_suit_k() -> None:
     row, arch, tile = PRECISIONS["tf32"], ARCHS["sm_90a"], MmaPlan(32, 32, 32, 2, 2, 3)
     for k, whole, between in ((1, 8, False), (75, 80, False), (96, 96, False), (97, 0, True)):
@@ -167,17 +182,21 @@ def test_copies_suit_k() -> None:
         assert all(
             with_copies(plan, row, arch, k) == with_copies(tile, row, arch, k) for k in (1, 97)
         )
-        assert with_copies(plan, PRECISIONS["3xtf32"], arch, 97) == tile
+        longer = with_copies(plan, PRECISIONS["3xtf32"], arch, 97)
+        assert longer == replace(tile, copies_between=True)
     split = replace(tile, promotion_interval=32)
-    for k, whole in ((1, 8), (75, 80), (96, 96), (97, 0)):
+    for k, whole, between in ((1, 8, False), (75, 80, False), (96, 96, False), (97, 0, True)):
         plan = with_copies(split, PRECISIONS["3xtf32"], arch, k)
-        assert (plan.whole_k, plan.copies_between) == (whole, False)
+        assert (plan.whole_k, plan.copies_between) == (whole, between)
+        of_triangle = with_copies(replace(split, triangle=True), PRECISIONS["3xtf32"], arch, k)
+        assert (of_triangle.whole_k, of_triangle.copies_between) == (whole, False)
     wide = MmaPlan(64, 32, 32, 2, 2, 3, 32)
-    between = [
+    of_slices = [
         with_copies(replace(x, split_k_slices=2), PRECISIONS["3xtf32"], arch, k).copies_between
         for x in (split, wide) for k in (128, 129)
     ]  # fmt: skip
-    assert between == [False, True, False, False]
+    assert of_slices == [False, True, False, False]
+    assert not with_copies(wide, PRECISIONS["3xtf32"], arch, 129).copies_between
     large, shared = MmaPlan(64, 64, 16, 2, 2, 4), MmaPlan(32, 32, 64, 2, 1, 4, warps_k=4)
     assert with_copies(large, row, arch, 48) == large
     assert with_copies(shared, row, arch, 48) == shared

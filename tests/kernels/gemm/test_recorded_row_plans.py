@@ -58,10 +58,12 @@ def named(question: Question) -> dict[str, GemmChoice]:
 def offered(times: Times, found: dict[str, GemmChoice]) -> Times:
     """The times of those that are candidates still.
 
-    In 4 or 8 slices of a short k those of mma.sync are not: fewer have as many k-tiles each.
+    In 4 or 8 slices of a short k those of mma.sync are not, since fewer have as many k-tiles each,
+    nor are two stages of a long k.
     """
     left = [name for name in times if name not in found]
-    assert all(name.startswith("mma.sync") and "split-K" in name for name in left), left
+    few = ("split-K", "2 stages")
+    assert all(name.startswith("mma.sync") and any(x in name for x in few) for name in left), left
     return {name: time for name, time in times.items() if name in found}
 
 
@@ -79,7 +81,7 @@ def chosen_of(times: Times, found: dict[str, GemmChoice], question: Question) ->
 def name_of_choice(question: Question) -> str:
     """The name of what a call takes, of mma.sync with its tile."""
     choice = choose(question, HOPPER, SM_COUNT)
-    tiles = in_tiles(choice, question)
+    tiles = [choice] if choice.tile else in_tiles(choice, question)
     return min(tiles, key=lambda one: estimate(one, question, SM_COUNT)).name
 
 

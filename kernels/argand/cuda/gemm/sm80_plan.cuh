@@ -72,6 +72,9 @@ struct MmaPlan {
     constexpr bool skips_outside() const {
         return warps_k > 1 && (terms == 1 || warp_m() * warp_n() < 256);
     }
+    // Of a k that is not cut the last k-tile ends in its middle where k does. By one branch: of
+    // several each would part the loads of an MMA from those before.
+    constexpr bool skips_half() const { return copies_between && terms > 1 && !sliced(); }
     constexpr bool promotes() const { return promotion_interval > 0; }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }

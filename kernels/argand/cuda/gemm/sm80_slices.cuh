@@ -24,6 +24,10 @@ struct SliceVectors {
         if constexpr (kTile % plan.split_k_slices == 0) return kPart;
         return min(kPart, kTile - rank * kPart);
     }
+    // Where a block has what another one sent: one part behind the other, without its own.
+    static __device__ __forceinline__ uint32 sent(uint32 from, uint32 to) {
+        return (from - (from > to)) * kPart;
+    }
 
     // The row and the first column of a vector in the tile. Unsigned, because a signed division
     // has to round to zero.
@@ -70,7 +74,7 @@ struct SliceExchange {
                 mbarrier_init(mbarrier, 1);
                 mbarrier_cluster_init_fence();
                 const int vectors =
-                    plan.split_k_slices * SliceVectors<plan>::part_of(cluster_rank());
+                    (plan.split_k_slices - 1) * SliceVectors<plan>::part_of(cluster_rank());
                 mbarrier_arrive_expect_tx(mbarrier, vectors * uint32(sizeof(float4)));
             }
             cluster_arrive_relaxed();
@@ -241,6 +245,7 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
             epilogue.store(args, x, place);
         }
     };
+    const uint32 rank = plan.split_k_slices > 1 ? cluster_rank() : 0;
     if constexpr (plan.split_k_slices > 1) exchange.wait_for_blocks();
     Vectors::template for_each<Vectors::kTile>([&](uint32 vector) {
         VectorSum<plan> sum(memory[vector]);
@@ -253,8 +258,12 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
             x = descale_vector<plan>(x, place, scales.a_absmax, scales.b_absmax, epilogue.rows,
                                      epilogue.columns);
         if constexpr (plan.split_k_slices > 1) {
-            float4* to = received + cluster_rank() * Vectors::kPart + vector % Vectors::kPart;
-            exchange.send(to, vector / Vectors::kPart, x);
+            const uint32 to = vector / Vectors::kPart;
+            if (to == rank) {
+                memory[vector] = x;
+            } else {
+                exchange.send(received + Vectors::sent(rank, to) + vector % Vectors::kPart, to, x);
+            }
         } else {
             finish(x, vector, place);
         }
@@ -265,11 +274,16 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
         exchange.receive();
         part = Vectors::part_of(cluster_rank());
         first = cluster_rank() * Vectors::kPart;
+        // Else a thread finds its own sums where it left them.
+        if constexpr (Vectors::kPart % plan.threads() != 0) __syncthreads();
         auto add_and_finish = [&](uint32 vector) {
-            VectorSum<plan> sum(received[vector]);
+            auto of_slice = [&](uint32 slice) {
+                return slice == rank ? memory[first + vector]
+                                     : received[Vectors::sent(slice, rank) + vector];
+            };
+            VectorSum<plan> sum(of_slice(0));
 #pragma unroll
-            for (int slice = 1; slice < plan.split_k_slices; ++slice)
-                sum.add(received[slice * Vectors::kPart + vector]);
+            for (uint32 slice = 1; slice < plan.split_k_slices; ++slice) sum.add(of_slice(slice));
             finish(sum.total(), vector, Vectors::place(first + vector));
         };
         Vectors::template for_each<Vectors::kPart>(add_and_finish, part);

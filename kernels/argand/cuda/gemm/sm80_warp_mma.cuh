@@ -185,6 +185,7 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
         // A tiny k ends within the k of one group of warps; what follows is zeros.
         if (plan.skips_outside() && k > 0 && k0 + k >= k_left) break;
         if (plan.whole_k > 0 && k >= k_left) break;  // known to the compiler
+        if (plan.skips_half() && k == plan.block_k / 2 && k >= k_left) break;
         Fragment<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
