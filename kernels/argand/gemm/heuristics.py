@@ -14,8 +14,9 @@ from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
-from argand.gemm.in_tf32 import tf32_margin
+from argand.gemm.in_tf32 import SAME_TILE, tf32_margin
 from argand.gemm.question import Question
+from argand.gemm.sm80_heuristics import plan_mma
 from argand.runtime.plan import TARGET, PlanError, require_precision
 from argand.runtime.workspace_limit import workspace_error
 
@@ -55,23 +56,46 @@ def choose(
     timed = [(estimate(x, question, sm_count, memory), x) for x in own]
     if not in_tf32:
         return min(timed, key=_seconds)[1]
-    least, other = min(
-        ((estimate(x, question, sm_count, memory), x) for x in in_tf32), key=_seconds
-    )
-    alike = replace(other, in_tf32=False)
+    other = min(((estimate(x, question, sm_count, memory), x) for x in in_tf32), key=_seconds)
+    alike = replace(other[1], in_tf32=False)
+    bits_stay = precision.terms == 1 and not precision.scaled
+    if bits_stay and alike.family == "mma.sync" and not question.sizes.triangle:
+        other = _at_its_bits(other, question, sm_count, memory)
+        alike = other[1]
     k = question.sizes.k
 
     def clearly_faster(one: tuple[float, GemmChoice]) -> bool:
         seconds, choice = one
         packs = choice.plan is not None and choice.plan.storage == "planar"
-        same = choice == alike
-        margin = tf32_margin(precision, k, packs=packs, same_plan=same)
-        return margin * seconds < least
+        margin = tf32_margin(
+            precision, k, packs=packs, same_plan=choice == alike, seconds=seconds,
+            families_differ=(choice.family, alike.family) == ("wgmma", "mma.sync"),
+        )  # fmt: skip
+        return margin * seconds < other[0]
 
-    return min(filter(clearly_faster, timed), key=_seconds, default=(least, other))[1]
+    return min(filter(clearly_faster, timed), key=_seconds, default=other)[1]
 
 
 _seconds = itemgetter(0)
+
+
+def _at_its_bits(
+    other: tuple[float, GemmChoice], question: Question, sm_count: int, memory: float
+) -> tuple[float, GemmChoice]:
+    """Return what takes the place of a plan of mma.sync in tf32, after its seconds.
+
+    That is the same tile in as many slices at bf16, which reads the same numbers and has half as
+    many MMAs, unless it is illegal there or its estimate is beyond `SAME_TILE`.
+    """
+    least, choice = other
+    asked = question._replace(precision=choice.computed_at(question.precision))
+    tile = plan_mma(asked, arch_for(HOPPER), sm_count, choice.tile)
+    alike = replace(choice, in_tf32=False, tile=replace(tile, whole_k=0, copies_between=False))
+    try:
+        seconds = estimate(alike, question, sm_count, memory)
+    except PlanError:
+        return other
+    return (seconds, alike) if seconds < SAME_TILE * least else other
 
 
 def _allowed(question: Question, *candidates: list[GemmChoice]) -> tuple[list[GemmChoice], ...]:
@@ -113,7 +137,7 @@ def _mma_sync_estimate(
     choice: GemmChoice, question: Question, sm_count: int, memory: float
 ) -> float:
     """Return the estimated seconds of the plan that mma.sync makes on Hopper, for any address."""
-    plan = sm80_heuristics.plan_mma(question, arch_for(HOPPER), sm_count, choice.tile)
+    plan = plan_mma(question, arch_for(HOPPER), sm_count, choice.tile)
     sizes = question.sizes
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
     return 1e-6 * sm80_heuristics.estimate(plan, question.precision, sm_count, numbers, memory)

@@ -32,16 +32,30 @@ H200)."""
 _OTHER_PLAN_MARGIN = 1.03
 """Margin of bf16 by another plan than tf32's, where the errors of two estimates add: 57 x 4691 x
 1105 took 1.1 of tf32's time where its estimate was 0.98. By the same plan bf16 is no slower."""
+SAME_TILE = 1.03
+"""Time over that of tf32's plan, by estimate, up to which the same plan of mma.sync at bf16 is
+taken to be no slower: in 62 of 63 drawn products it took 1.01 of tf32's or less, 0.965 in the
+geometric mean (an H200), in the other one registers leave room for fewer blocks."""
 
 
-def tf32_margin(precision: Precision, k: int, *, packs: bool, same_plan: bool) -> float:
+_SHORT_CALL, _SHORT_CALL_MARGIN = 12e-6, 0.81
+"""Estimated seconds up to which 3xfp16 by wgmma is faster than its estimate, and its margin there
+beside mma.sync in 3xtf32: 16 drawn products took 0.78 to 0.94 of their estimates, 0.87 in the
+geometric mean, and those of mma.sync which are estimated as long 1.03 to 1.14 (an H200)."""
+
+
+def tf32_margin(
+    precision: Precision, k: int, *, packs: bool, same_plan: bool, seconds: float = 1.0,
+    families_differ: bool = False,
+) -> float:  # fmt: skip
     """Return the factor within which a plan of 16 bits counts as no faster than one in tf32.
 
-    ``packs`` says that it packs the row operand, too, ``same_plan`` that the other does alike. Of
-    two terms the estimates are fitted to the same times.
+    ``packs`` says that it packs the row operand, too, ``same_plan`` that the other does alike,
+    ``families_differ`` that it is of wgmma and the other of mma.sync; ``seconds`` are its estimate.
+    Of two terms the estimates are fitted to the same times but for short calls.
     """
     if precision.terms > 1:
-        return 1.0
+        return _SHORT_CALL_MARGIN if families_differ and seconds < _SHORT_CALL else 1.0
     if precision.scaled:
         return _SCALED_MARGIN
     if packs and k <= _SHORT_K:

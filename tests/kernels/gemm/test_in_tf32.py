@@ -12,10 +12,11 @@ from argand import PRECISIONS, gemm
 from argand.device import ARCHITECTURES
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import choose, estimate
-from argand.gemm.in_tf32 import product_in_tf32, tf32_margin
+from argand.gemm.in_tf32 import SAME_TILE, product_in_tf32, tf32_margin
 from argand.gemm.names import computed_name
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_heuristics import plan_mma
 from argand.rounding import scale_exponents, split
 from argand.runtime.plan import TARGET, PlanError
 
@@ -46,12 +47,17 @@ def test_the_estimates_decide(precision: str) -> None:
         found = choose(question, HOPPER, SM_COUNT)
         cost = partial(estimate, question=question, sm_count=SM_COUNT)
         other = min(candidates_in_tf32(question, HOPPER, SM_COUNT), key=cost)
+        if precision == "bf16" and other.family == "mma.sync":  # the test of its tile
+            continue
         least, faster = cost(other), []
         for own in candidates(question, HOPPER, SM_COUNT):
             packs = own.plan is not None and own.plan.storage == "planar"
             same = own == replace(other, in_tf32=False)
-            margin = tf32_margin(row, sizes.k, packs=packs, same_plan=same)
             taken = cost(own)
+            margin = tf32_margin(
+                row, sizes.k, packs=packs, same_plan=same, seconds=taken,
+                families_differ=(own.family, other.family) == ("wgmma", "mma.sync"),
+            )  # fmt: skip
             faster += [taken] if margin * taken < least else []
         assert found.in_tf32 == (not faster)
         assert cost(found) == min(faster, default=least)
@@ -68,7 +74,26 @@ def test_16_bits_take_no_longer_than_tf32_by_the_estimates(precision: str) -> No
             question = Question(row, sizes, A, B)
             found = choose(question, HOPPER, SM_COUNT)
             times.append(estimate(found, question, SM_COUNT))
-        assert times[1] <= times[0]
+        same_tile = precision == "bf16" and found.tile is not None
+        assert times[1] <= times[0] * (SAME_TILE if same_tile else 1)
+
+
+def test_bf16_takes_the_tile_of_tf32_where_no_other_is_clearly_faster() -> None:
+    """Products that mma.sync computes in tf32: estimates of two tiles err apart."""
+    seen = set()
+    for sizes in drawn(np.random.default_rng(53), examples(60)):
+        of_tf32, question = (Question(PRECISIONS[x], sizes, A, B) for x in ("tf32", "bf16"))
+        if choose(of_tf32, HOPPER, SM_COUNT).family != "mma.sync":
+            continue
+        found, plan = choose(question, HOPPER, SM_COUNT), plan_mma(of_tf32, HOPPER, SM_COUNT)
+        if found.tile is None:  # in tf32 or by another tile, or another family
+            seen.add(found.family if not found.in_tf32 else "tf32")
+        else:
+            seen.add("the same")
+            assert found.name == f"mma.sync {plan.name}"
+            assert not found.in_tf32
+    assert "the same" in seen
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize("precision", IN_TF32)
