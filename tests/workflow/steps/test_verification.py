@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import replace
 from hashlib import sha256
@@ -15,8 +16,10 @@ from argand.runtime.ceilings import Ceilings, operand_formats
 from streamed_runs import run_python
 
 from workflow.config.loading import load_study
+from workflow.data import Staged
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
+from workflow.steps.verification import _sources as sources_of
 from workflow.steps.verification import verify
 
 LOG = logging.getLogger("argand.test_verification")
@@ -124,3 +127,29 @@ def test_a_record_says_what_its_operands_came_from(tmp_path: Path) -> None:
     (record,) = verify(workload, staged, run, ceilings, LOG)
     assert record.seed == 7
     assert record.source_sha256 == sha256((tmp_path / "in.h5").read_bytes()).hexdigest()
+
+
+def test_the_files_of_a_record_are_the_users_own(tmp_path: Path) -> None:
+    """A circuit, and both files of a recording; of a product of another workload there is none."""
+    circuit, recording = tmp_path / "c.qasm", tmp_path / "r.sigmf-meta"
+    circuit.write_text('OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[1];\nh q[0];\n')
+    described = {"core:datatype": "ci16_le", "core:sample_rate": 1e6, "core:version": "1.2.0"}
+    content = {"global": described, "captures": [{"core:sample_start": 0}], "annotations": []}
+    recording.write_text(json.dumps(content))
+    recording.with_suffix(".sigmf-data").write_bytes(np.arange(32, dtype="<i2").tobytes())
+    samples = {"file": str(recording), "format": "sigmf", "samples": "samples"}
+    beams = {"kind": "beamforming", "channels": 2, "beams": 2, "antennas": 3, "samples": 4}
+    workloads = {
+        "state": {"kind": "statevector", "circuit": {"file": str(circuit)}},
+        "spectra": {"kind": "dft", "axis": "time", "input": samples},
+        "beams": beams,
+        "shares": {"kind": "softmax", "input": {"workload": "beams"}},
+    }
+    study = load_study({"precisions": ["fp32"], "workloads": workloads})
+    own = {"state": [circuit], "spectra": [recording, recording.with_suffix(".sigmf-data")]}
+    for name in study.names:
+        workload = study.workload(name)
+        product = Staged({}, {}, attributes={"source_sha256": "of a product"})
+        staged = product if workload.depends_on() else workload.stage()
+        said = [sha256(file.read_bytes()).hexdigest() for file in own.get(name, [])]
+        assert sources_of(workload, staged) == "; ".join(said)
