@@ -25,9 +25,13 @@ OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_candidate_is_legal_and_there_once(precision: str) -> None:
-    for half_output in (False, True) if precision in SINGLE_HALF else (False,):
-        found = candidates_of(precision, sizes=replace(LARGE, half_output=half_output))
-        assert len(set(found)) == len(found)
+    """Of results of 4 bytes they are of wgmma, which alone stores them."""
+    outputs = (None, "power", "half_output") if precision in SINGLE_HALF else (None, "power")
+    for output in outputs:
+        sizes = replace(LARGE, **{output: True}) if output else LARGE
+        found = candidates_of(precision, sizes=sizes)
+        assert len(set(found)) == len(found) > 0
+        assert output is None or all(choice.plan is not None for choice in found)
         for _, plan in wgmma(found):
             check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
 
