@@ -215,6 +215,7 @@ def test_shards_at_another_precision_than_the_whole_are_not_gathered(tmp_path: P
     _, records = pipeline.sharded(2)
     other = study_of(case, shards=2, precision="3xtf32").workload("w")
     files = {one: tmp_path / "products" / "w" / f"{one}.h5" for one in shards(2)}
+    assert [read_certificate(file)["shard"] for file in files.values()] == ["1-of-2", "2-of-2"]
     with pytest.raises(DeliveryError, match=r"1-of-2\.h5 must be at 3xtf32, .*, got fp32"):
         gather(other, pipeline.staged, files, records, pipeline.product, LOG)
 

@@ -34,7 +34,7 @@ def record(
     backend: str = "cuda",
     verified: bool = True,
 ) -> Record:
-    error = ERRORS[precision]
+    error = ERRORS.get(precision, 1e-9)
     return Record(
         workload="w", kind="gemm", implementation="argand", precision=precision, algorithm="x",
         device="d", backend=backend, rel_frobenius=error, error_limit=error, time_us_p50=time,
@@ -51,6 +51,25 @@ def test_the_fastest_within_the_tolerance() -> None:
     assert choose(workload(tolerance=1e-2), found).precision == "tf32"
     assert choose(workload(tolerance=1e-12), found).precision == "fp64"
     assert choose(workload(), [*found[:2], record("3xfp16", 3, verified=False)]).precision == "fp32"
+
+
+def test_a_peers_result_is_no_product() -> None:
+    peer = replace(record("tf32", 1), implementation="cupy")
+    assert choose(workload(tolerance=1e-2), [record("fp32", 6), peer]).implementation == "argand"
+    with pytest.raises(DeliveryError, match="nothing was computed"):
+        choose(workload(tolerance=1e-2), [peer])
+
+
+@pytest.mark.parametrize(
+    ("accurate", "other"),
+    [("fp32", "6xint8"), ("7xint8", "fp32"), ("fp64", "14xint8"), ("15xint8", "fp64")],
+)
+def test_exact_integers_stand_among_precisions_by_what_they_lose(accurate: str, other: str) -> None:
+    """Of equal times the more accurate is taken, whatever the order; the faster one else."""
+    found = [record(accurate, 6), record(other, 6)]
+    assert choose(workload(tolerance=1e-2), found).precision == accurate
+    assert choose(workload(tolerance=1e-2), found[::-1]).precision == accurate
+    assert choose(workload(tolerance=1e-2), [found[0], record(other, 1)]).precision == other
 
 
 def test_of_a_study_the_products_and_the_reasons_for_none() -> None:
