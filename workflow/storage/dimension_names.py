@@ -83,14 +83,16 @@ def order_by_file(
 
 
 def check_exchanged(name: str, operand: str, own: Sequence[str], given: Sequence[str]) -> None:
-    """Raise AxisError where a study names an axis time or frequency that is another's.
+    """Raise AxisError where a study exchanges time or frequency with another axis of a file.
 
-    That is where the file's ``own`` names have it elsewhere than those ``given``. Other axes may be
+    That is where the names ``given`` have it elsewhere than the file's ``own``, and another of
+    these in its place. A name of the study's own in its place is meant, and other axes may be
     exchanged on purpose, as of a matrix that is meant transposed.
     """
     named = [SYNONYMS.get(one, one) for one in given]
     for own_name, axis in zip(own, named, strict=False):
-        if own_name in ("time", "frequency") and axis != own_name and own_name in named:
+        exchanged = axis != own_name and axis in own and own_name in named
+        if exchanged and own_name in ("time", "frequency"):
             raise AxisError(
                 f"input.axes.{operand}: {name} names its axes {list(own)}, and the study "
                 f"{list(given)}; correct the study, or where the file is wrong its dimension "

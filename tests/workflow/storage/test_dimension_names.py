@@ -58,7 +58,8 @@ def test_a_study_that_exchanges_time_and_another_axis(tmp_path: Path, labels: bo
         "['antenna', 'time', 'channel']; correct the study, or where the file is wrong its "
         "dimension scales or labels"
     )
-    check_study(study_of(case(path, axes=["time", "polarization", "channel"])))
+    for axes in (["time", "polarization", "channel"], ["polarization", "antenna", "time"]):
+        check_study(study_of(case(path, axes=axes)))
     path = written(tmp_path / "w.h5", ("antenna", "polarization"), labels=labels)
     check_study(study_of(case(path, axes=["polarization", "antenna"])))
 
