@@ -53,18 +53,32 @@ def choose(
 
     own, in_tf32 = _allowed(question, own, in_tf32)
 
-    timed = [(estimate(x, question, sm_count, memory), x) for x in own]
-    if not in_tf32:
-        return min(timed, key=_seconds)[1]
-    other = min(((estimate(x, question, sm_count, memory), x) for x in in_tf32), key=_seconds)
-    alike = replace(other[1], in_tf32=False)
-    bits_stay = precision.terms == 1 and not precision.scaled
-    if bits_stay and alike.family == "mma.sync" and not question.sizes.triangle:
-        other = _at_its_bits(other, question, sm_count, memory)
-        alike = other[1]
-    k = question.sizes.k
+    def timed(choices: list[GemmChoice]) -> list[_Timed]:
+        return [(estimate(x, question, sm_count, memory), x) for x in choices]
 
-    def clearly_faster(one: tuple[float, GemmChoice]) -> bool:
+    if not in_tf32:
+        return min(timed(own), key=_seconds)[1]
+    fastest_in_tf32 = min(timed(in_tf32), key=_seconds)
+    return _fastest_beside_tf32(timed(own), fastest_in_tf32, question, sm_count, memory)
+
+
+_Timed = tuple[float, GemmChoice]
+"""Estimated seconds of a candidate, and the candidate."""
+_seconds = itemgetter(0)
+
+
+def _fastest_beside_tf32(
+    own: list[_Timed], in_tf32: _Timed, question: Question, sm_count: int, memory: float
+) -> GemmChoice:
+    """Return the fastest plan of 16 bits that is clearly faster than the one in tf32, else that."""
+    precision, k = question.precision, question.sizes.k
+    other, alike = in_tf32, replace(in_tf32[1], in_tf32=False)
+    one_term = precision.terms == 1 and not precision.scaled
+    if one_term and alike.family == "mma.sync" and not question.sizes.triangle:
+        other = _same_tile_in_16_bits(in_tf32, question, sm_count, memory)
+        alike = other[1]
+
+    def clearly_faster(one: _Timed) -> bool:
         seconds, choice = one
         packs = choice.plan is not None and choice.plan.storage == "planar"
         margin = tf32_margin(
@@ -73,29 +87,26 @@ def choose(
         )  # fmt: skip
         return margin * seconds < other[0]
 
-    return min(filter(clearly_faster, timed), key=_seconds, default=other)[1]
+    return min(filter(clearly_faster, own), key=_seconds, default=other)[1]
 
 
-_seconds = itemgetter(0)
-
-
-def _at_its_bits(
-    other: tuple[float, GemmChoice], question: Question, sm_count: int, memory: float
-) -> tuple[float, GemmChoice]:
+def _same_tile_in_16_bits(
+    in_tf32: _Timed, question: Question, sm_count: int, memory: float
+) -> _Timed:
     """Return what takes the place of a plan of mma.sync in tf32, after its seconds.
 
     That is the same tile in as many slices at bf16, which reads the same numbers and has half as
     many MMAs, unless it is illegal there or its estimate is beyond `SAME_TILE`.
     """
-    least, choice = other
+    least, choice = in_tf32
     asked = question._replace(precision=choice.computed_at(question.precision))
     tile = plan_mma(asked, arch_for(HOPPER), sm_count, choice.tile)
     alike = replace(choice, in_tf32=False, tile=replace(tile, whole_k=0, copies_between=False))
     try:
         seconds = estimate(alike, question, sm_count, memory)
     except PlanError:
-        return other
-    return (seconds, alike) if seconds < SAME_TILE * least else other
+        return in_tf32
+    return (seconds, alike) if seconds < SAME_TILE * least else in_tf32
 
 
 def _allowed(question: Question, *candidates: list[GemmChoice]) -> tuple[list[GemmChoice], ...]:
