@@ -63,13 +63,17 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
-    alone = problem.batch == 1 and dotted(problem) is None and not is_multiplied(problem)
-    start = hermitian_rows(problem)
+    matched = hermitian_rows(problem)
+    by_matmul = is_multiplied(problem, matched)
+    alone = problem.batch == 1 and dotted(problem) is None and not by_matmul
+    if alone and is_gathered(problem):
+        return gathered_alone(problem)
+    if alone and is_few(problem.n):
+        return _alone(problem)
+    lower, start = lower_of(problem, matched), matched if by_matmul else 0
     if is_gathered(problem):
-        if alone:
-            return gathered_alone(problem)
-        return gathered(problem, lower_of(problem), is_hermitian=start == problem.n)
-    return _alone(problem) if alone and is_few(problem.n) else _several(problem, start)
+        return gathered(problem, lower, is_hermitian=start == problem.n)
+    return _several(problem, lower, start)
 
 
 def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
@@ -108,12 +112,12 @@ def _alone(problem: HerkProblem) -> Run:
     return run
 
 
-def _several(problem: HerkProblem, start: int) -> Run:
+def _several(problem: HerkProblem, lower: Steps, start: int) -> Run:
     """Return what computes products that are only to be mirrored (`_is_plain`).
 
     ``start`` rows and columns of contiguous operands' products are Hermitian (`hermitian_rows`).
     """
-    lower, finish = lower_of(problem), mirrored(problem, start)
+    finish = mirrored(problem, start)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
     # Parts stay in a cache until they are mirrored; few rows that are mirrored do not pay for it.
     together = (start and not is_shared(problem)) or problem.batch <= at_a_time(problem)

@@ -49,12 +49,15 @@ _FINISHING = 16
 """Time to make one element of the result Hermitian, in multiplications."""
 
 
-def lower_of(problem: HerkProblem) -> Steps:
-    """Return what computes the lower triangles of a problem, of operands of the result's type."""
+def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
+    """Return what computes the lower triangles of a problem, of operands of the result's type.
+
+    ``matched`` are its `hermitian_rows` where they are left as matmul makes them.
+    """
     by_dots = dotted(problem)
     if by_dots is not None:
         return by_dots
-    if not is_multiplied(problem):
+    if not is_multiplied(problem, matched):
         by_herk = (
             partial(herk_by_address, b"C" if problem.op == "N" else b"N") if is_shared(problem)
             else partial(_by_herk, trans_of(problem.op))
@@ -66,28 +69,39 @@ def lower_of(problem: HerkProblem) -> Steps:
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
 
 
-def is_multiplied(problem: HerkProblem) -> bool:
-    """Return whether matmul computes a problem, and not dot products or BLAS's herk."""
-    little = problem.batch > 1 and weight(problem) <= _most_multiplied(problem)
+def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
+    """Return whether matmul computes a problem, and not dot products or BLAS's herk.
+
+    The first ``matched`` rows and columns of its products need no mirror.
+    """
+    little = problem.batch > 1 and weight(problem) <= _most_multiplied(problem, matched)
     return (little and dotted(problem) is None) or _is_threaded(problem)
 
 
 def hermitian_rows(problem: HerkProblem) -> int:
-    """Return how many rows and columns, from the first on, need no mirror (`matched_rows`)."""
-    return matched_rows(problem) if is_multiplied(problem) and not _is_threaded(problem) else 0
+    """Return the `matched_rows` of a problem, 0 where matmul on one core would not compute it.
+
+    They are not looked for there, which takes longer than a call.
+    """
+    most = ONE_CORE_COMPLEX if is_shared(problem) else _most_by_rows(problem, problem.n)
+    if problem.batch == 1 or weight(problem) > max(most, _HERK_PRODUCTS) or _is_threaded(problem):
+        return 0
+    return matched_rows(problem) if dotted(problem) is None else 0
 
 
-def _most_multiplied(problem: HerkProblem) -> int:
+def _most_multiplied(problem: HerkProblem, matched: int) -> int:
     """Return the multiplications of a matrix up to which matmul takes less time than herk."""
     if is_shared(problem):
         return ONE_CORE_COMPLEX
-    rows = matched_rows(problem)
-    if not rows:
-        return _HERK_PRODUCTS
-    matched, numbers = rows * rows, problem.n * problem.n
-    saved = _MIRRORED * matched - _MIRRORED_ROWS * (numbers - matched)
+    return _most_by_rows(problem, matched) if matched else _HERK_PRODUCTS
+
+
+def _most_by_rows(problem: HerkProblem, matched: int) -> int:
+    """Return `_most_multiplied` where so many rows and columns need no mirror."""
+    square, numbers = matched * matched, problem.n * problem.n
+    saved = _MIRRORED * square - _MIRRORED_ROWS * (numbers - square)
     most = _CALL + saved * (2 if problem.dtype == "complex128" else 1)
-    return most if rows == problem.n else min(most, ONE_CORE_COMPLEX)
+    return most if matched == problem.n else min(most, ONE_CORE_COMPLEX)
 
 
 def _is_large(problem: HerkProblem) -> bool:

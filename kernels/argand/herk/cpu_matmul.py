@@ -21,9 +21,10 @@ from argand.runtime.numpy_blas import openblas_kernels
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
-_FEWEST_MATRICES, _ROWS = 8, 512
-"""Products that are compared, and rows of all of them: fused multiplications and others agree in
-half of all sums of two terms, and no row is taken for Hermitian by less than 2^-500."""
+_FEWEST_MATRICES, _ROWS, _NUMBERS = 8, 512, 1 << 16
+"""Fewest products that are compared; more have together up to so many rows, and operands of so many
+numbers, which take some milliseconds. Sums of two terms by other steps have other bits in two of
+five elements, longer ones in more, and by fused steps hardly a diagonal is real."""
 _TILE_ROWS, _MOST_PANELS = 16, 2
 """Rows that panels are a multiple of, so that BLAS's tiles are those of the whole product; most
 panels, as BLAS packs all columns again for each."""
@@ -67,11 +68,12 @@ def matched_rows(problem: HerkProblem) -> int:
 
 @lru_cache(maxsize=4096)
 def _matched(n: int, k: int, rows: int, op: Op, dtype: str) -> int:
-    matrices = max(_FEWEST_MATRICES, -(-_ROWS // n))
+    matrices = max(_FEWEST_MATRICES, min(-(-_ROWS // n), _NUMBERS // (n * k)))
     shape = (matrices, n, k) if op == "N" else (matrices, k, n)
-    parts = np.random.default_rng(0).standard_normal((*shape, 2))
+    real = np.float32 if dtype == "complex64" else np.float64
+    parts = np.random.default_rng(0).standard_normal((*shape, 2), real)
     found = np.empty((matrices, n, n), dtype)
-    full_product(op, rows, n)(parts.view(np.complex128)[..., 0].astype(dtype), found)
+    full_product(op, rows, n)(parts.view(dtype)[..., 0], found)
     apart = np.tril((found != np.conjugate(found).swapaxes(-1, -2)).any(0)).any(1)
     return int(apart.argmax()) if apart.any() else n
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import herk
-from argand.herk import cpu_matmul
+from argand.herk import cpu_lower, cpu_matmul
 from argand.herk.problem import herk_problem
 
 from tests.kernels.herk.herk_cases import normal, oriented
@@ -56,3 +56,35 @@ def test_rows_of_one_wrong_number_are_not_hermitian(monkeypatch: pytest.MonkeyPa
     cpu_matmul._matched.cache_clear()
     monkeypatch.setattr(cpu_matmul, "openblas_kernels", lambda: None)
     assert cpu_matmul.matched_rows(problem) == 0
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 8000), (3, 3000), (2, 2), (60, 9), (180, 2)])
+def test_few_numbers_show_which_rows_are_hermitian(
+    n: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call of a new shape waits for them."""
+    sizes = []
+
+    def product(a: Any, out: Any) -> None:
+        sizes.append((len(a), a.size))
+        out[...] = 0
+
+    monkeypatch.setattr(cpu_matmul, "full_product", lambda *_: product)
+    cpu_matmul._matched.cache_clear()
+    cpu_matmul._matched(n, k, n, "C", "complex64")
+    cpu_matmul._matched.cache_clear()
+    ((matrices, numbers),) = sizes
+    assert matrices >= 8
+    assert numbers <= max(1 << 16, 8 * n * k)
+
+
+def test_results_that_are_mirrored_whole_take_matmul_at_fewer_multiplications(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a C, another alpha or a triangle all rows are finished, whatever BLAS made of them."""
+    monkeypatch.setattr(cpu_lower, "available_cores", lambda: 1)
+    problem = herk_problem((50, 40, 40), op="C", precision=None, dtype="complex64")
+    assert cpu_lower.is_multiplied(problem, matched=40)
+    assert not cpu_lower.is_multiplied(problem)
+    monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 1 // 0)
+    cpu_lower.lower_of(problem)
