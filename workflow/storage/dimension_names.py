@@ -10,6 +10,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.storage.axes import AxisError, AxisMap, Operand
 from workflow.storage.text_attributes import guarded
 
+_LABELS = ", or where the file is wrong its dimension scales or labels"
 _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
 
 
@@ -82,12 +83,15 @@ def order_by_file(
     )
 
 
-def check_exchanged(name: str, operand: str, own: Sequence[str], given: Sequence[str]) -> None:
+def check_exchanged(
+    name: str, operand: str, own: Sequence[str], given: Sequence[str], otherwise: str = _LABELS
+) -> None:
     """Raise AxisError where a study exchanges time or frequency with another axis of a file.
 
     That is where the names ``given`` have it elsewhere than the file's ``own``, and another of
     these in its place. A name of the study's own in its place is meant, and other axes may be
-    exchanged on purpose, as of a matrix that is meant transposed.
+    exchanged on purpose, as of a matrix that is meant transposed. ``otherwise`` is what else than
+    the study a user may correct.
     """
     named = [SYNONYMS.get(one, one) for one in given]
     for own_name, axis in zip(own, named, strict=False):
@@ -95,6 +99,5 @@ def check_exchanged(name: str, operand: str, own: Sequence[str], given: Sequence
         if exchanged and own_name in ("time", "frequency"):
             raise AxisError(
                 f"input.axes.{operand}: {name} names its axes {list(own)}, and the study "
-                f"{list(given)}; correct the study, or where the file is wrong its dimension "
-                "scales or labels"
+                f"{list(given)}; correct the study{otherwise}"
             )

@@ -201,7 +201,7 @@ def _read_otherwise(
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
     what, found = f"{name} of {source.path}", reader.outline(name)
     try:
-        check_exchanged(what, operand.name, found.axes, source.axes_of(operand.name) or ())
+        check_exchanged(what, operand.name, found.axes, source.axes_of(operand.name) or (), "")
     except AxisError as error:
         raise InputError(str(error)) from None
     outlined = with_given(found, source, operand.name, reader.faults, check=check)

@@ -180,7 +180,7 @@ def test_a_study_that_exchanges_time_and_frequency(tmp_path: Path) -> None:
     assert error_of(given) == (
         f"input.axes.samples: voltages of {tmp_path / 'v.raw'} names its axes ['time', "
         "'polarization', 'frequency'], and the study ['frequency', 'polarization', 'time']; "
-        "correct the study, or where the file is wrong its dimension scales or labels"
+        "correct the study"
     )
     check_study(study_of(case(tmp_path / "v.raw", axes=["time", "polarization", "channel"])))
 

@@ -83,6 +83,29 @@ def test_frames_of_a_vdif_file_that_are_invalid(
     assert "flagged must be refuse or zero beside format: vdif, got keep" in error_of(given)
 
 
+def test_threads_may_be_subbands_and_channels_polarizations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No header says which; the time is the first axis of any file."""
+    path = tmp_path / "v.vdif"
+    path.write_bytes(bytes(2 * 36))
+
+    class Threads(Stream):
+        sample_shape = SimpleNamespace(_fields=("nthread", "nchan"))
+        fh_raw = SimpleNamespace(get_thread_ids=lambda: [0, 1])
+
+    install(monkeypatch, "vdif", lambda *_, **__: Threads())
+    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
+    given["input"]["axes"] = {"samples": ["time", "frequency", "polarization"]}
+    study = study_of(given)
+    check_study(study)
+    assert study.workload("w").stage().held().axes["samples"] == (
+        "frequency", "polarization", "time"
+    )  # fmt: skip
+    given["input"]["axes"] = {"samples": ["frequency", "time", "polarization"]}
+    assert error_of(given).endswith("['frequency', 'time', 'polarization']; correct the study")
+
+
 def test_a_vdif_header_is_kept_without_what_is_of_one_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
