@@ -82,9 +82,9 @@ def _own(
 ) -> dict[str, Coordinate]:  # fmt: skip
     """Return what the file itself has along an operand's axes, of which the study says nothing.
 
-    What cannot be a coordinate is left out, such as times without a unit, and so are 0, 1, 2, ...,
-    which tell nothing. Raises InputError where it differs from what is ``made`` already of another
-    operand's in the same file.
+    What cannot be a coordinate is left out, such as times without a unit, or names along an axis
+    that is transformed, and so are 0, 1, 2, ..., which tell nothing. Raises InputError where it
+    differs from what is ``made`` already of another operand's in the same file.
     """
     said = {_named_as(name, found) for name in source.coordinates}
     own: dict[str, Coordinate] = {}
@@ -96,7 +96,8 @@ def _own(
             kept_as, one = _of_axis(file, source, found, f"input.{path}", name, path, check)
         except InputError:
             continue
-        if _tells_nothing(one):
+        is_along = operand.operand.named and name == operand.mapped().axes[-1]
+        if _tells_nothing(one) or (is_along and one.values.dtype.kind == "U"):
             continue
         if kept_as in made:
             check_agrees(operand.operand.name, name, made[kept_as], one)

@@ -75,6 +75,9 @@ def step_of(coordinate: Coordinate, key: str) -> float:
     """
     if coordinate.step is not None:
         return coordinate.step
+    if coordinate.values.dtype.kind == "U":
+        first = coordinate.values.flat[0]
+        raise InputError(f"{key} must be numbers, whose steps a transform needs, got {first!s:.60}")
     values = np.asarray(coordinate.values, np.float64)
     if len(values) > 1 and is_blank(coordinate.values):
         return 1.0

@@ -128,3 +128,17 @@ def test_axes_that_nobody_names(tmp_path: Path) -> None:
     source = {"file": str(path), "samples": "v"}
     one = study_of({"kind": "dft", "axis": -1, "input": source}).workload("w")
     assert not one.outline().coordinates
+
+
+def test_names_along_the_axis_that_is_transformed(tmp_path: Path) -> None:
+    """A transform over antennas in a row needs no names; those that a study gives are an error."""
+    path = write(tmp_path / "v.nc", SCALES)
+    axes = ["time", "antenna", "channel"]
+    source: dict[str, Any] = {"file": str(path), "samples": "v", "axes": axes}
+    given = {"kind": "dft", "axis": "antenna", "input": source}
+    check_study(study_of(given))
+    assert {*study_of(given).workload("w").stage().coordinates} == {"time", "channel"}
+    source["coordinates"] = {"antenna": "rcvr"}
+    assert error_of(given) == (
+        "input.coordinates.antenna must be numbers, whose steps a transform needs, got core"
+    )
