@@ -173,7 +173,10 @@ class SigMF(Reader):
                     "and those of the first capture alone are passed over; write each capture as a "
                     "recording of its own"
                 )
-        return captures
+        return [
+            {key: int(value) if key in WHOLE else value for key, value in one.items()}
+            for one in captures
+        ]
 
     @property
     def _first(self) -> Mapping[str, Any]:

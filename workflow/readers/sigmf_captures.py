@@ -10,13 +10,21 @@ from typing import Any
 
 WHOLE = ("core:sample_start", "core:header_bytes", "core:global_index")
 """Keys of a capture that are whole numbers."""
+_CLOCKS_APART = 1e-4
+"""Part by which the clock of samples and that of dates may be apart: oscillators of cheap receivers
+are off by up to 100 ppm."""
 _MOST_DIGITS = 6
 """Digits of a second that Python's dates have."""
 
 
 def is_whole(value: object) -> bool:
-    """Return whether a value is a whole number that may count samples or bytes."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+    """Return whether a value is a whole number that may count samples or bytes.
+
+    JSON has 1.0 for 1 too, as do programs that have no whole numbers.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value < 1 << 62 and float(value).is_integer()
 
 
 def fault_in(captures: Sequence[Mapping[str, Any]], offset: int, rate: float) -> str:
@@ -52,7 +60,7 @@ def fault_in(captures: Sequence[Mapping[str, Any]], offset: int, rate: float) ->
         if passed is None:
             continue
         seconds, resolution = passed
-        if abs(seconds - apart / rate) > resolution + 1 / rate:
+        if abs(seconds - apart / rate) > resolution + 1 / rate + _CLOCKS_APART * abs(seconds):
             return (
                 f"its captures from samples {begin} and {end} on are {apart / rate:.9g} s apart at "
                 f"core:sample_rate {rate:.9g}, by core:datetime {seconds:.9g} s: samples are "

@@ -39,7 +39,7 @@ def write(folder: Path, data: Any, kind: str, *captures: Any, **more: Any) -> Pa
     return path
 
 
-def capture(start: int, **more: Any) -> dict[str, Any]:
+def capture(start: float, **more: Any) -> dict[str, Any]:
     return {"core:sample_start": start, **{f"core:{key}": value for key, value in more.items()}}
 
 

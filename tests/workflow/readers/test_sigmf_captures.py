@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.workflow.readers.test_sigmf import capture, case, staged, write
 from tests.workflow.readers.uvh5_file import error_of
+from workflow.readers.sigmf_captures import fault_in
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,9 @@ from tests.workflow.readers.uvh5_file import error_of
         # Dates of whole seconds are as far apart as samples, as far as they say.
         ([capture(0, datetime="2026-11-28T10:00:00Z"), capture(32, datetime="2026-11-28T10:00:01Z"),
           capture(64, global_index=3), capture(66, global_index=5, header_bytes=0)], None, 0.0),
+        # As programs without whole numbers write JSON.
+        ([capture(0.0, header_bytes=0.0, global_index=6.0), capture(64.0, global_index=70.0)], 0.0,
+         0.0),
     ],
 )  # fmt: skip
 def test_captures_count_samples_from_the_offset(
@@ -32,6 +37,20 @@ def test_captures_count_samples_from_the_offset(
     path.write_text(json.dumps({**content, "captures": captures}))
     time = staged(path).coordinates["time"]
     np.testing.assert_allclose(time.values[:2], [first, first + 5e-7], atol=1e-18)
+
+
+@pytest.mark.parametrize(
+    ("late", "is_fault"),
+    [(0.0, False), (0.9, False), (1.1, True), (-0.9, False), (-1.1, True)],
+)
+def test_clocks_of_samples_and_of_dates_may_be_apart(late: float, is_fault: bool) -> None:
+    """By 100 ppm, in an hour by 0.36 s."""
+    hour = datetime(2026, 11, 28, 13, tzinfo=UTC) + timedelta(seconds=0.36 * late)
+    captures = [
+        {"core:sample_start": 0, "core:datetime": "2026-11-28T12:00:00.000000Z"},
+        {"core:sample_start": 3600 * 1000, "core:datetime": hour.isoformat()},
+    ]
+    assert bool(fault_in(captures, 0, 1000.0)) == is_fault
 
 
 NOON = "2026-11-28T12:00:00.000Z"
