@@ -45,17 +45,7 @@ def values_along(
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
     if is_of_letters(dataset, length):
-        names = read_letters(dataset, key)
-        if len(names) != (length or len(names)):
-            raise InputError(
-                f"{key}: {dataset.name} must have {length} names, one for each entry of the axis "
-                f"in the file, got {names.tolist()[:6]}"
-            )
-        return Coordinate(
-            names[(taken or whole_axis(len(names))).indices],
-            "",
-            text_attribute(dataset, "long_name", LONGEST_NAME),
-        )
+        return _by_letters(dataset, key, length, taken)
     shape, column = _shape_along(dataset, of, key, length)
     taken = taken or whole_axis(shape[0])
     said = of.units if isinstance(of, DatasetCoordinate) else None
@@ -81,6 +71,20 @@ def values_along(
             f"{values[where_not]}; take others by input.select"
         )
     return Coordinate(values, units, long_name)
+
+
+def _by_letters(
+    dataset: h5py.Dataset, key: str, length: int | None, taken: PickedAxis | None
+) -> Coordinate:
+    """Return the names of a dataset that `is_of_letters`; arguments as of `values_along`."""
+    names = read_letters(dataset, key)
+    if len(names) != (length or len(names)):
+        raise InputError(
+            f"{key}: {dataset.name} must have {length} names, one for each entry of the axis "
+            f"in the file, got {names.tolist()[:6]}"
+        )
+    long_name = text_attribute(dataset, "long_name", LONGEST_NAME)
+    return Coordinate(names[(taken or whole_axis(len(names))).indices], "", long_name)
 
 
 def _shape_along(

@@ -61,9 +61,14 @@ class Stored:
         return bool(self.lacks or self.bits or self.packed)
 
     @property
+    def limited(self) -> bool:
+        """Whether some numbers are not valid."""
+        return (self.least, self.most) != (-math.inf, math.inf)
+
+    @property
     def lacks(self) -> bool:
         """Whether stored ones may be NaN."""
-        return bool(self.missing) or (self.least, self.most) != (-math.inf, math.inf)
+        return bool(self.missing) or self.limited
 
     @property
     def scales(self) -> bool:
@@ -89,8 +94,9 @@ class Stored:
         found += self.offset
         for value in self.missing:
             found[(stored == value) | (numbers == value)] = np.nan
-        held = found if self.limits_numbers else numbers
-        found[(held < self.least) | (held > self.most)] = np.nan
+        if self.limited:
+            held = found if self.limits_numbers else numbers
+            found[(held < self.least) | (held > self.most)] = np.nan
         return found
 
 
