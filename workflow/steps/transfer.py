@@ -174,7 +174,7 @@ class OnGpu:
         return _GpuChunk(out, block, self._free, [before, after, there], result)
 
     def _targets(self, inputs: Mapping[str, Array]) -> dict[str, Any]:
-        """Return the turn's inputs on the device.
+        """Return the chunk's inputs on the device.
 
         The chunk that had them before has been waited for.
         """

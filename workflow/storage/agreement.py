@@ -56,7 +56,9 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     if len(dates - {""}) > 1:
         return True
     if any(each.values.dtype.kind not in "fiu" for each in (one, other)):
-        texts = [[str(value).lower() for value in each.values.flat] for each in (one, other)]
+        texts = [
+            [str(value).strip().lower() for value in each.values.flat] for each in (one, other)
+        ]
         return texts[0] != texts[1]
     factors = _factors(one.units, other.units)
     if factors is None:

@@ -33,7 +33,7 @@ def of(values: Any, units: str = "", long_name: str = "") -> Coordinate:
         (of([1.7e9, 1.7e9 + 1e-6], "s"), of([1.7e9, 1.7e9 + 2e-6], "s"), True),
         (of([0, 1], "s", "time since 2026-11-28"), of([0, 1], "s", "time since 2026-11-27"), True),
         (of([0, 1], "s", "time since 2026-11-28"), of([0, 1000], "ms"), False),
-        (of(["x", "y"]), of(["X", "Y"]), False), (of(["x", "y"]), of(["y", "x"]), True),
+        (of(["x", "y"]), of(["X ", "Y"]), False), (of(["x", "y"]), of(["y", "x"]), True),
         (of([0, 1]), of(["0", "2"]), True),
     ],
 )  # fmt: skip
