@@ -20,6 +20,7 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.data import Coordinate
 from workflow.steps.staging import stage
+from workflow.storage.axes import Operand, map_axes
 from workflow.storage.equal_steps import step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.selections import Picked
@@ -29,6 +30,17 @@ def test_two_entries_have_a_step_and_one_has_none() -> None:
     assert step_of(Coordinate(np.array([3.0, 5.5])), "input.coordinates.time") == 2.5
     with pytest.raises(InputError, match="has one entry, so its step is unknown"):
         step_of(Coordinate(np.array([3.0])), "input.coordinates.time")
+
+
+def test_axes_without_names_are_the_last_ones() -> None:
+    found = map_axes(Operand("x", ("f", "p", "a", "t")), None, (5, 7), "x", "x")
+    assert (found.missing, found.shape) == (("f", "p"), (1, 1, 5, 7))
+    assert [found.place(axis) for axis in "fpat"] == [None, None, 0, 1]
+    lines = Operand("x", ("batch", "row", "time"), free=True, named=True)
+    found = map_axes(lines, None, (1, 1, 7), "x", "x")  # one axis alone says something
+    assert (found.axes, found.shape, found.missing) == (("row", "time"), (1, 7), ())
+    turned = Operand("x", lines.axes, free=True, along=-3)
+    assert map_axes(turned, None, (2, 3, 7), "x", "x").shape == (3, 7, 2)
 
 
 @pytest.fixture
