@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.storage.dates import julian_date
 from workflow.storage.staged import open_staged, write_staged
-from workflow.storage.units import dated, parted, squared
+from workflow.storage.units import BASES, FACTORS, dated, in_base, parted, squared
 from workflow.storage.uvh5 import write_uvh5
 
 SITE = {"latitude_deg": -26.7, "longitude_deg": 116.6, "julian_date": 2461372.75}
@@ -93,6 +94,16 @@ def test_days_that_astronomers_count(text: str, date: str) -> None:
     seconds = np.datetime64(date) - np.datetime64("1970-01-01T00:00:00")
     day = {"M": 40587.0, "J": 2440587.5}[text.strip().upper()[0]]
     assert -seconds / np.timedelta64(86400, "s") == day
+
+
+def test_a_unit_is_as_large_as_its_prefix_or_its_span_says() -> None:
+    prefixes = {"n": -9, "u": -6, "m": -3, "c": -2, "": 0, "k": 3, "M": 6, "G": 9, "T": 12}
+    spans = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+    for name, base in BASES.items():
+        for unit in FACTORS[base]:
+            size = spans[unit].total_seconds() if unit in spans else None
+            expected = size or 10.0 ** prefixes[unit.removesuffix(base)]
+            assert in_base(name, np.array([3.0]), unit) == pytest.approx(3 * expected, rel=1e-15)
 
 
 def test_both_parts_have_one_unit(tmp_path: Path) -> None:
