@@ -101,6 +101,31 @@ def test_random_shapes(
     np.testing.assert_array_equal(triangle, packed(found))
 
 
+@pytest.mark.parametrize("n", [40, 70, 128, 129])
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("batch", [(), (1,), (3,)], ids=str)
+def test_ways_that_sizes_choose(
+    n: int, op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the small panels of the other tests, with which no size comes to some of them."""
+    monkeypatch.undo()
+    single = normal(np.random.default_rng(n), *batch, *((n, 33) if op == "N" else (33, n)))
+    for precision, a in (("fp32", single), ("fp64", single.astype(complex))):
+        value, size = expected(a, op)
+        found, out = herk(a, op=op), np.empty_like(value, a.dtype)
+        assert_hermitian(found)
+        assert (abs(found - value) <= 2**0.5 * tolerance(precision, 33) * size).all()
+        np.testing.assert_array_equal(herk(a, op=op, out=out), found)
+
+
+@pytest.mark.parametrize("options", [{}, {"precision": "tf32"}, {"alpha": 2}], ids=str)
+def test_a_c_that_is_not_added_is_not_read_at_a_repeated_call_either(options: Any) -> None:
+    a, c = normal(np.random.default_rng(4), 9, 7), np.full((9, 9), np.nan, np.complex64)
+    found = herk(a, **options)
+    for _ in range(3):
+        np.testing.assert_array_equal(herk(a, c, beta=0, **options), found)
+
+
 def limits(kind: str) -> tuple[int, int]:
     return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
