@@ -60,9 +60,14 @@ def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, floa
 
 def times_power(x: Any, exponent: int) -> Any:
     """Return x 2^exponent, exact but where the result is subnormal or leaves the type's range."""
-    # One power may leave the range that the result stays in; both factors are normal numbers.
-    half = exponent // 2
-    return x * np.complex128(2.0**half) * np.complex128(2.0 ** (exponent - half))
+    # One power may leave the range that the result stays in, and two the 2097 powers from the
+    # smallest number to the largest. What overflows is infinite: a complex product would make NaN.
+    found = x.astype(np.complex128)
+    third = exponent // 3
+    for power in (third, third, exponent - 2 * third):
+        found.real *= 2.0**power
+        found.imag *= 2.0**power
+    return found
 
 
 def _largest(x: Any, arrays: Any) -> float:

@@ -146,8 +146,9 @@ def test_axes_lengths_and_norms(
     x = normal(rng, 7, 8, 9)[:, ::-1]
     for inverse in (False, True):
         exact = (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), n, axis, norm)
-        found = dft(x, axis, n=n, inverse=inverse, norm=norm)
-        np.testing.assert_allclose(found, exact, atol=2e-6 * np.abs(exact).max())
+        for precision in ("fp32", "3xfp16", "3xtf32"):
+            found = dft(x, axis, n=n, inverse=inverse, norm=norm, precision=precision)
+            np.testing.assert_allclose(found, exact, atol=2e-6 * np.abs(exact).max())
         wide = dft(x, axis, n=n, inverse=inverse, norm=norm, precision="fp64")
         assert wide.dtype == np.complex128
         np.testing.assert_allclose(wide, exact, atol=1e-14 * np.abs(exact).max())

@@ -113,11 +113,13 @@ def test_a_target_that_is_diagonal_but_for_one_corner_is_kept(
     """As no unitary is: a noise channel's operators may be."""
     corner = np.zeros((2, 2))
     corner[(1, 0) if lower else (0, 1)] = 0.5
-    for matrix in (kron(np.eye(2) + corner, np.eye(2)), kron(np.eye(2), np.eye(2) + corner)):
-        state = random_state(rng, 4)
-        expected = dense_gate(state, matrix, (1, 3))
-        apply_gate(state, matrix, (1, 3), precision="fp64")
-        np.testing.assert_allclose(state, expected, rtol=0, atol=2.0**-50)
+    both = np.array([[1.0, 1], [0, 0]])  # one number in each column alone, or in each row
+    for one in (np.eye(2) + corner, both.T if lower else both):
+        for matrix in (kron(one, np.eye(2)), kron(np.eye(2), one), kron(one, one)):
+            state = random_state(rng, 4)
+            expected = dense_gate(state, matrix, (1, 3))
+            apply_gate(state, matrix, (1, 3), precision="fp64")
+            np.testing.assert_allclose(state, expected, rtol=0, atol=2.0**-50)
 
 
 def test_targets_are_sorted_with_their_matrix(rng: np.random.Generator) -> None:

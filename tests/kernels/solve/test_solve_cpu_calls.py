@@ -269,6 +269,24 @@ def test_the_bound_by_a_residual_looks_at_every_column(n: int, columns: int) -> 
                     assert not is_accepted(matrix, b, lu, bad)
 
 
+@pytest.mark.parametrize("n", [24, 100])
+def test_the_bound_of_one_column_is_no_less_than_the_error(n: int) -> None:
+    """Of a residual of one number beside an x of equal ones, whose 2-norms differ most."""
+    rng, types = np.random.default_rng(n), np.dtype("complex128")
+    problem = solve_problem(((n, n), types), ((n, 1), types), "cpu", precision=None)
+    is_accepted = error_bounds.bounded_by_residual(problem)
+    a, x = normal(rng, "complex128", n, n), np.ones((n, 1), complex)
+    most, accepted = refine.accepted(n, UNIT_ROUNDOFF["complex128"]), 0
+    norm = abs(a).sum(axis=1).max()
+    for off in 2.0 ** np.arange(-4, 6, 0.25):
+        b = a @ x
+        b[0] += off * most * norm
+        if is_accepted(a, b, a, x):
+            accepted += 1
+            assert abs(b - a @ x).max() <= 1.01 * most * (norm + abs(b).max())
+    assert accepted
+
+
 @pytest.mark.parametrize("columns", [2, 9])
 def test_numbers_that_are_0_have_no_quotient_and_no_warning(columns: int) -> None:
     rng = np.random.default_rng(columns)

@@ -10,7 +10,7 @@ from argand import solve
 from argand.precision import any_precision
 
 from tests.kernels.solve.systems import SYSTEMS, normal, system
-from workflow.accuracy import Accuracy
+from workflow.accuracy import Accuracy, solution_accuracy
 from workflow.accuracy.solution_accuracy import assess_solution, backward_bound, solution_reference
 
 PRECISION_NAMES = ("fp64", "fp32", "3xtf32", "fp16", "7xint8", "12xint8", "15xint8")
@@ -136,3 +136,30 @@ def test_expected_error_is_relative() -> None:
     accuracy = assessed(a, b, b[None], "fp64", 2 * b[None])
     assert accuracy.verified
     assert accuracy.measures["expected_error"] == 0.5
+
+
+def test_the_bound_of_each_system_is_by_its_own_inverse(rng: np.random.Generator) -> None:
+    a = np.array([np.eye(2), np.diag([1, 1e-9])], complex)
+    b = a @ np.ones((2, 2, 1))
+    reference = solution_reference(a, b)
+    off = np.array([[[0], [0]], [[0], [1e-7]]])  # a residual of 1e-16
+    found = assess_solution(reference, reference.x + off, any_precision("fp64"))
+    assert found.verified, found.reason
+    assert found.rel_frobenius == pytest.approx(5e-8, rel=1e-6)
+    assert found.rel_frobenius <= found.bound
+
+
+def test_the_error_of_an_inverse_is_enclosed_by_rows(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the inverse is off by as much as itself; the inverse by what rounding takes."""
+    a = normal(rng, 9, 9)
+    inverse = np.linalg.inv(a)
+    whole = [solution_accuracy._inverse_error(x, a) for x in (inverse / 2, inverse)]
+    assert whole[0] >= 1
+    assert whole[1] < 1e-11
+    monkeypatch.setattr(solution_accuracy, "_ROWS", 4)
+    in_parts = [solution_accuracy._inverse_error(x, a) for x in (inverse / 2, inverse)]
+    np.testing.assert_allclose(in_parts, whole, rtol=0.5)
+    with np.errstate(all="ignore"):
+        assert solution_accuracy._inverse_error(inverse * np.inf, a) == np.inf

@@ -33,6 +33,7 @@ def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
     assert (found["east"].units, found["east"].axes) == ("m", ("antenna",))
     for name, wrong, said in (
         ("east", {"values": metres[1:], "axis": "antenna"}, "east must have 5 values, got 4"),
+        ("east", {"values": [*metres, 0], "axis": "antenna"}, "east must have 5 values, got 6"),
         ("east", {"values": metres}, "must be of an axis of the operands"),
         ("frequency", {"values": [1, 2, 3]}, "has no unit; give it as {dataset: path, units: Hz}"),
         ("time", {"values": [*range(7)]}, "{values: [...], units: s} or by equal steps"),
