@@ -14,9 +14,9 @@ from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
 from argand.gemm.sm90_start_times import start_seconds
 from argand.gemm.sm90_store_times import (
+    STORE_BESIDE_MAINLOOP,
     in_16_bit_planes,
     sectors_factor,
-    store_beside_mainloop,
     store_seconds,
     stores_directly,
 )
@@ -26,7 +26,8 @@ from argand.gemm.sm90_tiles import with_ping_pong
 # calls on an H200: near candidates of 167 products (seed 317961766, recorded_row_plans.csv of the
 # tests, and 21 that differ in what bounds them), and chosen plans of 200 at five precisions.
 # Those of slices, clusters and partial tiles are fitted to near candidates of 120 products more
-# (seeds 3002887395 and 1838257909). What each fit gained is in docs/experiments:
+# (seeds 3002887395 and 1838257909), rates, odd lines and stores to 75 besides (seeds 2266534922 and
+# 2266534923). What each fit gained is in docs/experiments:
 # 2026-11-28-estimates-of-calls-in-rows.md and 2026-11-29-what-bounds-a-tile.md.
 _MEMORY_BYTES = 3.7e12
 _FEW_IN_FLIGHT = (1.03, 1.35)
@@ -52,7 +53,7 @@ _CACHE_BYTES = 50e6
 """Bytes of L2: of an operand that tiles at different k read, this much is read from memory once."""
 _KEPT_BYTES = _CACHE_BYTES / 4
 """Bytes of a complex64 operand that L2 may hold from before, beside those of other calls."""
-_EXPOSED = 0.125
+_EXPOSED = 0.15
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 
 
@@ -158,9 +159,8 @@ def _whole_tiles(product: _Product, whole: int, store: float) -> float:
     direct = stores_directly(plan, precision, sizes.n)
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
     overlapped = overlaps and plan.can_overlap_epilogue(precision)
-    remains = store_beside_mainloop(
-        plan, precision, sizes.n, overlapped=overlapped, in_turn=plan.ping_pong
-    )
+    hides_store = overlapped or (plan.ping_pong and precision.terms == 1)
+    remains = STORE_BESIDE_MAINLOOP if hides_store else 1.0
     # The last store of a block has no mainloop to hide under.
     stores = 1 + (whole - 1) * remains if whole else 0
     spent = whole * _mainloop(product, in_turn=overlapped or plan.ping_pong) + stores * store

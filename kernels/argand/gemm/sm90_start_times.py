@@ -18,10 +18,10 @@ _SCALED_BLOCK = 9e-9
 and 972 x 82 x 81 at fp16 and 3xfp16 on an H200)."""
 _LAUNCH = 1.23e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH, _PLANAR_WAIT = 1e-6, {1: 0.65e-6, 2: 0.4e-6}
-"""Seconds of packing's launch, and what an X in planes adds, by terms: nothing of it is loaded
-meanwhile (44 drawn products at tf32 and 3xfp16, H200). One term of 16 bits adds nothing: its planes
-are half as long (with 0.8 us 108 plans of up to 12 us took 0.89 of their estimates)."""
+_PACK_LAUNCH, _PLANAR_WAIT = 1e-6, 0.5e-6
+"""Seconds of packing's launch, and what an X in planes adds: nothing of it is loaded meanwhile (44
+drawn products at tf32 and 3xfp16, H200). One term of 16 bits adds nothing: its planes are half as
+long (with 0.8 us 108 plans of up to 12 us took 0.89 of their estimates)."""
 _ABSMAX_EXCHANGE = 1.3e-6
 """Seconds in which blocks that pack rows exchange their absmax. Products of a k that a block holds
 alone take as long: without it 30 candidates at 3xfp16 of up to 20 us took 1.05 to 1.2 of their
@@ -29,7 +29,7 @@ estimates."""
 _ODD_PITCH = 6.1e-7
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
 Fitted to 170 candidates of 44 drawn products that a library won."""
-_FILL = 2.1e-6
+_FILL = 1.9e-6
 """Seconds until a kernel's first k-tile is loaded."""
 _FUSED_PACK_FILL = 11e-6
 """Seconds until fused packing has written the first planes."""
@@ -66,6 +66,6 @@ def start_seconds(
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     waits = packing and plan.storage == "planar" and not sizes.triangle
     short = precision.terms == 1 and precision.operand.bytes == 2
-    total += _PLANAR_WAIT[precision.terms] if waits and not short else 0.0
+    total += _PLANAR_WAIT if waits and not short else 0.0
     total += _ABSMAX_EXCHANGE if scaled else 0.0
     return total + (_FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch)

@@ -18,22 +18,19 @@ from argand.precision import Precision
 
 STORE_BYTES = 39.5e9
 """Bytes a second that a multiprocessor's epilogue stores."""
-_EXCHANGED_STORE = 1.18
+_EXCHANGED_STORE = 1.15
 """Factor of a store from registers whose lanes exchange results: of C^T, or of rows of complex64
 that begin in the middle of 16 bytes. Tiles that share columns store whole sectors of L2."""
 _SECTOR = 32
 """Bytes of a sector of L2."""
-_PARTIAL_SECTORS = 3
+_PARTIAL_SECTORS, _STAGED_SECTORS = 3, {False: 4.0, True: 3.5}
 """Sectors that a run of stores costs in addition where it begins within a sector: it touches one
 sector more, and writes two in part, each of which costs as much as two. A run is what a warp stores
-of a line of results at once. The number is derived; times of 62 plans of 9000 x 9002 x 64 fit 2.7
-(an H200)."""
-_OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
-"""Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
-middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
-_STORE_IN_TURN = 0.65
-"""Fraction of a store's time that remains where two warpgroups multiply in turn, at one term. At
-two terms nearly all of it remains."""
+of a line of results at once. The first number is derived. The others are of TMA, by whether it
+stores C^T: then several warps store runs beside each other at once, else one after another."""
+STORE_BESIDE_MAINLOOP = 0.7
+"""Fraction of a store's time that remains where another tile is multiplied meanwhile: with an
+overlapped epilogue, or by the other of two warpgroups. At two terms nearly all of it remains."""
 _EXCHANGE_BYTES = 1.1e11
 """Bytes a second that one of two warpgroups that share k adds of the accumulators of the other."""
 
@@ -62,8 +59,9 @@ def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> f
     if choice.split_k_slices > 1 or plan.shared_columns:
         return 1.0
     aligned = gcd(columns * item, _SECTOR)
+    more: float = _PARTIAL_SECTORS
     if not stores_directly(plan, question.precision, columns):
-        run = SWIZZLE_BYTES
+        run, more = SWIZZLE_BYTES, _STAGED_SECTORS[choice.swapped]
     elif choice.swapped:
         run = (16 if plan.adjacent_rows else 8) * item
         aligned = max(aligned, 2 * item if plan.adjacent_rows else item)
@@ -72,7 +70,7 @@ def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> f
         aligned = max(aligned, 4 * item) if question.sizes.narrow else aligned
     else:
         run = 8 * item
-    return 1 + _PARTIAL_SECTORS * _SECTOR / run * (1 - aligned / _SECTOR)
+    return 1 + more * _SECTOR / run * (1 - aligned / _SECTOR)
 
 
 def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
@@ -84,18 +82,6 @@ def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> fl
         store *= _EXCHANGED_STORE if choice.swapped or shifts else 1.0
     added = 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
     return store / plan.cluster + added
-
-
-def store_beside_mainloop(
-    plan: WgmmaPlan, precision: Precision, columns: int, *, overlapped: bool, in_turn: bool
-) -> float:
-    """Return the fraction of a store's time that remains where another tile follows.
-
-    ``overlapped`` says that the epilogue is, ``in_turn`` that two warpgroups multiply in turn.
-    """
-    if overlapped:
-        return _OVERLAPPED_STORE if columns % 4 == 0 else _HALF_SECTORS_OVERLAPPED
-    return _STORE_IN_TURN if in_turn and precision.terms == 1 else 1.0
 
 
 def in_16_bit_planes(plan: WgmmaPlan, precision: Precision) -> bool:

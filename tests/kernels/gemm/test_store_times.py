@@ -14,7 +14,7 @@ HOPPER, SM_COUNT = arch_for(90), 132
 
 
 @pytest.mark.parametrize("half", [False, True])
-def test_runs_that_begin_within_a_sector_cost_three_more(half: bool) -> None:
+def test_runs_that_begin_within_a_sector_cost_three_more_or_four(half: bool) -> None:
     """No line of whole sectors begins within one, and every other line of half sectors does."""
     item = 4 if half else 8
     for columns, begin_within in ((4096, 0.0), (4096 + 16 // item, 0.5)):
@@ -25,6 +25,6 @@ def test_runs_that_begin_within_a_sector_cost_three_more(half: bool) -> None:
             for choice in candidates(question, HOPPER, SM_COUNT)
             if choice.plan is not None and choice.split_k_slices == 1
         }
-        runs = {8 * item, 16 * item} | (set() if half else {128})
-        assert found <= {1 + 3 * 32 / run * begin_within for run in runs}
+        runs = {(3, 8 * item), (3, 16 * item)} | (set() if half else {(3.5, 128), (4, 128)})
+        assert found <= {1 + sectors * 32 / run * begin_within for sectors, run in runs}
         assert (found == {1.0}) == (begin_within == 0)
