@@ -1,10 +1,11 @@
 """The choice among all candidate plans, by times in rows of calls (an H200).
 
 ``recorded_drawn_plans.csv`` has what is near the fastest plan of 60 products of each of the seeds
-317961766, 3002887395 and 1838257909, of 46 of seed 20261129 (``python -m benchmarks.sweep gemm
---cases 60 --plans 1 --only-plans``) and of 27 that differ in what bounds them: stores, loads from
-L2, rounding, launches. The models of time are fitted to the first and the last of these sets, what
-slices, clusters and partial tiles take to all of them; a change must not lose what they reach here.
+317961766, 3002887395 and 1838257909, of 46 of seed 20261129 and 37 of seed 2266534922 (``python -m
+benchmarks.sweep gemm --cases 60 --plans 1 --only-plans``), of 38 drawn ones whose results or split
+tiles bound (under 2266534923), and of 27 that differ in what bounds them: stores, loads from L2,
+rounding, launches. The models of time are fitted to all of these sets; a change must not lose what
+they reach here.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from tests.kernels.gemm.test_recorded_row_plans import (
 
 HOPPER = arch_for(90)
 SM_COUNT = 132
-_ROUNDED_SINCE = "1838257909"
-"""The seed whose products at 3xtf32 rounded as they do today."""
+_ROUNDED_SINCE = "1838257909", "2266534922", "2266534923"
+"""The seeds whose products at 3xtf32 rounded as they do today."""
 
 
 def recorded(seed: str) -> dict[Case, dict[str, float]]:
@@ -57,21 +58,23 @@ def asked(case: Case, rounded_since: bool = False) -> Question:
 
 @pytest.mark.parametrize(
     ("seed", "cases", "mean", "tenth", "most"),
-    [("317961766", 60, 1.02, 1.06, 1.2), ("20261129", 46, 1.02, 1.06, 1.2),
-     ("", 27, 1.025, 1.07, 1.2), ("3002887395", 60, 1.025, 1.075, 1.2),
-     ("1838257909", 60, 1.03, 1.09, 1.25)],
+    [("317961766", 60, 1.018, 1.06, 1.16), ("20261129", 46, 1.015, 1.045, 1.12),
+     ("", 27, 1.026, 1.075, 1.15), ("3002887395", 60, 1.02, 1.055, 1.17),
+     ("1838257909", 60, 1.023, 1.065, 1.25), ("2266534922", 37, 1.024, 1.065, 1.16),
+     ("2266534923", 38, 1.024, 1.08, 1.17)],
 )  # fmt: skip
 def test_the_choice_loses_little_to_the_fastest(
     seed: str, cases: int, mean: float, tenth: float, most: float
 ) -> None:
     regrets, errors = [], []
     for case, times in recorded(seed).items():
-        question = asked(case, seed == _ROUNDED_SINCE)
+        question = asked(case, seed in _ROUNDED_SINCE)
         found = named(question)
         times = offered(times, found)
         fastest = min(times.values())
         name = chosen_of(times, found, question)
-        chosen = times.get(name, 1.25 * fastest)  # others took longer
+        alike = times.get(f"{name}, in tf32", 1.25 * fastest)  # others took longer
+        chosen = times.get(name, alike)  # by the same tile bf16 is no slower
         regrets.append(chosen / fastest)
         errors += [
             np.log(time / (1e6 * estimate(found[name], question, SM_COUNT)))
