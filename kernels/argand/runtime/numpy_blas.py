@@ -10,7 +10,7 @@ from argand.runtime.scipy_blas import OPENBLAS_NAMES
 
 _NUMPY = "numpy._core._multiarray_umath"
 """NumPy's extension module, which is linked with its BLAS."""
-_WITHOUT_AVX512 = ("Haswell", "Zen", "Sandybridge")
+_WITHOUT_AVX512 = ("Haswell", "Zen", "Sandybridge", "Nehalem", "Katmai")
 """Kernels that a CPU with AVX-512 has where ``OPENBLAS_CORETYPE`` names them, or where OpenBLAS was
 built without its own."""
 

@@ -34,6 +34,7 @@ def test_the_kernels_are_those_that_openblas_was_told_to_take(name: str) -> None
         ("of a CPU to come", True, True),
         ("Haswell", True, False),
         ("Zen", True, False),
+        ("Nehalem", True, False),
         ("SkylakeX", False, False),
         ("NeoverseV2", None, False),
         (None, True, False),
