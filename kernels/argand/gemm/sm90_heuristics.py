@@ -123,7 +123,7 @@ def _product(
     m, n, k, slices = sizes.m, sizes.n, sizes.k, choice.split_k_slices
     rows, columns = (n, m) if choice.swapped else (m, n)
     turned = replace(sizes, m=rows, n=columns) if choice.swapped else sizes
-    if slices == 1:  # as `sm90_launch` lays it out
+    if slices == 1:  # as `plan_launch` has it
         precision, tiles = question.precision, turned.tiles(plan.block_m, plan.block_n)
         staged = not stores_directly(plan, precision, n)
         overlaps = staged and plan.can_overlap_epilogue(precision)
