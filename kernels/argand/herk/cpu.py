@@ -24,12 +24,11 @@ from argand.herk.cpu_lower import (
     herk_alone,
     hermitian_rows,
     is_multiplied,
-    is_shared,
     lower_of,
     trans_of,
 )
 from argand.herk.cpu_mirror import is_few, mirror, mirrored, upper_mask
-from argand.herk.cpu_parts import at_a_time, in_parts
+from argand.herk.cpu_parts import in_parts, is_one_part
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
@@ -119,18 +118,17 @@ def _several(problem: HerkProblem, lower: Steps, start: int) -> Run:
     """
     finish = mirrored(problem, start)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
-    # Parts stay in a cache until they are mirrored; few rows that are mirrored do not pay for it.
-    together = (start and not is_shared(problem)) or problem.batch <= at_a_time(problem)
+    at_once = is_one_part(problem, start)
 
     def part(a: Array, found: Array) -> None:
+        if start and not a.flags.c_contiguous:
+            a = a.copy()
         quietly(lower, a, found)
         finish(found)
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         found = empty(shape, dtype)
-        if start and not a.flags.c_contiguous:
-            a = a.copy()
-        if together:
+        if at_once:
             part(a, found)
         else:
             in_parts(problem, part, a, found)

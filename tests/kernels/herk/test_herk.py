@@ -40,7 +40,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
         cpu: {"_PANEL": 9},
-        cpu_parts: {"_PART_BYTES": 1200},
+        cpu_parts: {"_PART_BYTES": 1200, "_MATCHED_BYTES": 2400},
         scratch: {"LEAST_KEPT_BYTES": 0},
         cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_FORMS": 2},
         cpu_mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import herk
-from argand.herk import cpu_lower, cpu_matmul
+from argand.herk import api, cpu_lower, cpu_matmul, cpu_parts
 from argand.herk.problem import herk_problem
 
 from tests.kernels.herk.herk_cases import normal, oriented
@@ -16,7 +16,14 @@ from tests.kernels.herk.herk_cases import normal, oriented
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("op", ["N", "C"])
 @pytest.mark.parametrize("n", [2, 4, 5, 8, 11, 24, 40, 61, 120])
-def test_small_products_of_any_strides_are_hermitian(n: int, op: Any, dtype: str) -> None:
+@pytest.mark.parametrize("part_bytes", [5000, 1 << 22])
+def test_small_products_of_any_strides_are_hermitian(
+    n: int, op: Any, dtype: str, part_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, or some at a time."""
+    for name in ("_PART_BYTES", "_MATCHED_BYTES"):
+        monkeypatch.setattr(cpu_parts, name, part_bytes)
+    api._CPU_CALLS.clear()
     for batch, k in ((3, 2), (20, 9), (70, 3)):
         a = oriented(normal(np.random.default_rng(n), batch, n, k), op).astype(dtype)
         a[0] *= 1e30  # has no finite product in complex64
@@ -28,6 +35,7 @@ def test_small_products_of_any_strides_are_hermitian(n: int, op: Any, dtype: str
             full = np.einsum("bik,bjk->bij" if op == "N" else "bkj,bki->bij", x, x.conj())
             bound = 8 * k * np.finfo(dtype).eps * np.abs(full[1:]).max()
             assert np.abs(found[1:] - full[1:]).max() <= bound
+    api._CPU_CALLS.clear()  # calls kept with other values
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
