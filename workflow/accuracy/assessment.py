@@ -91,7 +91,7 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
     values: dict[str, Any] = {}
     for name in (one.name for one in fields(Accuracy) if one.name not in _APART):
         found = [getattr(part, name) for part in assessed]
-        together = sum if name in _SUMS else min if name == "ratio" else max
+        together = sum if name in _SUMS else max
         values[name] = None if any(value is None for value in found) else together(found)
     reasons = [
         f"{name}: {part.reason}" if name else part.reason

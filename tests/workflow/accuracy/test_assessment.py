@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 
-from workflow.accuracy.assessment import PROVABLE, Checks, misplaced
+from workflow.accuracy.assessment import PROVABLE, Accuracy, Checks, misplaced, ratio, worst_of
 
 FP32 = PRECISIONS["fp32"]
 
@@ -30,6 +30,31 @@ def test_the_smaller_bound_counts_whichever_it_is() -> None:
     assert Checks().conclude(1e-3, 1e-4, 1e-2, FP32)["verdict"] == "wrong"
     unproven = Checks().conclude(0.0, 2 * PROVABLE, 3 * PROVABLE, FP32)
     assert unproven["verdict"] == "unproven"
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"), [(1e-6, "verified"), (1e-4, "suspect"), (1.0, "wrong")]
+)
+def test_the_worst_part_decides(error: float, verdict: str) -> None:
+    right, other = (
+        Accuracy(reference="full", reference_rows=2, **Checks().conclude(x, 1e-3, 1e-5, FP32))
+        for x in (1e-7, error)
+    )
+    for parts in ((right, other), (other, right)):
+        whole = worst_of(dict(zip("ab", parts, strict=True)))
+        assert (whole.verdict, whole.verified) == (verdict, verdict == "verified")
+        assert (whole.rel_frobenius, whole.bound, whole.reference_rows) == (error, 1e-5, 4)
+        assert whole.ratio == 1e-5 / error
+
+
+def test_what_has_to_be_zero_may_only_be_zero() -> None:
+    assert ratio(0.0, 0.0) == 0
+    assert ratio(1e-300, 0.0) == ratio(math.nan, 0.0) == math.inf
+
+
+def test_the_reference_errs_as_much_as_fp64_does() -> None:
+    said = Checks().conclude(1e-16, 1e-13, 1e-15, PRECISIONS["fp64"])
+    assert (said["verdict"], said["ratio"]) == ("verified", None)
 
 
 def test_nan_is_above_every_bound() -> None:

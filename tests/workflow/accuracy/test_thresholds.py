@@ -58,12 +58,32 @@ def test_an_error_is_refused_from_what_is_allowed_on(name: str, number: int) -> 
         assert 1 <= over(found.reason) <= LARGEST, found.reason
 
 
+@pytest.mark.parametrize("off", [0.1, -0.1])
+def test_expectation_values_are_held_to_either_side(off: float) -> None:
+    result, assess = right("statevector observables", 0)
+    assert assess(result + off * np.abs(result).max()).verdict == "wrong"
+
+
 def test_shots_are_in_order() -> None:
     result, assess = right(COUNTS, 0)
     assert assess(result).verified
     found = assess(result[::-1])
     assert found.verdict == "wrong"
     assert "shots are not in ascending order" in found.reason
+
+
+def test_shots_are_of_the_state_that_their_numbers_draw() -> None:
+    """Neither of a later one nor of an earlier one, nor of none."""
+    result, assess = right(COUNTS, 0)
+    middle = len(result) // 2
+    assert result[0] < result[middle] < result[-1]
+    for some in (slice(middle), slice(middle, None)):
+        wrong = result.copy()
+        wrong[some] = result[middle]
+        assert "rel_frobenius" in assess(wrong).reason
+    wrong = result.copy()
+    wrong[-1] = 1 << 62
+    assert "a shot is not a basis state" in assess(wrong).reason
 
 
 def right(name: str, number: int) -> tuple[npt.NDArray[np.inexact], Assess]:
