@@ -163,7 +163,8 @@ class LaunchSequence:
         self._launched = 0.0  # when, in seconds of the clock
         self._graphable = not any(kernel.cooperative for kernel in kernels)
         # The driver reads what another thread would write. A context, because Ctrl-C may end a call
-        # between `acquire` and the `try` that would release it.
+        # between `acquire` and the `try` that would release it. In CPython 3.14 it may end one at
+        # the beginning of a context too (python/cpython issue 148874).
         self._lock = Lock()
         #: Its launches' name in records; none where the caller notes one.
         self.name = ""
