@@ -14,7 +14,12 @@ from workflow.config.file_input import FileInput
 from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
-from workflow.storage.equal_steps import MOST_CHECKED, given_coordinate, whole_axis
+from workflow.storage.equal_steps import (
+    MOST_CHECKED,
+    given_coordinate,
+    step_of_rounded,
+    whole_axis,
+)
 from workflow.storage.input_operand import InputError, open_datasets
 from workflow.storage.memory import limited_memory
 from workflow.storage.names import is_of_letters, is_text, read_letters, read_names
@@ -70,7 +75,7 @@ def values_along(
             f"{key}: its values must be finite numbers, entry {where_not} of what is selected is "
             f"{values[where_not]}; take others by input.select"
         )
-    return Coordinate(values, units, long_name)
+    return Coordinate(values, units, long_name, step=step_of_rounded(values, dataset.dtype))
 
 
 def _by_letters(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,21 @@ def step_of(coordinate: Coordinate, key: str) -> float:
             f"{_digits(values, step)}"
         )
     return step
+
+
+def step_of_rounded(values: Array, stored: np.dtype[Any]) -> float | None:
+    """Return the step of values that are equal steps apart but for rounding to fp32 or fp16.
+
+    None where they are as they stand, where they are not, and of other types. Each value and the
+    line through both ends may be off by half the distance of numbers, which must be small beside
+    the span, so that the step is known, and leave entries apart.
+    """
+    if stored.kind != "f" or stored.itemsize > 4 or values.ndim != 1 or len(values) < 2:
+        return None
+    step, off = _steps(values)
+    apart = float(np.spacing(np.abs(values).max().astype(stored)))
+    is_known = 2 * apart <= abs(step) and apart <= OFF_STEP * abs(step) * (len(values) - 1)
+    return step if is_known and OFF_STEP * abs(step) < off.max() <= apart else None
 
 
 def _uneven_entry(values: Array, step: float, off: Array) -> str:

@@ -12,7 +12,7 @@ import pytest
 from tests.workflow.peak_memory import with_peak
 from workflow.config.coordinate import RegularCoordinate
 from workflow.config.loading import load_study
-from workflow.storage.equal_steps import given_coordinate, whole_axis
+from workflow.storage.equal_steps import given_coordinate, step_of_rounded, whole_axis
 from workflow.study import Study
 
 LONG = 1 << 28
@@ -82,6 +82,47 @@ def test_a_step_is_kept_beside_values_that_cannot_hold_it(tmp_path: Path) -> Non
     found = staged.coordinates["time"]
     np.testing.assert_allclose(found.values, 1e-8 * np.arange(32), rtol=1e-12)
     assert found.long_name == "time since 2025-11-28T14:00:00.000000000"
+
+
+@pytest.mark.parametrize(
+    ("kind", "off", "is_even"),
+    [("f4", 0, True), ("f4", 3, False), ("f8", 0, True), ("f8", 3, False)],
+)
+def test_steps_are_equal_but_for_rounding_to_the_stored_type(
+    tmp_path: Path, kind: str, off: int, is_even: bool
+) -> None:
+    """Milliseconds from 98 s on, where numbers of fp32 are 7.6 us apart; one is ``off`` so many."""
+    times = (98 + 1e-3 * np.arange(500)).astype(kind)
+    times[77] += off * np.spacing(np.float32(98))
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = np.ones((2, 500), complex)
+        file["time"] = times
+        file["time"].attrs["units"] = "s"
+        file["x"].dims[1].attach_scale(file["time"])
+    source = {"file": str(path), "samples": "/x", "axes": ["antenna", "time"]}
+    one = study_of({"kind": "dft", "axis": "time", "input": source}).workload("w")
+    if not is_even:
+        with pytest.raises(ValueError, match=r"must have equal steps, but entry 77 is at 98\.077"):
+            one.check()
+        return
+    staged = one.stage().held()
+    np.testing.assert_array_equal(staged.coordinates["time"].values, times)
+    found = one.product(staged, staged.operands["samples"]).coordinates["frequency"].values
+    np.testing.assert_allclose(found, np.arange(500) / 0.5, rtol=7.7e-6 / 0.499)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0, 1.0, 2.0],  # as they stand
+        [1e9, 1e9 + 128, 1e9 + 192],  # numbers are 64 apart
+        [1e9, 1e9 + 1024, 1e9 + 1984],  # 64 are 3 % of the span
+        [1.0, 1.0, 1.0],
+    ],
+)
+def test_steps_of_which_rounding_leaves_too_little(values: list[float]) -> None:
+    assert step_of_rounded(np.array(values), np.dtype("f4")) is None
 
 
 @pytest.mark.parametrize("steps", [{"start": 1e308, "step_s": 1e308}, {"step_s": 1e307}])
