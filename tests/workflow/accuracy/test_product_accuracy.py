@@ -195,6 +195,17 @@ class TestProducts:
         elsewhere[60, 70] = np.nan
         assert not assess_product(reference, elsewhere, fp32, backend="cpu").verified
 
+    @pytest.mark.parametrize("where", [(0, 0), (150, 7), (299, 299)])
+    def test_the_error_is_that_of_all_blocks(self, where):
+        """More elements than are compared at a time."""
+        rng = np.random.default_rng(4)
+        a, b = normal(rng, 300, 8), normal(rng, 8, 300)
+        result, exact = gemm(a, b), a.astype(complex) @ b.astype(complex)
+        result[where] += 100
+        found = assess_product(product_reference(a, b), result, PRECISIONS["fp32"], backend="cpu")
+        expected = np.linalg.norm(result - exact) / np.linalg.norm(exact)
+        assert found.rel_frobenius == pytest.approx(expected, rel=1e-9)
+
     @pytest.mark.parametrize("shape", [(70, 40), (40, 70)])
     def test_lines_that_are_not_finite_are_those_of_their_own_product(self, shape):
         rng, row = np.random.default_rng(9), PRECISIONS["fp32"]
