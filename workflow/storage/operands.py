@@ -16,7 +16,7 @@ from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.data import SELECTED, Coordinate, Product, Staged, blank
-from workflow.readers import FileArray, reader_of
+from workflow.readers import FileArray, Reader, reader_of
 from workflow.storage.agreement import check_agrees, differ, in_names
 from workflow.storage.axes import AxisError
 from workflow.storage.axes import Operand as Operand
@@ -129,10 +129,7 @@ def staged(
     }
     attributes["nonfinite"] = count_all(data)
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
-    if zeros := {name: text for name, one in readers.items() if (text := one.made_zero())}:
-        attributes["zeros"] = zeros
-    if lost := {name: text for name, one in readers.items() if (text := one.lost())}:
-        attributes["lost"] = lost
+    attributes |= _lacking(readers)
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})
@@ -148,6 +145,13 @@ def staged(
         drawn,
         {name: header.units for name, (header, _) in found.items() if header.units},
     )
+
+
+def _lacking(readers: Mapping[str, Reader]) -> dict[str, dict[str, str]]:
+    """Return by operand what was made 0, and what is lost, of the files that have been read."""
+    zeros = {name: text for name, one in readers.items() if (text := one.made_zero())}
+    lost = {name: text for name, one in readers.items() if (text := one.lost())}
+    return {key: found for key, found in (("zeros", zeros), ("lost", lost)) if found}
 
 
 def _described(

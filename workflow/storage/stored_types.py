@@ -185,5 +185,7 @@ def _numbers(dataset: h5py.Dataset, name: str) -> Array | None:
     held = dataset.attrs.get_id(name)
     count = 0 if held.shape is None else math.prod(held.shape)
     if held.dtype.kind not in "fiu" or not 1 <= count <= _MOST_VALUES:
-        raise StoredError(f"has an attribute {name} that is not one number, or a few")
+        raise StoredError(
+            f"has an attribute {name} that is not one number, or a few; correct or delete it"
+        )
     return np.atleast_1d(np.asarray(dataset.attrs[name])).reshape(-1)
