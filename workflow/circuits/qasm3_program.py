@@ -12,16 +12,16 @@ def order_parameters(program: ast.Program) -> None:
     """Rename parameters of gates that it defines so that alphabetical order is that of a call.
 
     qiskit-qasm3-import 0.6.0 takes the angles of a call for the parameters in alphabetical order:
-    of ``gate g(theta, phi)`` it gives the first angle to phi.
+    of ``gate g(theta, phi)`` it gives the first angle to phi. No two gates have a name in common,
+    which Qiskit refuses in an expression of parameters of both.
     """
     from openqasm3 import ast
 
-    for gate in program.statements:
+    for number, gate in enumerate(program.statements):
         if isinstance(gate, ast.QuantumGateDefinition):
             names = [parameter.name for parameter in gate.arguments]
-            if names != sorted(names):
-                renamed = {name: f"parameter_{place:06}" for place, name in enumerate(names)}
-                _rename([gate.arguments, gate.body], renamed)
+            renamed = {name: f"parameter_{number}_{n:06}" for n, name in enumerate(names)}
+            _rename([gate.arguments, gate.body], renamed)
 
 
 def _rename(part: object, names: dict[str, str]) -> None:

@@ -87,11 +87,15 @@ def _from_text(content: bytes) -> QuantumCircuit:
     import qiskit_qasm3_import
 
     from workflow.circuits.qasm3_indices import write_indices
+    from workflow.circuits.qasm3_instances import write_instances
+    from workflow.circuits.qasm3_modifiers import write_modified
     from workflow.circuits.qasm3_program import check_divisions, order_parameters
 
     program = openqasm3.parse(content.decode("utf-8", "replace"))
-    order_parameters(program)
     check_divisions(program)
+    write_instances(program)
+    write_modified(program)
+    order_parameters(program)
     write_indices(program)
     return qiskit_qasm3_import.convert(program)
 

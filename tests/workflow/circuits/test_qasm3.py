@@ -98,7 +98,7 @@ def test_parameters_in_another_order_than_the_alphabet(path: Path) -> None:
     """
 
     def turn(theta: float, phi: float, lam: float, a: float) -> QuantumCircuit:
-        circuit = QuantumCircuit(2)
+        circuit = QuantumCircuit(2, global_phase=-(phi + lam) / 2)
         circuit.u(theta, phi, lam, 0)
         circuit.rx(a - theta, 1)
         circuit.cp(phi, 0, 1)

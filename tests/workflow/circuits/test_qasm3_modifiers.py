@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
-from workflow.circuits.qiskit_circuits import gates_of, load_circuit
+from workflow.circuits.qiskit_circuits import CircuitError, gates_of, load_circuit
 
 Matrix = npt.NDArray[Any]
 QUBITS = 4
 X = np.array([[0, 1], [1, 0]], complex)
 Y = np.array([[0, -1j], [1j, 0]])
+Z = np.diag([1 + 0j, -1])
 SX = np.array([[1 + 1j, 1 - 1j], [1 - 1j, 1 + 1j]]) / 2
 SWAP = np.eye(4, dtype=complex)[[0, 2, 1, 3]]
 
@@ -24,6 +26,17 @@ def phase(angle: float) -> Matrix:
 
 def rotation(pauli: Matrix, angle: float) -> Matrix:
     return np.asarray(np.cos(angle / 2) * np.eye(2) - 1j * np.sin(angle / 2) * pauli)
+
+
+def euler(theta: float, phi: float, lam: float) -> Matrix:
+    """Return u3 of OpenQASM 3, whose determinant is 1; U has a phase besides."""
+    return rotation(Z, phi) @ rotation(Y, theta) @ rotation(Z, lam)
+
+
+def root(matrix: Matrix) -> Matrix:
+    """Return the square root whose eigenvalues have arguments of -90 to 90 degrees."""
+    values, vectors = np.linalg.eig(matrix)
+    return np.asarray(vectors @ np.diag(np.sqrt(values)) @ np.linalg.inv(vectors))
 
 
 def applied(
@@ -46,6 +59,10 @@ def applied(
 DEFINED = """
 gate turned(theta, a) b, c { ctrl @ rx(theta) b, c; negctrl @ ry(a) c, b; }
 gate shifted a { gphase(0.5); x a; }
+gate sxdg(a) b { rz(a) b; }
+gate within(theta, a) b { U(theta, a, 0.2) b; }
+gate powers(b, a) c, d { pow(3) @ u3(a, b, a*b) c; ctrl @ pow(0.5) @ within(a, b) d, c; }
+gate inner(b) c, d { negctrl @ within(b, 0.1) c, d; }
 """
 STATEMENTS: tuple[tuple[str, list[tuple[Matrix, tuple[int, ...], dict[int, int]]]], ...] = (
     ("negctrl @ ctrl @ x q[0], q[1], q[2];", [(X, (2,), {0: 0, 1: 1})]),
@@ -62,6 +79,22 @@ STATEMENTS: tuple[tuple[str, list[tuple[Matrix, tuple[int, ...], dict[int, int]]
     ("negctrl @ gphase(0.2) q[2];", [(np.diag([np.exp(0.2j), 1]), (2,), {})]),
     ("ctrl(2) @ swap q[3], q[1], q[0], q[2];", [(SWAP, (0, 2), {3: 1, 1: 1})]),
     ("ctrl @ cp(0.3) q[2], q[0], q[3];", [(phase(0.3), (3,), {2: 1, 0: 1})]),
+    ("negctrl @ u3(0.4, 0.5, 0.6) q[1], q[2];", [(euler(0.4, 0.5, 0.6), (2,), {1: 0})]),
+    ("ctrl @ u2(0.5, 0.6) q[3], q[0];", [(euler(np.pi / 2, 0.5, 0.6), (0,), {3: 1})]),
+    ("ctrl @ U(0.4, 0.5, 0.6) q[3], q[0];",
+     [(np.exp(0.75j) * euler(0.4, 0.5, 0.6), (0,), {3: 1})]),
+    ("ctrl @ within(0.4, 0.5) q[2], q[0];",
+     [(np.exp(0.55j) * euler(0.4, 0.5, 0.2), (0,), {2: 1})]),
+    ("inv @ ctrl @ cu(0.4, 0.5, 0.6, 0.7) q[0], q[3], q[1];",
+     [(np.exp(-1.25j) * euler(-0.4, -0.6, -0.5), (1,), {0: 1, 3: 1})]),
+    ("ctrl @ sxdg(0.7) q[3], q[1];", [(rotation(Z, 0.7), (1,), {3: 1})]),
+    ("ctrl @ pow(0.5) @ p(9) q[2], q[1];", [(phase(4.5 - np.pi), (1,), {2: 1})]),
+    ("ctrl @ pow(1.0/3) @ pow(-2) @ z q[2], q[1];", []),
+    ("powers(0.5, 0.4) q[1], q[2];",
+     [(np.linalg.matrix_power(euler(0.4, 0.5, 0.2), 3), (1,), {}),
+      (root(np.exp(0.55j) * euler(0.4, 0.5, 0.2)), (1,), {2: 1})]),
+    ("ctrl @ inv @ inner(0.3) q[1], q[0], q[3];",
+     [(np.exp(-0.3j) * euler(-0.3, -0.2, -0.1), (3,), {1: 1, 0: 0})]),
 )  # fmt: skip
 
 
@@ -85,3 +118,21 @@ def test_modifiers(tmp_path: Path) -> None:
     for one in gates_of(load_circuit(path), QUBITS):
         found = applied(found, one.matrix, one.targets, {})
     assert abs(np.vdot(found, expected)) > 1 - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("turned(0.4) q[0], q[1];", "line 4, column 0: gate turned takes 2 angles"),
+        ("turned(0.4, sin(1)) q[0], q[1];", "made of numbers by + - * /, got 1 of 2"),
+        ("turned(0.4, 1/0.0) q[0], q[1];", "line 4, column 12: division by zero"),
+        ("gate x a { h a; } ctrl @ x q[0], q[1];", "line 4, column 0: 'x' is already defined"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "one.qasm"
+    definition = DEFINED.strip().splitlines()[0]
+    path.write_text(f'OPENQASM 3.0; include "stdgates.inc";\nqubit[2] q;\n{definition}\n{text}')
+    with pytest.raises(CircuitError) as error:
+        load_circuit(path)
+    assert message in str(error.value)
