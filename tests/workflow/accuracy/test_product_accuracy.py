@@ -206,6 +206,18 @@ class TestProducts:
         expected = np.linalg.norm(result - exact) / np.linalg.norm(exact)
         assert found.rel_frobenius == pytest.approx(expected, rel=1e-9)
 
+    def test_what_must_not_be_finite_is_seen_in_every_block(self):
+        rng, row = np.random.default_rng(5), PRECISIONS["fp32"]
+        a, b = normal(rng, 300, 8), normal(rng, 8, 300)
+        a[299, 3] = np.nan
+        reference = product_reference(a, b)
+        with np.errstate(invalid="ignore"):
+            result = gemm(a, b)
+        assert assess_product(reference, result, row, backend="cpu").verified
+        result[299] = 1
+        found = assess_product(reference, result, row, backend="cpu")
+        assert "300 elements are finite where those of fp64 are not" in found.reason
+
     @pytest.mark.parametrize("shape", [(70, 40), (40, 70)])
     def test_lines_that_are_not_finite_are_those_of_their_own_product(self, shape):
         rng, row = np.random.default_rng(9), PRECISIONS["fp32"]
