@@ -218,6 +218,11 @@ class TestProducts:
         found = assess_product(reference, result, row, backend="cpu")
         assert "300 elements are finite where those of fp64 are not" in found.reason
 
+    def test_nothing_is_proved_where_everything_cancels(self):
+        a, b = np.ones((3, 4), np.complex64), np.tile([[1], [-1]], (2, 5)).astype(np.complex64)
+        found = assess_product(product_reference(a, b), a @ b, PRECISIONS["fp32"], backend="cpu")
+        assert (found.verdict, found.rel_frobenius, found.bound) == ("unproven", 0, np.inf)
+
     @pytest.mark.parametrize("shape", [(70, 40), (40, 70)])
     def test_lines_that_are_not_finite_are_those_of_their_own_product(self, shape):
         rng, row = np.random.default_rng(9), PRECISIONS["fp32"]
