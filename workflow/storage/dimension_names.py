@@ -8,7 +8,7 @@ import h5py
 
 from workflow.config.axis_names import SYNONYMS
 from workflow.storage.axes import AxisError, AxisMap, Operand
-from workflow.storage.text_attributes import guarded
+from workflow.storage.text_attributes import guarded_once
 
 _LABELS = ", or where the file is wrong its dimension scales or labels"
 _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
@@ -27,7 +27,7 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
         labels = [str(one.label) for one in dataset.dims]
         return [label or (some or [""])[0] for label, some in zip(labels, scales, strict=True)]
 
-    found = guarded(read)
+    found = guarded_once(dataset, "names of dimensions", read)
     if not found or not all(found):
         return None
     return [SYNONYMS.get(str(name).lower(), str(name).lower()) for name in found]
@@ -50,7 +50,7 @@ def dimension_scales(dataset: h5py.Dataset) -> list[str]:
             found.append(str(scale.name) if scale is not None and has_values else "")
         return found
 
-    return guarded(read) or [""] * dataset.ndim
+    return guarded_once(dataset, "dimension scales", read) or [""] * dataset.ndim
 
 
 def _is_empty(scale: h5py.Dataset) -> bool:

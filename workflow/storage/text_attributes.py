@@ -12,11 +12,13 @@ import resource
 import signal
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
+from workflow.storage.files import file_state
 from workflow.storage.input_error import InputError
 
 LONGEST_UNIT = 64
@@ -25,6 +27,9 @@ LONGEST_NAME = 256
 """Characters of one that is taken for what values mean, and the date that times count from."""
 CPU_SECONDS = 2.0
 """Seconds of a core that reading text may take; it takes a millisecond."""
+_MOST_KNOWN = 4096
+"""Texts of attributes that are kept."""
+_known: dict[tuple[Any, ...], Any] = {}
 
 
 def unit_of(dataset: h5py.Dataset) -> str:
@@ -52,7 +57,7 @@ def text_attribute(dataset: h5py.Dataset, name: str, longest: int = LONGEST_UNIT
 
     if not in_a_heap(attribute.dtype):
         return read()
-    found = guarded(read)
+    found = guarded_once(dataset, f"{name} {longest}", read)
     if found is None:
         raise InputError(
             f"input.file: {dataset.file.filename}: the attribute {name} of {dataset.name} is "
@@ -85,6 +90,20 @@ def guarded(read: Callable[[], Any]) -> Any:
         said = pipe.read()
     _, status = os.waitpid(child, 0)
     return json.loads(said) if status == 0 else None
+
+
+def guarded_once(dataset: h5py.Dataset, what: str, read: Callable[[], Any]) -> Any:
+    """Return `guarded` of ``what`` a dataset says, read once while its file stays the same.
+
+    A fork takes milliseconds, and a check of a sweep reads a file several times for each point.
+    """
+    path = Path(dataset.file.filename)
+    key = path, file_state(path), dataset.name, what
+    if key not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[key] = guarded(read)
+    return _known[key]
 
 
 def _serve(read: Callable[[], Any], to: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +112,26 @@ def test_damaged_names_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     content[content.index(b"antenna") - 8] = 255
     path.write_bytes(content)
     check_study(study_of(case(path)))
+
+
+def test_names_are_read_once_while_the_file_stays_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fork takes milliseconds, and each point of a sweep reads the same file."""
+    calls, guarded = [], text_attributes.guarded
+
+    def counted(read: Callable[[], Any]) -> Any:
+        calls.append(read)
+        return guarded(read)
+
+    monkeypatch.setattr(text_attributes, "guarded", counted)
+    path = written(tmp_path / "v.h5", ("Time", "antenna"))
+    for _ in range(3):
+        with h5py.File(path) as file:
+            assert dimension_names(file["v"]) == ["time", "antenna"]
+    assert len(calls) == 1
+    written(path, ("antenna", "Time"))
+    os.utime(path, ns=(0, 0))  # where a clock is coarser than two writes are apart
+    with h5py.File(path) as file:
+        assert dimension_names(file["v"]) == ["antenna", "time"]
+    assert len(calls) == 2
