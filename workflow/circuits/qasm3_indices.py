@@ -27,12 +27,33 @@ def write_indices(program: ast.Program) -> None:
     for statement in program.statements:
         _write(statement, sizes)
         if isinstance(statement, ast.QubitDeclaration):
-            sizes[statement.qubit.name] = whole(statement.size, is_angle=False)
+            sizes[statement.qubit.name] = _declared(statement.size)
         elif isinstance(statement, ast.ClassicalDeclaration):
-            size = getattr(statement.type, "size", None)
-            sizes[statement.identifier.name] = whole(size, is_angle=False)
+            sizes[statement.identifier.name] = _declared(getattr(statement.type, "size", None))
+            if isinstance(statement.init_expression, ast.QuantumMeasurement):
+                _check_measured(statement.init_expression, statement.identifier, sizes)
         elif isinstance(statement, ast.AliasStatement):
             sizes[statement.target.name] = _size(statement.value, sizes)
+        elif isinstance(statement, ast.QuantumMeasurementStatement):
+            _check_measured(statement.measure, statement.target, sizes)
+
+
+def _declared(size: ast.Expression | None) -> int | None:
+    """Return how many bits a declaration with this size makes."""
+    return 1 if size is None else whole(size, is_angle=False)
+
+
+def _check_measured(
+    measure: ast.QuantumMeasurement, target: object, sizes: Mapping[str, int | None]
+) -> None:
+    """Raise ValueError where as many bits as qubits are known not to be there.
+
+    Qiskit measures one qubit into each of several bits.
+    """
+    qubits, bits = _size(measure.qubit, sizes), _size(target, sizes)
+    if qubits is not None and bits is not None and qubits != bits:
+        what = f"{counted(qubits, 'qubit')} cannot be measured into {counted(bits, 'bit')}"
+        raise ValueError(f"{place_of(measure)}{what}")
 
 
 def _size(node: object, sizes: Mapping[str, int | None]) -> int | None:
@@ -43,8 +64,19 @@ def _size(node: object, sizes: Mapping[str, int | None]) -> int | None:
         one, other = _size(node.lhs, sizes), _size(node.rhs, sizes)
         return None if one is None or other is None else one + other
     if isinstance(node, ast.IndexExpression):
-        return len(node.index.values) if isinstance(node.index, ast.DiscreteSet) else None
+        return _indexed(node.index)
+    if isinstance(node, ast.IndexedIdentifier):
+        return _indexed(node.indices[-1])
     return sizes.get(node.name) if isinstance(node, ast.Identifier) else None
+
+
+def _indexed(index: ast.IndexElement) -> int | None:
+    """Return how many bits a written index takes, None where that is unknown."""
+    from openqasm3 import ast
+
+    if isinstance(index, ast.DiscreteSet):
+        return len(index.values)
+    return None if isinstance(index[0], ast.RangeDefinition) else 1
 
 
 def _write(part: object, sizes: Mapping[str, int | None]) -> None:

@@ -91,6 +91,20 @@ def whole(node: object, *, is_angle: bool = True) -> int | None:
     return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]
 
 
+def check_control(program: ast.Program) -> None:
+    """Raise ValueError, with the line, for a loop, a branch or a box."""
+    from openqasm3 import ast
+
+    names = {
+        ast.ForInLoop: "for_loop", ast.WhileLoop: "while_loop", ast.BranchingStatement: "if_else",
+        ast.Box: "box",
+    }  # fmt: skip
+    for statement in program.statements:
+        if (name := names.get(type(statement))) is not None:
+            what = f"{name} is classical control, which is not a unitary evolution"
+            raise ValueError(f"{place_of(statement)}{what}")
+
+
 def place_of(node: object) -> str:
     """Return where a node stands, as messages of qiskit-qasm3-import begin with it."""
     span = getattr(node, "span", None)

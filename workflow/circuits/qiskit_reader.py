@@ -89,9 +89,10 @@ def _from_text(content: bytes) -> QuantumCircuit:
     from workflow.circuits.qasm3_indices import write_indices
     from workflow.circuits.qasm3_instances import write_instances
     from workflow.circuits.qasm3_modifiers import write_modified
-    from workflow.circuits.qasm3_program import check_divisions, order_parameters
+    from workflow.circuits.qasm3_program import check_control, check_divisions, order_parameters
 
     program = openqasm3.parse(content.decode("utf-8", "replace"))
+    check_control(program)
     check_divisions(program)
     write_instances(program)
     write_modified(program)
