@@ -148,6 +148,9 @@ def test_permutations_and_phases_cost_no_products(rng: np.random.Generator, prec
     assert gate_form(7, matrix, (6, 0, 3, 2)).monomial
     found = apply_gate(state.copy(), matrix, (6, 0, 3, 2), precision=precision)
     np.testing.assert_allclose(found, expected, rtol=4 * PRECISIONS[precision].u)
+    in_circuit = state.copy()
+    apply_gates(in_circuit, [gate_form(7, matrix, (6, 0, 3, 2))], PRECISIONS[precision])
+    np.testing.assert_array_equal(in_circuit, found)
     moved = apply_gate(state.copy(), SWAP, (6, 1), precision=precision)
     np.testing.assert_array_equal(moved, dense_gate(state, SWAP, (6, 1)))
 
