@@ -10,6 +10,7 @@ import copy
 import math
 from typing import TYPE_CHECKING
 
+from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
 from workflow.circuits.qasm3_program import place_of, whole
 
 if TYPE_CHECKING:
@@ -28,13 +29,19 @@ def write_instances(program: ast.Program) -> None:
 
     Calls with the same angles have the same gate.
 
-    Raises ValueError, with the line, for a wrong number of angles, and for one that is not made of
-    numbers by + - * /.
+    Raises ValueError, with the line, for a second gate of a name, a wrong number of angles, and one
+    that is not made of numbers by + - * /.
     """
     from openqasm3 import ast
 
-    instances = _Instances()
+    instances, known = _Instances(), {"U"}
     for statement in program.statements:
+        if isinstance(statement, ast.Include):
+            known |= LIBRARY_GATES
+        if isinstance(statement, ast.QuantumGateDefinition):
+            if statement.name.name in known:
+                raise ValueError(f"{place_of(statement)}'{statement.name.name}' is already defined")
+            known.add(statement.name.name)
         if not isinstance(statement, ast.QuantumGateDefinition):
             instances.rewrite([statement], {})
         elif statement.arguments and instances.has_modifiers(statement):

@@ -38,6 +38,7 @@ _WIDTHS = {
 }
 _LIBRARY = {name: width for width, names in _WIDTHS.items() for name in names.split()}
 """The other gates of stdgates.inc, and on how many qubits each is."""
+LIBRARY_GATES = {*_LIBRARY, *_PHASED}
 
 
 def write_modified(program: ast.Program) -> None:
@@ -50,7 +51,7 @@ def write_modified(program: ast.Program) -> None:
     calls = list(_calls(program))
     if not any(call.modifiers for call, _ in calls):
         return
-    given = {*_LIBRARY, *_PHASED} if _place_of_library(program) else {"U"}
+    given = set(LIBRARY_GATES) if _place_of_library(program) else {"U"}
     given -= _name_apart(program)
     needed: dict[str, str] = {}
     for call, is_inner in calls:
@@ -94,7 +95,7 @@ def _name_apart(program: ast.Program) -> set[str]:
     # The library has keys(), but no iterator.
     known = {key.name for key in SessionEquivalenceLibrary.keys()}  # noqa: SIM118
     if _place_of_library(program):
-        known -= {*_LIBRARY, *_PHASED}
+        known -= LIBRARY_GATES
     gates = [one for one in program.statements if isinstance(one, ast.QuantumGateDefinition)]
     renamed = known & {gate.name.name for gate in gates}
     calls = [call for call, _ in _calls(program) if isinstance(call, ast.QuantumGate)]

@@ -127,6 +127,8 @@ def test_modifiers(tmp_path: Path) -> None:
         ("turned(0.4, sin(1)) q[0], q[1];", "made of numbers by + - * /, got 1 of 2"),
         ("turned(0.4, 1/0.0) q[0], q[1];", "line 4, column 12: division by zero"),
         ("gate x a { h a; } ctrl @ x q[0], q[1];", "line 4, column 0: 'x' is already defined"),
+        ("gate rx(a) b { inv @ rz(a) b; }", "line 4, column 0: 'rx' is already defined"),
+        ("gate turned(a) b { inv @ rz(a) b; }", "line 4, column 0: 'turned' is already defined"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
