@@ -144,10 +144,12 @@ class Made:
 
     Attributes:
         exponentials: complex exponentials, or cosines with their sines.
+        terms: products of two numbers that a step adds up one by one, in blocks that a cache holds.
         peer_bytes: bytes in fp64 that a peer's steps over whole arrays read and write.
     """
 
     exponentials: float = 0.0
+    terms: float = 0.0
     peer_bytes: float = 0.0
 
 

@@ -161,11 +161,12 @@ class Image(Workload):
         )
 
     def made(self, outline: Staged) -> Made:
-        """Return a weight for each channel, antenna and direction, and a peer's steps over them."""
+        """Return weights of channels, antennas and directions, and what steps over R w take."""
         channels, antennas = outline.operands["covariances"].shape[2:4]
         found = self.result_shape(outline)
         weights = float(channels * antennas * found[2] * found[3])
-        return Made(weights, bytes_of_image(weights, found[0] * found[1]))
+        images = found[0] * found[1]
+        return Made(weights, weights * images, bytes_of_image(weights, images))
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.image`."""
