@@ -28,6 +28,7 @@ class Coordinate:
 
     ``axes`` are those that the values have; where there are none the one of the coordinate's name.
     ``step`` is the distance of entries where it was given: that of values is rounded as they are.
+    ``rounding`` is how far values may be off where a file has them in fewer bits than fp64.
     """
 
     values: Array
@@ -35,6 +36,7 @@ class Coordinate:
     long_name: str = ""
     axes: tuple[str, ...] = ()
     step: float | None = None
+    rounding: float = 0.0
 
     def of(self, name: str) -> tuple[str, ...]:
         """Return the axes of the values, of a coordinate with this name."""

@@ -46,8 +46,9 @@ def in_names(
 def differ(one: Coordinate, other: Coordinate) -> bool:
     """Return whether two coordinates contradict each other, as far as their values are known.
 
-    Numbers in units that convert are compared in one, to a thousandth of their distance, names but
-    for their case, and times by their dates too.
+    Numbers in units that convert are compared in one, to a thousandth of their distance and to the
+    rounding of those that a file has in fp32, names but for their case, and times by their dates
+    too.
     """
     known = not any(is_blank(each.values) for each in (one, other))
     if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
@@ -64,7 +65,8 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     if factors is None:
         return True
     a, b = (each.values * factor for each, factor in zip((one, other), factors, strict=True))
-    return bool(np.any(np.abs(a - b) > _allowed(a)))
+    rounding = one.rounding * factors[0] + other.rounding * factors[1]
+    return bool(np.any(np.abs(a - b) > _allowed(a) + _rounded(a, b, rounding)))
 
 
 def in_words(coordinate: Coordinate) -> str:
@@ -92,3 +94,12 @@ def _allowed(values: Array) -> Array | float:
     if not apart.size or not apart.min():
         return np.asarray(_ROUNDING * np.abs(values))
     return OFF_STEP * float(apart.min())
+
+
+def _rounded(a: Array, b: Array, rounding: float) -> float:
+    """Return how far ``rounding`` takes equal values apart; 0 where it may hide another entry.
+
+    Values of the next entry are off by a step less the rounding, which must be clearly more.
+    """
+    apart = min(float(np.abs(np.diff(each, axis=0)).min(initial=np.inf)) for each in (a, b))
+    return rounding if 4 * rounding <= apart else 0.0

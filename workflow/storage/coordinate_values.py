@@ -17,6 +17,7 @@ from workflow.storage.chunk_sizes import check_chunks
 from workflow.storage.equal_steps import (
     MOST_CHECKED,
     given_coordinate,
+    rounding_to,
     step_of_rounded,
     whole_axis,
 )
@@ -75,7 +76,10 @@ def values_along(
             f"{key}: its values must be finite numbers, entry {where_not} of what is selected is "
             f"{values[where_not]}; take others by input.select"
         )
-    return Coordinate(values, units, long_name, step=step_of_rounded(values, dataset.dtype))
+    return Coordinate(
+        values, units, long_name, step=step_of_rounded(values, dataset.dtype),
+        rounding=rounding_to(values, dataset.dtype),
+    )  # fmt: skip
 
 
 def _by_letters(

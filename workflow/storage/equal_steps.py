@@ -109,6 +109,13 @@ def step_of_rounded(values: Array, stored: np.dtype[Any]) -> float | None:
     return step if is_known and OFF_STEP * abs(step) < off.max() <= apart else None
 
 
+def rounding_to(values: Array, stored: np.dtype[Any]) -> float:
+    """Return half the distance of numbers of fp32 or fp16 at the largest value, else 0."""
+    if stored.kind != "f" or stored.itemsize > 4 or not values.size:
+        return 0.0
+    return float(np.spacing(np.abs(values).max().astype(stored))) / 2
+
+
 def _uneven_entry(values: Array, step: float, off: Array) -> str:
     """Return the place of an entry that is not a step after the one before, or off equal steps."""
     apart = np.diff(values)

@@ -41,6 +41,45 @@ def test_coordinates_that_differ(one: Coordinate, other: Coordinate, expected: b
     assert differ(one, other) == differ(other, one) == expected
 
 
+@pytest.mark.parametrize("entries", [1, 500])
+@pytest.mark.parametrize("stored", [("f4", "f8"), ("f8", "f4"), ("f4", "f4")])
+@pytest.mark.parametrize("units", ["Hz", "MHz"])
+def test_frequencies_in_fp32(
+    tmp_path: Path, stored: tuple[str, str], units: str, entries: int
+) -> None:
+    """Channels of 1 kHz at 1.4 GHz, where numbers of fp32 are 128 Hz apart; one is off by one."""
+    path = tmp_path / "two.h5"
+    in_hz = 1.4e9 + 40.3 + 1e3 * np.arange(entries + 1)
+    source: dict[str, Any] = {"file": str(path), "weights": "w", "samples": "x"}
+    source["axes"] = {"weights": ["frequency", "beam", "antenna"],
+                      "samples": ["frequency", "antenna", "time"]}  # fmt: skip
+    given = {"w": {"kind": "beamforming", "input": source}}
+    for off in (0, 1):
+        with h5py.File(path, "w") as file:
+            for name, shape, kind, start, unit in (
+                ("w", (entries, 2, 3), stored[0], 0, "Hz"),
+                ("x", (entries, 3, 4), stored[1], off, units),
+            ):
+                file[name] = np.ones(shape, np.complex64)
+                values = in_hz[start : start + entries] / (1 if unit == "Hz" else 1e6)
+                file[f"{name}_frequency"] = values.astype(kind)
+                file[f"{name}_frequency"].attrs["units"] = unit
+                file[name].dims[0].attach_scale(file[f"{name}_frequency"])
+        if not off:
+            check_study(study_of(given))
+            continue
+        with pytest.raises(StudyError, match="the values of another operand along frequency"):
+            check_study(study_of(given))
+
+
+def test_rounding_that_may_hide_another_channel() -> None:
+    """Channels of 200 Hz, of which fp32 leaves too little, are compared as they stand."""
+    exact = 1.4e9 + 200.0 * np.arange(8)
+    rounded = Coordinate(exact.astype("f4").astype(float), "Hz", rounding=64.0)
+    assert differ(rounded, of(exact, "Hz"))
+    assert differ(of(exact, "Hz"), rounded)
+
+
 def test_numbers_of_antennas_go_by_their_names_beside_names() -> None:
     """As weights of UVH5 covariances do, beside voltages of GUPPI."""
     numbers, names = of([2, 5]), of(["1b", "1e"])
