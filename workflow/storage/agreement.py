@@ -43,6 +43,22 @@ def in_names(
     )
 
 
+def names_beside_count(one: Coordinate, other: Coordinate) -> Coordinate | None:
+    """Return the coordinate that has names where the other's numbers only count, else None."""
+    for names, numbers in ((one, other), (other, one)):
+        if names.values.dtype.kind == "U" and _is_counted(numbers):
+            return names if names.values.shape == numbers.values.shape else None
+    return None
+
+
+def _is_counted(one: Coordinate) -> bool:
+    """Return whether a coordinate is numbers without a unit that count entries from any number."""
+    values = one.values
+    if one.units or values.dtype.kind not in "iuf" or values.ndim != 1 or is_blank(values):
+        return False
+    return bool(np.all(np.diff(values) == 1))
+
+
 def differ(one: Coordinate, other: Coordinate) -> bool:
     """Return whether two coordinates contradict each other, as far as their values are known.
 

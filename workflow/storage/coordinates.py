@@ -13,7 +13,7 @@ from workflow.config.axis_names import PAIR, SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import SELECTED, Coordinate
-from workflow.storage.agreement import check_agrees
+from workflow.storage.agreement import check_agrees, names_beside_count
 from workflow.storage.axes import Operand
 from workflow.storage.coordinate_values import values_along
 from workflow.storage.dates import from_the_first
@@ -83,8 +83,9 @@ def _own(
     """Return what the file itself has along an operand's axes, of which the study says nothing.
 
     What cannot be a coordinate is left out, such as times without a unit, or names along an axis
-    that is transformed, and so are 0, 1, 2, ..., which tell nothing. Raises InputError where it
-    differs from what is ``made`` already of another operand's in the same file.
+    that is transformed, and so are 0, 1, 2, ..., which tell nothing. Names take the place of other
+    numbers that only count. Raises InputError where it differs from what is ``made`` already of
+    another operand's in the same file.
     """
     said = {_named_as(name, found) for name in source.coordinates}
     own: dict[str, Coordinate] = {}
@@ -99,10 +100,12 @@ def _own(
         is_along = operand.operand.named and name == operand.mapped().axes[-1]
         if _tells_nothing(one) or (is_along and one.values.dtype.kind == "U"):
             continue
-        if kept_as in made:
-            check_agrees(operand.operand.name, name, made[kept_as], one)
-        else:
-            own[kept_as] = one
+        known = made.get(kept_as)
+        names = names_beside_count(known, one) if known is not None else one
+        if names is not None:
+            own[kept_as] = names
+        elif known is not None:
+            check_agrees(operand.operand.name, name, known, one)
     return own
 
 

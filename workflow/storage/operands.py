@@ -12,12 +12,13 @@ import numpy.typing as npt
 from argand import Precision
 from pydantic import BaseModel
 
+from workflow.config.axis_names import SYNONYMS
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.data import SELECTED, Coordinate, Product, Staged, blank
 from workflow.readers import FileArray, Reader, reader_of
-from workflow.storage.agreement import check_agrees, differ, in_names
+from workflow.storage.agreement import check_agrees, differ, in_names, names_beside_count
 from workflow.storage.axes import AxisError
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
@@ -178,6 +179,7 @@ def _described(
             wrong = [one for one in plain if one not in right]
             coordinates = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.raise_all()
+    said = {each for one in source.coordinates for each in (one, SYNONYMS.get(one))}
     for operand in there:
         whole = found[operand.name][1]
         own = whole.coordinates() if whole else {}
@@ -189,7 +191,10 @@ def _described(
                 continue
             if known is not carried:
                 alike = in_names(name, (known, coordinates), (carried, own))
-                check_agrees(operand.name, name, *alike)
+                if name in said or (names := names_beside_count(*alike)) is None:
+                    check_agrees(operand.name, name, *alike)
+                else:
+                    coordinates[name] = names
     number_selected(coordinates, there, {name: header for name, (header, _) in found.items()})
     return found, coordinates
 

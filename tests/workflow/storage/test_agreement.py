@@ -91,9 +91,12 @@ def test_numbers_of_antennas_go_by_their_names_beside_names() -> None:
 
 
 def test_weights_in_mhz_of_channels_in_hz(tmp_path: Path) -> None:
-    """The same frequencies in two units agree; an error gives both values with their units."""
+    """The same frequencies in two units agree; an error gives both values with their units.
+
+    So do names of antennas and a file's numbers that only count, which a study's own do not.
+    """
     write(tmp_path / "v.raw", parts(2, shape=(12, 32, 2)), OBSNCHAN=12, NANTS=3, NPOL=2,
-          PIPERBLK=32)  # fmt: skip
+          PIPERBLK=32, ANTNMS00="1b,1e,2a")  # fmt: skip
     with h5py.File(tmp_path / "w.h5", "w") as file:
         file["w"] = np.ones((4, 2, 3), np.complex64)
         file["f"] = np.array([1421.5, 1420.5, 1419.5, 1418.5])
@@ -113,6 +116,13 @@ def test_weights_in_mhz_of_channels_in_hz(tmp_path: Path) -> None:
     }  # fmt: skip
     cases = {"bank": bank, "w": {"kind": "beamforming", "input": weights}}
     check_study(study_of(cases))
+    with h5py.File(tmp_path / "w.h5", "r+") as file:
+        file["number"] = np.arange(3) + 1
+        file["w"].dims[2].attach_scale(file["number"])
+    check_study(study_of(cases))
+    weights["coordinates"]["antenna"] = [1, 2, 3]
+    with pytest.raises(StudyError, match="along antenna, 1 to 3, got 1b to 2a"):
+        check_study(study_of(cases))
     weights["coordinates"] = {"frequency": "wrong_mhz"}
     with pytest.raises(StudyError) as error:
         check_study(study_of(cases))

@@ -113,6 +113,39 @@ def test_operands_of_other_entries(tmp_path: Path) -> None:
     check_study(study_of(given))
 
 
+NAMES = np.array([b"core", b"east", b"west"])
+
+
+@pytest.mark.parametrize(
+    ("of_weights", "of_samples", "expected"),
+    [
+        (NAMES, np.arange(3) + 1, ["core", "east", "west"]),
+        (np.arange(3.0) + 1, NAMES, ["core", "east", "west"]),
+        (np.arange(3) + 1, np.arange(3.0) + 1, [1, 2, 3]),
+        (np.arange(3) + 1, np.arange(3) + 4, None),
+        (NAMES, np.array([1, 2, 4]), None),
+    ],
+)
+def test_names_beside_numbers(
+    tmp_path: Path, of_weights: Any, of_samples: Any, expected: list[Any] | None
+) -> None:
+    """Numbers that only count contradict no names; others do, and other numbers."""
+    path = tmp_path / "two.h5"
+    with h5py.File(path, "w") as file:
+        for name, shape, values in (("x", (3, 8), of_samples), ("w", (2, 3), of_weights)):
+            file[name] = np.ones(shape, np.complex64)
+            file[f"{name}_antenna"] = values
+            file[name].dims[shape.index(3)].attach_scale(file[f"{name}_antenna"])
+    source: dict[str, Any] = {"file": str(path), "weights": "w", "samples": "x"}
+    source["axes"] = {"weights": ["beam", "antenna"], "samples": ["antenna", "time"]}
+    given = {"kind": "beamforming", "input": source}
+    if expected is None:
+        assert "the values of another operand along antenna" in str(error_of(given))
+        return
+    found = study_of(given).workload("w").stage().coordinates["antenna"].values
+    assert found.tolist() == expected
+
+
 def test_axes_that_nobody_names(tmp_path: Path) -> None:
     """A scale counts where the file's own name of the axis is that of the operand's."""
     path = tmp_path / "v.h5"
