@@ -7,11 +7,10 @@ gate is controlled and inverted. With numbers for the parameters neither matters
 from __future__ import annotations
 
 import copy
-import math
 from typing import TYPE_CHECKING
 
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
-from workflow.circuits.qasm3_program import place_of, whole
+from workflow.circuits.qasm3_program import place_of, value_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 _OF_CALL = "_of_call_"
 """In the name of a gate with the angles of a call, between the gate's name and a number."""
-_CONSTANTS = {"pi": math.pi, "π": math.pi, "tau": math.tau, "τ": math.tau}
-_CONSTANTS |= {"euler": math.e, "ℇ": math.e}
 
 
 def write_instances(program: ast.Program) -> None:
@@ -94,7 +91,7 @@ class _Instances:
         """Let a call be of the gate with its angles, which is defined if it is not yet."""
         definition = self.definitions[call.name.name]
         parameters = [parameter.name for parameter in definition.arguments]
-        values = [_value(argument, angles) for argument in call.arguments]
+        values = [value_of(argument, angles) for argument in call.arguments]
         numbers = tuple(value for value in values if value is not None)
         if len(numbers) < len(values) or len(values) != len(parameters):
             raise ValueError(
@@ -118,33 +115,8 @@ def _number(node: ast.Expression, angles: Mapping[str, float]) -> ast.Expression
 
     if whole(node, is_angle=False) is not None:
         return node
-    if (value := _value(node, angles)) is None:
+    if (value := value_of(node, angles)) is None:
         return node
     literal = ast.FloatLiteral(value)
     literal.span = node.span
     return literal
-
-
-def _value(node: ast.Expression, angles: Mapping[str, float]) -> float | None:
-    """Return the value of an expression of numbers and parameters, None of any other."""
-    from openqasm3 import ast
-
-    if (number := whole(node, is_angle=False)) is not None:
-        return float(number)
-    if isinstance(node, ast.FloatLiteral):
-        return node.value
-    if isinstance(node, ast.Identifier):
-        return angles.get(node.name, _CONSTANTS.get(node.name))
-    if isinstance(node, ast.UnaryExpression) and node.op.name == "-":
-        value = _value(node.expression, angles)
-        return None if value is None else -value
-    if not isinstance(node, ast.BinaryExpression) or node.op.name not in "+-*/":
-        return None
-    one, other = (_value(part, angles) for part in (node.lhs, node.rhs))
-    if one is None or other is None:
-        return None
-    if node.op.name == "/":
-        if not other:
-            raise ValueError(f"{place_of(node)}division by zero")
-        return one / other
-    return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]

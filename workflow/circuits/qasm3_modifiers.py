@@ -12,9 +12,10 @@ Without a modifier the phase of a gate is one of the whole state, which nobody o
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from workflow.circuits.qasm3_program import whole
+from workflow.circuits.qasm3_program import value_of, whole
 from workflow.circuits.qiskit_reader import OF_FILE
 
 if TYPE_CHECKING:
@@ -53,11 +54,14 @@ def write_modified(program: ast.Program) -> None:
         return
     given = set(LIBRARY_GATES) if _place_of_library(program) else {"U"}
     given -= _name_apart(program)
+    before = program.statements[: _place_of_library(program)]
     needed: dict[str, str] = {}
     for call, is_inner in calls:
         if isinstance(call, ast.QuantumGate) and (call.modifiers or is_inner):
             name = call.name.name
-            if name not in given:
+            if name not in given or (not is_inner and _is_inverse(call)):
+                continue
+            if not is_inner and "cu" in given and call not in before and _as_cu(call):
                 continue
             if name in _PHASED:
                 needed[name] = _PHASED[name]
@@ -108,6 +112,35 @@ def _name_apart(program: ast.Program) -> set[str]:
 def _is_fractional(modifier: ast.QuantumGateModifier) -> bool:
     """Return whether a modifier is a power that is not written as an integer."""
     return modifier.modifier.name == "pow" and whole(modifier.argument, is_angle=False) is None
+
+
+def _is_inverse(call: ast.QuantumGate) -> bool:
+    """Return whether the modifiers of a call are only ``inv``, under which a phase is not seen."""
+    return all(modifier.modifier.name == "inv" for modifier in call.modifiers)
+
+
+def _as_cu(call: ast.QuantumGate) -> bool:
+    """Write U, u2 or u3 with one control as Qiskit's cu, which is read twice as fast.
+
+    The last angle of cu is the phase of the gate in OpenQASM 3 beside that of Qiskit's U. Returns
+    whether the call is written so, which takes one ``ctrl`` alone and angles made of numbers.
+    """
+    from openqasm3 import ast
+
+    one = [(modifier.modifier.name, modifier.argument) for modifier in call.modifiers]
+    angles = [value_of(argument, {}) for argument in call.arguments]
+    numbers = [angle for angle in angles if angle is not None]
+    name, count = call.name.name, len(numbers)
+    if one != [("ctrl", None)] or count < len(angles):
+        return False
+    if (name, count) == ("u2", 2):
+        call.arguments.insert(0, ast.FloatLiteral(math.pi / 2))
+    elif (name, count) not in {("U", 3), ("u3", 3)}:
+        return False
+    phase = numbers[0] / 2 if name == "U" else -(numbers[-2] + numbers[-1]) / 2
+    call.arguments.append(ast.FloatLiteral(phase))
+    call.name.name, call.modifiers = "cu", []
+    return True
 
 
 def _same(name: str, angles: int) -> str:

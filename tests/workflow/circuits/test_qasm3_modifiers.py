@@ -83,6 +83,13 @@ STATEMENTS: tuple[tuple[str, list[tuple[Matrix, tuple[int, ...], dict[int, int]]
     ("ctrl @ u2(0.5, 0.6) q[3], q[0];", [(euler(np.pi / 2, 0.5, 0.6), (0,), {3: 1})]),
     ("ctrl @ U(0.4, 0.5, 0.6) q[3], q[0];",
      [(np.exp(0.75j) * euler(0.4, 0.5, 0.6), (0,), {3: 1})]),
+    ("ctrl @ u3(-pi/3, 1, 2) q[2], q[1];", [(euler(-np.pi / 3, 1, 2), (1,), {2: 1})]),
+    ("ctrl @ U(1, 2, 3) q[1], q[2];", [(np.exp(3j) * euler(1, 2, 3), (2,), {1: 1})]),
+    ("inv @ ctrl @ U(1, 2, 3) q[1], q[2];",
+     [(np.exp(-3j) * euler(-1, -3, -2), (2,), {1: 1})]),
+    ("inv @ u2(0.5, 0.6) q[1];", [(euler(-np.pi / 2, -0.6, -0.5), (1,), {})]),
+    ("inv @ cu(0.4, 0.5, 0.6, 0.7) q[3], q[1];",
+     [(np.exp(-1.25j) * euler(-0.4, -0.6, -0.5), (1,), {3: 1})]),
     ("ctrl @ within(0.4, 0.5) q[2], q[0];",
      [(np.exp(0.55j) * euler(0.4, 0.5, 0.2), (0,), {2: 1})]),
     ("inv @ ctrl @ cu(0.4, 0.5, 0.6, 0.7) q[0], q[3], q[1];",
@@ -118,6 +125,20 @@ def test_modifiers(tmp_path: Path) -> None:
     for one in gates_of(load_circuit(path), QUBITS):
         found = applied(found, one.matrix, one.targets, {})
     assert abs(np.vdot(found, expected)) > 1 - 1e-9
+
+
+@pytest.mark.parametrize("library", ["", 'include "stdgates.inc";'])
+def test_a_gate_of_the_language_before_the_library(tmp_path: Path, library: str) -> None:
+    path = tmp_path / "one.qasm"
+    path.write_text(f"OPENQASM 3.0; qubit[2] q; ctrl @ U(0.3, 0.4, 0.5) q[0], q[1]; {library}")
+    found = np.eye(4, dtype=complex)
+    for one in gates_of(load_circuit(path), 2):
+        found = np.stack([applied(row, one.matrix, one.targets, {}) for row in found])
+    expected = [
+        applied(row, np.exp(0.6j) * euler(0.3, 0.4, 0.5), (1,), {0: 1})
+        for row in np.eye(4, dtype=complex)
+    ]
+    assert abs(np.vdot(found, expected)) > 4 - 1e-9
 
 
 @pytest.mark.parametrize(
