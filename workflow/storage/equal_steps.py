@@ -72,7 +72,7 @@ def regular(
 def step_of(coordinate: Coordinate, key: str) -> float:
     """Return the step of a coordinate of equal steps.
 
-    Raises InputError where they are not equal.
+    Raises InputError where they are not equal, beyond the rounding of fp64.
     """
     if coordinate.step is not None:
         return coordinate.step
@@ -85,7 +85,8 @@ def step_of(coordinate: Coordinate, key: str) -> float:
     if len(values) < 2:
         raise InputError(f"{key} has one entry, so its step is unknown; give step_s or step_hz")
     step, off = _steps(values)
-    if step == 0 or off.max() > OFF_STEP * abs(step):
+    floats, is_off = coordinate.values.dtype.kind == "f", off.max() > OFF_STEP * abs(step)
+    if step == 0 or (is_off and not (floats and _are_rounded(values, step, values.dtype))):
         raise InputError(
             f"{key} must have equal steps, but {_uneven_entry(values, step, off)}; take entries of "
             "equal steps by input.select, or give a file's axis such steps in input.coordinates"
@@ -97,16 +98,27 @@ def step_of(coordinate: Coordinate, key: str) -> float:
 def step_of_rounded(values: Array, stored: np.dtype[Any]) -> float | None:
     """Return the step of values that are equal steps apart but for rounding to fp32 or fp16.
 
-    None where they are as they stand, where they are not, and of other types. Each value and the
-    line through both ends may be off by half the distance of numbers, which must be small beside
-    the span, so that the step is known, and leave entries apart.
+    None where they are as they stand, where they are not, and of other types.
     """
     if stored.kind != "f" or stored.itemsize > 4 or values.ndim != 1 or len(values) < 2:
         return None
     step, off = _steps(values)
+    is_off = off.max() > OFF_STEP * abs(step)
+    return step if is_off and _are_rounded(values, step, stored) else None
+
+
+def _are_rounded(values: Array, step: float, stored: np.dtype[Any]) -> bool:
+    """Return whether rounding to a type explains how far values are off steps of their mean.
+
+    Each value and the line through both ends may be off by half the distance of numbers, which must
+    be small beside the span, so that the step is known, and leave entries apart. Values count from
+    the first, so that nothing is rounded to fp64 once more.
+    """
     apart = float(np.spacing(np.abs(values).max().astype(stored)))
-    is_known = 2 * apart <= abs(step) and apart <= OFF_STEP * abs(step) * (len(values) - 1)
-    return step if is_known and OFF_STEP * abs(step) < off.max() <= apart else None
+    if 2 * apart > abs(step) or apart > OFF_STEP * abs(step) * (len(values) - 1):
+        return False
+    off = np.abs((values - values[0]) - step * np.arange(len(values)))
+    return bool(off.max() <= apart)
 
 
 def rounding_to(values: Array, stored: np.dtype[Any]) -> float:

@@ -12,7 +12,9 @@ import pytest
 from tests.workflow.peak_memory import with_peak
 from workflow.config.coordinate import RegularCoordinate
 from workflow.config.loading import load_study
-from workflow.storage.equal_steps import given_coordinate, step_of_rounded, whole_axis
+from workflow.data import Coordinate
+from workflow.storage.equal_steps import given_coordinate, step_of, step_of_rounded, whole_axis
+from workflow.storage.input_operand import InputError
 from workflow.study import Study
 
 LONG = 1 << 28
@@ -110,6 +112,37 @@ def test_steps_are_equal_but_for_rounding_to_the_stored_type(
     np.testing.assert_array_equal(staged.coordinates["time"].values, times)
     found = one.product(staged, staged.operands["samples"]).coordinates["frequency"].values
     np.testing.assert_allclose(found, np.arange(500) / 0.5, rtol=7.7e-6 / 0.499)
+
+
+@pytest.mark.parametrize("step", [5e-7, 1e-6, 1e-4, -1e-4])
+@pytest.mark.parametrize("start", [1.7e9, 1764338400.123456])
+def test_times_since_1970_are_equal_steps_but_for_rounding(start: float, step: float) -> None:
+    """Numbers of fp64 are 0.24 us apart there; one entry that is off by more is refused."""
+    apart = np.spacing(start)
+    values = start + step * np.arange(4096)
+    found = step_of(Coordinate(values, "s"), "input.coordinates.time")
+    assert abs(found - step) <= apart / 4095
+    values[77] += 3 * apart
+    with pytest.raises(InputError, match="must have equal steps"):
+        step_of(Coordinate(values, "s"), "input.coordinates.time")
+
+
+@pytest.mark.parametrize(
+    ("step", "entries"),
+    [(3e-7, 4096), (1e-6, 200)],  # less than two numbers apart; 0.24 us are 0.1 % of the span
+)
+def test_times_since_1970_whose_step_is_unknown(step: float, entries: int) -> None:
+    values = 1.7e9 + step * np.arange(entries)
+    with pytest.raises(InputError, match="too coarse for the step"):
+        step_of(Coordinate(values, "s"), "input.coordinates.time")
+
+
+def test_integers_are_not_rounded() -> None:
+    """Steps of 2 and 3 in turn, where numbers of fp64 are 1 apart too."""
+    values = (1 << 52) + 7 * np.arange(5000) // 3
+    assert step_of(Coordinate(values.astype(float), "ns"), "input.coordinates.time") > 2
+    with pytest.raises(InputError, match="must have equal steps"):
+        step_of(Coordinate(values, "ns"), "input.coordinates.time")
 
 
 @pytest.mark.parametrize(
