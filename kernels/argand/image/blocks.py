@@ -25,8 +25,9 @@ from argand.rounding import power_of_two, scale_exponents, split
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE, on_all_cores
 
-_BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
-"""Weights made at a time: on the CPU they and their products stay in the last-level cache."""
+BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
+"""Weights made, or differences of covariances, at a time: on the CPU they and their products stay
+in the last-level cache."""
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
 _LEAST_COLUMNS = 16
@@ -53,7 +54,7 @@ def image_in_blocks(
     total = arrays.zeros((problem.matrices, problem.directions), kind)
     if problem.matrices:
         r = r.reshape(problem.matrices, *r.shape[-3:])
-    step = max(1, _BLOCK_VALUES[arrays.__name__] // max(1, problem.antennas))
+    step = max(1, BLOCK_VALUES[arrays.__name__] // max(1, problem.antennas))
     if arrays is np and problem.antennas * problem.directions >= _SHARED_VALUES:
         step = min(step, -(-problem.directions // available_cores()))
     chunks = _chunks(problem, arrays, step)
@@ -81,7 +82,7 @@ def image_in_blocks(
 
 def _chunks(problem: ImageProblem, arrays: Any, step: int) -> list[slice]:
     """Return which matrices are multiplied at a time, as rows of one: as many as gain by it."""
-    antennas, values = problem.antennas, _BLOCK_VALUES[arrays.__name__]
+    antennas, values = problem.antennas, BLOCK_VALUES[arrays.__name__]
     columns = min(step, problem.directions)
     together = values // max(1, antennas * max(antennas, columns))
     if arrays is np:  # several cores would wait for each other

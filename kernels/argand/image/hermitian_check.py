@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from argand.image.blocks import BLOCK_VALUES
 from argand.image.problem import HERMITIAN, as_complex
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE_DOT
 
-_CHECKED_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
-"""Numbers of covariances whose differences are made at a time, as weights in `image.blocks`."""
 _COMPARED_VALUES = 1 << 15
 """Numbers of covariances that are compared with their conjugate transposes at a time: 256 KiB of
 complex64, which stay in a core's L2 (docs/experiments/2026-11-28-small-calls-on-a-cpu.md)."""
@@ -29,7 +28,7 @@ def require_hermitian(r: Any, arrays: Any) -> None:
     if not r.size or (arrays is np and quietly(_are_surely_close, r)):
         return
     channels = r.shape[-3]
-    step = max(1, _CHECKED_VALUES[arrays.__name__] * channels // r.size)
+    step = max(1, BLOCK_VALUES[arrays.__name__] * channels // r.size)
     for first in range(0, channels, step):
         some = as_complex(r[..., first : first + step, :, :])
         with np.errstate(all="ignore"):
