@@ -18,11 +18,22 @@ from workflow.storage.input_error import InputError
 from workflow.storage.source_attributes import source_attributes
 
 
+def frames_of_zeros(folder: Path) -> Path:
+    """A file, which the stand-in does not read."""
+    path = folder / "v.vdif"
+    path.write_bytes(bytes(2 * 36))
+    return path
+
+
+def voltages_of(path: Path) -> dict[str, Any]:
+    """A workload of all of the file's samples along time."""
+    return case(path, format="vdif", samples="voltages") | {"axis": "time"}
+
+
 def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "v.vdif"
-    path.write_bytes(bytes(2 * 36))
+    path = frames_of_zeros(tmp_path)
 
     def opened(*_: Any, sample_rate: float | None = None, **__: Any) -> Stream:
         if sample_rate is None:
@@ -32,7 +43,7 @@ def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
 
     install(monkeypatch, "vdif", opened)
     monkeypatch.setitem(sys.modules, "astropy.units", SimpleNamespace(Hz=1.0))
-    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
+    given = voltages_of(path)
     assert "(EOFError: Try passing in an explicit `input.sample_rate_hz`.)" in error_of(given)
     given["input"]["sample_rate_hz"] = 4.0
     study = study_of(given)
@@ -49,8 +60,7 @@ def test_frames_of_a_vdif_file_that_are_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """baseband has one value for all of their samples, which the reader asks for and finds."""
-    path = tmp_path / "v.vdif"
-    path.write_bytes(bytes(2 * 36))
+    path = frames_of_zeros(tmp_path)
 
     class Lossy(Stream):
         def __init__(self, lost: float) -> None:
@@ -58,7 +68,7 @@ def test_frames_of_a_vdif_file_that_are_invalid(
             self.data[3:5, 1] = lost
 
     install(monkeypatch, "vdif", lambda *_, fill_value=0.0, **__: Lossy(fill_value))
-    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
+    given = voltages_of(path)
     expected = Stream.data.copy()
     expected[3:5, 1] = 0
     for part in ({"time": "0:3"}, {"polarization": 0}):
@@ -87,15 +97,14 @@ def test_threads_may_be_subbands_and_channels_polarizations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No header says which; the time is the first axis of any file."""
-    path = tmp_path / "v.vdif"
-    path.write_bytes(bytes(2 * 36))
+    path = frames_of_zeros(tmp_path)
 
     class Threads(Stream):
         sample_shape = SimpleNamespace(_fields=("nthread", "nchan"))
         fh_raw = SimpleNamespace(get_thread_ids=lambda: [0, 1])
 
     install(monkeypatch, "vdif", lambda *_, **__: Threads())
-    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
+    given = voltages_of(path)
     given["input"]["axes"] = {"samples": ["time", "frequency", "polarization"]}
     study = study_of(given)
     check_study(study)
@@ -112,8 +121,7 @@ def test_a_vdif_header_is_kept_without_what_is_of_one_frame(
     class Header(dict[str, Any]):
         station = "Ef"
 
-    path = tmp_path / "v.vdif"
-    path.write_bytes(bytes(2 * 36))
+    path = frames_of_zeros(tmp_path)
     held = {"station_id": 17766, "edv": 3, "frame_nr": 7, "_1_30_2": 0, "loif_tuning": 859832320}
     monkeypatch.setattr(Stream, "header0", Header(held))
     install(monkeypatch, "vdif", lambda *_, **__: Stream())
