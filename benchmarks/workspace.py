@@ -4,8 +4,9 @@
 
 Each problem is computed without a limit and within each of several (`argand.workspace_limit`), into
 an array that is there. The peak is what a call takes of CuPy's pool at most, beside operands and
-result; beside it stand what the user is told and what cuBLAS or cuFFT takes for itself
-(`benchmarks.workspace_told`). Results are compared with fp64 (`benchmarks.workspace_references`).
+result; beside it stand the documented most and what cuBLAS or cuFFT takes for itself
+(`benchmarks.workspace_documented`). Results are compared with fp64
+(`benchmarks.workspace_references`).
 ``--compile`` only makes each call once, of one precision: processes of several precisions compile
 beside each other.
 """
@@ -35,6 +36,7 @@ from argand.herk.problem import FORMS
 
 from benchmarks.harness.device_memory import most_allocated
 from benchmarks.harness.tables import Table, median_seconds, parser
+from benchmarks.workspace_documented import by_plan, of_cublas, of_cufft, of_herk
 from benchmarks.workspace_references import (
     EXACT,
     HermitianProducts,
@@ -42,7 +44,6 @@ from benchmarks.workspace_references import (
     Reference,
     Transforms,
 )
-from benchmarks.workspace_told import by_plan, of_cublas, of_cufft, of_herk
 from workflow.accuracy.transform_bounds import plan_bound
 from workflow.versions import timestamp, versions
 
@@ -68,12 +69,12 @@ class WorkspaceRow:
         limit_bytes: 0 without a limit.
         library_bytes: that cuBLAS, or of transforms cuFFT, takes for the problem by itself.
         peak_bytes: that the call took beside operands and result, -1 where it was refused.
-        told_bytes: the most that the user is told, -1 where the call was refused.
+        documented_bytes: the most by `describe()` or the documentation, -1 where it was refused.
         needed_bytes: what the error says, where it was refused.
         kernels: the names of what ran, by records.
         time_us: the median of calls in a row.
-        within: whether the peak is at most the limit and what the user is told, to the pool's
-            pieces, and each element of a product, or each transform in norm, within the bound of
+        within: whether the peak is at most the limit and what is documented, to the pool's pieces,
+            and each element of a product, or each transform in norm, within the bound of
             its precision.
     """
 
@@ -83,7 +84,7 @@ class WorkspaceRow:
     limit_bytes: int
     library_bytes: int
     peak_bytes: int
-    told_bytes: int
+    documented_bytes: int
     needed_bytes: int
     kernels: str
     time_us: float
@@ -96,7 +97,7 @@ class WorkspaceRow:
 class Problem(NamedTuple):
     """One call, the array that it writes, what that is compared with, and the call's workspace.
 
-    ``told`` returns the bytes that the user is told of it, within the limit of the time.
+    ``documented`` returns the most bytes by documentation, within the limit in force.
     """
 
     operation: str
@@ -105,7 +106,7 @@ class Problem(NamedTuple):
     call: Callable[[], Any]
     out: Any
     reference: Reference
-    told: Callable[[], int]
+    documented: Callable[[], int]
     library: Callable[[Any], int]
 
 
@@ -162,9 +163,9 @@ def products(operands: Sequence[Any], precisions: Sequence[str], cupy: Any) -> I
         a, b = _of_type(operands, precision)
         out = cupy.empty_like(a)
         call = partial(gemm, a, b, precision=precision, out=out)
-        told = partial(by_plan, GemmPlan, a, b, precision=precision)
+        documented = partial(by_plan, GemmPlan, a, b, precision=precision)
         yield Problem(
-            "gemm", f"{side}x{side}x{side}", precision, call, out, reference, told, of_cublas
+            "gemm", f"{side}x{side}x{side}", precision, call, out, reference, documented, of_cublas
         )  # fmt: skip
 
 
@@ -179,9 +180,10 @@ def hermitian(x: Any, precisions: Sequence[str], cupy: Any) -> Iterator[Problem]
             shape = (n, n) if form == "full" else (n * (n + 1) // 2,)
             out = cupy.empty(shape, "complex64" if precision == EXACT else a.dtype)
             call = partial(herk, a, precision=precision, form=form, out=out)
-            told = partial(of_herk, a, precision, form)
+            documented = partial(of_herk, a, precision, form)
             yield Problem(
-                f"herk, {form}", f"{n}x{n}x{k}", precision, call, out, reference, told, of_cublas
+                f"herk, {form}", f"{n}x{n}x{k}", precision, call, out, reference, documented,
+                of_cublas,
             )  # fmt: skip
 
 
@@ -231,9 +233,9 @@ def _measured(
     right = problem.reference.holds(out, problem.precision)
     peak = _peak(cupy, call, streams)
     seconds = median_seconds(call, _REPEATS)
-    told = problem.told()
-    within = peak <= min(told, told if limit is None else limit) + _PIECES
-    return peak, told, 0, ", ".join(names), 1e6 * seconds, within and right
+    documented = problem.documented()
+    within = peak <= min(documented, documented if limit is None else limit) + _PIECES
+    return peak, documented, 0, ", ".join(names), 1e6 * seconds, within and right
 
 
 def _peak(cupy: Any, call: Callable[[], Any], streams: list[Any]) -> int:
@@ -261,7 +263,7 @@ def line(row: WorkspaceRow) -> str:
     took = (
         f"refused, needs {row.needed_bytes} bytes"
         if row.needed_bytes
-        else f"{row.peak_bytes / 2**20:8.2f} of {row.told_bytes / 2**20:8.2f} MiB "
+        else f"{row.peak_bytes / 2**20:8.2f} of {row.documented_bytes / 2**20:8.2f} MiB "
         f"{row.time_us:10.1f} us {row.kernels[:60]}"
     )
     wrong = "" if row.within else " NOT WITHIN, OR WRONG"

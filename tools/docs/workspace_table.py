@@ -11,8 +11,11 @@ from tools.docs.shown import text_table
 from workflow.tables.readable import number
 
 WORKSPACE = "h200-workspace.csv"
-_BESIDE = {"told (MiB)": "told_bytes", "library (MiB)": "library_bytes"}
-"""Columns beside the peak, which records before 2026-11-30 lack."""
+_BYTES = {
+    "peak (MiB)": "peak_bytes", "documented (MiB)": "documented_bytes",
+    "library (MiB)": "library_bytes",
+}  # fmt: skip
+"""Columns of bytes without a limit."""
 
 
 def workspace_limits_table(data: Path) -> str:
@@ -25,11 +28,8 @@ def workspace_limits_table(data: Path) -> str:
     lines = []
     for (operation, shape, precision), (free, *limited) in problems.items():
         lines.append(
-            {
-                "operation": operation, "sizes": shape, "precision": precision,
-                "peak (MiB)": _mebibytes(free["peak_bytes"]),
-            }
-            | {title: _mebibytes(free[name]) for title, name in _BESIDE.items() if name in free}
+            {"operation": operation, "sizes": shape, "precision": precision}
+            | {title: _mebibytes(free[name]) for title, name in _BYTES.items()}
             | {"time (ms)": number(_milliseconds(free))}
             | {f"in {limit_in_words(int(row['limit_bytes']))}": _cost(row, free) for row in limited}
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a user is told of a call's workspace, and what libraries take for themselves."""
+"""The documented most workspace of a call, and what libraries take for themselves."""
 
 from __future__ import annotations
 

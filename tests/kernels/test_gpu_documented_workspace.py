@@ -1,4 +1,4 @@
-"""Calls take no more memory beside operands and result than the user is told (docs/memory.md)."""
+"""Calls take no more memory beside operands and result than is documented (docs/memory.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, herk, pairs, softmax
 
 from benchmarks.harness.device_memory import peak_bytes
-from benchmarks.workspace_told import by_plan, of_herk
+from benchmarks.workspace_documented import by_plan, of_herk
 
 pytestmark = pytest.mark.gpu
 
