@@ -156,7 +156,7 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
         reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
         for tile in tiles:
-            choice = GemmChoice(tile=tile)
+            choice = GemmChoice(mma=tile)
             result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
             found = assess_product(reference, result, precision, backend="cuda")
             yield f"gemm {shape} {choice.name}", found

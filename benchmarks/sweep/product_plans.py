@@ -56,4 +56,4 @@ def _with_tiles(
     numbers = sizes.batch, sizes.m, sizes.n, sizes.k
     row, triangle = choice.computed_at(precision), sizes.triangle
     tiles = cut_tiles(row, arch, numbers, sm_count, triangle=triangle)
-    return [replace(choice, tile=tile) for tile in tiles]
+    return [replace(choice, mma=tile) for tile in tiles]

@@ -43,7 +43,7 @@ def test_plans_of_triangles_are_square_and_taken_in_trials(
     question = Question(PRECISIONS["tf32"], sizes, OperandTraits(), OperandTraits())
     found = product_plans.near(question, 0)
     assert {x.family for x in found} == {"mma.sync", "wgmma"}
-    assert all(x.tile.block_m == x.tile.block_n for x in found if x.tile is not None)
+    assert all(x.mma.block_m == x.mma.block_n for x in found if x.mma is not None)
     assert tuned.lookup(question, 0) is None
     with tuned.trial(found[1]) as asked:
         assert tuned.lookup(question, 0) == found[1]

@@ -26,16 +26,16 @@ from argand.runtime.plan import TARGET, PlanError
 class GemmChoice:
     """A candidate plan of a product: kernel family, tile, roles of the operands, split-K slices.
 
-    ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
-    plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
-    row operand. k is cut into ``split_k_slices``. ``in_tf32`` computes by kernels of tf32
-    (`product_in_tf32`). ``fma`` is the plan of the fma family.
+    ``plan`` is that of the wgmma family, ``mma`` of the mma.sync family, ``fma`` of the fma family;
+    without one the mma.sync family plans the product itself. ``swapped`` computes C^T = B^T A^T, so
+    that B is the row operand. k is cut into ``split_k_slices``. ``in_tf32`` computes by kernels of
+    tf32 (`product_in_tf32`).
     """
 
     plan: WgmmaPlan | None = None
     swapped: bool = False
     split_k_slices: int = 1
-    tile: MmaPlan | None = None
+    mma: MmaPlan | None = None
     in_tf32: bool = False
     fma: FmaPlan | None = None
 
@@ -53,7 +53,7 @@ class GemmChoice:
         if self.fma is not None:
             return f"fma {self.fma.name}{in_tf32}"
         if self.plan is None:
-            return "mma.sync" + (f" {self.tile.name}" if self.tile else "") + in_tf32
+            return "mma.sync" + (f" {self.mma.name}" if self.mma else "") + in_tf32
         order = "B^T A^T" if self.swapped else "A B"
         slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
         fused = ", fused packing" if self.plan.fused_pack else ""

@@ -43,7 +43,7 @@ def _bytes_of(choice: GemmChoice, question: Question) -> int:
         return packed + spills * 8 * sizes.batch * sizes.m * sizes.n
     if choice.fma is not None:
         return 0
-    tile = choice.tile
+    tile = choice.mma
     left = left_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0
     return left + gemm_memory.scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
 

@@ -100,8 +100,8 @@ def _same_tile_in_16_bits(
     """
     least, choice = in_tf32
     asked = question._replace(precision=choice.computed_at(question.precision))
-    tile = plan_mma(asked, arch_for(HOPPER), sm_count, choice.tile)
-    alike = replace(choice, in_tf32=False, tile=replace(tile, whole_k=0, copies_between=False))
+    tile = plan_mma(asked, arch_for(HOPPER), sm_count, choice.mma)
+    alike = replace(choice, in_tf32=False, mma=replace(tile, whole_k=0, copies_between=False))
     try:
         seconds = estimate(alike, question, sm_count, memory)
     except PlanError:
@@ -148,7 +148,7 @@ def _mma_sync_estimate(
     choice: GemmChoice, question: Question, sm_count: int, memory: float
 ) -> float:
     """Return the estimated seconds of the plan that mma.sync makes on Hopper, for any address."""
-    plan = plan_mma(question, arch_for(HOPPER), sm_count, choice.tile)
+    plan = plan_mma(question, arch_for(HOPPER), sm_count, choice.mma)
     sizes = question.sizes
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
     return 1e-6 * sm80_heuristics.estimate(plan, question.precision, sm_count, numbers, memory)

@@ -203,4 +203,4 @@ def _unpacked(
     layouts = left, right, form.addend, form.out
     if choice.fma is not None:
         return FmaLaunch(form.problem, *layouts, device, choice.fma)
-    return MmaLaunch(form.problem, *layouts, device, choice.tile, allowed)
+    return MmaLaunch(form.problem, *layouts, device, choice.mma, allowed)

@@ -47,7 +47,7 @@ def test_every_tile_of_an_a100(
     a, b = normal(rng, 150, 45), normal(rng, 45, 141)
     c = normal(rng, 150, 141)
     turned = [stored(normal(rng, 3, 134, 300), "C"), stored(normal(rng, 300, 130), "T")]
-    with overridden(GemmChoice(tile=tile)), launched() as names:
+    with overridden(GemmChoice(mma=tile)), launched() as names:
         check(cp, a, b, c, precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j)
         check(cp, a, b, np.full_like(c, np.nan), precision=precision)
         check(cp, *turned, op_a="C", op_b="T", precision=precision, alpha=1j)
@@ -66,7 +66,7 @@ def test_a_k_of_every_number_of_mmas(
     """A kernel knows how many a k within its stages takes; the last one is full or has one k."""
     tile, mma_k = MmaPlan(32, 32, 32, 2, 2, 3), PRECISIONS[precision].operand.mma_k
     options = {"precision": precision, "op_a": ops[0], "op_b": ops[1]}
-    with overridden(GemmChoice(tile=tile)):
+    with overridden(GemmChoice(mma=tile)):
         for end in range(mma_k, 3 * tile.block_k + 1, mma_k):
             for k in (end - mma_k + 1, end):
                 a, b = normal(rng, 45, k), normal(rng, k, 70)

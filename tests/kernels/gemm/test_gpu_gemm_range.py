@@ -128,7 +128,7 @@ def test_the_error_of_a_split_does_not_grow_with_k(
     """
     errors = []
     tile = next(x for x in mma_tiles(PRECISIONS[precision], ARCHS["sm_80"]) if x.warps_k > 1)
-    with overridden(GemmChoice(tile=tile)):
+    with overridden(GemmChoice(mma=tile)):
         for a, b in long_operands(rng):
             found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
             errors.append(relative_error(found, a, b))

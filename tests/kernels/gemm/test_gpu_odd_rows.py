@@ -68,7 +68,7 @@ def test_rows_of_mma_sync(cp: Any, rng: np.random.Generator, precision: str) -> 
     for n in WIDTHS:
         a, b = (cp.asarray(normal(rng, *shape)) for shape in ((M, K), (K, n)))
         for tile in mma_tiles(PRECISIONS[precision], ARCHS["sm_80"]):
-            with overridden(GemmChoice(tile=tile)):
+            with overridden(GemmChoice(mma=tile)):
                 assert_bits_stay(cp, a, b, n, precision=precision)
 
 

@@ -77,7 +77,7 @@ def test_every_tile_in_slices(
     c = normal(rng, 2, 70, 45)
     short = normal(rng, 21, 5), normal(rng, 5, 34)
     long = stored(normal(rng, 18, 2500), "C"), stored(normal(rng, 2500, 34), "T")
-    with overridden(GemmChoice(tile=tile)), launched() as names:
+    with overridden(GemmChoice(mma=tile)), launched() as names:
         check(cp, a, b, c, precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j)
         check(cp, *short, precision=precision)
         check(cp, *long, op_a="C", op_b="T", precision=precision, alpha=1j)
@@ -110,7 +110,7 @@ def test_clusters_share_a_tile(
     a, b = normal(rng, 2, 70, 1333), normal(rng, 2, 1333, 45)
     c = normal(rng, 2, 70, 45)
     short = normal(rng, 21, 5), normal(rng, 5, 34)
-    with overridden(GemmChoice(tile=tile)), launched() as names:
+    with overridden(GemmChoice(mma=tile)), launched() as names:
         for _ in range(4):  # from the third call on as a graph
             check(cp, a, b, c, precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j)
         check(cp, *short, precision=precision)
@@ -152,7 +152,7 @@ def test_places_and_strides_of_sliced_products(
     a, b = normal(rng, 3, 50, 500), normal(rng, 500, 34)
     left, right = cp.asarray(a), cp.asarray(b)
     slack = summation(500, precision) * magnitude(a, b, None)
-    with overridden(GemmChoice(tile=sliced_tiles(precision)[-1])):
+    with overridden(GemmChoice(mma=sliced_tiles(precision)[-1])):
         out = cp.full((3, 34, 50), np.nan, cp.complex64).swapaxes(-1, -2)
         gemm(left[::-1], right, precision=precision, out=out)
         assert_within(out.get(), gemm(a[::-1], b, precision=precision), slack[::-1])
@@ -178,7 +178,7 @@ def test_slices_have_scales_of_their_own(
     a, b = normal(rng, 40, k), normal(rng, k, 30)
     a[:, :part] *= np.float32(2.0**60)
     b[:part] *= np.float32(2.0**-90)
-    with overridden(GemmChoice(tile=tile)):
+    with overridden(GemmChoice(mma=tile)):
         found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
     row = PRECISIONS[precision]
     size = magnitude(a.astype(complex), b.astype(complex), None)
@@ -194,7 +194,7 @@ def test_nonfinite_stays_in_its_row_and_column_of_slices(
 ) -> None:
     a, b = nonfinite(rng)
     tile = next(x for x in sliced_tiles(precision) if x.split_k_slices == slices)
-    with overridden(GemmChoice(tile=tile)):
+    with overridden(GemmChoice(mma=tile)):
         assert_contained(gemm(cp.asarray(a), cp.asarray(b), precision=precision).get())
 
 
@@ -205,7 +205,7 @@ def test_slices_do_not_add_to_the_error_of_a_split(
 ) -> None:
     tile = next(x for x in sliced_tiles(precision) if x.split_k_slices == slices)
     errors = []
-    with overridden(GemmChoice(tile=tile)):
+    with overridden(GemmChoice(mma=tile)):
         for a, b in long_operands(rng):
             found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
             errors.append(relative_error(found, a, b))

@@ -74,7 +74,7 @@ def test_16_bits_take_no_longer_than_tf32_by_the_estimates(precision: str) -> No
             question = Question(row, sizes, A, B)
             found = choose(question, HOPPER, SM_COUNT)
             times.append(estimate(found, question, SM_COUNT))
-        same_tile = precision == "bf16" and found.tile is not None
+        same_tile = precision == "bf16" and found.mma is not None
         assert times[1] <= times[0] * (SAME_TILE if same_tile else 1)
 
 
@@ -86,7 +86,7 @@ def test_bf16_takes_the_tile_of_tf32_where_no_other_is_clearly_faster() -> None:
         if choose(of_tf32, HOPPER, SM_COUNT).family != "mma.sync":
             continue
         found, plan = choose(question, HOPPER, SM_COUNT), plan_mma(of_tf32, HOPPER, SM_COUNT)
-        if found.tile is None:  # in tf32 or by another tile, or another family
+        if found.mma is None:  # in tf32 or by another tile, or another family
             seen.add(found.family if not found.in_tf32 else "tf32")
         else:
             seen.add("the same")

@@ -146,7 +146,7 @@ def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
         left = left_bytes(plan) * sizes.tiles(plan.block_m, plan.block_n)
         assert left + scan_bytes(row, batch, m, n) <= limit or not left
         question = Question(row, sizes, *TRAITS, limit)
-        assert workspace_of(GemmChoice(tile=plan), question) == left + scan_bytes(row, batch, m, n)
+        assert workspace_of(GemmChoice(mma=plan), question) == left + scan_bytes(row, batch, m, n)
         shared.append(plan.grid_slices)
     assert shared[0] == free.grid_slices > 1
     assert shared[-1] == 1

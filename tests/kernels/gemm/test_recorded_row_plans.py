@@ -45,7 +45,7 @@ def in_tiles(choice: GemmChoice, question: Question) -> list[GemmChoice]:
         return [choice]
     sizes, row = question.sizes, choice.computed_at(question.precision)
     numbers = sizes.batch, sizes.m, sizes.n, sizes.k
-    return [replace(choice, tile=tile) for tile in cut_tiles(row, HOPPER, numbers, SM_COUNT)]
+    return [replace(choice, mma=tile) for tile in cut_tiles(row, HOPPER, numbers, SM_COUNT)]
 
 
 def named(question: Question) -> dict[str, GemmChoice]:
@@ -72,7 +72,7 @@ def chosen_of(times: Times, found: dict[str, GemmChoice], question: Question) ->
     those with a time by their estimates.
     """
     chosen = name_of_choice(question)
-    tile = found[chosen].tile
+    tile = found[chosen].mma
     if tile is None or tile.split_k_slices in (1, 2, 4, 8):
         return chosen
     return min(times, key=lambda name: estimate(found[name], question, SM_COUNT))
@@ -81,7 +81,7 @@ def chosen_of(times: Times, found: dict[str, GemmChoice], question: Question) ->
 def name_of_choice(question: Question) -> str:
     """The name of what a call takes, of mma.sync with its tile."""
     choice = choose(question, HOPPER, SM_COUNT)
-    tiles = [choice] if choice.tile else in_tiles(choice, question)
+    tiles = [choice] if choice.mma else in_tiles(choice, question)
     return min(tiles, key=lambda one: estimate(one, question, SM_COUNT)).name
 
 

@@ -246,7 +246,7 @@ def test_trials_choose_the_plan_of_kept_calls(cp: Any, rng: np.random.Generator)
     for block in (64, 32):
         tile = next(t for t in mma_tiles(PRECISIONS["tf32"], gpu(x.device.id).require_arch())
                     if t.block_m == t.block_n == block)  # fmt: skip
-        with trial(GemmChoice(tile=tile)) as asked, launched() as names:
+        with trial(GemmChoice(mma=tile)) as asked, launched() as names:
             herk(x, precision="tf32")
         assert f"{block}x{block}x{tile.block_k}" in names[0]
         assert asked.question is not None

@@ -41,7 +41,7 @@ def test_every_tile_that_is_one(
         a = normal(rng, 5, *((n, k) if op == "N" else (k, n)))
         for tile in cut_tiles(row, arch, (5, n, n, k), 132, triangle=True):
             if tile.block_m == tile.block_n == block:
-                with trial(GemmChoice(tile=tile)):
+                with trial(GemmChoice(mma=tile)):
                     check(cp, a, precision, None, op)
 
 
