@@ -17,6 +17,8 @@ from workflow.workloads import KINDS
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 """The version that editors' YAML support knows best."""
 _ABOUT = ("title", "description", "default")
+_LEVELS = 4
+"""Levels of objects down to the keys of a definition."""
 
 
 def study_schema() -> str:
@@ -41,7 +43,19 @@ def study_schema() -> str:
         "required": ["workloads"],
         "$defs": {**settings.get("$defs", {}), **schemas},
     }
-    return json.dumps(schema, indent=2) + "\n"
+    return _laid_out(schema, _LEVELS) + "\n"
+
+
+def _laid_out(value: Any, levels: int, indent: str = "") -> str:
+    """Return JSON with the keys of so many levels of objects each on a line of its own."""
+    if not levels or not isinstance(value, dict):
+        return json.dumps(value)
+    inner = indent + "  "
+    lines = [
+        f"{inner}{json.dumps(key)}: {_laid_out(one, levels - 1, inner)}"
+        for key, one in value.items()
+    ]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 def _workloads(references: Any) -> dict[str, Any]:
