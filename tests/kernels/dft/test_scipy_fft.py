@@ -1,47 +1,16 @@
-"""SciPy's own tests of fft and ifft, pointed at ours on the CPU."""
+"""Argand as a backend of scipy.fft on the CPU: bits, precisions, what is refused or left to SciPy.
+
+SciPy's own tests run on it in tests/conformance.
+"""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import argand
 import numpy as np
 import pytest
-import scipys_own
 from scipy import fft
-
-
-class Ours:
-    """A pytest plugin that has scipy.fft call ours, and counts how often it did."""
-
-    calls = 0
-
-    def pytest_sessionstart(self) -> None:
-        called = argand.fft_backend.__ua_function__
-
-        def counted(*arguments: Any) -> Any:
-            found = called(*arguments)
-            Ours.calls += found is not NotImplemented
-            return found
-
-        argand.fft_backend.__ua_function__ = counted  # type: ignore[method-assign]
-        fft.set_global_backend(argand.fft_backend)  # of every thread
-        fft.register_backend("scipy")  # for what is not ours
-
-    def pytest_sessionfinish(self) -> None:
-        print(f"\n{Ours.calls} calls were ours")
-
-
-@pytest.mark.exhaustive
-def test_scipys_own_pass(tmp_path: Path) -> None:
-    pytest.importorskip("scipy.fft.tests")
-    passed, said = scipys_own.passes(__file__, tmp_path)
-    assert passed >= 40
-    calls = re.search(r"(\d+) calls were ours", said)
-    assert calls is not None
-    assert int(calls[1]) >= 1000
 
 
 def test_what_is_not_ours_is_left_to_the_next_backend() -> None:
@@ -112,7 +81,3 @@ def test_what_scipy_refuses_is_refused_in_its_words(x: Any, given: dict[str, Any
     with fft.set_backend(argand.fft_backend), pytest.raises(expected.type) as found:
         fft.fft(x, **given)
     assert str(found.value) == str(expected.value)
-
-
-if __name__ == "__main__":
-    scipys_own.main(Ours(), "-s", "--pyargs", "scipy.fft.tests.test_basic")
