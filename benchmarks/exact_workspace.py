@@ -14,17 +14,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from argand.device import gpu
+from argand.gemm.modular.moduli import MODULAR_PRECISIONS
 from argand.gemm.modular.pieces import most_workspace
+from argand.gemm.modular.problem import ModularProblem
+from argand.runtime.layout import batched
 
-from benchmarks.exact import call_seconds
+from benchmarks.exact import KINDS, call_seconds, operand_type
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.tables import Table, parser
 from workflow.versions import timestamp, versions
-
-if TYPE_CHECKING:
-    from benchmarks.exact_parts import Product
 
 CASES = (
     ("4096x4096x4096", "7xint8"), ("4096x4096x4096", "8xint8"), ("4096x4096x4096", "15xint8"),
@@ -69,6 +70,25 @@ class WorkspaceRow:
     timestamp: str
 
 
+class Product:
+    """The operands of a call, its result and the launch's problem."""
+
+    def __init__(self, cupy: Any, shape: Shape, precision: str, seed: int = 1) -> None:
+        self.shape, self.precision = shape, precision
+        self.device = gpu(cupy.cuda.Device().id)
+        dtype = operand_type(precision)
+        self.a, self.b = (
+            KINDS["normal"](cupy, (*shape.leading, *size), dtype, seed + side)
+            for side, size in enumerate(((shape.m, shape.k), (shape.k, shape.n)))
+        )
+        self.out = cupy.empty((*shape.leading, shape.m, shape.n), dtype)
+        a, b, out = (batched(x, shape.leading) for x in (self.a, self.b, self.out))
+        self.problem = ModularProblem(
+            dtype, MODULAR_PRECISIONS[precision], shape.batch, a.layout, b.transposed.layout, None,
+            out.layout, False, False, 1, 0,
+        )  # fmt: skip
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print all rows; the exit status is 1 where bits differ."""
     found = parser(__doc__)
@@ -77,8 +97,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     found.add_argument("--seconds", type=float, default=0.4, help="of calls in a row")
     arguments = found.parse_args(argv)
     import cupy
-
-    from benchmarks.exact_parts import Product
 
     table = Table(arguments.csv)
     for shape, precision in arguments.case or CASES:

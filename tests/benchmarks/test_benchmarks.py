@@ -20,7 +20,6 @@ from argand.runtime import kernel_trace
 
 from benchmarks.gemm import __main__ as gemm
 from benchmarks.gemm import ours as gemm_ours
-from benchmarks.gemm import spill_intervals
 from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.peers import Candidate, CannotRunError, absent, candidates
 from benchmarks.softmax import __main__ as softmax
@@ -257,14 +256,6 @@ def test_wrong_arguments_say_what_is_allowed(
     with pytest.raises(SystemExit):
         gemm.main(arguments)
     assert message in capsys.readouterr().err
-
-
-def test_spill_intervals_shorter_than_tiles_allow_are_refused(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit):
-        spill_intervals.main(["--intervals", "64", "7"])
-    assert "intervals must be 16 stages or more, got '7'" in capsys.readouterr().err
 
 
 def test_a_peer_that_is_not_here() -> None:

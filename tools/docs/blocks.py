@@ -16,7 +16,6 @@ from tools.docs.array_tables import ARRAY_TABLES
 from tools.docs.attack_tables import attack_table, exceedances_table, planted_table
 from tools.docs.code_tables import devices_table, precisions_table
 from tools.docs.cpu_tables import calls_table, ratios_table
-from tools.docs.energy_tables import ENERGY_TABLES
 from tools.docs.exact_tables import EXACT_TABLES
 from tools.docs.gate_tables import GATE_TABLES
 from tools.docs.growth_table import growth_table
@@ -66,7 +65,6 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-study-steps": steps_table,
     **PRODUCT_TABLES,
     **EXACT_TABLES,
-    **ENERGY_TABLES,
     **SOFTMAX_TABLES,
     **TRANSFORM_TABLES,
     **GATE_TABLES,
