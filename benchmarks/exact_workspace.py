@@ -20,7 +20,6 @@ from argand.device import gpu
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS
 from argand.gemm.modular.pieces import most_workspace
 from argand.gemm.modular.problem import ModularProblem
-from argand.runtime.layout import batched
 
 from benchmarks.exact import KINDS, call_seconds, operand_type
 from benchmarks.gemm.shapes import Shape
@@ -74,6 +73,8 @@ class Product:
     """The operands of a call, its result and the launch's problem."""
 
     def __init__(self, cupy: Any, shape: Shape, precision: str, seed: int = 1) -> None:
+        from argand.runtime.layout import batched
+
         self.shape, self.precision = shape, precision
         self.device = gpu(cupy.cuda.Device().id)
         dtype = operand_type(precision)
