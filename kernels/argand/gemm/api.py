@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from argand.checks import as_flag, check_out
 from argand.defaults import default_precision
@@ -106,62 +106,90 @@ def gemm(
     """
     if type(precision) is not str and precision is not None:
         precision = _precision_name(precision)
-    options = (
-        alpha, beta, op_a, op_b, precision, tolerance, type(tolerance), check, type(check),
-        rounding, output, kernels,
-    )  # fmt: skip
+    # The call cache, which repeats a call of a form that was seen before (runtime/call_cache.py).
     repeat = _KNOWN.get(type(a)) or _REPEATS.of(a)
-    key, found = repeat((a, b, c), out, options)
-    if found is not None:
-        return found
+    gpu_key, result = repeat(
+        (a, b, c), out,
+        (alpha, beta, op_a, op_b, precision, tolerance, type(tolerance), check, type(check),
+         rounding, output, kernels),
+    )  # fmt: skip
+    if result is not None:
+        return result
     for name, x in (("a", a), ("b", b)):
         if x is None:
             raise TypeError(f"{name} must be an array, got None")
+    options = _Options(
+        alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels
+    )
     if has_foreign(a, b, c, out):
-        return call_on_foreign(
-            gemm, {"a": a, "b": b, "c": c, "out": out}, rules=RULES, pairs=Pairs,
-            alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance,
-            check=check, rounding=rounding, output=output, kernels=kernels,
-        )  # fmt: skip
+        given = {"a": a, "b": b, "c": c, "out": out}
+        return call_on_foreign(gemm, given, rules=RULES, pairs=Pairs, **options._asdict())
     if precision is None and tolerance is None:
         precision = _default_precision(a, b, c, out)
+        options = options._replace(precision=precision)
     if output == "power" and kernels != "wgmma":
         with context_of(*map(_array_of, (a, b, c, out))):
-            found = gemm(
-                a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision,
-                tolerance=tolerance, check=check, rounding=rounding, kernels=kernels,
-            )  # fmt: skip
-            return squared(found, out)
+            return squared(gemm(a, b, c, **options._replace(output=None)._asdict()), out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:
-        check_modular(precision, tolerance, rounding, output)
-        check = as_flag(check, "check")
-        return modular_gemm(
-            a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
-            precision=None if precision is None else str(precision), tolerance=tolerance,
-            check=check, out=out, kernels=kernels, key=key,
-        )  # fmt: skip
-    if as_flag(check, "check"):
+        return _exact_product(a, b, c, out, gpu_key, options)
+    return _rounded_product(a, b, c, out, (gpu_key, cpu_key), options)
+
+
+class _Options(NamedTuple):
+    """The arguments of a call of `gemm` but for its arrays."""
+
+    alpha: complex
+    beta: complex
+    op_a: Op
+    op_b: Op
+    precision: str | Precision | None
+    tolerance: float | None
+    check: bool
+    rounding: Sequence[str] | str | None
+    output: Output | None
+    kernels: Family | None
+
+
+def _exact_product(a: Any, b: Any, c: Any, out: Any, key: Key | None, options: _Options) -> Any:
+    """Compute a product by exact integers, of a number of moduli or within a tolerance."""
+    precision, tolerance = options.precision, options.tolerance
+    check_modular(precision, tolerance, options.rounding, options.output)
+    return modular_gemm(
+        a, b, c, alpha=options.alpha, beta=options.beta, op_a=options.op_a, op_b=options.op_b,
+        precision=None if precision is None else str(precision), tolerance=tolerance,
+        check=as_flag(options.check, "check"), out=out, kernels=options.kernels, key=key,
+    )  # fmt: skip
+
+
+def _rounded_product(
+    a: Any, b: Any, c: Any, out: Any, keys: tuple[Key | None, Key | None], options: _Options
+) -> Any:
+    """Check a product of rounded operands and compute it on the backend that holds them.
+
+    ``keys`` are those under which the call caches of GPU and CPU keep the call.
+    """
+    if as_flag(options.check, "check"):
         raise ValueError(
             f"check is for exact products, such as at precision 7xint8 or a tolerance, "
-            f"got precision {precision!r}"
+            f"got precision {options.precision!r}"
         )
-    assert precision is not None
     given = (a, b, c)
-    row = get_precision(precision, rounding, exact=True)
+    row = get_precision(options.precision, options.rounding, exact=True)
     a, b, c = (_checked_operand(x, name) for name, x in (("a", a), ("b", b), ("c", c)))
     backend = _backend_of([x for x in (a, b, c, out) if x is not None])
-    for name, x, op in (("a", a, op_a), ("b", b, op_b)):
+    for name, x, op in (("a", a, options.op_a), ("b", b, options.op_b)):
         if isinstance(x, Packed):
             check_packed(x, name, op, row)
     problem = gemm_problem(
         a.shape, b.shape, None if c is None else c.shape,
-        alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=row, output=output,
-        a_format=_operand_kind(a), b_format=_operand_kind(b), kernels=kernels,
+        alpha=options.alpha, beta=options.beta, op_a=options.op_a, op_b=options.op_b, precision=row,
+        output=options.output, a_format=_operand_kind(a), b_format=_operand_kind(b),
+        kernels=options.kernels,
     )  # fmt: skip
     if backend == "cpu":
-        require_family(kernels, cpu())
+        require_family(options.kernels, cpu())
     check_out(out, problem.shape, result_type(problem))
-    return _compute(problem, given, (a, b, c), out, backend, key, cpu_key)
+    return _compute(problem, given, (a, b, c), out, backend, *keys)
 
 
 def _compute(
