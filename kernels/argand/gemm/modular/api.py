@@ -17,6 +17,7 @@ from argand.gemm.modular.exact import exact_moduli
 from argand.gemm.modular.moduli import EXACT, FEWEST, MODULAR_PRECISIONS, fewest_moduli, moduli
 from argand.gemm.modular.packed_lines import PackedLines
 from argand.gemm.modular.packed_lines import pack as pack_lines
+from argand.gemm.modular.problem import ModularCall
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side, as_operand, on_gpu
 from argand.gemm.packed import Packed, check_packed
@@ -77,18 +78,14 @@ def modular_gemm(
     for name, x in (("c", c), ("out", out)):
         if isinstance(x, Packed):
             raise ValueError(f"{name} must be an array or Pairs, got a packed operand")
-    operands = a, b, c = [_taken(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"))]
-    left, right, addend = (_array(x) for x in operands)
-    on_cards = {_on_gpu(x) for x in (left, right, addend, out) if x is not None}
-    if len(on_cards) > 1:
-        raise TypeError("a, b, c and out must all be NumPy arrays or all be CuPy arrays")
+    given = a, b, c = _taken(a, "a"), _taken(b, "b"), _taken(c, "c")
+    arrays = left, right, addend = _array(a), _array(b), _array(c)
+    on_a_gpu = _all_on_gpu(x for x in (*arrays, out) if x is not None)
     problem = gemm_problem(
         left.shape, right.shape, None if addend is None else addend.shape,
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision="fp64",
     )  # fmt: skip
-    dtype = np.result_type(_dtype(left), _dtype(right), np.complex64)
-    if str(dtype) not in UNIT_ROUNDOFF:
-        raise TypeError(f"exact products take operands up to complex128, got {dtype}")
+    dtype = _common_type(left, right)
     if precision == EXACT:
         count = exact_moduli(a, b, problem.k)
         dtype = np.result_type(dtype, getattr(out, "dtype", dtype))
@@ -101,27 +98,32 @@ def modular_gemm(
             check_packed(x, name, op, row)
             _check_packed_type(x, name, dtype)
     check_out(out, problem.shape, str(dtype))
-    if beta == 0:
-        addend = None
-    left, right = (
-        x.backend_data if isinstance(x, Packed) else _converted(x, dtype) for x in (left, right)
-    )
-    addend = None if addend is None else _converted(addend, dtype)
-    if on_cards == {True}:
-        from argand.gemm.modular.gpu import ModularCall, modular_product
-
-        if check and any(isinstance(x, Packed) for x in (a, b)):
-            raise ValueError("check needs the operands themselves on a GPU, got a packed one")
-        own = all(isinstance(x, Packed) or x is y for x, y in ((a, left), (b, right)))
-        key = key if own and (addend is None or addend is c) else None
+    left, right = (_as_multiplied(x, dtype) for x in (left, right))
+    addend = None if addend is None or beta == 0 else _converted(addend, dtype)
+    if on_a_gpu:
         call = ModularCall(problem, count, kernels, check)
-        return modular_product(call, left, right, addend, out, key, (a, b, addend))
+        return _on_gpu(call, given, (left, right, addend), out, key)
     require_family(kernels, cpu())
     found = _on_cpu(problem, left, right, addend, count, str(dtype), check=check)
     if out is None:
         return found
     out[...] = found
     return out
+
+
+def _on_gpu(
+    call: ModularCall, given: tuple[Any, ...], operands: tuple[Any, ...], out: Any, key: Key | None
+) -> Any:
+    """Compute a product on a GPU, and keep the call where its operands are used as ``given``."""
+    from argand.gemm.modular.gpu import modular_product
+
+    a, b, c = given
+    left, right, addend = operands
+    if call.check and any(isinstance(x, Packed) for x in (a, b)):
+        raise ValueError("check needs the operands themselves on a GPU, got a packed one")
+    own = all(isinstance(x, Packed) or x is y for x, y in ((a, left), (b, right)))
+    key = key if own and (addend is None or addend is c) else None
+    return modular_product(call, left, right, addend, out, key, (a, b, addend))
 
 
 def _moduli_count(precision: str | None, tolerance: float | None, k: int, dtype: str) -> int:
@@ -170,13 +172,30 @@ def _converted(x: Any, dtype: Any) -> Any:
         return x.astype(dtype, copy=False)
 
 
-def _on_gpu(x: Any) -> bool:
-    return x.device.backend == "cuda" if isinstance(x, Packed) else on_gpu(x)
+def _as_multiplied(x: Any, dtype: Any) -> Any:
+    """Return an operand in the type of the result, or what is packed of it."""
+    return x.backend_data if isinstance(x, Packed) else _converted(x, dtype)
 
 
-def _dtype(x: Any) -> Any:
-    # Operands packed for another precision are refused later.
-    return getattr(x.backend_data, "dtype", "complex64") if isinstance(x, Packed) else x.dtype
+def _all_on_gpu(operands: Iterable[Any]) -> bool:
+    """Return whether all operands are on a GPU. Raises TypeError where only some are."""
+    found = {x.device.backend == "cuda" if isinstance(x, Packed) else on_gpu(x) for x in operands}
+    if len(found) > 1:
+        raise TypeError("a, b, c and out must all be NumPy arrays or all be CuPy arrays")
+    return found.pop()
+
+
+def _common_type(left: Any, right: Any) -> Any:
+    """Return the complex type of two operands. Raises TypeError beyond complex128."""
+
+    def of(x: Any) -> Any:
+        # Operands packed for another precision are refused later.
+        return getattr(x.backend_data, "dtype", "complex64") if isinstance(x, Packed) else x.dtype
+
+    dtype = np.result_type(of(left), of(right), np.complex64)
+    if str(dtype) not in UNIT_ROUNDOFF:
+        raise TypeError(f"exact products take operands up to complex128, got {dtype}")
+    return dtype
 
 
 def _check_packed_type(packed: Packed, name: str, dtype: Any) -> None:

@@ -8,34 +8,17 @@ from typing import Any, NamedTuple
 import cupy
 
 from argand.device import gpu
-from argand.gemm.families import Family, require_family
+from argand.gemm.families import require_family
 from argand.gemm.gpu_calls import CALLS, run_of
 from argand.gemm.modular.packing import PackedPlanes, for_batch
 from argand.gemm.modular.prepared import prepared
-from argand.gemm.modular.problem import ModularProblem
+from argand.gemm.modular.problem import ModularCall, ModularProblem
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side
-from argand.gemm.problem import GemmProblem
 from argand.runtime.call_cache import Key
 from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Layout, batched, device_of, result_array
 from argand.runtime.workspace_limit import allowed_workspace
-
-
-class ModularCall(NamedTuple):
-    """A call of exact products without its data.
-
-    Attributes:
-        problem: the sizes, ops and scalars.
-        moduli: how many of them there are.
-        family: of kernels; None is the device's fastest.
-        check: prove the integers, and wait for it.
-    """
-
-    problem: GemmProblem
-    moduli: int
-    family: Family | None
-    check: bool
 
 
 def modular_product(
@@ -107,7 +90,8 @@ def _solve(call: ModularCall, a: Any, b: Any, c: Any, target: Any) -> _Product:
     prepared_launch = prepared(
         ModularProblem(
             str(a.dtype), call.moduli, problem.batch, left.layout, right.layout,
-            None if addend is None else addend.layout, result.layout, left.flip, right.flip,
+            None if addend is None else addend.layout, result.layout,
+            left.conjugated, right.conjugated,
             complex(problem.alpha), complex(problem.beta), call.family,
             ("column" if swapped else "row") if call.check else None, left.packed, right.packed,
         ),
@@ -126,11 +110,11 @@ def _solve(call: ModularCall, a: Any, b: Any, c: Any, target: Any) -> _Product:
 
 
 class _Operand(NamedTuple):
-    """An operand as launches take it, which ``flip`` conjugates; ``alive`` keeps its memory."""
+    """An operand as launches take it, perhaps to be conjugated; ``alive`` keeps its memory."""
 
     layout: Layout
     address: int
-    flip: bool
+    conjugated: bool
     packed: bool
     in_place: bool
     alive: Any
@@ -140,12 +124,17 @@ def _operand(x: Any, op: Op, side: Side, shape: tuple[int, ...]) -> _Operand:
     if isinstance(x, PackedPlanes):
         found = for_batch(x, shape)
         return _Operand(
-            found.layout, found.planes, flip=False, packed=True, in_place=found is x, alive=found
+            found.layout,
+            found.planes,
+            conjugated=False,
+            packed=True,
+            in_place=found is x,
+            alive=found,
         )
     view = batched(x, shape)
     at = int(view.array.data.ptr)
     oriented = view.transposed if (op == "N") == (side == "b") else view
     in_place = at == x.data.ptr
     return _Operand(
-        oriented.layout, at, flip=op == "C", packed=False, in_place=in_place, alive=view.array
+        oriented.layout, at, conjugated=op == "C", packed=False, in_place=in_place, alive=view.array
     )

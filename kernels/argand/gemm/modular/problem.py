@@ -6,11 +6,12 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from argand.gemm.families import Family
 from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, TILE_K
+from argand.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.layout import Layout
@@ -18,6 +19,22 @@ if TYPE_CHECKING:  # its module needs CuPy
 _IMAGE_BYTES, _ROW_BYTES, _COLUMN_BYTES, _PROOF_BLOCKS = 24, 8, 24, 8 << 8
 """Workspace of a proof for each number of B' x, for each row and for each column of C, and what
 rounding its parts up to 256 bytes may add."""
+
+
+class ModularCall(NamedTuple):
+    """A call of exact products without its data.
+
+    Attributes:
+        problem: the sizes, ops and scalars.
+        moduli: how many of them there are.
+        family: of kernels; None is the device's fastest.
+        check: prove the integers, and wait for it.
+    """
+
+    problem: GemmProblem
+    moduli: int
+    family: Family | None
+    check: bool
 
 
 @dataclass(frozen=True)
