@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,41 +92,60 @@ def contract(
     conj_a, conj_b, conj, power = (as_flag(flag, name) for name, flag in flags.items())
     found = parse(subscripts)
     a, b = (_operand(x, name) for name, x in (("a", a), ("b", b)))
-    sizes: dict[str, int] = {}
-    sizes_of(found.a, tuple(a.shape), "a", sizes)
-    sizes_of(found.b, tuple(b.shape), "b", sizes)
+    sizes = sizes_of(found, tuple(a.shape), tuple(b.shape))
     shape = tuple(sizes[label] for label in found.result)
     _check_out(out, shape)
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
+    product = partial(gemm, precision=precision, tolerance=tolerance, rounding=rounding)
     with context_of(a, b, out):
         scale, bias = (_beside(a, x) for x in (scale, bias))
-        a, labels_a = _reduced(a, found.a, found.lone_a)
-        b, labels_b = _reduced(b, found.b, found.lone_b)
-        scalar = _is_number(scale)
-        target = out if scalar and not power and dtype is None else None
-        into = None if target is None else axes_of(target, found.result)
-        orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
-        rows, columns, sums = orders
-        x, op_a = _conjugated(merged(a, labels_a, (rows, sums), found.batch), conj_a != conj)
-        y, op_b = _conjugated(merged(b, labels_b, (sums, columns), found.batch), conj_b != conj)
-        factors: dict[str, Any] = {}
-        if scalar and (scale != 1 or bias is not None):
-            factors["alpha"] = complex(scale).conjugate() if conj else scale
-        if scalar and bias is not None:
-            factors |= {"beta": 1, "c": _addend(a, bias, shape, found, orders, conj)}
-        written = _written(target, found, orders)
-        made = gemm(
-            x, y, op_a=op_a, op_b=op_b, out=written, **factors,
-            precision=precision, tolerance=tolerance, rounding=rounding,
+        by_kernel = _is_number(scale)
+        made = _multiplied(
+            found, sizes, (a, b), (conj_a, conj_b, conj),
+            (scale, bias) if by_kernel else (1, None),
+            out if by_kernel and not power and dtype is None else None, product,
         )  # fmt: skip
-        if written is not None:
+        if made is out:
             return out
-        made = _split(made, found, orders, sizes)
-        if not scalar:
+        if not by_kernel:
             made = _scaled(made, scale, bias, conj)
         return _stored(_power(made) if power else made, dtype, out)
+
+
+def _multiplied(
+    found: Subscripts, sizes: dict[str, int], operands: tuple[Any, Any],
+    conjugates: tuple[bool, bool, bool], factors: tuple[Any, Any], out: Any,
+    product: Callable[..., Any],
+) -> Any:  # fmt: skip
+    """Return scale a b + bias with the result's axes: ``out`` where a product can be written to it.
+
+    Args:
+        found, sizes: the labels, and how long each axis is.
+        operands: a and b.
+        conjugates: whether a, b and the result are conjugated.
+        factors: the scale, a number, and the bias.
+        out: memory of the result or None.
+        product: makes the product, as `argand.gemm` does.
+    """
+    (a, b), (conj_a, conj_b, conj), (scale, bias) = operands, conjugates, factors
+    a, labels_a = _reduced(a, found.a, found.lone_a)
+    b, labels_b = _reduced(b, found.b, found.lone_b)
+    into = None if out is None else axes_of(out, found.result)
+    orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
+    rows, columns, sums = orders
+    x, op_a = _conjugated(merged(a, labels_a, (rows, sums), found.batch), conj_a != conj)
+    y, op_b = _conjugated(merged(b, labels_b, (sums, columns), found.batch), conj_b != conj)
+    options: dict[str, Any] = {}
+    if scale != 1 or bias is not None:
+        options["alpha"] = complex(scale).conjugate() if conj else scale
+    if bias is not None:
+        shape = tuple(sizes[label] for label in found.result)
+        options |= {"beta": 1, "c": _addend(a, bias, shape, found, orders, conj)}
+    written = _written(out, found, orders)
+    made = product(x, y, op_a=op_a, op_b=op_b, out=written, **options)
+    return _split(made, found, orders, sizes) if written is None else out
 
 
 def _check_out(out: Any, shape: tuple[int, ...]) -> None:

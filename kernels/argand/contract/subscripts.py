@@ -64,15 +64,20 @@ def parse(subscripts: str) -> Subscripts:
     )  # fmt: skip
 
 
-def sizes_of(labels: str, shape: tuple[int, ...], name: str, known: dict[str, int]) -> None:
-    """Add the size of each label to ``known``. Raises ValueError where they do not fit."""
-    if len(labels) != len(shape):
-        raise ValueError(f"{name} must have the axes {labels!r}, got shape {shape}")
-    for label, size in zip(labels, shape, strict=True):
-        if known.setdefault(label, size) != size:
-            raise ValueError(
-                f"axis {label!r} must be of one size, got {known[label]} and, in {name}, {size}"
-            )
+def sizes_of(
+    subscripts: Subscripts, a_shape: tuple[int, ...], b_shape: tuple[int, ...]
+) -> dict[str, int]:
+    """Return the size of each label. Raises ValueError where shapes do not fit the labels."""
+    found: dict[str, int] = {}
+    for name, labels, shape in (("a", subscripts.a, a_shape), ("b", subscripts.b, b_shape)):
+        if len(labels) != len(shape):
+            raise ValueError(f"{name} must have the axes {labels!r}, got shape {shape}")
+        for label, size in zip(labels, shape, strict=True):
+            if found.setdefault(label, size) != size:
+                raise ValueError(
+                    f"axis {label!r} must be of one size, got {found[label]} and, in {name}, {size}"
+                )
+    return found
 
 
 def _once(labels: str) -> str:
