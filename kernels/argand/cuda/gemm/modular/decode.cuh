@@ -7,27 +7,8 @@
 // (argand/gemm/modular/constants.py), which also derives how far off the fraction may be.
 #pragma once
 #include "device/cp_async.cuh"
+#include "decode_epilogue.cuh"
 #include "reconstruction.cuh"
-
-struct DecodeArguments {
-    const signed char* residues;  // (batches, 2 kModuli, m, n), in B's stored order of columns
-    const int *a_exponents, *b_exponents;
-    const void* c;
-    void* out;
-    int64 c_stride_m, c_stride_n, c_stride_batch;
-    int64 out_stride_m, out_stride_n, out_stride_batch;
-    int m, n, batches;          // of the result; residues have n rounded up to kColumnBlock
-    int a_lines, b_lines;       // exponents of a product; 0 where products share the operand
-    int first_column;           // of B's exponents, C and out, where residues are of a panel
-    int scaled, has_c;          // whether alpha is not 1; whether C is added
-    int warp_rows;              // rows of a warp; the next one comes while one is decoded
-    int pairs;                  // whether neighbouring columns of out can be stored as one vector
-    double alpha_re, alpha_im, beta_re, beta_im;
-    // For a proof (decode_proof.cuh): x as MMAs and as leading digits take it; Re C' x of the rows.
-    const uint4* proof_fragments;
-    const int2* proof_scaled_x;
-    uint64* proof_sums;  // (batches, m)
-};
 
 // Limbs are sums of 32-bit integers that begin at this bias, which conversion to fp64 needs.
 constexpr uint32 kLimbBias = 0x80000000u;
@@ -118,48 +99,6 @@ __device__ __forceinline__ void add_residues(const uint32 (&pairs)[2 * kModuli],
     }
 }
 
-__device__ __forceinline__ float2 multiply(float2 x, double re, double im) {
-    const float a = float(re), b = float(im);
-    return {__fsub_rn(__fmul_rn(x.x, a), __fmul_rn(x.y, b)),
-            __fadd_rn(__fmul_rn(x.x, b), __fmul_rn(x.y, a))};
-}
-__device__ __forceinline__ double2 multiply(double2 x, double re, double im) {
-    return {__dsub_rn(__dmul_rn(x.x, re), __dmul_rn(x.y, im)),
-            __dadd_rn(__dmul_rn(x.x, im), __dmul_rn(x.y, re))};
-}
-__device__ __forceinline__ float2 add(float2 x, float2 y) {
-    return {__fadd_rn(x.x, y.x), __fadd_rn(x.y, y.y)};
-}
-__device__ __forceinline__ double2 add(double2 x, double2 y) {
-    return {__dadd_rn(x.x, y.x), __dadd_rn(x.y, y.y)};
-}
-
-// Stores a lane's four results of a row, those of complex64 in pairs where they are neighbours.
-__device__ __forceinline__ void store_results(const DecodeArguments& args,
-                                              const float2 (&results)[4], const int (&columns)[4],
-                                              float2* out) {
-#pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-        if (args.pairs && columns[i + 1] < args.n) {
-            __stcs(reinterpret_cast<float4*>(out + columns[i]),
-                   float4{results[i].x, results[i].y, results[i + 1].x, results[i + 1].y});
-            continue;
-        }
-#pragma unroll
-        for (int j = i; j < i + 2; ++j) {
-            if (columns[j] < args.n) __stcs(out + columns[j] * args.out_stride_n, results[j]);
-        }
-    }
-}
-__device__ __forceinline__ void store_results(const DecodeArguments& args,
-                                              const double2 (&results)[4],
-                                              const int (&columns)[4], double2* out) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        if (columns[i] < args.n) __stcs(out + columns[i] * args.out_stride_n, results[i]);
-    }
-}
-
 // Largest magnitude of an exponent whose power of two scales without a second rounding.
 constexpr int kPlainExponent = 900;
 
@@ -188,44 +127,50 @@ __device__ __forceinline__ Complex<T> decode_element(const uint32 (&pairs)[2 * k
     return result;
 }
 
-// The epilogue of a lane's results of a row: alpha x + beta C.
-template <typename T>
-__device__ __forceinline__ void combine(const DecodeArguments& args, Complex<T> (&results)[4],
-                                        const int (&columns)[4], int batch, int row) {
-    if (args.scaled) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            results[i] = multiply(results[i], args.alpha_re, args.alpha_im);
-        }
+// What a warp decodes: a block of kColumnBlock columns of some rows of a product, by the warp's
+// number in the launch.
+struct DecodePosition {
+    int column_blocks;  // of the result
+    int block, first_row, batch;
+
+    __device__ __forceinline__ explicit DecodePosition(const DecodeArguments& args)
+        : column_blocks((args.n + kColumnBlock - 1) / kColumnBlock) {
+        const int row_groups = (args.m + args.warp_rows - 1) / args.warp_rows;
+        uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
+        block = index % column_blocks;
+        index /= column_blocks;
+        first_row = index % row_groups * args.warp_rows;
+        batch = index / row_groups;
     }
-    if (args.has_c) {
-        const Complex<T>* c = static_cast<const Complex<T>*>(args.c) +
-                              batch * args.c_stride_batch + row * args.c_stride_m;
+};
+
+// Computes again, from the integers themselves, the results of a lane's four columns that the
+// fractions did not decide. `source` are the lane's residues of the row.
+template <typename T, int plane_bytes>
+__device__ __forceinline__ void decode_exactly(const signed char* source, int a_exponent,
+                                               const int (&b_exponents)[4],
+                                               const bool (&certain)[4],
+                                               Complex<T> (&results)[4]) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (columns[i] >= args.n) continue;
-            const Complex<T> addend = c[(args.first_column + columns[i]) * args.c_stride_n];
-            results[i] = add(results[i], multiply(addend, args.beta_re, args.beta_im));
-        }
+    for (int i = 0; i < 4; ++i) {
+        if (certain[i]) continue;
+        const int exponent = -(a_exponent + b_exponents[i]);
+        results[i].x = exact_part<T>(source + i, plane_bytes, false, exponent);
+        results[i].y = exact_part<T>(source + i, plane_bytes, true, exponent);
     }
 }
 
-// A warp decodes 128 columns of warp_rows rows.
+// The kernel. A warp decodes kColumnBlock columns of warp_rows rows, a lane four of the columns.
 template <typename T, typename Proof>
 __device__ __forceinline__ void decode(const DecodeArguments& args) {
     constexpr int kPlaneBytes = Proof::kPlaneBytes;
-    // Bytes of shared memory of a warp: two of these.
+    // A warp has shared memory for two rows: one is decoded while the next one is copied.
     constexpr int kRowBytes = 2 * kModuli * kPlaneBytes;
     const int lane = threadIdx.x % kWarp;
-    const int column_blocks = (args.n + kColumnBlock - 1) / kColumnBlock;
-    const int row_groups = (args.m + args.warp_rows - 1) / args.warp_rows;
-    uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
-    const int block = index % column_blocks;
-    index /= column_blocks;
-    const int first_row = index % row_groups * args.warp_rows;
-    const int batch = index / row_groups;
+    const DecodePosition position(args);
+    const int block = position.block, first_row = position.first_row, batch = position.batch;
     if (batch >= args.batches) return;
-    const int64 pitch = int64(column_blocks) * kColumnBlock, plane = args.m * pitch;
+    const int64 pitch = int64(position.column_blocks) * kColumnBlock, plane = args.m * pitch;
     int columns[4], b_exponents[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -240,8 +185,9 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
     const uint32 bias = Proof::limb_bias();
     const signed char* first_source =
         args.residues + int64(batch) * 2 * kModuli * plane + block * kColumnBlock;
-    // A lane copies 16 bytes of every fourth plane.
     const int end_row = min(first_row + args.warp_rows, args.m);
+    // Begins to copy a row; a lane copies 16 bytes of every fourth plane. Behind the last row an
+    // empty group is committed, because `cp_async_wait` counts groups.
     const auto copy_row = [&](int row) {
         if (row < end_row) {
 #pragma unroll
@@ -283,13 +229,7 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
                       args.proof_sums + int64(batch) * args.m + row);
         // One branch for all four, so that their arithmetic can overlap.
         if (!(certain[0] && certain[1] && certain[2] && certain[3])) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                if (certain[i]) continue;
-                const int exponent = -(a_exponent + b_exponents[i]);
-                results[i].x = exact_part<T>(source + i, kPlaneBytes, false, exponent);
-                results[i].y = exact_part<T>(source + i, kPlaneBytes, true, exponent);
-            }
+            decode_exactly<T, kPlaneBytes>(source, a_exponent, b_exponents, certain, results);
         }
         combine<T>(args, results, columns, batch, row);
         Complex<T>* out = static_cast<Complex<T>*>(args.out) + batch * args.out_stride_batch +
