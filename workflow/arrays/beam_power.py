@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, power
-from workflow.storage import operands
+from workflow.storage import operand_values
 from workflow.storage.axes import Operand
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
@@ -62,4 +62,6 @@ def beam_power(path: Path, name: str, scale: float) -> BeamPower:
         return np.asarray(power(values) * kind.type(scale / mean))
 
     x = voltages.changed(logits, kind)
-    return BeamPower(x, beams.map.axes, beams.coordinates(), mean, operands.count_stretches(x))
+    return BeamPower(
+        x, beams.map.axes, beams.coordinates(), mean, operand_values.count_stretches(x)
+    )

@@ -57,6 +57,8 @@ def understood(staged: Staged) -> str:
     zeros = staged.attributes.get("zeros", {})
     parts += [f"{text}, are 0 in {name}" for name, text in zeros.items()]
     parts += [f"of {name}, {text}" for name, text in staged.attributes.get("lost", {}).items()]
+    if left_out := staged.attributes.get("left_out", {}):
+        parts.append(f"left out: {'; '.join(left_out.values())}")
     return "; ".join(parts)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from workflow.config.axis_names import PAIR, SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import SELECTED, Coordinate
-from workflow.storage.agreement import check_agrees, names_beside_count
+from workflow.data import SELECTED, Array, Coordinate
+from workflow.storage.agreement import check_agrees, differ, names_beside_count
 from workflow.storage.axes import Operand
 from workflow.storage.coordinate_values import values_along
 from workflow.storage.dates import from_the_first
@@ -37,10 +37,11 @@ NUMBERED = "number of the {} in the input"
 def coordinates_of(
     file: h5py.File, source: FileInput, found: Sequence[InputOperand], *, check: bool,
     wrong: Sequence[Operand] = (),
-) -> dict[str, Coordinate]:  # fmt: skip
-    """Return the coordinates of an input whose operands are in an open file.
+) -> tuple[dict[str, Coordinate], dict[str, str]]:  # fmt: skip
+    """Return the coordinates of an input whose operands are in an open file, and what is left out.
 
-    With ``check`` long ones are without their values (`blank`). ``wrong`` are the operands in which
+    The latter is why something that the file has along an axis is no coordinate, by its path. With
+    ``check`` long ones are without their values (`blank`). ``wrong`` are the operands in which
     something is wrong, beside those ``found``: coordinates of axes that the latter lack are then
     held to nothing of an axis, and left out. Raises InputError for an axis that no operand
     has, another number of values than the file's axis has entries, values that are not finite
@@ -69,68 +70,74 @@ def coordinates_of(
                 step = RegularCoordinate(step_s=1 / source.sample_rate_hz)
                 key = "input.sample_rate_hz"
                 made[axis] = _of_axis(file, source, found, key, axis, step, check)[1]
+    left_out: dict[str, str] = {}
     for operand in found:
         with mistakes.kept():
-            made |= _own(file, source, found, operand, made, check)
+            _add_own(file, source, found, operand, made, left_out, check)
     mistakes.raise_all()
-    return made
+    return made, left_out
 
 
-def _own(
+def _add_own(
     file: h5py.File, source: FileInput, found: Sequence[InputOperand], operand: InputOperand,
-    made: Mapping[str, Coordinate], check: bool,
-) -> dict[str, Coordinate]:  # fmt: skip
-    """Return what the file itself has along an operand's axes, of which the study says nothing.
+    made: dict[str, Coordinate], left_out: dict[str, str], check: bool,
+) -> None:  # fmt: skip
+    """Add what the file itself has along an operand's axes, of which the study says nothing.
 
-    What cannot be a coordinate is left out, such as times without a unit, or names along an axis
-    that is transformed, and so are 0, 1, 2, ..., which tell nothing. Names take the place of other
-    numbers that only count. Raises InputError where it differs from what is ``made`` already of
-    another operand's in the same file.
+    What cannot be a coordinate is put into ``left_out``, such as times without a unit. Names along
+    an axis that is transformed, and the numbers of entries, tell nothing. Names take the place of
+    other numbers that only count, and several entries that of one, which is for all of them. Raises
+    InputError where it differs from what is ``made`` already of another operand's, also because
+    ``input.select`` takes others of the same dataset, but for axes of which a number takes one.
     """
     said = {_named_as(name, found) for name in source.coordinates}
-    own: dict[str, Coordinate] = {}
-    for given, path in _scales_of(operand).items():
+    before = dict(made)
+    for given, (path, number) in _scales_of(operand).items():
         name = _named_as(given, found)
-        if name in said or (source.sample_rate_hz is not None and name in made):
+        if name in said or (source.sample_rate_hz is not None and name in before):
             continue
         try:
-            kept_as, one = _of_axis(file, source, found, f"input.{path}", name, path, check)
-        except InputError:
+            kept_as, one = _of_axis(file, source, [operand], path, name, path, check)
+        except InputError as error:
+            left_out[path] = str(error)
             continue
         is_along = operand.operand.named and name == operand.mapped().axes[-1]
-        if _tells_nothing(one) or (is_along and one.values.dtype.kind == "U"):
+        numbers = operand.picked.axes[number].indices
+        if _tells_nothing(one, numbers) or (is_along and one.values.dtype.kind == "U"):
             continue
-        known = made.get(kept_as)
-        names = names_beside_count(known, one) if known is not None else one
-        if names is not None:
-            own[kept_as] = names
-        elif known is not None:
+        known = before.get(kept_as)
+        if known is None or known.values.size == 1 < one.values.size:
+            made[kept_as] = one
+        elif (names := names_beside_count(known, one)) is not None:
+            made[kept_as] = names
+        elif not kept_as.startswith(SELECTED):
             check_agrees(operand.operand.name, name, known, one)
-    return own
+        elif differ(known, one):
+            del made[kept_as]
 
 
-def _scales_of(operand: InputOperand) -> dict[str, str]:
-    """Return the paths of what the file has along an operand's axes, and those that a number drops.
+def _scales_of(operand: InputOperand) -> dict[str, tuple[str, int]]:
+    """Return the path of what the file has along an operand's axes, and each axis's place there.
 
-    Axes go by the study's names, else by the file's own where those are the operand's.
+    Also of those that a number drops. Axes go by the study's names, else by the file's own where
+    those are the operand's.
     """
     names = operand.names or operand.own_names or ()
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, int]] = {}
     paths = dimension_scales(operand.datasets[0]) if names else []
     for number, (name, path) in enumerate(zip(names, paths, strict=True)):
         axes = {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
         own = SYNONYMS.get(name, name)
         if path and name != PAIR and (operand.names is not None or own in axes):
-            found[axes.pop() if axes else name] = path
+            found[axes.pop() if axes else name] = path, number
     return found
 
 
-def _tells_nothing(one: Coordinate) -> bool:
-    """Return whether a coordinate is the numbers of entries, or of so many that it may be."""
+def _tells_nothing(one: Coordinate, numbers: Array) -> bool:
+    """Return whether a coordinate is the ``numbers`` of its entries, or so many that it may be."""
     if one.units or one.values.dtype.kind not in "iuf":
         return False
-    many = one.values.size > MOST_CHECKED
-    return many or np.array_equal(one.values, np.arange(one.values.size))
+    return one.values.size > MOST_CHECKED or np.array_equal(one.values, numbers)
 
 
 def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:

@@ -100,8 +100,8 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
 def describe_coordinates(
     source: FileInput, operands: Sequence[Operand], *, check: bool = False,
     wrong: Sequence[Operand] = (),
-) -> dict[str, Coordinate]:  # fmt: skip
-    """Return the coordinates of operands in their file; arguments and errors of `coordinates_of`.
+) -> tuple[dict[str, Coordinate], dict[str, str]]:  # fmt: skip
+    """Return `coordinates_of` operands in their file, with its arguments and errors.
 
     ``operands`` are those in which nothing is wrong.
     """

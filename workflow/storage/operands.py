@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,17 +22,20 @@ from workflow.storage.axes import AxisError
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.dimension_names import check_exchanged
-from workflow.storage.drawn import Stretched
 from workflow.storage.given_axes import with_given
 from workflow.storage.inputs import (
     InputError,
     Mistakes,
     OperandHeader,
-    count_nonfinite,
     describe_coordinates,
     describe_operand,
     read_operand,
     source_checksum,
+)
+from workflow.storage.operand_values import (
+    count_all,
+    count_stretches,
+    refuse_nonfinite,
 )
 from workflow.storage.product_operand import ProductArray, ProductOperand
 from workflow.storage.products import read_outline
@@ -42,6 +44,8 @@ from workflow.storage.provenance import of_products, provenance
 Array = npt.NDArray[Any]
 NOTHING: Mapping[str, Any] = {}
 """No products of other workloads."""
+_Headers = dict[str, tuple[OperandHeader, ProductOperand | None]]
+"""By operand."""
 
 
 def sizes_or_input(case: Case, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
@@ -88,7 +92,7 @@ def outline(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product] = NOTHING
 ) -> Staged:
     """Return `staged` without the values (`blank`); raises InputError."""
-    found, coordinates = _described(source, operands, upstream, True)
+    found, coordinates, _ = _described(source, operands, upstream, True)
     return Staged(
         {name: blank(header.shape, header.dtype) for name, (header, _) in found.items()},
         {name: header.map.axes for name, (header, _) in found.items()},
@@ -110,7 +114,7 @@ def staged(
     InputError, also for NaN and Inf unless they are let through.
     """
     outlines = {name: read_outline(path) for name, path in upstream.items()}
-    found, coordinates = _described(source, operands, outlines, False)
+    found, coordinates, left_out = _described(source, operands, outlines, False)
     products = source.products()
     attributes = provenance(source)  # which forks this process, while it is small
     data = {
@@ -130,7 +134,7 @@ def staged(
     }
     attributes["nonfinite"] = count_all(data)
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
-    attributes |= _lacking(readers)
+    attributes |= _lacking(readers, left_out)
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})
@@ -148,19 +152,23 @@ def staged(
     )
 
 
-def _lacking(readers: Mapping[str, Reader]) -> dict[str, dict[str, str]]:
-    """Return by operand what was made 0, and what is lost, of the files that have been read."""
+def _lacking(readers: Mapping[str, Reader], left_out: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Return by operand what was made 0, and what is lost, of the files that have been read.
+
+    And by its path why something that a file has along an axis is no coordinate.
+    """
     zeros = {name: text for name, one in readers.items() if (text := one.made_zero())}
     lost = {name: text for name, one in readers.items() if (text := one.lost())}
-    return {key: found for key, found in (("zeros", zeros), ("lost", lost)) if found}
+    every = {"zeros": zeros, "lost": lost, "left_out": left_out}
+    return {key: found for key, found in every.items() if found}
 
 
 def _described(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product], check: bool
-) -> tuple[dict[str, tuple[OperandHeader, ProductOperand | None]], dict[str, Coordinate]]:
-    """Return each operand's header, what products and readers give, and the coordinates."""
+) -> tuple[_Headers, dict[str, Coordinate], dict[str, str]]:
+    """Return each operand's header, what products and readers give, and `coordinates_of` them."""
     products, there = source.products(), present(source, operands)
-    found: dict[str, tuple[OperandHeader, ProductOperand | None]] = {}
+    found: _Headers = {}
     plain = [one for one in there if one.name not in products and source.format == HDF5]
     mistakes = Mistakes()
     for operand in there:
@@ -172,12 +180,13 @@ def _described(
                 found[operand.name] = one.header, one
     right = [one for one in plain if one.name in found]
     coordinates: dict[str, Coordinate] = {}
+    left_out: dict[str, str] = {}
     with mistakes.kept():
         if source.format != HDF5:
             _refuse_of_no_axis(source, there)
         elif plain:
             wrong = [one for one in plain if one not in right]
-            coordinates = describe_coordinates(source, right, check=check, wrong=wrong)
+            coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.raise_all()
     said = {each for one in source.coordinates for each in (one, SYNONYMS.get(one))}
     for operand in there:
@@ -196,7 +205,7 @@ def _described(
                 else:
                     coordinates[name] = names
     number_selected(coordinates, there, {name: header for name, (header, _) in found.items()})
-    return found, coordinates
+    return found, coordinates, left_out
 
 
 def _read_otherwise(
@@ -234,55 +243,6 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
                 f"{along!r}"
             )
-
-
-def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:
-    """Return the counts of NaN and Inf by operand."""
-    counts = {name: count_nonfinite(data) for name, data in operands.items()}
-    return {name: {"nan": nan, "inf": inf} for name, (nan, inf) in counts.items()}
-
-
-def count_stretches(operand: Stretched) -> dict[str, int]:
-    """Return the counts of NaN and Inf of what comes in stretches."""
-    counts = [count_all({"x": values})["x"] for _, values in operand.read()]
-    return {key: sum(count[key] for count in counts) for key in ("nan", "inf")}
-
-
-def refuse_nonfinite(
-    operands: Mapping[str, Array | Stretched], attributes: Mapping[str, Any],
-    axes: Mapping[str, Sequence[str]],
-) -> None:  # fmt: skip
-    """Raise InputError with the counts and the first place where an operand is not finite."""
-    found = []
-    for name, counts in attributes["nonfinite"].items():
-        if counts["nan"] or counts["inf"]:
-            data = operands[name]
-            found.append(
-                f"input.{name} has {counts['nan']} NaN and {counts['inf']} Inf among "
-                f"{math.prod(data.shape)} values{_first(data, axes[name])}"
-            )
-    if found:
-        raise InputError("; ".join(found) + "; allow_nonfinite: true lets them through")
-
-
-def refuse_zeros(staged: Staged, name: str) -> None:
-    """Raise InputError where all values of an operand are zero, of which nothing can be solved."""
-    drawn = staged.drawn.get(name)
-    if isinstance(drawn, Stretched):
-        some = any(values.any() for _, values in drawn.read())
-    else:
-        some = bool(staged.operands[name].any())
-    if not some:
-        raise InputError(f"input.{name}: all of its values are zero; look at input.select")
-
-
-def _first(data: Array | Stretched, axes: Sequence[str]) -> str:
-    """Return where the first value is that is not finite, of what is in memory."""
-    if isinstance(data, Stretched):
-        return ""
-    place = np.unravel_index(np.argmin(np.isfinite(data)), data.shape)
-    shown = [f"{axis} {int(number)}" for axis, number in zip(axes, place, strict=True)]
-    return f", the first at {', '.join(shown)} of what is selected"
 
 
 def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array]:

@@ -27,8 +27,8 @@ INPUT = "input"
 """Key of a certificate: what a study says of the operands' data, as JSON."""
 _OF_A_PRODUCT = (
     "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
-    "datasets", "select", INPUT, "zeros", "lost", "circuit", "circuit_sha256", "seed", ATTRIBUTES,
-    MADE_OF,
+    "datasets", "select", INPUT, "zeros", "lost", "left_out", "circuit", "circuit_sha256", "seed",
+    ATTRIBUTES, MADE_OF,
 )  # fmt: skip
 """Fields of a product's certificate that the certificates of further products keep."""
 

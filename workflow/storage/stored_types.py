@@ -110,7 +110,7 @@ def stored_in(dataset: h5py.Dataset) -> Stored:
     given = [values for values in factors.values() if values is not None]
     if any(len(values) != 1 or not np.isfinite(values).all() for values in given):
         raise StoredError(f"must have one finite number as {_SCALE} and {_OFFSET}, or none")
-    unsigned = text_attribute(dataset, "_Unsigned") == "true"
+    unsigned = text_attribute(dataset, "_Unsigned").lower() == "true"
     found = [_numbers(dataset, name) for name in _MISSING]
     missing = [float(one) for values in found if values is not None for one in values]
     fields = complex_fields(dataset.dtype)

@@ -31,7 +31,7 @@ from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, along, blank
 from workflow.figures import beam_pictures, pictures
 from workflow.readers.polarizations import of_voltages
-from workflow.storage import operands
+from workflow.storage import operand_values, operands
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
@@ -110,7 +110,7 @@ class Adaptive(Workload):
         if case.input is not None:
             self.check_again(upstream)
             found = placed(operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False))
-            operands.refuse_zeros(found, COVARIANCES.name)
+            operand_values.refuse_zeros(found, COVARIANCES.name)
         else:
             waves = [Wave(source.direction, source.power) for source in case.sources]
             place = case.frequencies.centres(case.channels), self._positions()

@@ -32,7 +32,7 @@ from workflow.data import (
 from workflow.error_counts import RATE, rates_of
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
-from workflow.storage import operands
+from workflow.storage import operand_values, operands
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
 from workflow.storage.operands import Operand
@@ -107,7 +107,7 @@ class Mimo(Workload):
         if case.input is not None:
             self.check_again(upstream)
             found = operands.staged(case.input, (CHANNEL,), upstream, allow_nonfinite=False).held()
-            operands.refuse_zeros(found, CHANNEL.name)
+            operand_values.refuse_zeros(found, CHANNEL.name)
         else:
             found = replace(
                 self._outlined(), operands={"channel": self._channel()},

@@ -12,6 +12,7 @@ import pytest
 from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
 from workflow.data import Coordinate
+from workflow.steps.staging import understood
 
 SINCE = "middle of the spectrum's samples since 2026-11-28T10:00:00.123456789 UTC"
 SCALES: dict[str, tuple[Any, str]] = {
@@ -84,6 +85,25 @@ def test_what_cannot_be_a_coordinate_is_left_out(tmp_path: Path, scales: Any) ->
     assert staged(path) == {}
 
 
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    """In the line of the stage step and in certificates, of scales that say something."""
+    scales = {
+        "t": (np.arange(6) + 5, ""), "rcvr": (np.arange(3), ""),
+        "chan": (np.array([1.0, 2.0, np.nan, 4.0]), "Hz"),
+    }  # fmt: skip
+    path = write(tmp_path / "v.nc", scales)
+    axes = ["time", "antenna", "channel"]
+    source = {"file": str(path), "voltages": "v", "axes": axes}
+    one = study_of({"kind": "correlate", "integrate": 1, "input": source}).workload("w").stage()
+    assert one.attributes["left_out"] == {
+        "/t": "/t has no unit; give it as {dataset: path, units: s}, {values: [...], units: s} or "
+        "by equal steps",
+        "/chan": "/chan: its values must be finite numbers, entry 2 of what is selected is nan; "
+        "take others by input.select",
+    }
+    assert understood(one).endswith("; left out: " + "; ".join(one.attributes["left_out"].values()))
+
+
 def test_a_dimension_of_netcdf_without_a_variable(tmp_path: Path) -> None:
     path = write(tmp_path / "v.nc", SCALES)
     with h5py.File(path, "r+") as file:
@@ -111,6 +131,44 @@ def test_operands_of_other_entries(tmp_path: Path) -> None:
     )
     source["coordinates"] = {"antenna": ["a", "b", "c"]}
     check_study(study_of(given))
+
+
+def of_one_scale(path: Path, **select: Any) -> dict[str, Any]:
+    """A beamforming of weights and samples whose channels and antennas have one scale each."""
+    with h5py.File(path, "w") as file:
+        for name, values in (("chan", [100.0, 101.0, 102.0, 103.0]), ("rcvr", [b"a", b"b", b"c"])):
+            file[name] = np.array(values)
+            file[name].make_scale(name)
+        file["chan"].attrs["units"] = np.bytes_("MHz")
+        for name, shape in (("w", (4, 2, 3)), ("x", (4, 3, 8))):
+            file[name] = np.ones(shape, np.complex64)
+            file[name].dims[0].attach_scale(file["chan"])
+            file[name].dims[shape.index(3)].attach_scale(file["rcvr"])
+    axes = {"weights": ["channel", "beam", "antenna"], "samples": ["channel", "antenna", "time"]}
+    source = {"file": str(path), "weights": "w", "samples": "x", "axes": axes, "select": select}
+    return {"kind": "beamforming", "input": source}
+
+
+@pytest.mark.parametrize(
+    ("weights", "samples", "said"),
+    [
+        ({"channel": "0:2"}, {"channel": "2:4"}, "frequency, 100 to 101 MHz, got 102 to 103 MHz"),
+        ({"channel": 0}, {"channel": 2}, "frequency, 100 MHz, got 102 MHz"),
+        ({"antenna": [1, 0]}, {"antenna": [0, 1]}, "antenna, b to a, got a to b"),
+    ],
+)
+def test_operands_that_take_different_entries_of_a_scale(
+    tmp_path: Path, weights: Any, samples: Any, said: str
+) -> None:
+    given = of_one_scale(tmp_path / "v.h5", weights=weights, samples=samples)
+    assert f"must have the values of another operand along {said}; select" in error_of(given)
+
+
+def test_one_entry_for_all_of_another_operand(tmp_path: Path) -> None:
+    """Weights of one channel for every channel's samples are meant: the product has these."""
+    given = of_one_scale(tmp_path / "v.h5", weights={"channel": 1})
+    found = study_of(given).workload("w").stage().coordinates["frequency"]
+    assert found.values.tolist() == [100.0, 101.0, 102.0, 103.0]
 
 
 NAMES = np.array([b"core", b"east", b"west"])

@@ -42,4 +42,4 @@ def test_a_file_says_which_entry_a_number_took(tmp_path: Path) -> None:
     source = OneInput(
         file=path, x="/x", axes={"x": [*AXES]}, select={"x": {"a": 1}}, coordinates={"a": [5, 7]}
     )
-    assert describe_coordinates(source, [OPERAND])["a"].values.tolist() == [7]
+    assert describe_coordinates(source, [OPERAND])[0]["a"].values.tolist() == [7]

@@ -83,7 +83,7 @@ def test_missing_numbers_are_nan(tmp_path: Path, name: str) -> None:
         ({"_FillValue": np.zeros(0)}, "has an attribute _FillValue that is not one number"),
         ({"_FillValue": h5py.Empty("f8")}, "has an attribute _FillValue that is not one number"),
         (
-            {"_Unsigned": "true", "_FillValue": 3},
+            {"_Unsigned": "True", "_FillValue": 3},  # as netCDF's Python package reads it, too
             "holds unsigned numbers, uint16; say which stands "
             "for 0 by input.zero_level.samples: 32768 in offset binary, 0 where none is below 0",
         ),
