@@ -15,9 +15,10 @@ _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
 
 
 def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
-    """Return the names of a dataset's axes in small letters; None where not all have one.
+    """Return the names of a dataset's axes in small letters; None where none has one.
 
-    They are labels, or the names of dimension scales, in the words of operands (`SYNONYMS`).
+    They are labels, or the names of dimension scales, in the words of operands (`SYNONYMS`), and ""
+    of an axis without a name.
     """
     if "DIMENSION_LIST" not in dataset.attrs and "DIMENSION_LABELS" not in dataset.attrs:
         return None
@@ -28,7 +29,7 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
         return [label or (some or [""])[0] for label, some in zip(labels, scales, strict=True)]
 
     found = guarded_once(dataset, "names of dimensions", read)
-    if not found or not all(found):
+    if not found or not any(found):
         return None
     return [SYNONYMS.get(str(name).lower(), str(name).lower()) for name in found]
 
@@ -66,21 +67,26 @@ def order_by_file(
 ) -> str:
     """Return an error's text where a dataset is read in another order than its own names have.
 
-    ``kept`` are those ``own`` names that a selection leaves. The text is empty where the order is
-    the same, and where they tell nothing: one is none of an operand's axes, or stands there twice,
-    as of a square of antennas.
+    ``kept`` are those ``own`` names that a selection leaves. The text is empty where each axis of
+    the operand's is read in the place that has its name, and where one stands there twice, as of a
+    square of antennas. Other names tell nothing.
     """
     read_as = [axis for axis in found.axes if axis not in found.missing]
-    if list(kept) == read_as or not {*kept} <= {*operand.axes} or len({*kept}) < len(kept):
+    known = [one for one in kept if one in operand.axes]
+    places = zip(kept, read_as, strict=True)
+    in_place = all(one == axis for one, axis in places if one in operand.axes)
+    if in_place or len({*known}) < len(known):
         return ""
+    where = (
+        f"{name} names its axes {list(own)}, and is read as {read_as} where input.axes says nothing"
+    )
+    if len(known) < len(kept):
+        return f"{where}; name its axes in input.axes.{operand.name}, of {list(operand.axes)}"
     given = [
         one if one.isascii() and one.isidentifier() else f"dropped_{number}"
         for number, one in enumerate(own)
     ]
-    return (
-        f"{name} names its axes {list(own)}, and is read as {read_as} where input.axes says "
-        f"nothing; add `axes: {{{operand.name}: [{', '.join(given)}]}}` to the input"
-    )
+    return f"{where}; add `axes: {{{operand.name}: [{', '.join(given)}]}}` to the input"
 
 
 def check_exchanged(
@@ -89,14 +95,16 @@ def check_exchanged(
     """Raise AxisError where a study exchanges time or frequency with another axis of a file.
 
     That is where the names ``given`` have it elsewhere than the file's ``own``, and another of
-    these in its place. A name of the study's own in its place is meant, and other axes may be
-    exchanged on purpose, as of a matrix that is meant transposed. ``otherwise`` is what else than
-    the study a user may correct.
+    these in its place, or it in that of an axis without a name. A name of the study's own in its
+    place is meant, and other axes may be exchanged on purpose, as of a matrix that is meant
+    transposed. ``otherwise`` is what else than the study a user may correct.
     """
     named = [SYNONYMS.get(one, one) for one in given]
     for own_name, axis in zip(own, named, strict=False):
-        exchanged = axis != own_name and axis in own and own_name in named
-        if exchanged and own_name in ("time", "frequency"):
+        if axis == own_name or own_name not in named or own_name not in ("time", "frequency"):
+            continue
+        there = own[named.index(own_name)] if named.index(own_name) < len(own) else ""
+        if axis in own or not there:
             raise AxisError(
                 f"input.axes.{operand}: {name} names its axes {list(own)}, and the study "
                 f"{list(given)}; correct the study{otherwise}"

@@ -16,6 +16,8 @@ from workflow.config.check import check_study
 from workflow.storage import text_attributes
 from workflow.storage.dimension_names import dimension_names
 
+AXES = ("frequency", "polarization", "antenna", "time")
+
 
 def written(path: Path, names: tuple[str, ...], *, labels: bool = False, grouped: str = "") -> Path:
     """A file of voltages of 4 entries an axis, as netCDF names its axes."""
@@ -79,7 +81,7 @@ def test_the_line_to_add_has_names_that_a_study_may_have(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "names",
     [("antenna", "time"), ("frequency", "polarization", "antenna", "time"), ("rcvr", "t"),
-     ("time", "ant"), ("channel", "polarization", "antenna", "time")],
+     ("ant", "time"), ("channel", "polarization", "antenna", "time")],
 )  # fmt: skip
 def test_the_same_order_and_other_names_tell_nothing(
     tmp_path: Path, names: tuple[str, ...], labels: bool
@@ -93,12 +95,39 @@ def test_a_name_that_stands_there_twice_tells_nothing(tmp_path: Path) -> None:
     check_study(study_of(case(path)))
 
 
-def test_names_of_some_axes_tell_nothing(tmp_path: Path) -> None:
+ONE_IS_KNOWN = (
+    "and is read as {} where input.axes says nothing; name its axes in input.axes.voltages, of "
+    "['frequency', 'polarization', 'antenna', 'time']"
+)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize(
+    ("names", "read_as"),
+    [(("time", "ant"), ["antenna", "time"]), (("t", "rcvr", "channel"), [*AXES[1:]])],
+)
+def test_one_name_in_another_place_is_a_mistake(
+    tmp_path: Path, names: tuple[str, ...], read_as: list[str], labels: bool
+) -> None:
+    """Whatever names the file has for the others, which tell nothing."""
+    path = written(tmp_path / "v.h5", names, labels=labels)
+    assert error_of(case(path)).endswith(ONE_IS_KNOWN.format(read_as))
+
+
+def test_names_of_some_axes(tmp_path: Path) -> None:
+    """They must be read in their places; what the file has along them goes along."""
     path = written(tmp_path / "v.h5", ("time", "antenna"))
     with h5py.File(path, "r+") as file:
+        file["time"].attrs["units"] = "s"
         file["v"].dims[1].detach_scale(file["antenna"])
-        assert dimension_names(file["v"]) is None
-    check_study(study_of(case(path)))
+        assert dimension_names(file["v"]) == ["time", ""]
+    expected = f"/v names its axes ['time', ''], {ONE_IS_KNOWN.format(['antenna', 'time'])}"
+    assert error_of(case(path)) == f"input.voltages: {expected}"
+    assert "names its axes ['time', ''], and the study ['antenna', 'time']; correct" in error_of(
+        case(path, axes=["antenna", "time"])
+    )
+    found = study_of(case(path, axes=["time", "antenna"])).workload("w").stage().coordinates
+    assert {*found} == {"time"}
     with h5py.File(path, "r+") as file:
         del file["time"]  # which leaves a reference to nothing
     check_study(study_of(case(path)))
