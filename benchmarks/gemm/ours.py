@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from argand import Device, Precision, gemm, launched, pack, to_pairs
+from argand import Device, Precision, gemm, pack, to_pairs
 
-from benchmarks.harness.measuring import array_module
+from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.peers import Candidate, unscaled
 
 _AT_ONCE = 4
@@ -55,7 +55,7 @@ def _plain(precision: Precision, device: Device) -> Candidate:
 
     return Candidate(
         "argand", precision, _algorithm(precision, device), prepare, compute,
-        input=dtype, output=dtype, chosen=_kernels_of(compute),
+        input=dtype, output=dtype, chosen=kernels_of(compute),
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _half(precision: Precision, device: Device, output: str) -> Candidate:
     return Candidate(
         "argand", unscaled(precision), _algorithm(precision, device), prepare, compute,
         (lambda x: x) if output != "complex-half" else lambda x: x.to_complex64(),
-        input="complex-half", output=output, chosen=_kernels_of(compute),
+        input="complex-half", output=output, chosen=kernels_of(compute),
     )  # fmt: skip
 
 
@@ -106,17 +106,6 @@ def call_once(candidates: Sequence[Candidate], a: Any, b: Any) -> None:
         list(pool.map(call, candidates))
     cupy.cuda.Device().synchronize()
     cupy.get_default_memory_pool().free_all_blocks()
-
-
-def _kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
-    """Return a function that names the kernels of a call of these operands, made again."""
-
-    def chosen(*operands: Any) -> str:
-        with launched() as names:
-            compute(*operands)
-        return "; ".join(names)
-
-    return chosen
 
 
 def _place(arrays: Any, a: Any, b: Any, dtype: str) -> Any:

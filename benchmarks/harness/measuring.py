@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision
+from argand import PRECISIONS, Device, Precision, launched
 from argand.device import resolve
 from argand.runtime.ceilings import Ceilings
 from argand.runtime.kernel_digest import kernel_digest
@@ -196,6 +196,17 @@ class Bench:
             **_rates(work, candidate.precision, timing, self.ceilings, real),
             **asdict(timing), **asdict(accuracy.result()), **asdict(samples.conditions),
         )  # fmt: skip
+
+
+def kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
+    """Return a function that names the kernels of a call of these operands, made again."""
+
+    def chosen(*operands: Any) -> str:
+        with launched() as names:
+            compute(*operands)
+        return "; ".join(names)
+
+    return chosen
 
 
 def _itself(found: Accuracy) -> Accuracy:

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, ChanneliseProblem, Device, channelise, launched
+from argand import PRECISIONS, ChanneliseProblem, Device, channelise
 from scipy.signal import firwin
 
+from benchmarks.harness.measuring import kernels_of
 from benchmarks.harness.samples import on_host
 from benchmarks.harness.signals import INPUTS, as_argument, as_floats, drawn_samples
 from benchmarks.peers import Candidate, absent
@@ -68,21 +69,12 @@ class BankCase(Case):
             oversampling=self._oversampling, precision=_PRECISION,
         )  # fmt: skip
 
-        def chosen(x: Any) -> str:
-            with launched() as names:
-                call(x)
-            return "; ".join(names)
-
         return [
             Candidate(
-                "argand",
-                _PRECISION,
-                "filter bank",
-                lambda x: (as_argument(x),),
-                call,
-                chosen=chosen,
+                "argand", _PRECISION, "filter bank", lambda x: (as_argument(x),), call,
+                chosen=kernels_of(call),
             )
-        ]
+        ]  # fmt: skip
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return a filter and a transform of each library, of samples that it makes floats."""

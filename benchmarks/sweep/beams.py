@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, Pairs, beam_power, gemm, launched, pairs, to_pairs
+from argand import PRECISIONS, Device, Pairs, beam_power, gemm, pairs, to_pairs
 from argand.beam_power.problem import DETECTIONS, Detect, beam_power_problem
 
-from benchmarks.harness.measuring import array_module
+from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate, candidates
 from benchmarks.peers._beam_power import detected as detect_beams
@@ -84,15 +84,10 @@ class BeamCase(Case):
         def one(precision: str) -> Candidate:
             call = partial(beam_power, precision=precision, **self._options)
 
-            def chosen(*inputs: Any) -> str:
-                with launched() as names:
-                    call(*inputs)
-                return "; ".join(names)
-
             return Candidate(
                 "argand", PRECISIONS[precision], "beam power",
                 lambda w, x: (w, self._given(x)), call, input=self._input, output="real",
-                chosen=chosen,
+                chosen=kernels_of(call),
             )  # fmt: skip
 
         return [one(precision) for precision in _PRECISIONS[self._input]]

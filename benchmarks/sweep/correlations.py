@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision, gemm, herk, launched, pairs
+from argand import PRECISIONS, Device, Precision, gemm, herk, pairs
 from argand.gemm.tuned import trial
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
-from benchmarks.harness.measuring import array_module
+from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.signals import as_floats
 from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
@@ -89,14 +89,9 @@ class CorrelationCase(Case):
             out = arrays.full((self._batch, self._n, self._n), np.nan, "complex64")
             return (x if x.dtype.kind == "c" else pairs(x)), out
 
-        def chosen(*inputs: Any) -> str:
-            with launched() as names:
-                call(*inputs)
-            return "; ".join(names)
-
         return Candidate(
             implementation, _row(name), implementation, prepare, call, self._matrices,
-            input=self._input, chosen=chosen,
+            input=self._input, chosen=kernels_of(call),
         )  # fmt: skip
 
     def _matrices(self, result: Any) -> Any:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, ImagePlan, image, launched
+from argand import PRECISIONS, Device, ImagePlan, image
 
-from benchmarks.harness.measuring import array_module
+from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.image import direct_power, most_turns
 from benchmarks.peers import Candidate, candidates
@@ -61,14 +61,9 @@ class ImageCase(Case):
         def one(precision: str) -> Candidate:
             call = partial(image, precision=precision)
 
-            def chosen(*inputs: Any) -> str:
-                with launched() as names:
-                    call(*inputs)
-                return "; ".join(names)
-
             return Candidate(
                 "argand", PRECISIONS[precision], "image", lambda *given: given, call,
-                output="real", chosen=chosen,
+                output="real", chosen=kernels_of(call),
             )  # fmt: skip
 
         def planned(precision: str) -> Candidate:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import Device, Precision, gemm, launched
+from argand import Device, Precision, gemm
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.operands import OPS, Op
 from argand.gemm.problem import Output
@@ -17,7 +17,7 @@ from argand.precision import HALF_FORMATS, ROUNDED_PRECISIONS, any_precision
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
-from benchmarks.harness.measuring import array_module
+from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
 from benchmarks.sweep.checking import DeferredCheck
@@ -78,15 +78,10 @@ class ProductCase(Case):
         def compute(a: Any, b: Any, out: Any = None) -> Any:
             return call(a, b, out=out)
 
-        def plan(*inputs: Any) -> str:
-            with launched() as names:
-                compute(*inputs)
-            return "; ".join(names)
-
         return Candidate(
             "argand", precision, "gemm", prepare, compute,
             (lambda x: x.to_complex64()) if self._half else (lambda x: x),
-            output=output, chosen=plan,
+            output=output, chosen=kernels_of(compute),
         )  # fmt: skip
 
     def peers(self, device: Device) -> list[Candidate]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, launched, solve_hermitian
+from argand import PRECISIONS, Device, solve_hermitian
 from argand.hermitian.bounds import residual_bound
 from argand.runtime.complex_types import PRECISION
 
-from benchmarks.harness.measuring import array_module
+from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
@@ -50,16 +50,11 @@ class SystemCase(Case):
 
     def ours(self, device: Device) -> list[Candidate]:
         """Return `argand.solve_hermitian`."""
-
-        def chosen(*inputs: Any) -> str:
-            with launched() as names:
-                solve_hermitian(*inputs)
-            return "; ".join(names)
-
         return [
             Candidate(
                 "argand", PRECISIONS[PRECISION[self.kind]], "L D L^H", lambda r, b: (r, b),
-                solve_hermitian, input=self.kind, output=self.kind, chosen=chosen,
+                solve_hermitian, input=self.kind, output=self.kind,
+                chosen=kernels_of(solve_hermitian),
             )
         ]  # fmt: skip
 
