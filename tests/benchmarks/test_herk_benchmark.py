@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import pytest
-from argand import herk as argand_herk
 
 from benchmarks import herk
 
@@ -30,14 +28,3 @@ def test_ours_and_full_products_have_rows(
     assert [bool(row["speedup"]) for row in rows] == [False, True] * 3
     assert [float(row["error"]) for row in rows][:2] == [0, 0]
     assert capsys.readouterr().out.count("TFLOP/s") == 6
-
-
-@pytest.mark.parametrize("precision", ["exact", "tf32"])
-def test_a_wrong_result_is_not_verified(monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
-    def wrong(x: Any, *, out: Any, **options: Any) -> Any:
-        argand_herk(x, out=out, **options)
-        out[-1, -1, 0] *= 1.5
-        return out
-
-    monkeypatch.setattr(herk, "herk", wrong)
-    assert herk.main([*GIVEN, "--precisions", precision]) == 1
