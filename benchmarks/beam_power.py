@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from argand import PRECISIONS, Device, Pairs, beam_power, gemm, pairs, to_pairs
+from argand import PRECISIONS, Pairs, beam_power, gemm, pairs, to_pairs
 from argand.beam_power.problem import DETECTIONS, EXACT, beam_power_problem
 from argand.runtime.ceilings import Ceilings, measure_ceilings
 
-from benchmarks.harness.conditions import Monitor, RealRates, monitor
-from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.conditions import RealRates
+from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from benchmarks.peers import study_peers
 from benchmarks.peers._beam_power import detected as detect_beams
 from workflow.accuracy.beam_power_bounds import allowed, detected
@@ -88,8 +88,7 @@ class _Run:
     """The operands, the device and the clock of the measurements that form one group of rows."""
 
     arguments: argparse.Namespace
-    device: Device
-    watch: Monitor
+    clock: Clock
     ceilings: Ceilings
     rates: RealRates
     shape: tuple[int, int, int, int]
@@ -105,8 +104,9 @@ class _Run:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a power of ours was not accurate."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch, rates = Table(arguments.csv), monitor(device), RealRates(device)
+    table, clock = Table(arguments.csv), Clock(arguments, "beam_power")
+    device = clock.device
+    rates = RealRates(device)
     ceilings = (
         Ceilings.from_json(Path(arguments.ceilings).read_text())
         if arguments.ceilings
@@ -114,11 +114,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     for shape, kind, precisions in _cases(arguments):
         weights, samples = _operands(shape, kind, arguments, array_module(device))
-        run = _Run(arguments, device, watch, ceilings, rates, shape, kind, weights, samples)
+        run = _Run(arguments, clock, ceilings, rates, shape, kind, weights, samples)
         for row in _rows(run, precisions):
             table.add([row], _line(row))
-    ours = [row for row in table.rows if row["implementation"] == "argand"]
-    return int(not all(row["verified"] for row in ours))
+    return table.status("verified", "argand")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -131,7 +130,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--integrate", type=int, default=16)
     found.add_argument("--detect", choices=DETECTIONS, default="power")
     found.add_argument("--ceilings", help="a file of measured ceilings; measured where not given")
-    found.add_argument("--no-peer", action="store_true", help="ours alone")
     add_arguments(found, seconds=1.0, rest=0.2)
     return found
 
@@ -164,7 +162,7 @@ def _operands(
 
 
 def _rows(run: _Run, precisions: Sequence[str]) -> Iterator[BeamPowerRow]:
-    arrays = array_module(run.device)
+    arrays = array_module(run.clock.device)
     given = run
     for precision in precisions:
         run, own, multiplied = given, given.weights, precision
@@ -188,7 +186,7 @@ def _rows(run: _Run, precisions: Sequence[str]) -> Iterator[BeamPowerRow]:
     run = given
     if not run.arguments.no_peer:
         x = run.samples.to_complex64() if isinstance(run.samples, Pairs) else run.samples
-        for peer in study_peers("beam_power", run.device.backend):
+        for peer in study_peers("beam_power", run.clock.device.backend):
             call = partial(peer.computation("fp32"), run.weights, x, **run.options)
             yield _row(run, peer.name, "fp32", call)
 
@@ -199,10 +197,7 @@ def _row(
 ) -> BeamPowerRow:  # fmt: skip
     error = 0.0 if name == _PRODUCT else _error(run, precision, call())
     call()
-    columns = timed(
-        call, run.arguments, run.device, run.watch, "beam_power" if name == "argand" else None
-    )
-    release(run.device)
+    columns = run.clock.timed(call, ours=name == "argand")
     time_us, (channels, beams, antennas, samples) = columns["time_us_p50"], run.shape
     polarizations = 2 if run.arguments.detect == "stokes" else 1
     flops = 8.0 * channels * polarizations * beams * antennas * samples
@@ -245,7 +240,7 @@ def _error(run: _Run, precision: str, found: Any) -> float:
         problem = beam_power_problem(w.shape, x.shape, precision=row, **run.options)
         exact = detected(problem, w, x)
         held = detected(problem, w, x, row)
-        bound = allowed(problem, exact, held, row, run.device.backend)
+        bound = allowed(problem, exact, held, row, run.clock.device.backend)
         off = np.abs(on_host(found[channel][..., some]) - exact.power.reshape(problem.shape))
         ratio = float((off / bound.reshape(problem.shape)).max(initial=0))
         worst = max(worst, np.inf if np.isnan(ratio) else ratio)

@@ -20,22 +20,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
+from argand import PRECISIONS, ChanneliseProblem, Precision, channelise
 from argand.channelise.problem import oversampling_of
 from scipy.signal import firwin
 
-from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.harness.signals import (
     add_signal_arguments,
     as_argument,
     as_floats,
-    copy_rate,
     drawn_samples,
 )
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from benchmarks.peers import study_peers
 from workflow.accuracy.channelise_accuracy import channelise_reference
 from workflow.accuracy.channelise_bounds import channelise_bound
@@ -75,13 +72,12 @@ class ChanneliseRow(WholeCall):
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a filter bank of ours was not accurate."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
+    table, clock = Table(arguments.csv), Clock(arguments, "channelise")
     for channels in arguments.channels:
         one = argparse.Namespace(**vars(arguments) | {"channels": channels})
-        for row in _Banks(one, device, watch).rows():
+        for row in _Banks(one, clock).rows():
             table.add([row], _line(row))
-    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
+    return table.status("verified", "argand")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,7 +87,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--oversampling", default="1", help="a fraction such as 4/3")
     add_signal_arguments(found)
     found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=["fp32"])
-    found.add_argument("--no-peer", action="store_true", help="ours alone")
     add_arguments(found, seconds=1.0, rest=0.2)
     return found
 
@@ -108,8 +103,8 @@ class _Bank:
 class _Banks:
     """Filter banks of one number of channels, ``arguments.channels``, on a device."""
 
-    def __init__(self, arguments: argparse.Namespace, device: Device, watch: Monitor) -> None:
-        self.arguments, self.device, self.watch = arguments, device, watch
+    def __init__(self, arguments: argparse.Namespace, clock: Clock) -> None:
+        self.arguments, self.clock, self.device = arguments, clock, clock.device
         self.channels: int = arguments.channels
         self.taps: int = arguments.taps
         self.coefficients = firwin(self.channels * self.taps, 1 / self.channels)
@@ -119,7 +114,7 @@ class _Banks:
         """Yield a row for each kind of input and each bank, as soon as it is measured."""
         for kind in self.arguments.inputs:
             x = drawn_samples(kind, self.arguments, self.device)
-            copy = copy_rate(self.arguments, self.device, self.watch)
+            copy = self.clock.copy_rate(self.arguments.samples)
             peer_us: float | None = None
             for bank in self._banks():
                 row = self._measured(bank, kind, x, copy, peer_us)
@@ -154,11 +149,8 @@ class _Banks:
         error = self._error(found, x, PRECISIONS[bank.precision])
         moved = float(x.nbytes + found.nbytes)
         del found
-        operation = "channelise" if bank.implementation == "argand" else None
-        call = partial(bank.compute, x)
-        columns = timed(call, self.arguments, self.device, self.watch, operation)
+        columns = self.clock.timed(partial(bank.compute, x), ours=bank.implementation == "argand")
         time_us = columns["time_us_p50"]
-        release(self.device)
         rate = 1e6 * moved / time_us
         return ChanneliseRow(
             channels=self.channels, taps=self.taps, oversampling=self.arguments.oversampling,

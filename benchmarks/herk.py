@@ -25,10 +25,10 @@ from argand import Device, gemm, herk, launched, pairs
 from argand.herk.problem import FORMS, Form
 from argand.precision import PRECISIONS
 
-from benchmarks.harness.conditions import Monitor, RealRates, monitor
-from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.conditions import RealRates
+from benchmarks.harness.measuring import array_module, release
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from workflow.accuracy import bounds
 
 EXACT = "exact"
@@ -77,20 +77,19 @@ class _Case:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a result of ours was wrong."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
+    table, clock = Table(arguments.csv), Clock(arguments, "herk")
+    device = clock.device
     rates = RealRates(device)
     for batch, n, k in arguments.shape:
         for precision in arguments.precisions:
             x = _operand(device, (batch, n, k), precision, arguments.seed)
             full: dict[str, float] = {}
             for case in _cases(precision, arguments.form, device):
-                row = _measured(case, x, (batch, n, k), arguments, device, watch, rates, full)
+                row = _measured(case, x, (batch, n, k), arguments.seconds, clock, rates, full)
                 table.add([row], _line(row))
             del x
             release(device)
-    ours = [row for row in table.rows if str(row["implementation"]).startswith("argand")]
-    return int(not all(row["verified"] for row in ours))
+    return table.status("verified", "argand", "argand full")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -101,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[EXACT, "fp32", "tf32", "3xfp16"],
     )  # fmt: skip
     found.add_argument("--form", choices=FORMS, default="full", help="of the results of herk")
-    add_arguments(found, seconds=1.0, rest=0.3)
+    add_arguments(found, seconds=1.0, rest=0.3, peers=False)
     return found
 
 
@@ -142,10 +141,10 @@ def _operand(device: Device, shape: tuple[int, int, int], precision: str, seed: 
 
 
 def _measured(
-    case: _Case, x: Any, shape: tuple[int, int, int], arguments: argparse.Namespace,
-    device: Device, watch: Monitor, rates: RealRates, full: dict[str, float],
+    case: _Case, x: Any, shape: tuple[int, int, int], seconds: float, clock: Clock,
+    rates: RealRates, full: dict[str, float],
 ) -> HerkRow:  # fmt: skip
-    batch, n, k = shape
+    (batch, n, k), device = shape, clock.device
     arrays, exact = array_module(device), case.precision == EXACT
     dtype = "complex64" if exact else PRECISIONS[case.precision].output
     size = (batch, n, n) if case.form == "full" else (batch, n * (n + 1) // 2)
@@ -153,13 +152,12 @@ def _measured(
     with launched() as names:
         case.call(x, out)
     error, verified = _checked(case, x, out, device)
-    ours = "herk" if case.implementation.startswith("argand") else None
-    columns = timed(lambda: case.call(x, out), arguments, device, watch, ours)
+    columns = clock.timed(lambda: case.call(x, out), ours=case.implementation.startswith("argand"))
     time_us = columns["time_us_p50"]
     tflops = 4 * batch * n * (n + 1) * k / time_us / 1e6
     whole = full.setdefault("time", time_us)
     row = None if exact else PRECISIONS[case.precision]
-    real = rates.tflops("int8" if row is None else row.operand.name, arguments.seconds)
+    real = rates.tflops("int8" if row is None else row.operand.name, seconds)
     products = 1 if row is None else len(row.products)
     return HerkRow(
         batch=batch, n=n, k=k, form=case.form, implementation=case.implementation,

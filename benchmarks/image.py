@@ -21,11 +21,10 @@ import numpy as np
 from argand import PRECISIONS, Device, image
 from argand.image.problem import SPEED_OF_LIGHT
 
-from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from benchmarks.peers import study_peers
 from workflow.accuracy.image_bounds import image_bound
 
@@ -65,16 +64,15 @@ class ImageRow(WholeCall):
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where an image of ours was not accurate."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
-    operands = _operands(arguments, device)
+    table, clock = Table(arguments.csv), Clock(arguments, "image")
+    operands = _operands(arguments, clock.device)
     peer: float | None = None
-    for name, precision, call in _calls(arguments, device):
-        row = _measured(name, precision, call, operands, arguments, device, watch, peer)
+    for name, precision, call in _calls(arguments, clock.device):
+        row = _measured(name, precision, call, operands, clock, peer)
         if name != "argand" and row.verified:
             peer = row.time_us_p50 if peer is None else min(peer, row.time_us_p50)
         table.add([row], _line(row))
-    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
+    return table.status("verified", "argand")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,7 +83,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--precisions", nargs="+", choices=list(PRECISIONS), default=list(PRECISIONS)
     )
-    found.add_argument("--no-peer", action="store_true", help="ours alone")
     add_arguments(found, seconds=1.0, rest=0.2)
     return found
 
@@ -140,19 +137,16 @@ def most_turns(x: Any, f: Any) -> float:
 
 
 def _measured(
-    name: str, precision: str, call: _Call, operands: tuple[Any, Any, Any, Any],
-    arguments: argparse.Namespace, device: Device, watch: Monitor, peer: float | None,
+    name: str, precision: str, call: _Call, operands: tuple[Any, Any, Any, Any], clock: Clock,
+    peer: float | None,
 ) -> ImageRow:  # fmt: skip
     r, x, f, s = operands
     row = PRECISIONS[precision]
     given = (r.astype(row.output, copy=False), x, f, s)
     error = _error(call(*given), operands)
-    columns = timed(
-        partial(call, *given), arguments, device, watch, "image" if name == "argand" else None
-    )
+    columns = clock.timed(partial(call, *given), ours=name == "argand")
     time_us, antennas, channels = columns["time_us_p50"], len(x), len(f)
-    bound = image_bound(row, antennas, channels, most_turns(x, f), device.backend)
-    release(device)
+    bound = image_bound(row, antennas, channels, most_turns(x, f), clock.device.backend)
     flops = 8.0 * channels * antennas**2 * len(s)
     return ImageRow(
         antennas=antennas, channels=channels, directions=len(s), implementation=name,

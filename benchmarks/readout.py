@@ -23,11 +23,10 @@ from argand.readout.bounds import expectation_bound, sum_bound
 from argand.runtime.ceilings import measure_ceilings
 
 from benchmarks.gates.check import random_state
-from benchmarks.harness.conditions import monitor
-from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from workflow.circuits import plain_answers
 
 _CHECKED_STRINGS = 10
@@ -71,8 +70,8 @@ class _Question:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where an answer of ours was wrong."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
+    table, clock = Table(arguments.csv), Clock(arguments, "readout")
+    device = clock.device
     rate = measure_ceilings(device).copy_gbytes_per_s
     state = random_state(arguments.qubits, device, arguments.seed)
     fixed = {"qubits": arguments.qubits, "dtype": str(state.dtype), "copy_gbytes_per_s": rate}
@@ -82,8 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if call is None or (name != "argand" and arguments.no_peer):
                 continue
             error = question.error(call()) if name == "argand" else None
-            columns = timed(call, arguments, device, watch, "readout" if name == "argand" else None)
-            release(device)
+            columns = clock.timed(call, ours=name == "argand")
             time_us = columns["time_us_p50"]
             row = ReadoutRow(
                 call=question.call, implementation=name, error=error,
@@ -101,7 +99,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--qubits", type=int, default=28)
     found.add_argument("--shots", type=int, default=1_000_000)
     found.add_argument("--strings", type=int, default=100)
-    found.add_argument("--no-peer", action="store_true", help="ours alone")
     add_arguments(found, seconds=1.0, rest=0.2)
     return found
 

@@ -28,10 +28,9 @@ from argand import Device, solve
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve.problem import solve_problem
 
-from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.measuring import array_module, release
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from benchmarks.peers import study_peers
 from benchmarks.solve_parts import parts_of
 
@@ -85,8 +84,8 @@ class _Solver:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a solution of ours was not accurate."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
+    table, clock = Table(arguments.csv), Clock(arguments, "solve")
+    device = clock.device
     for n in arguments.n:
         a, b = _system(n, arguments.columns, arguments.input, arguments.seed, device)
         if arguments.parts:
@@ -96,12 +95,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         peer: float | None = None
         for solver in _solvers(arguments, n, device):
-            row = _measured(solver, a, b, arguments, device, watch, peer)
+            row = _measured(solver, a, b, arguments.input, clock, peer)
             if solver.implementation != "argand" and row.verified:
                 peer = row.time_us_p50
             table.add([row], _line(row))
-    ours = [row for row in table.rows if row["implementation"] == "argand"]
-    return int(not all(row["verified"] for row in ours))
+    return table.status("verified", "argand")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,7 +112,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--blocks", type=int, nargs="+", help="least depths of products")
     found.add_argument("--panels", type=int, nargs="+", help="columns of panels")
-    found.add_argument("--no-peer", action="store_true", help="ours alone")
     found.add_argument("--parts", action="store_true", help="what a call of ours spends where")
     add_arguments(found, seconds=5.0, rest=0.5)
     return found
@@ -178,25 +175,24 @@ def _system(n: int, columns: int, dtype: str, seed: int, device: Device) -> tupl
 
 
 def _measured(
-    solver: _Solver, a: Any, b: Any, arguments: argparse.Namespace, device: Device,
-    watch: Monitor, peer: float | None,
-) -> SolveRow:  # fmt: skip
-    (n, columns), ours = b.shape, solver.implementation == "argand"
+    solver: _Solver, a: Any, b: Any, dtype: str, clock: Clock, peer: float | None
+) -> SolveRow:
+    n, columns = b.shape
     left, right = solver.prepare(a, b)
     error = backward_error(a, solver.call(left, right), b)
     steps = solver.steps(left, right)
-    columns_of_call = timed(
-        partial(solver.call, left, right), arguments, device, watch, "solve" if ours else None
+    columns_of_call = clock.timed(
+        partial(solver.call, left, right), ours=solver.implementation == "argand"
     )
     time_us = columns_of_call["time_us_p50"]
     del left, right
-    release(device)
+    release(clock.device)
     flops = 8 / 3 * n**3 + 8 * n**2 * columns
     return SolveRow(
         n=n, columns=columns, implementation=solver.implementation, precision=solver.precision,
-        block=solver.block, panel=solver.panel, input=arguments.input,
+        block=solver.block, panel=solver.panel, input=dtype,
         tflops=flops / time_us / 1e6, speedup=peer / time_us if peer else None,
-        backward_error=error, steps=steps, verified=error <= accepted_error(n, arguments.input),
+        backward_error=error, steps=steps, verified=error <= accepted_error(n, dtype),
         **columns_of_call,
     )  # fmt: skip
 

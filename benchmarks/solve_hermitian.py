@@ -15,7 +15,6 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -24,16 +23,17 @@ from argand import Device, solve_hermitian
 from argand.hermitian.bounds import residual_bound
 from argand.runtime.complex_types import PRECISION, UNIT_ROUNDOFF
 
-from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.measuring import array_module, release
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from benchmarks.peers import study_peers
 
 SAMPLED = 512
 """Systems whose residuals are computed."""
 _MOST_SETS = 8
+_COPIED = 1 << 28
+"""Numbers of fp32 whose copy is the yardstick of memory."""
 _Call = Callable[[Any, Any], Any]
 
 
@@ -69,20 +69,20 @@ class HermitianRow(WholeCall):
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a solution of ours was not accurate."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
-    copy = _copy_rate(arguments, device, watch)
+    table, clock = Table(arguments.csv), Clock(arguments, "hermitian")
+    device = clock.device
+    copy = None if device.backend == "cpu" else clock.copy_rate(_COPIED)
     for n in arguments.n:
         sets = _systems(n, arguments, device)
         peer: float | None = None
         for name, call in _ways(arguments, device):
-            row = _measured(name, call, sets, copy, peer, arguments, device, watch)
+            row = _measured(name, call, sets, copy, peer, arguments.input, clock)
             if name != "argand" and row.verified:
                 peer = row.time_us_p50 if peer is None else min(peer, row.time_us_p50)
             table.add([row], _line(row))
         del sets
         release(device)
-    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
+    return table.status("verified", "argand")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,7 +91,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--systems", type=int, default=100_000)
     found.add_argument("--columns", type=int, default=4, help="right-hand sides of each system")
     found.add_argument("--input", choices=list(UNIT_ROUNDOFF), default="complex64")
-    found.add_argument("--no-peer", action="store_true", help="ours alone")
     add_arguments(found, seconds=1.0, rest=0.2)
     return found
 
@@ -122,17 +121,6 @@ def _systems(n: int, arguments: argparse.Namespace, device: Device) -> list[tupl
     return sets
 
 
-def _copy_rate(arguments: argparse.Namespace, device: Device, watch: Monitor) -> float | None:
-    """Return the bytes a second that a copy of float32 reads and writes; None on the CPU."""
-    if device.backend == "cpu":
-        return None
-    arrays = array_module(device)
-    source = arrays.ones(1 << 28, np.float32)
-    target = arrays.empty_like(source)
-    columns = timed(partial(arrays.copyto, target, source), arguments, device, watch, None)
-    return 2e6 * float(source.nbytes) / float(columns["time_us_p50"])
-
-
 def _error(found: Any, r: Any, b: Any) -> float:
     """Return the largest residual of a sampled system over its bound."""
     rows = sampled_rows(len(r), SAMPLED)
@@ -144,21 +132,17 @@ def _error(found: Any, r: Any, b: Any) -> float:
 
 def _measured(
     name: str, call: _Call, sets: list[tuple[Any, Any]], copy: float | None, peer: float | None,
-    arguments: argparse.Namespace, device: Device, watch: Monitor,
+    dtype: str, clock: Clock,
 ) -> HermitianRow:  # fmt: skip
     r, b = sets[0]
     error = _error(call(r, b), r, b)
     turn = cycle(sets)
-    columns = timed(
-        lambda: call(*next(turn)), arguments, device, watch,
-        "hermitian" if name == "argand" else None,
-    )  # fmt: skip
+    columns = clock.timed(lambda: call(*next(turn)), ours=name == "argand")
     time_us, (systems, n, sides) = columns["time_us_p50"], b.shape
     rate = 1e6 * (r.nbytes + 2 * b.nbytes) / time_us
-    release(device)
     return HermitianRow(
         n=n, systems=systems, columns=sides, implementation=name,
-        precision=PRECISION[arguments.input], input=arguments.input, gbytes_per_s=rate / 1e9,
+        precision=PRECISION[dtype], input=dtype, gbytes_per_s=rate / 1e9,
         of_copy=rate / copy if copy else None,
         gflops=systems * (4 / 3 * n**3 + 8.0 * n**2 * sides) / time_us / 1e3,
         speedup=peer / time_us if peer else None, error=error, verified=error <= 1, **columns,

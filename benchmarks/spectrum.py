@@ -26,18 +26,15 @@ from argand.device import available_cores
 from argand.spectrum.problem import WHOLE, SpectrumProblem, spectrum_problem
 from argand.spectrum.window import window_of
 
-from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.samples import on_host
 from benchmarks.harness.signals import (
     add_signal_arguments,
     as_argument,
     as_floats,
-    copy_rate,
     drawn_samples,
 )
 from benchmarks.harness.tables import Table, parser
-from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.harness.whole_calls import Clock, WholeCall, add_arguments
 from benchmarks.peers import study_peers
 from workflow.accuracy.assessment import Accuracy
 from workflow.accuracy.spectra_accuracy import (
@@ -88,15 +85,15 @@ class SpectrumRow(WholeCall):
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where an estimate of ours was not verified."""
     arguments = _parser().parse_args(argv)
-    device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
-    copy = copy_rate(arguments, device, watch)
+    table, clock = Table(arguments.csv), Clock(arguments, "spectrum")
+    device = clock.device
+    copy = clock.copy_rate(arguments.samples)
     for kind in arguments.inputs:
         x = drawn_samples(kind, arguments, device)
         for length in arguments.lengths:
             for average in arguments.averages:
                 case = _Case(kind, x, length, average, arguments, device)
-                for row in _rows(case, copy, watch):
+                for row in _rows(case, copy, clock):
                     table.add([row], _line(row))
     ours = [row for row in table.rows if row["implementation"] in _OURS]
     return int(not all(row["verdict"] == "verified" for row in ours))
@@ -109,7 +106,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--overlap", type=float, default=0.5, help="over the length")
     add_signal_arguments(found)
     found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=["fp32"])
-    found.add_argument("--no-peer", action="store_true", help="ours alone")
     add_arguments(found, seconds=1.0, rest=0.2)
     return found
 
@@ -212,7 +208,7 @@ class _Case:
         )
 
 
-def _rows(case: _Case, copy: float, watch: Monitor) -> Iterator[SpectrumRow]:
+def _rows(case: _Case, copy: float, clock: Clock) -> Iterator[SpectrumRow]:
     reference = case.reference()
     peer: float | None = None
     for name, precision, call in case.calls():
@@ -220,10 +216,8 @@ def _rows(case: _Case, copy: float, watch: Monitor) -> Iterator[SpectrumRow]:
         accuracy = case.assess(found, reference, name, precision)
         moved = float(case.x.nbytes + found.nbytes)
         del found
-        ours = "spectrum" if name in _OURS else None
-        columns = timed(call, case.arguments, case.device, watch, ours)
+        columns = clock.timed(call, ours=name in _OURS)
         time_us = columns["time_us_p50"]
-        release(case.device)
         rate = 1e6 * moved / time_us
         floor = accuracy.measures.get("noise_floor_db")
         yield SpectrumRow(

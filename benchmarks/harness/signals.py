@@ -1,17 +1,14 @@
-"""Signals of a benchmark: random samples of each type that our kernels read, and a copy's rate."""
+"""Signals of a benchmark: random samples of each type that our kernels read."""
 
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from typing import Any
 
 import numpy as np
 from argand import Device, pairs
 
-from benchmarks.harness.conditions import Monitor
 from benchmarks.harness.measuring import array_module
-from benchmarks.harness.whole_calls import timed
 
 INPUTS = ("complex64", "int8", "float32", "real int8")
 """Types of samples; int8 are pairs."""
@@ -57,12 +54,3 @@ def as_floats(x: Any) -> Any:
         return x
     x = x.astype(np.float32)
     return x.view(np.complex64)[..., 0] if x.ndim == 3 else x
-
-
-def copy_rate(arguments: argparse.Namespace, device: Device, watch: Monitor) -> float:
-    """Return the bytes a second that a copy of as many float32 as samples reads and writes."""
-    arrays = array_module(device)
-    source = arrays.ones(arguments.samples, np.float32)
-    target = arrays.empty_like(source)
-    columns = timed(partial(arrays.copyto, target, source), arguments, device, watch, None)
-    return 2e6 * float(source.nbytes) / float(columns["time_us_p50"])
