@@ -1,5 +1,5 @@
-// The softmax kernels: softmax, log_softmax and logsumexp over rows, by the online recurrence of a
-// running maximum m and sum z over tiles with maximum m~ and sum z~,
+// The softmax kernels: softmax, log_softmax and logsumexp over rows, by an online recurrence. A
+// running maximum m and sum z take in a tile with maximum m~ and sum z~ as
 //
 //     m_new = max(m, m~),   z_new = e^(m - m_new) z + e^(m~ - m_new) z~.
 //
