@@ -9,8 +9,7 @@ from typing import Any
 import cupy
 
 from argand.device import gpu
-from argand.dft import cufft
-from argand.dft import tuned as dft_tuning
+from argand.dft import cufft, tuned
 from argand.dft.heuristics import Choice
 from argand.dft.launch import DftLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
@@ -27,7 +26,7 @@ from argand.runtime.workspace_limit import allowed_workspace
 
 PLAN_OVERRIDE: PlanOverride[Plan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every transform takes this plan, or cuFFT for None."""
-CALLS = CallCache(PLAN_OVERRIDE, dft_tuning.TABLE, in_place=(0,))
+CALLS = CallCache(PLAN_OVERRIDE, tuned.TABLE, in_place=(0,))
 
 
 def plan_of(
@@ -80,7 +79,7 @@ def _chosen(problem: DftProblem, plan: Plan | None, x: Any, target: Any) -> Chos
     if problem.method is None:
         return Chosen(LIBRARY, library_bytes=kept)
     wide = all(_wide(array, problem, problem.method.kind) for array in (x, target))
-    entry = dft_tuning.key(problem.rows, problem.length, problem.precision, wide=wide)
+    entry = tuned.key(problem.rows, problem.length, problem.precision, wide=wide)
     if plan is None:
         return Chosen(LIBRARY, None, entry, kept)
     return Chosen(", ".join(kernel_names(plan, problem.precision)), plan, entry)
@@ -122,7 +121,7 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
             if plan.wide_copies and not wide:
                 raise ValueError("wide copies need even strides on 16 bytes")
         return Choice(plan, "by a plan override")
-    return dft_tuning.chosen(problem, gpu(x.device.id), wide=wide)
+    return tuned.chosen(problem, gpu(x.device.id), wide=wide)
 
 
 def _wide(x: Any, problem: DftProblem, kind: str) -> bool:

@@ -67,7 +67,7 @@ def tune_dft(
     require_gpu()
     import cupy
 
-    from argand.dft import tuned as dft_tuning
+    from argand.dft import tuned
     from argand.dft.gpu import PLAN_OVERRIDE
 
     device = gpu(cupy.cuda.Device().id)
@@ -89,8 +89,8 @@ def tune_dft(
     found = ranked(plans, times)
     if keep:
         wide = wide_fits(method_for(length).kind, length, length)
-        best = dft_tuning.TunedDft.of(found[0][0])
-        dft_tuning.TABLE.keep(device.index, {dft_tuning.key(rows, length, row, wide=wide): best})
+        best = tuned.TunedDft.of(found[0][0])
+        tuned.TABLE.keep(device.index, {tuned.key(rows, length, row, wide=wide): best})
     return found
 
 

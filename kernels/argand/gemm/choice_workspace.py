@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from argand.gemm import memory as gemm_memory
+from argand.gemm import memory
 from argand.gemm.memory import OperandMemory
 from argand.gemm.pack_plan import planes_bytes
 from argand.gemm.question import Question
@@ -45,7 +45,7 @@ def _bytes_of(choice: GemmChoice, question: Question) -> int:
         return 0
     tile = choice.mma
     left = left_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0
-    return left + gemm_memory.scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
+    return left + memory.scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
 
 
 def partials_capacity(choice: GemmChoice, question: Question) -> int:
@@ -55,7 +55,7 @@ def partials_capacity(choice: GemmChoice, question: Question) -> int:
     """
     assert choice.plan is not None
     planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
-    found = gemm_memory.partials_capacity(
+    found = memory.partials_capacity(
         *_memories(question),
         packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped,
     )  # fmt: skip
@@ -66,14 +66,14 @@ def partials_capacity(choice: GemmChoice, question: Question) -> int:
 
 def slices_capacity(choice: GemmChoice, question: Question) -> int:
     """Return the bytes that the results of split-K slices may take."""
-    least = gemm_memory.slices_capacity(*_memories(question))
+    least = memory.slices_capacity(*_memories(question))
     return max(least, partials_capacity(replace(choice, split_k_slices=1), question))
 
 
 def slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
     """Return the bytes of the results of all split-K slices."""
     rows, columns = (sizes.n, sizes.m) if choice.swapped else (sizes.m, sizes.n)
-    numbers = sizes.batch * rows * gemm_memory.slices_pitch(columns)
+    numbers = sizes.batch * rows * memory.slices_pitch(columns)
     return 8 * choice.split_k_slices * numbers
 
 

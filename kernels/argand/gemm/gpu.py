@@ -8,8 +8,7 @@ from typing import Any
 import cupy
 
 from argand.device import gpu
-from argand.gemm import cublas as cuda_cublas
-from argand.gemm import tuned as tuning
+from argand.gemm import cublas, tuned
 from argand.gemm.families import require_family
 from argand.gemm.gpu_calls import CALLS, empty, run_of
 from argand.gemm.gpu_packed import PackedOperand, on_hopper, rows_by_k
@@ -34,7 +33,7 @@ def gemm_algorithm(precision: Precision) -> str:
     if precision.moduli:
         return EXACT_ALGORITHM
     if precision.exact_operands:
-        return cuda_cublas.algorithm(precision.name)
+        return cublas.algorithm(precision.name)
     products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"
     return f"{precision.operand.name} 4M{products}"
 
@@ -54,7 +53,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     """
     problem, a, b = _unpack_copies(problem, a, b)
     if problem.precision.exact_operands:
-        return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
+        return cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with device_of(a, b, c, out):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
         squares = _has_wgmma(problem) and problem.k and problem.alpha != 0
@@ -191,7 +190,7 @@ def _prepare_and_launch(
     if key is not None and source_a.in_place and source_b.in_place and c_in_place:
         operands = given[:3]
         run = run_of(launch, operands, output)
-        entry = tuning.key(form.question())
+        entry = tuned.key(form.question())
         chosen = Chosen(launch.name, launch.choice, entry)
         CALLS.keep(key, run, operands, given[3], problem.shape, output, chosen=chosen)
 

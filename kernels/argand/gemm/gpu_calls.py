@@ -7,7 +7,7 @@ from typing import Any
 
 import cupy
 
-from argand.gemm import tuned as tuning
+from argand.gemm import tuned
 from argand.gemm.launch import PLAN_OVERRIDE
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import PAIR_FORMATS, Pairs
@@ -107,7 +107,7 @@ class ProductCalls(CallCache):
             options,
             a.dtype, a.shape, a._c_contiguous or a.strides, at_a & ALIGNMENT, of_a,
             b.dtype, b.shape, b._c_contiguous or b.strides, at_b & ALIGNMENT, of_b,
-            None, None, self.override.both, tuning.TABLE.generation, current,
+            None, None, self.override.both, tuned.TABLE.generation, current,
         )  # fmt: skip
         try:
             call = self._calls.get(key)
@@ -119,4 +119,4 @@ class ProductCalls(CallCache):
         return key, None if call.run(at_a, at_b, None, at) is NotImplemented else out
 
 
-CALLS = ProductCalls(PLAN_OVERRIDE, tuning.TABLE, form_of=form_of, empty=empty, in_place=(2,))
+CALLS = ProductCalls(PLAN_OVERRIDE, tuned.TABLE, form_of=form_of, empty=empty, in_place=(2,))

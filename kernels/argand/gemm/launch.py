@@ -9,7 +9,7 @@ from itertools import chain
 import cupy
 
 from argand.device import Device, gpu
-from argand.gemm import tuned as tuning
+from argand.gemm import tuned
 from argand.gemm.candidates import GemmChoice, adapted
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
@@ -44,7 +44,7 @@ def prepare(form: ProductForm) -> GemmLaunch | PanelLaunch:
     device = cupy.cuda.Device().id
     choice = PLAN_OVERRIDE.value
     if choice is None:
-        return _prepare_within_limit(form, device, allowed_workspace(), tuning.TABLE.generation)
+        return _prepare_within_limit(form, device, allowed_workspace(), tuned.TABLE.generation)
     computed = choice.computed_at(form.problem.precision)
     return GemmLaunch(form, adapted(choice, computed, form.a.traits, form.b.traits), gpu(device))
 
@@ -127,7 +127,7 @@ def choice_for(question: Question, device: int, family: Family | None = None) ->
 
 def _tuned_choice(question: Question, device: int, family: Family | None) -> GemmChoice | None:
     """Return the device's tuned plan where it is of the family and within the limit, else None."""
-    found = tuning.lookup(question, device)
+    found = tuned.lookup(question, device)
     if found is None or family not in (None, found.family):
         return None
     allowed = question.allowed

@@ -71,11 +71,11 @@ def tune(
     require_gpu()
     import cupy
 
-    from argand.gemm import tuned as tuning
+    from argand.gemm import tuned
 
     device = gpu(cupy.cuda.Device().id)
     call = _call(problem, a_shape, b_shape)
-    with tuning.trial(None) as trial:
+    with tuned.trial(None) as trial:
         call()
     assert trial.question is not None
     question, sm_count = trial.question, device.sm_count
@@ -87,17 +87,17 @@ def tune(
 
     with compiling_only():
         for choice in plans:
-            with tuning.trial(choice), suppress(NotLaunchedError, PlanError):
+            with tuned.trial(choice), suppress(NotLaunchedError, PlanError):
                 call()
 
     def times(choice: GemmChoice, count: int) -> list[float]:
-        with tuning.trial(choice):
+        with tuned.trial(choice):
             call()
             return [1e6 * seconds for seconds in queued([call], count, held=True).seconds]
 
     found = ranked(plans, times)
     if keep:
-        tuning.TABLE.keep(device.index, {tuning.key(question): found[0][0]})
+        tuned.TABLE.keep(device.index, {tuned.key(question): found[0][0]})
     return found
 
 
@@ -221,12 +221,12 @@ def _heading() -> list[str]:
     """Return the card and versions of the measurements, their file, and the table's head."""
     import cupy
 
-    from argand.gemm import tuned as tuning
+    from argand.gemm import tuned
 
     device = cupy.cuda.Device().id
-    on = tuning.TABLE.measured_on(device)
+    on = tuned.TABLE.measured_on(device)
     return [
-        f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuning.TABLE.path(device)}",
+        f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuned.TABLE.path(device)}",
         "",
         "| product | precision | fastest | time (us) | TFLOP/s | next (us) | candidates |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: |",

@@ -10,7 +10,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device, gpu
-from argand.gemm import tuned as tuning
+from argand.gemm import tuned
 from argand.gemm.families import require_family
 from argand.gemm.gpu_calls import form_of
 from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch
@@ -32,7 +32,7 @@ from argand.runtime.layout import Batched, batched, device_of, may_overlap, writ
 from argand.runtime.plan import TARGET
 from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
 
-CALLS = CallCache(PLAN_OVERRIDE, tuning.TABLE, form_of=form_of, in_place=(1,))
+CALLS = CallCache(PLAN_OVERRIDE, tuned.TABLE, form_of=form_of, in_place=(1,))
 
 
 def herk_algorithm(precision: Precision) -> str:

@@ -21,7 +21,7 @@ from argand.runtime.loading import load
 from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
-from argand.softmax import tuned as softmax_tuning
+from argand.softmax import tuned
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
@@ -40,7 +40,7 @@ PLAN_OVERRIDE: PlanOverride[tuple[RowPlan, int]] = PlanOverride()
 
 ``vector`` is the number of values of an access, where the arrays allow it. Tests and tuning use it.
 """
-CALLS = CallCache(PLAN_OVERRIDE, softmax_tuning.TABLE, in_place=(0,))
+CALLS = CallCache(PLAN_OVERRIDE, tuned.TABLE, in_place=(0,))
 
 
 def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
@@ -60,7 +60,7 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
             launch = SoftmaxLaunch(problem, mine, target)
             launch(mine.data.ptr, target.data.ptr)
             if mine is x and (out is None or usable):
-                entry = softmax_tuning.key(launch.form, problem.rows, problem.columns)
+                entry = tuned.key(launch.form, problem.rows, problem.columns)
                 name = kernel_name(launch.form, launch.plan)
                 chosen = Chosen(name, launch.plan, entry)
                 run, shape, kind = launch.run(), target.shape, problem.result_type
@@ -174,7 +174,7 @@ def _plan_for(problem: SoftmaxProblem, form: SoftmaxForm, device: Device) -> Row
     if PLAN_OVERRIDE.value is not None:
         plan = PLAN_OVERRIDE.value[0]
     else:
-        measured = softmax_tuning.lookup(form, rows, columns, device.index)
+        measured = tuned.lookup(form, rows, columns, device.index)
         plan = plan_softmax(
             form, arch, rows=rows, columns=columns, sm_count=device.sm_count, measured=measured
         )

@@ -70,7 +70,7 @@ def tune_softmax(
     require_gpu()
     import cupy
 
-    from argand.softmax import tuned as softmax_tuning
+    from argand.softmax import tuned
     from argand.softmax.gpu import PLAN_OVERRIDE, SoftmaxLaunch, form_of
 
     device = gpu(cupy.cuda.Device().id)
@@ -95,8 +95,8 @@ def tune_softmax(
 
     found = ranked(calls, times)
     if keep:
-        key = softmax_tuning.key(form, rows, columns)
-        softmax_tuning.TABLE.keep(device.index, {key: found[0][0]})
+        key = tuned.key(form, rows, columns)
+        tuned.TABLE.keep(device.index, {key: found[0][0]})
     return found
 
 

@@ -9,8 +9,7 @@ import sys
 import argand
 import pytest
 from argand import PRECISIONS, DeviceError, tune_dft
-from argand.dft import heuristics
-from argand.dft import tuned as dft_tuning
+from argand.dft import heuristics, tuned
 from argand.dft.heuristics import Choice, own_plan, plan_of_few_rows
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for
@@ -40,12 +39,12 @@ def best(length: int, *, wide: bool = False) -> Plan:
 
 def keep(length: int, plan: Plan | None, *, wide: bool = False) -> None:
     name = key(1000, length, ROW, wide=wide)
-    dft_tuning.TABLE.keep(DEVICE, {name: TunedDft.of(plan)})
+    tuned.TABLE.keep(DEVICE, {name: TunedDft.of(plan)})
 
 
 def test_what_was_measured_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     one = LibraryKernels(several=False, numbers=25, blocks=16)
-    monkeypatch.setattr(dft_tuning, "library_kernels", lambda *_: one)
+    monkeypatch.setattr(tuned, "library_kernels", lambda *_: one)
     before = chosen(problem(1009), card())
     assert before.plan is not None
     keep(1009, None)
@@ -68,7 +67,7 @@ def test_cufft_is_asked_where_rows_fill_the_card(monkeypatch: pytest.MonkeyPatch
         asked.append((length, rows))
         return LibraryKernels(several=True, numbers=0)
 
-    monkeypatch.setattr(dft_tuning, "library_kernels", library)
+    monkeypatch.setattr(tuned, "library_kernels", library)
     for length, rows, ours in ((4180, 1000, True), (4180, 1, False), (64, 1 << 16, False)):
         assert (chosen(problem(length, rows), card()).plan is not None) == ours
     assert chosen(problem(1009), card()).plan is not None
@@ -93,17 +92,17 @@ def test_rows_that_fill_any_card_share_an_entry() -> None:
 def test_what_cannot_solve_an_entry_is_damage(name: str, plan: Plan, message: str) -> None:
     row = json.loads(json.dumps(vars(TunedDft.of(plan))))
     with pytest.raises(ValueError, match=message):
-        dft_tuning._entry(name, row, card())
+        tuned._entry(name, row, card())
 
 
 def test_a_damaged_table_is_only_lost_time() -> None:
-    path = dft_tuning.TABLE.path(DEVICE)
+    path = tuned.TABLE.path(DEVICE)
     keep(1009, None)
     text = json.loads(path.read_text())
     text["choices"][key(1000, 1009, ROW, wide=False)] = {"words": '{"kind": "none"}'}
     path.write_text(json.dumps(text))
-    dft_tuning.TABLE.forget()
-    dft_tuning.TABLE.changed()
+    tuned.TABLE.forget()
+    tuned.TABLE.changed()
     with pytest.warns(RuntimeWarning, match="until `argand.tune_dft`"):
         assert chosen(problem(1009), card()).plan is not None
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, dft, tune_dft
 from argand.device import Device
-from argand.dft import tuned as dft_tuning
+from argand.dft import tuned
 from argand.dft.candidates import candidates, ordered
 from argand.dft.library_choice import LIBRARY_PRIME
 from argand.dft.method import method_for, prime_factors
@@ -177,7 +177,7 @@ def test_any_length(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
     arch, jobs = gpu.require_arch(), []
     for length in lengths:
         problem = DftProblem(3, length, False, "backward", ROW)
-        plan = dft_tuning.chosen(problem, gpu).plan
+        plan = tuned.chosen(problem, gpu).plan
         if plan is None:
             assert max(prime_factors(length)) <= LIBRARY_PRIME
         else:
@@ -198,7 +198,7 @@ def test_the_fastest_is_kept_and_taken(
     from argand.dft.gpu import plan_of
 
     monkeypatch.setattr(tuned_plans, "cache_folder", lambda: tmp_path)
-    dft_tuning.TABLE.changed()
+    tuned.TABLE.changed()
     x = normal(rng, 64, 1018)
     try:
         found = tune_dft(64, 1018, most=2)
@@ -211,4 +211,4 @@ def test_the_fastest_is_kept_and_taken(
         error = np.linalg.norm(dft(cp.asarray(x)).get() - expected) / np.linalg.norm(expected)
         assert error <= 1e-6
     finally:
-        dft_tuning.TABLE.changed()
+        tuned.TABLE.changed()

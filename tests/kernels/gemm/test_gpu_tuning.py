@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm, pack, pairs, to_pairs, tune
-from argand.gemm import tuned as tuning
+from argand.gemm import tuned
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.tune import Measured, main
 from argand.runtime import tuned_plans
@@ -31,7 +31,7 @@ def _own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 def forget_choices() -> None:
     """Plan every product again: what was prepared with another table is not taken."""
-    with tuning.trial(None):
+    with tuned.trial(None):
         pass
 
 
@@ -39,13 +39,13 @@ def forget_choices() -> None:
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[GemmChoice | None]:
     """The table's answers to the products that are planned from now on."""
     found: list[GemmChoice | None] = []
-    lookup = tuning.lookup
+    lookup = tuned.lookup
 
     def noted(*question: Any) -> GemmChoice | None:
         found.append(lookup(*question))
         return found[-1]
 
-    monkeypatch.setattr(tuning, "lookup", noted)
+    monkeypatch.setattr(tuned, "lookup", noted)
     return found
 
 
@@ -83,7 +83,7 @@ def test_the_fastest_way_is_kept_and_taken(
 def test_every_candidate_is_timed(cp: Any, precision: str) -> None:
     from argand.device import gpu
 
-    with tuning.trial(None) as trial:
+    with tuned.trial(None) as trial:
         gemm(cp.ones((2, 70, 600), cp.complex64), cp.ones((600, 90), cp.complex64),
              precision=precision)  # fmt: skip
     assert trial.question is not None
@@ -104,7 +104,7 @@ def test_each_way_is_right_when_the_table_says_it(
 ) -> None:
     """Parts of k too, for a neighbour with another k."""
     for choice, _ in tune((40, 2048), (2048, 48), precision=precision):
-        with tuning.trial(choice):
+        with tuned.trial(choice):
             check(cp, normal(rng, 40, 2000), normal(rng, 2000, 48), precision=precision)
 
 
@@ -153,7 +153,7 @@ def test_packed_operands(
 def test_a_second_measurement_replaces_the_first() -> None:
     for _ in range(2):
         found = tune((64, 64), (64, 64), precision="tf32")
-        assert list(tuning.TABLE.read(0).values()) == [found[0][0]]
+        assert list(tuned.TABLE.read(0).values()) == [found[0][0]]
 
 
 def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,4 +165,4 @@ def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].startswith(f"{gpu(0).name}, {gpu(0).driver}, kernels ")
     assert len(lines) == 4 + 4
     assert "[4/4] 2x64x64x64 bf16 ..." in printed.err
-    assert tuning.TABLE.path(0).is_file()
+    assert tuned.TABLE.path(0).is_file()

@@ -43,7 +43,7 @@ def modules() -> Iterator[Any]:
                 if hasattr(module, kernel):
                     patch.setattr(module, kernel, Unlaunched)
         patch.setattr(launch, "gpu", lambda _: CARD)
-        patch.setattr(launch.tuning, "lookup", lambda *_: None)
+        patch.setattr(launch.tuned, "lookup", lambda *_: None)
         names = {
             "form": "gemm.product_form", "operand": "gemm.operand_form", "layout": "runtime.layout",
             "candidates": "gemm.candidates", "limit": "runtime.workspace_limit",

@@ -33,7 +33,7 @@ def modules(
             monkeypatch.setattr(module, "SEVERAL", request.param)
         monkeypatch.setattr(found, "current_device", lambda: 1)
         monkeypatch.setattr(calls, "_current_device", lambda: 1)
-        yield found, calls.ProductCalls(table=calls.tuning.TABLE)
+        yield found, calls.ProductCalls(table=calls.tuned.TABLE)
 
 
 def part(module: Any, x: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm import tuned as tuning
+from argand.gemm import tuned
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def kept(choice: GemmChoice = CHOICE, sizes: GemmSizes = SIZES) -> Path:
-    tuning.TABLE.keep(DEVICE, {tuning.key(Question(TF32, sizes, A, B)): choice})
-    return tuning.TABLE.path(DEVICE)
+    tuned.TABLE.keep(DEVICE, {tuned.key(Question(TF32, sizes, A, B)): choice})
+    return tuned.TABLE.path(DEVICE)
 
 
 def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
-    return tuning.lookup(Question(TF32, sizes, A, B), DEVICE)
+    return tuned.lookup(Question(TF32, sizes, A, B), DEVICE)
 
 
 def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
@@ -39,7 +39,7 @@ def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
 
 def test_a_trial_is_of_its_thread() -> None:
     """Calls of others neither take its choice nor change what it was asked."""
-    with ThreadPoolExecutor(1) as others, tuning.trial(CHOICE) as trial:
+    with ThreadPoolExecutor(1) as others, tuned.trial(CHOICE) as trial:
         assert others.submit(looked_up).result() is None
         assert trial.question is None
         assert looked_up() == CHOICE
@@ -48,7 +48,7 @@ def test_a_trial_is_of_its_thread() -> None:
 
 def test_without_a_table_there_is_no_answer() -> None:
     assert looked_up() is None
-    assert not tuning.TABLE.path(DEVICE).exists()
+    assert not tuned.TABLE.path(DEVICE).exists()
 
 
 @pytest.mark.parametrize("field", ["batch", "m", "n", "k"])
@@ -56,7 +56,7 @@ def test_sizes_of_a_quarter_of_an_octave_share_an_entry(field: str) -> None:
     """Steps are a quarter of an octave, a power of two in the middle of its own: 2^(1/8) = 1.09."""
 
     def entry(size: float) -> str:
-        return tuning.key(Question(TF32, replace(SIZES, **{field: round(size)}), A, B))
+        return tuned.key(Question(TF32, replace(SIZES, **{field: round(size)}), A, B))
 
     assert entry(4096 * 0.92) == entry(4096) == entry(4096 * 1.08)
     quarters = [entry(4096 * 2 ** (step / 4)) for step in range(-8, 9)]
@@ -72,13 +72,13 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
         for name in ("copyable", "k_major", "half", "packed", "batched", "conjugated")
     ]
     keys = [
-        tuning.key(Question(TF32, SIZES, A, A)),
-        tuning.key(Question(PRECISIONS["3xtf32"], SIZES, A, A)),
+        tuned.key(Question(TF32, SIZES, A, A)),
+        tuned.key(Question(PRECISIONS["3xtf32"], SIZES, A, A)),
     ]
-    keys.append(tuning.key(Question(TF32, replace(SIZES, half_output=True), A, A)))
-    keys += [tuning.key(Question(TF32, SIZES, other, A)) for other in traits]
-    keys += [tuning.key(Question(TF32, SIZES, A, other)) for other in traits]
-    keys += [tuning.key(Question(TF32, GemmSizes(*sizes), A, A))
+    keys.append(tuned.key(Question(TF32, replace(SIZES, half_output=True), A, A)))
+    keys += [tuned.key(Question(TF32, SIZES, other, A)) for other in traits]
+    keys += [tuned.key(Question(TF32, SIZES, A, other)) for other in traits]
+    keys += [tuned.key(Question(TF32, GemmSizes(*sizes), A, A))
              for sizes in ((2, 8, 8, 8), (8, 2, 8, 8), (8, 8, 2, 8), (8, 8, 8, 2))]  # fmt: skip
     assert len(set(keys)) == len(keys)
 
@@ -92,8 +92,8 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     for choice in covered(
         every, lambda one: fields_of(one) | fields_of(one.plan or {}), strength=1
     ):
-        tuning.TABLE.keep(DEVICE, {tuning.key(Question(row, sizes, A, B)): choice})
-        assert tuning.lookup(Question(row, sizes, A, B), DEVICE) == choice
+        tuned.TABLE.keep(DEVICE, {tuned.key(Question(row, sizes, A, B)): choice})
+        assert tuned.lookup(Question(row, sizes, A, B), DEVICE) == choice
 
 
 @pytest.mark.parametrize("half_output", [False, True])
@@ -102,19 +102,19 @@ def test_pairs_and_packed_operands_come_back_too(half_output: bool, packed: bool
     row, sizes = PRECISIONS["fp16"], replace(SIZES, half_output=half_output)
     a, b = (OperandTraits(packed=packed, half=not packed), OperandTraits(half=not packed))
     for choice in candidates(Question(row, sizes, a, b), HOPPER, 132):
-        tuning.TABLE.keep(DEVICE, {tuning.key(Question(row, sizes, a, b)): choice})
-        assert tuning.lookup(Question(row, sizes, a, b), DEVICE) == choice
+        tuned.TABLE.keep(DEVICE, {tuned.key(Question(row, sizes, a, b)): choice})
+        assert tuned.lookup(Question(row, sizes, a, b), DEVICE) == choice
 
 
 def test_entries_are_added_and_replaced() -> None:
     small = GemmSizes(1, 64, 64, 64)
-    before = tuning.TABLE.generation
+    before = tuned.TABLE.generation
     kept()
     kept(GemmChoice(), small)
     assert (looked_up(), looked_up(small)) == (CHOICE, GemmChoice())
     kept(GemmChoice())
     assert looked_up() == GemmChoice()
-    assert tuning.TABLE.generation == before + 3
+    assert tuned.TABLE.generation == before + 3
 
 
 def test_neighbours_are_served_and_empty_products_are_not() -> None:
@@ -136,12 +136,12 @@ def test_a_k_that_is_too_long_for_a_tuned_plan_is_planned_by_estimates(
     longest, sizes = 3072 * slices, GemmSizes(1, 64, 64, 2900 * slices)
     plan = WgmmaPlan(1, columns, 16, 6, k_major=True, k_warpgroups=2)
     choice = GemmChoice(plan, split_k_slices=slices, in_tf32=in_tf32)
-    entry = tuning.key(Question(PRECISIONS[precision], sizes, A, B))
-    tuning.TABLE.keep(DEVICE, {entry: choice})
+    entry = tuned.key(Question(PRECISIONS[precision], sizes, A, B))
+    tuned.TABLE.keep(DEVICE, {entry: choice})
     for k, found in ((longest, choice), (longest + slices, None)):
         question = Question(PRECISIONS[precision], replace(sizes, k=k), A, B)
-        assert tuning.key(question) == entry
-        assert tuning.lookup(question, DEVICE) == found
+        assert tuned.key(question) == entry
+        assert tuned.lookup(question, DEVICE) == found
 
 
 def test_what_another_process_kept_meanwhile_is_not_lost(tmp_path: Path) -> None:
@@ -165,14 +165,14 @@ def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None
     }  # fmt: skip
     for other in (card(name="NVIDIA H100"), card(driver="CUDA 13.1")):
         monkeypatch.setattr(tuned_plans, "gpu", lambda index, other=other: other)
-        assert tuning.TABLE.path(DEVICE) != path
+        assert tuned.TABLE.path(DEVICE) != path
         assert looked_up() is None
 
 
 def test_other_kernels_have_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
     path = kept()
     monkeypatch.setattr(tuned_plans, "kernel_digest", lambda operation: f"other {operation}")
-    assert tuning.TABLE.path(DEVICE) != path
+    assert tuned.TABLE.path(DEVICE) != path
     assert looked_up() is None
 
 
@@ -227,7 +227,7 @@ def damaged(path: Path, damage: str) -> None:
 def test_a_damaged_table_is_named_once_and_passed_over(damage: str) -> None:
     path = kept()
     damaged(path, damage)
-    tuning.TABLE.forget()  # as in a new process
+    tuned.TABLE.forget()  # as in a new process
     with pytest.warns(RuntimeWarning, match="damaged") as caught:
         assert looked_up() is None
     assert str(path) in str(caught[0].message)
@@ -243,7 +243,7 @@ def test_a_table_that_others_may_have_written_is_passed_over(tmp_path: Path, how
         path.symlink_to(path.rename(tmp_path / "planted"))
     else:
         path.chmod(0o666)
-    tuning.TABLE.forget()
+    tuned.TABLE.forget()
     with pytest.warns(RuntimeWarning, match=r"not one's own \(Not(Own|Plain)Error: "):
         assert looked_up() is None
 
@@ -257,8 +257,8 @@ def test_a_damaged_table_is_written_anew() -> None:
 
 
 def test_a_table_that_cannot_be_read_is_named() -> None:
-    tuning.TABLE.path(DEVICE).mkdir(parents=True)
-    with pytest.warns(RuntimeWarning, match=str(tuning.TABLE.path(DEVICE))):
+    tuned.TABLE.path(DEVICE).mkdir(parents=True)
+    with pytest.warns(RuntimeWarning, match=str(tuned.TABLE.path(DEVICE))):
         assert looked_up() is None
 
 
@@ -280,20 +280,20 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_trial_answers_for_the_table_and_notes_the_question() -> None:
     kept()
-    start = tuning.TABLE.generation
-    with tuning.trial(GemmChoice()) as outer:
-        assert tuning.TABLE.generation != start
+    start = tuned.TABLE.generation
+    with tuned.trial(GemmChoice()) as outer:
+        assert tuned.TABLE.generation != start
         assert looked_up() == GemmChoice()
-        with tuning.trial(None) as inner:
+        with tuned.trial(None) as inner:
             assert looked_up(GemmSizes(1, 2, 3, 4)) is None
     assert outer.question == Question(TF32, SIZES, A, B)
     assert inner.question == Question(TF32, GemmSizes(1, 2, 3, 4), A, B)
     assert looked_up() == CHOICE
-    assert tuning.TABLE.generation > start + 1
+    assert tuned.TABLE.generation > start + 1
 
 
 def test_a_trial_ends_with_an_error() -> None:
     kept()
-    with pytest.raises(ZeroDivisionError), tuning.trial(GemmChoice()):
+    with pytest.raises(ZeroDivisionError), tuned.trial(GemmChoice()):
         raise ZeroDivisionError
     assert looked_up() == CHOICE

@@ -11,7 +11,7 @@ import pytest
 from argand import softmax, tune_softmax
 from argand.device import Device
 from argand.runtime import tuned_plans
-from argand.softmax import tuned as softmax_tuning
+from argand.softmax import tuned
 from argand.softmax.candidates import SoftmaxCandidate
 from scipy import special
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.gpu
 def _own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A table of this test alone; compiled kernels stay where they are."""
     monkeypatch.setattr(tuned_plans, "cache_folder", lambda: tmp_path)
-    softmax_tuning.TABLE.changed()
+    tuned.TABLE.changed()
     yield
-    softmax_tuning.TABLE.changed()
+    tuned.TABLE.changed()
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_what_was_kept_is_taken_and_a_neighbour_that_it_does_not_hold_is_not(
     softmax(x)
     (form, _), *_ = planned
     candidate = SoftmaxCandidate(128, 1)
-    softmax_tuning.TABLE.keep(cp.cuda.Device().id, {softmax_tuning.key(form, 5, 1000): candidate})
+    tuned.TABLE.keep(cp.cuda.Device().id, {tuned.key(form, 5, 1000): candidate})
     planned.clear()
     softmax(x)
     softmax(x[:, :960].copy())

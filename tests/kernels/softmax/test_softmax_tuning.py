@@ -13,7 +13,7 @@ import argand
 import pytest
 from argand import PRECISIONS, DeviceError
 from argand.device import ARCHITECTURES
-from argand.softmax import tuned as softmax_tuning
+from argand.softmax import tuned
 from argand.softmax.candidates import SoftmaxCandidate, candidate_plans, every_candidate
 from argand.softmax.heuristics import plan_softmax
 from argand.softmax.legality import check_row
@@ -33,26 +33,26 @@ pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def keep(candidate: SoftmaxCandidate = CANDIDATE, form: SoftmaxForm = FORM) -> Path:
-    softmax_tuning.TABLE.keep(DEVICE, {softmax_tuning.key(form, ROWS, COLUMNS): candidate})
-    return softmax_tuning.TABLE.path(DEVICE)
+    tuned.TABLE.keep(DEVICE, {tuned.key(form, ROWS, COLUMNS): candidate})
+    return tuned.TABLE.path(DEVICE)
 
 
 def looked_up(rows: int = ROWS, columns: int = COLUMNS) -> SoftmaxCandidate | None:
-    return softmax_tuning.lookup(FORM, rows, columns, DEVICE)
+    return tuned.lookup(FORM, rows, columns, DEVICE)
 
 
 def test_what_was_kept_serves_its_neighbourhood() -> None:
     assert looked_up() is None
-    before = softmax_tuning.TABLE.generation
+    before = tuned.TABLE.generation
     keep()
-    assert softmax_tuning.TABLE.generation == before + 1
+    assert tuned.TABLE.generation == before + 1
     assert looked_up() == looked_up(1050, 31_000) == CANDIDATE
     assert looked_up(columns=40_000) is None
     assert looked_up(rows=8) is None
 
 
 def test_rows_that_fill_any_card_share_an_entry() -> None:
-    assert softmax_tuning.key(FORM, 5000, 64) == softmax_tuning.key(FORM, 10**7, 64)
+    assert tuned.key(FORM, 5000, 64) == tuned.key(FORM, 10**7, 64)
 
 
 def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
@@ -62,7 +62,7 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
         replace(FORM, vector=2), replace(FORM, unaligned_rows=True),
         replace(FORM, unit_scale=False),
     ]  # fmt: skip
-    assert len({softmax_tuning.key(form, ROWS, COLUMNS) for form in forms}) == len(forms)
+    assert len({tuned.key(form, ROWS, COLUMNS) for form in forms}) == len(forms)
 
 
 @pytest.mark.parametrize("columns", [1000, 12_289, 50_257, 1 << 20])
@@ -79,7 +79,7 @@ def test_every_candidate_comes_back_from_the_file_and_makes_its_plan(
     for candidate, plan in found.items():
         check_row(plan, form, columns)
         row = json.loads(json.dumps(vars(candidate)))
-        assert softmax_tuning._entry("", row, card()) == candidate
+        assert tuned._entry("", row, card()) == candidate
         assert plan == plan_softmax(
             form, HOPPER, rows=5000, columns=columns, sm_count=132, measured=candidate
         )
@@ -102,7 +102,7 @@ def test_an_entry_that_is_no_candidate_is_named(change: dict[str, Any]) -> None:
     (name,) = found["choices"]
     found["choices"][name] |= change
     path.write_text(json.dumps(found))
-    softmax_tuning.TABLE.forget()  # as in a new process
+    tuned.TABLE.forget()  # as in a new process
     with pytest.warns(RuntimeWarning, match="choices by times of another device until"):
         assert looked_up() is None
 

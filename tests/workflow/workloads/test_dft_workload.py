@@ -6,8 +6,7 @@ import pytest
 import scipy.fft
 from argand import PRECISIONS
 from argand.device import Device, arch_for, cpu
-from argand.dft import heuristics
-from argand.dft import tuned as dft_tuning
+from argand.dft import heuristics, tuned
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for, prime_factors
 from argand.runtime import tuned_plans
@@ -114,7 +113,7 @@ def test_algorithm_names_the_factors(tmp_path, monkeypatch):
     hopper = Device("cuda", "H200", arch=arch_for(90))
     monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
     monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)  # as if there were many rows
-    monkeypatch.setattr(dft_tuning, "library_kernels", lambda *_: ONE_KERNEL)
+    monkeypatch.setattr(tuned, "library_kernels", lambda *_: ONE_KERNEL)
     for precision, length, found in (
         ("3xfp16", 1024, "cufft: faster"), ("3xfp16", 97, "dense: 97"),
         ("3xfp16", 1000, "mixed_radix: 10 x 10 x 10 in fp32"),
@@ -132,7 +131,7 @@ def test_what_ran_on_a_gpu_decides_the_bound(tmp_path, monkeypatch):
     hopper = Device("cuda", "H200", arch=arch_for(90))
     monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
     monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)  # as if there were many rows
-    monkeypatch.setattr(dft_tuning, "library_kernels", lambda *_: ONE_KERNEL)
+    monkeypatch.setattr(tuned, "library_kernels", lambda *_: ONE_KERNEL)
     row = PRECISIONS["tf32"]
     for length, fits in ((1000, False), (1009, False), (14_009, False), (97, True)):
         one = dft(length=length, batch=2)
