@@ -18,7 +18,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 import numpy as np
 import pytest
 from argand import Device, devices
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.collected_parts import is_left_out, rotated
 from tests.covers import EXHAUSTIVE, split_items
@@ -135,8 +135,8 @@ def cp(gpu: Device) -> Any:
 @pytest.fixture
 def wgmma(gpu: Device) -> None:
     """Skips where the first GPU lacks the wgmma family of kernels."""
-    if gpu.target != TARGET:
-        pytest.skip(f"the wgmma family needs {TARGET}, {gpu.name} is {gpu.target}")
+    if gpu.target != WGMMA_TARGET:
+        pytest.skip(f"the wgmma family needs {WGMMA_TARGET}, {gpu.name} is {gpu.target}")
 
 
 @pytest.fixture(scope="session")

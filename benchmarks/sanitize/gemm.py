@@ -28,7 +28,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_tiles import mma_tiles
 from argand.multiprocessor import CLUSTER_SM
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from benchmarks.gemm.operands import random_operands
 from benchmarks.gemm.shapes import Shape
@@ -219,7 +219,7 @@ def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
         return (None,)
     import cupy
 
-    hopper = gpu(cupy.cuda.Device().id).target == TARGET
+    hopper = gpu(cupy.cuda.Device().id).target == WGMMA_TARGET
     return ("wgmma", "mma.sync") if hopper else ("mma.sync",)
 
 

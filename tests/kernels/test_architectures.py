@@ -21,7 +21,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_legality import check_plan
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 from argand.softmax.candidates import fitted
 from argand.softmax.heuristics import plan_softmax
 from argand.softmax.legality import check_softmax_plan
@@ -30,7 +30,7 @@ from argand.softmax.plan import SoftmaxForm
 from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import SOFTMAX, TENSOR
 
-OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
+OTHERS = [arch for arch in ARCHITECTURES if arch.target != WGMMA_TARGET]
 SIZES = GemmSizes(1, 4096, 4096, 4096)
 
 

@@ -54,7 +54,7 @@ from argand.beam_power.sm90_plan import (
 )
 from argand.device import Arch, Device
 from argand.precision import Precision
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan | Int8BeamPowerPlan | FewBeamsPlan
 
@@ -142,7 +142,7 @@ def _chosen(form: KernelForm, device: Device) -> AnyPlan:
     found = None
     # mma.sync has smaller blocks for two polarizations and few beams.
     many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS
-    if many and arch.target == TARGET:
+    if many and arch.target == WGMMA_TARGET:
         tiles = time_tiles(WGMMA_TIMES, problem.integrate, samples, LARGEST_WGMMA_GROUP)
         found = choose_wgmma_plan(
             form.precision, samples, tiles.group, problem.beams, problem.antennas, True, arch,

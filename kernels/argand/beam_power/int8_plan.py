@@ -17,7 +17,7 @@ from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import FP16
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
 
 INT8_MOST_ANTENNAS = 65535
@@ -71,8 +71,8 @@ def int8_rows_of_k(antennas: int) -> int:
 
 def check_int8_plan(plan: Int8BeamPowerPlan, antennas: int, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
-    if arch.target != TARGET:
-        raise PlanError(f"wgmma of int8 needs {TARGET}, got {arch.target}")
+    if arch.target != WGMMA_TARGET:
+        raise PlanError(f"wgmma of int8 needs {WGMMA_TARGET}, got {arch.target}")
     if antennas > INT8_MOST_ANTENNAS:
         raise PlanError(f"sums in s32 have up to {INT8_MOST_ANTENNAS} antennas, got {antennas}")
     if plan.beams not in (64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:

@@ -19,7 +19,7 @@ from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import TARGET, PlanError, operand_arguments, require_precision
+from argand.runtime.plan import WGMMA_TARGET, PlanError, operand_arguments, require_precision
 from argand.runtime.wgmma import wgmma_function
 
 LARGEST_WGMMA_GROUP = 16
@@ -101,8 +101,8 @@ def check_wgmma_plan(
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     require_precision(precision, arch)
     check_operands(plan.samples, precision)
-    if arch.target != TARGET:
-        raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
+    if arch.target != WGMMA_TARGET:
+        raise PlanError(f"wgmma needs {WGMMA_TARGET}, got {arch.target}")
     if plan.beams not in (32, 64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:
         raise PlanError(
             f"beams must be 32, 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}"

@@ -23,7 +23,7 @@ from argand.dft.tables import Array, roots
 from argand.multiprocessor import PORTABLE_CLUSTER, REGISTERS, WARPGROUP
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 _SPARE_SLOTS = 1
 """Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
@@ -111,8 +111,8 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
     if not 1 <= plan.cluster <= PORTABLE_CLUSTER or plan.columns % plan.cluster:
         raise PlanError(f"a cluster of up to {PORTABLE_CLUSTER} blocks must divide {plan.columns}")
     check_plan(plan, arch)
-    if arch.target != TARGET:
-        raise PlanError(f"specialised warps need {TARGET}, got {arch.target}")
+    if arch.target != WGMMA_TARGET:
+        raise PlanError(f"specialised warps need {WGMMA_TARGET}, got {arch.target}")
     if plan.real or plan.phases != 1 or plan.groups != 1:
         raise PlanError(f"specialised warps take critically sampled complex samples, got {plan!r}")
     if plan.block_columns % WARPGROUP or plan.threads % WARPGROUP:

@@ -30,7 +30,7 @@ from argand.dft.two_pass import (
 )
 from argand.multiprocessor import LARGEST_BLOCK, LARGEST_REGISTERS, PORTABLE_CLUSTER, registers
 from argand.precision import Precision
-from argand.runtime.plan import TARGET, PlanError, require_precision
+from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
 
 TMA_SM = 90
 """The first architecture whose TMA copies tiles without gaps."""
@@ -102,9 +102,9 @@ def _least_sizes(kind: type) -> list[tuple[str, int]]:
 
 
 def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
-    if arch.target != TARGET or precision.operand.bytes != 2:
+    if arch.target != WGMMA_TARGET or precision.operand.bytes != 2:
         raise PlanError(
-            f"wgmma needs {TARGET} and 16-bit operands, got {arch.target}, {precision.name}"
+            f"wgmma needs {WGMMA_TARGET} and 16-bit operands, got {arch.target}, {precision.name}"
         )
     if not is_prime(plan.length) or plan.length == 2:
         raise PlanError(f"Hankel matrices need an odd prime, got {plan.length}")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from argand.device import Arch
 from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, plane_line_bytes
 from argand.precision import Precision
-from argand.runtime.plan import TARGET as WGMMA_TARGET
-from argand.runtime.plan import PlanError, require_precision
+from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
 
 MOST_WIDTH = 7
 """Qubits of a gate that has a kernel; wider ones are products of `gemm`."""

@@ -18,8 +18,7 @@ from argand.multiprocessor import REGISTERS
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import TARGET as WGMMA_TARGET
-from argand.runtime.plan import PlanError, require_precision
+from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
 from argand.runtime.wgmma import wgmma_function
 
 TILES = 12, 13

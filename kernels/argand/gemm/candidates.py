@@ -19,7 +19,7 @@ from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
 from argand.gemm.sm90_tiles import CLUSTERS, covering_tiles, in_planes, wgmma_tiles, with_cluster
 from argand.precision import Precision
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
     planes = any(x.packed and not x.copied for x in (a, b))
     wgmma_only = planes or a.half or b.half or sizes.narrow
     found = [] if wgmma_only else [GemmChoice()]
-    if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
+    if arch.target != WGMMA_TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found
     if not (wgmma_only or sizes.triangle or a.packed or b.packed):
         found += [GemmChoice(fma=plan) for plan in fma_plans(precision, sizes.k)]
@@ -196,7 +196,7 @@ def candidates_in_tf32(question: Question, arch: Arch, sm_count: int) -> list[Ge
     """
     row = product_in_tf32(question.precision)
     given = any(x.packed or x.half for x in (question.a, question.b)) or question.sizes.half_output
-    if row is None or given or arch.target != TARGET:
+    if row is None or given or arch.target != WGMMA_TARGET:
         return []
     in_tf32 = question._replace(precision=row)
     return [replace(x, in_tf32=True) for x in candidates(in_tf32, arch, sm_count)]

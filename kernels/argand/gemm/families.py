@@ -9,7 +9,7 @@ from typing import Literal
 
 from argand.device import Device, DeviceError
 from argand.precision import Precision
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 Family = Literal["wgmma", "mma.sync", "cublas"]
 """Families that a call may ask for."""
@@ -37,7 +37,7 @@ def require_family(family: Family | None, device: Device) -> None:
         return
     if device.arch is None:
         raise DeviceError(f"kernels are a GPU's: on {device.name} there is no {family!r}")
-    if family == "wgmma" and device.target != TARGET:
+    if family == "wgmma" and device.target != WGMMA_TARGET:
         raise DeviceError(
-            f"wgmma needs {TARGET}, and {device.name} is {device.target}, which has mma.sync"
+            f"wgmma needs {WGMMA_TARGET}, and {device.name} is {device.target}, which has mma.sync"
         )

@@ -16,7 +16,7 @@ from argand.gemm.pairs import Pairs
 from argand.gemm.pairs_launch import as_halves, words
 from argand.precision import Precision
 from argand.runtime.layout import Batched, batched, device_of
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 from argand.runtime.workspace import zeroed_workspace
 
 _SMALL = 512
@@ -25,7 +25,7 @@ _SMALL = 512
 
 def on_hopper() -> bool:
     """Return whether the current device is a Hopper card."""
-    return gpu(cupy.cuda.Device().id).target == TARGET
+    return gpu(cupy.cuda.Device().id).target == WGMMA_TARGET
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from argand.gemm.families import Family
 from argand.gemm.in_tf32 import SAME_TILE, tf32_margin
 from argand.gemm.question import Question
 from argand.gemm.sm80_heuristics import plan_mma
-from argand.runtime.plan import TARGET, PlanError, require_precision
+from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
 from argand.runtime.workspace_limit import workspace_error
 
 ADVICE = "give complex64 operands and leave kernels open: mma.sync reads such operands in place"
@@ -47,8 +47,8 @@ def choose(
     if not own:
         raise PlanError(
             f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
-            f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}; mma.sync takes "
-            "complex64 and gives it, on every card"
+            f"pairs of 16 bits or 16-bit results: those need wgmma on {WGMMA_TARGET}; mma.sync "
+            "takes complex64 and gives it, on every card"
         )
 
     own, in_tf32 = _allowed(question, own, in_tf32)

@@ -17,7 +17,7 @@ from argand.gemm.sm90_plan import (
 )
 from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.precision import Precision
-from argand.runtime.plan import MMA_FORMATS, TARGET, PlanError, require_precision
+from argand.runtime.plan import MMA_FORMATS, WGMMA_TARGET, PlanError, require_precision
 
 Rule = tuple[bool, str]
 """Whether a plan obeys it, and what it says."""
@@ -27,8 +27,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
     require_precision(precision, arch)
     operand = precision.operand.name
-    if arch.target != TARGET:
-        raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
+    if arch.target != WGMMA_TARGET:
+        raise PlanError(f"wgmma needs {WGMMA_TARGET}, got {arch.target}")
     if operand not in MMA_FORMATS:
         raise PlanError(f"operand must be one of {list(MMA_FORMATS)}, got {operand}")
     rules = [

@@ -29,7 +29,7 @@ from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Batched, batched, device_of, may_overlap, writable
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
 
 CALLS = CallCache(PLAN_OVERRIDE, tuned.TABLE, form_of=form_of, in_place=(1,))
@@ -162,7 +162,7 @@ def _has_int8(problem: HerkProblem, a: Any, device: Device) -> bool:
     """Return whether the kernel in s32 may compute a call."""
     return (
         problem.precision is None and isinstance(a, Pairs) and a.format == "int8"
-        and problem.k <= INT8_LARGEST_K and device.target == TARGET
+        and problem.k <= INT8_LARGEST_K and device.target == WGMMA_TARGET
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ class PlanError(ValueError):
     """A plan that its kernel or the architecture cannot run."""
 
 
-TARGET = "sm_90a"
+WGMMA_TARGET = "sm_90a"
 """The only architecture with wgmma and setmaxnreg."""
 MMA_FORMATS = tuple(dict.fromkeys(x.operand.name for x in PRECISIONS.values() if x.operand.ptx))
 """Operand formats of tensor cores."""

@@ -41,12 +41,12 @@ from argand.beam_power.sm90_plan import (
     wgmma_power_source,
 )
 from argand.device import ARCHITECTURES, Arch
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
 KINDS: tuple[tuple[str, Samples], ...] = (
     ("tf32", "complex64"), ("3xtf32", "complex64"), ("bf16", "complex64"), ("fp16", "half"),
     ("fp16", "int8"), ("bf16", "half"), ("bf16", "int8"),
@@ -90,7 +90,7 @@ def test_kernels_by_wgmma_compile(name: str, samples: Samples, group: int, beams
     own = (1, 128) if KINDS.index((name, samples)) % 2 else (16, 64)
     if ((group, beams) != own or (name, samples) == ("bf16", "half")) and not EXHAUSTIVE:
         return  # every other kind has the other size; halves are those of fp16, but for scales
-    arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+    arch = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
     row = PRECISIONS[name]
     plan = choose_wgmma_plan(row, samples, group, beams, 64, group != 2, arch)
     assert plan is not None
@@ -108,7 +108,7 @@ def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int
     if not EXHAUSTIVE:
         return  # weights in turn take the most registers
     source = wgmma_power_source(plan, PRECISIONS[name])
-    assert_clean(source, TARGET, wgmma_kernel_name(plan, PRECISIONS[name]))
+    assert_clean(source, WGMMA_TARGET, wgmma_kernel_name(plan, PRECISIONS[name]))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int
 def test_kernels_of_two_terms_by_wgmma_compile(
     beams: int, antennas: int, polarizations: int, expected: tuple[int, bool, int]
 ) -> None:
-    arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+    arch = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
     row = PRECISIONS["3xtf32"]
     plan = choose_wgmma_plan(row, "complex64", 16, beams, antennas, True, arch, polarizations)
     assert plan is not None
@@ -147,7 +147,7 @@ def test_kernels_of_two_terms_by_wgmma_compile(
     ],
 )
 def test_other_plans_of_wgmma_are_refused(changed: dict[str, Any], name: str, said: str) -> None:
-    arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+    arch = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
     plan = replace(WgmmaBeamPowerPlan("int8", 16), **changed)
     with pytest.raises(PlanError, match=said):
         check_wgmma_plan(plan, PRECISIONS[name], 64, arch)
@@ -166,8 +166,8 @@ def test_the_kernel_of_int8_compiles(
     assert plan is not None
     assert (plan.beams, plan.warpgroups, plan.blocks) == expected
     if EXHAUSTIVE or beams == 1000:  # of the most registers
-        assert_clean(int8_power_source(plan), TARGET, int8_kernel_name(plan))
-        assert_clean(int8_pack_source(plan), TARGET, int8_pack_name(plan))
+        assert_clean(int8_power_source(plan), WGMMA_TARGET, int8_kernel_name(plan))
+        assert_clean(int8_pack_source(plan), WGMMA_TARGET, int8_pack_name(plan))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_weights_of_two_polarizations_come_in_turn(name: str, samples: Samples, 
     assert plan is not None
     assert (plan.beams, plan.weight_stages) == (64 // row.terms, 2)
     if EXHAUSTIVE or (name, samples) == ("fp16", "half"):  # with scales, and the most registers
-        assert_clean(wgmma_power_source(plan, row), TARGET, wgmma_kernel_name(plan, row))
+        assert_clean(wgmma_power_source(plan, row), WGMMA_TARGET, wgmma_kernel_name(plan, row))
 
 
 @pytest.mark.parametrize(("name", "samples"), [("3xtf32", "complex64"), ("fp16", "int8")])
@@ -205,7 +205,7 @@ def test_weights_that_come_in_turn_compile(name: str, samples: Samples) -> None:
     )
     check_wgmma_plan(plan, row, 1 << 16, HOPPER)
     if EXHAUSTIVE or wide:
-        assert_clean(wgmma_power_source(plan, row), TARGET, wgmma_kernel_name(plan, row))
+        assert_clean(wgmma_power_source(plan, row), WGMMA_TARGET, wgmma_kernel_name(plan, row))
     with pytest.raises(PlanError, match="in turn to two warpgroups"):
         check_wgmma_plan(replace(plan, warpgroups=1), row, 1 << 16, HOPPER)
 

@@ -10,7 +10,7 @@ from argand import PRECISIONS, Pairs, beam_power, launched
 from argand.beam_power.few_beams_plan import FewBeamsPlan
 from argand.beam_power.plan import choose_plan
 from argand.beam_power.sm90_plan import PROMOTED_ANTENNAS, WgmmaBeamPowerPlan
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.beam_power.beams import EXACT_CASES, Beams, beams
 from tests.kernels.beam_power.gpu_beams import CASES
@@ -107,7 +107,7 @@ def test_every_plan_of_wgmma_computes_the_same(
     from argand.beam_power.gpu import PLAN_OVERRIDE, form_of
     from argand.device import gpu
 
-    if gpu(0).target != TARGET:
+    if gpu(0).target != WGMMA_TARGET:
         pytest.skip("wgmma is Hopper's")
     for name in ("a tile", "long bins", "odd", "int8", "odd int8", "odd fp16 pairs", "no sums"):
         one = CASES[name]
@@ -129,7 +129,7 @@ def test_every_plan_of_two_terms_computes_the_same(
     from argand.beam_power.gpu import PLAN_OVERRIDE
     from argand.device import gpu
 
-    if gpu(0).target != TARGET:
+    if gpu(0).target != WGMMA_TARGET:
         pytest.skip("wgmma is Hopper's")
     for name in ("a tile", "long bins", "odd", "no sums", "promoted", "promoted once"):
         one = CASES[name]
@@ -152,7 +152,7 @@ def test_weights_that_come_in_turn_make_the_same(
     from argand.beam_power.gpu import PLAN_OVERRIDE, form_of
     from argand.device import gpu
 
-    if gpu(0).target != TARGET:
+    if gpu(0).target != WGMMA_TARGET:
         pytest.skip("wgmma is Hopper's")
     names = ["a tile", "shared weights", "odd", "many antennas", "promoted", "long bins"]
     stokes = ["stokes of many antennas", "stokes of shared weights", "int8 stokes", "bf16 stokes"]
@@ -180,7 +180,7 @@ def test_beams_of_integers_are_exact(cp: Any, name: str) -> None:
     one = EXACT_CASES[name]
     with launched() as names:
         found = detected(cp, one, "exact")
-    ours = gpu(0).target == TARGET and one.detect == "power"
+    ours = gpu(0).target == WGMMA_TARGET and one.detect == "power"
     assert any("exact_int8" in kernel for kernel in names) == ours, names
     np.testing.assert_allclose(found, one.power(), rtol=2.0**-24 * (2 * one.integrate + 4))
 
@@ -200,7 +200,7 @@ def test_stokes_are_computed_by_wgmma(cp: Any, precision: str) -> None:
     from argand.beam_power.gpu import PLAN_OVERRIDE, form_of
     from argand.device import gpu
 
-    if gpu(0).target != TARGET:
+    if gpu(0).target != WGMMA_TARGET:
         pytest.skip("wgmma is Hopper's")
     for name in (name for name in CASES if "stokes" in name and "many" not in name):
         one = CASES[name]

@@ -18,12 +18,12 @@ from argand.channelise.sm90_plan import (
     specialized_source,
 )
 from argand.device import ARCHITECTURES
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
 BANKS = [
     (1024, 8), (4096, 8), (512, 5), (256, 16), (1024, 1), (512, 16), (1024, 3), (512, 4), (2048, 8),
     (3072, 8), (2048, 4),
@@ -51,7 +51,9 @@ def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
     plan = found(*bank)
     assert plan is not None
     plan = replace(plan, unit_bytes=UNITS[component][1])
-    assert_clean(specialized_source(plan, component), TARGET, specialized_name(plan, component))
+    assert_clean(
+        specialized_source(plan, component), WGMMA_TARGET, specialized_name(plan, component)
+    )
 
 
 @pytest.mark.parametrize(

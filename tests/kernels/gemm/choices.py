@@ -12,9 +12,9 @@ from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
 SM_COUNT = 132  # of an H200
 LARGE = GemmSizes(1, 4096, 4096, 4096)
 A, B = OperandTraits(k_major=True), OperandTraits(k_major=False)

@@ -35,7 +35,7 @@ from argand.gemm.sm90_tiles import with_ping_pong
 from argand.gemm.splitk_source import REDUCE_KERNEL, reduce_source
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
 from tests.covers import EXHAUSTIVE
@@ -148,7 +148,9 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
         sizes = (large, GemmSizes(1, 64, 64, EVERY_CLUSTER_K, half_output))
         row = PRECISIONS[precision]
         for size, other in product(sizes, (traits, OperandTraits(packed=True))):
-            for choice in gemm_choices(Question(row, size, traits, other), ARCHS[TARGET], 132):
+            for choice in gemm_choices(
+                Question(row, size, traits, other), ARCHS[WGMMA_TARGET], 132
+            ):
                 if choice.plan is not None:
                     found[choice.plan] = None
     turns = [with_ping_pong(plan, row, 48, 133, 132) for plan in found]
@@ -157,7 +159,7 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
 
 def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
     """The plan with every direct, TMA and overlapped epilogue that is legal, the plan first."""
-    row, arch = PRECISIONS[precision], ARCHS[TARGET]
+    row, arch = PRECISIONS[precision], ARCHS[WGMMA_TARGET]
     staged = [
         replace(plan, tma_epilogue=True, out_m_major=out_m_major) for out_m_major in (False, True)
     ]
@@ -186,7 +188,7 @@ def wgmma_tiles() -> Iterator[Candidate]:
                         ("read", (one.storage, one.k_major, one.odd_pitch)),
                         ("written", (row.scaled, one.tma_epilogue, one.out_m_major)),
                     )
-                    yield Candidate(precision, ARCHS[TARGET], one, traits=traits)
+                    yield Candidate(precision, ARCHS[WGMMA_TARGET], one, traits=traits)
             seen.add(tile)
 
 
@@ -197,9 +199,9 @@ WGMMA_TILES = Kernels(wgmma_tiles)
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_wgmma_tile(precision: str) -> None:
     row = PRECISIONS[precision]
-    for candidate in WGMMA_TILES.of(precision, ARCHS[TARGET]):
+    for candidate in WGMMA_TILES.of(precision, ARCHS[WGMMA_TARGET]):
         plan = candidate.plan
-        assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
+        assert_clean(wgmma_source(row, plan), WGMMA_TARGET, wgmma_kernel_name(row, plan))
 
 
 def test_every_storage_of_an_operand_is_compiled() -> None:
@@ -220,15 +222,15 @@ def test_every_storage_of_an_operand_is_compiled() -> None:
 def test_every_plan_of_fma(precision: str, plan: FmaPlan) -> None:
     row = PRECISIONS[precision]
     assert plan in (*fma_plans(row, 1), *fma_plans(row, MAX_K))
-    assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))
+    assert_clean(fma_source(row, plan), WGMMA_TARGET, fma_kernel_name(row, plan))
 
 
 def test_strides_beyond_32_bits() -> None:
     row = PRECISIONS["tf32"]
-    tile = replace(mma_tiles(row, ARCHS[TARGET])[-1], any_strides=True)
+    tile = replace(mma_tiles(row, ARCHS[WGMMA_TARGET])[-1], any_strides=True)
     plan = replace(FMA_PLANS[-1], any_strides=True)
-    assert_clean(gemm_source(row, tile), TARGET, kernel_name(row, tile))
-    assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))
+    assert_clean(gemm_source(row, tile), WGMMA_TARGET, kernel_name(row, tile))
+    assert_clean(fma_source(row, plan), WGMMA_TARGET, fma_kernel_name(row, plan))
 
 
 @pytest.mark.exhaustive
@@ -236,10 +238,10 @@ def test_strides_beyond_32_bits() -> None:
 def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
     row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_major=False)
     plan = choose(
-        Question(row, GemmSizes(1, 4096, 4096, 4096), left, right), ARCHS[TARGET], 132
+        Question(row, GemmSizes(1, 4096, 4096, 4096), left, right), ARCHS[WGMMA_TARGET], 132
     ).plan
     assert plan is not None
-    assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
+    assert_clean(wgmma_source(row, plan), WGMMA_TARGET, wgmma_kernel_name(row, plan))
 
 
 @pytest.mark.each_value
@@ -250,11 +252,11 @@ def test_every_rounding_on_hopper(precision: str, rounding: str, what: str) -> N
     row = PRECISIONS[precision].with_rounding(rounding)
     if what == "packs":
         packs = [PackPlan(vector=2)]
-        assert_clean(pack_source(row, packs), TARGET, pack_kernel_name(row, packs))
+        assert_clean(pack_source(row, packs), WGMMA_TARGET, pack_kernel_name(row, packs))
     else:
         every = wgmma_plans(precision)
         plan = every[0] if EXHAUSTIVE else min(every, key=lambda one: one.block_m * one.block_n)
-        assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
+        assert_clean(wgmma_source(row, plan), WGMMA_TARGET, wgmma_kernel_name(row, plan))
 
 
 def packings() -> Iterator[Candidate]:
@@ -271,10 +273,10 @@ def packings() -> Iterator[Candidate]:
         ]  # fmt: skip
         every = [laid_out([x], row, [k], [(x.rows, panels)], 132)[0] for x in every]
         for plan in every:
-            yield Candidate(precision, ARCHS[TARGET], plan)
+            yield Candidate(precision, ARCHS[WGMMA_TARGET], plan)
         for one, other in product(every, every):
             if one.k_major > other.k_major and one.cluster == other.cluster:
-                yield Candidate(precision, ARCHS[TARGET], one, other)
+                yield Candidate(precision, ARCHS[WGMMA_TARGET], one, other)
 
 
 PACKINGS = Kernels(packings)
@@ -283,9 +285,9 @@ PACKINGS = Kernels(packings)
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_packing(precision: str) -> None:
     row = PRECISIONS[precision]
-    for candidate in PACKINGS.of(precision, ARCHS[TARGET]):
+    for candidate in PACKINGS.of(precision, ARCHS[WGMMA_TARGET]):
         plans = [candidate.plan, *filter(None, [candidate.more])]
-        assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
+        assert_clean(pack_source(row, plans), WGMMA_TARGET, pack_kernel_name(row, plans))
 
 
 def test_what_holds_a_stream(arch: Arch) -> None:
@@ -293,4 +295,4 @@ def test_what_holds_a_stream(arch: Arch) -> None:
 
 
 def test_the_split_k_reduction() -> None:
-    assert_clean(reduce_source(), TARGET, REDUCE_KERNEL)
+    assert_clean(reduce_source(), WGMMA_TARGET, REDUCE_KERNEL)

@@ -9,13 +9,13 @@ from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import assert_clean
 from tests.kernels.gemm.test_compile import epilogues
 from tests.kernels.precisions import TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
 
 
 @pytest.mark.exhaustive
@@ -32,4 +32,4 @@ def test_squared_magnitudes(precision: str) -> None:
             seen.add((plan.storage, plan.k_major, plan.fused_pack))
             assert plan.power
             for one in epilogues(precision, plan):
-                assert_clean(wgmma_source(row, one), TARGET, wgmma_kernel_name(row, one))
+                assert_clean(wgmma_source(row, one), WGMMA_TARGET, wgmma_kernel_name(row, one))

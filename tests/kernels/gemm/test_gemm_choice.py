@@ -14,13 +14,13 @@ from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.kernels.compiled import refused
 from tests.kernels.gemm.choices import HOPPER, LARGE, PACKED, SM_COUNT, A, B, candidates_of, wgmma
 from tests.kernels.precisions import READ_IN_PLACE, SINGLE_HALF, TENSOR
 
-OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
+OTHERS = [arch for arch in ARCHITECTURES if arch.target != WGMMA_TARGET]
 
 
 @pytest.mark.parametrize("precision", TENSOR)

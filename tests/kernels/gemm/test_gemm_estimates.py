@@ -11,7 +11,7 @@ from argand.gemm.heuristics import estimate
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.choices import LARGE, PACKED, SM_COUNT, A, B, candidates_of, chosen, wgmma
@@ -43,7 +43,7 @@ def test_one_tile_of_long_k_is_cut(precision: str) -> None:
     if choice.plan is None:
         slices = mma_plan(
             choice.computed_at(row),
-            ARCHS[TARGET],
+            ARCHS[WGMMA_TARGET],
             batch=1,
             m=16,
             n=16,

@@ -19,12 +19,12 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.runtime import kernel_trace
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
 A, B = OperandTraits(), OperandTraits(k_major=False)
 PACKED, HALF = OperandTraits(packed=True), OperandTraits(half=True)
 SIZES = GemmSizes(1, 4096, 4096, 4096)

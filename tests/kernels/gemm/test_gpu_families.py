@@ -15,7 +15,7 @@ from argand.gemm.candidates import GemmChoice
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm80_tiles import mma_tiles
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import (
@@ -80,7 +80,7 @@ def test_large_products_of_the_family_that_is_asked_for(
 ) -> None:
     """By its own choice of a tile; without asking, a Hopper card takes wgmma for these."""
     a, b = stored(normal(rng, 1030, 310), op), stored(normal(rng, 310, 1100), op)
-    hopper = card(cp).target == TARGET
+    hopper = card(cp).target == WGMMA_TARGET
     for kernels in ("mma.sync", "mma.sync", None):  # the second call is from the call cache
         with launched() as names:
             check(cp, a, b, op_a=op, op_b=op, precision=precision, kernels=kernels)

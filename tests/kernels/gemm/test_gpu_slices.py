@@ -14,7 +14,7 @@ from argand.gemm.candidates import GemmChoice
 from argand.gemm.sm80_plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.gemm.sm80_tiles import mma_tiles
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import (
@@ -37,7 +37,7 @@ from tests.kernels.precisions import SCALED, SINGLE_HALF, SPLIT, TENSOR
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 
-HOPPER = ARCHS[TARGET]
+HOPPER = ARCHS[WGMMA_TARGET]
 SLICED = SPLIT_K_SLICES[1:]
 
 

@@ -18,7 +18,7 @@ from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_mma
 from argand.rounding import scale_exponents, split
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.covers import examples
 from tests.kernels.gemm.product_cases import normal
@@ -28,7 +28,7 @@ from workflow.accuracy.probabilistic import accumulation_errors
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
 SM_COUNT = 132
 A, B = OperandTraits(), OperandTraits(k_major=False)
 
@@ -112,7 +112,7 @@ def test_what_is_asked_for_stays(precision: str) -> None:
         == []
     )
     for arch in ARCHITECTURES:
-        if arch.target != TARGET:
+        if arch.target != WGMMA_TARGET:
             assert candidates_in_tf32(Question(row, sizes, A, B), arch, SM_COUNT) == []
 
 

@@ -24,11 +24,11 @@ from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.kernels.precisions import TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
 STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
 LARGE = WgmmaPlan(2, 128, 32, 3)
 SPLIT = WgmmaPlan(2, 128, 16, 3)
@@ -144,7 +144,9 @@ def test_a_thread_has_an_odd_row_beside_an_even_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "arch", [arch for arch in ARCHITECTURES if arch.target != TARGET], ids=lambda arch: arch.target
+    "arch",
+    [arch for arch in ARCHITECTURES if arch.target != WGMMA_TARGET],
+    ids=lambda arch: arch.target,
 )
 def test_only_hopper_has_the_instructions(arch: Any) -> None:
     with pytest.raises(PlanError, match=f"wgmma needs sm_90a, got {arch.target}"):
@@ -199,7 +201,7 @@ def compile_plans(plans: list[str]) -> None:
     """Compile what `plan_in_cuda` gives, each in a namespace of its own."""
     apart = "".join(f"namespace plan_{n} {{\n{plan}\n}}\n" for n, plan in enumerate(plans))
     compile_cubin(
-        f'#include "gemm/sm90_plan.cuh"\n{apart}extern "C" __global__ void f() {{}}', TARGET
+        f'#include "gemm/sm90_plan.cuh"\n{apart}extern "C" __global__ void f() {{}}', WGMMA_TARGET
     )
 
 

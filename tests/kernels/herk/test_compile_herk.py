@@ -27,7 +27,7 @@ from argand.herk.kernel_sources import (
     planes_source,
 )
 from argand.herk.problem import FORMS, Form
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import ARCHS, LAYOUTS, Candidate, Kernels, assert_clean, offered
@@ -52,7 +52,7 @@ def test_the_packing_of_int8(arch: Arch, across: bool) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_product_of_int8(dtype: str, form: Form) -> None:
-    assert_clean(int8_source(dtype, form), TARGET, int8_name(dtype, form))
+    assert_clean(int8_source(dtype, form), WGMMA_TARGET, int8_name(dtype, form))
 
 
 def triangles() -> Iterator[Candidate]:
@@ -76,7 +76,7 @@ def triangles() -> Iterator[Candidate]:
                 found = (("tile of one", (tile, k_major)),)
                 yield Candidate(precision, arch, alone, traits=found, ignored=MMA_SIZES)
     for precision in TENSOR:
-        row, arch = PRECISIONS[precision], ARCHS[TARGET]
+        row, arch = PRECISIONS[precision], ARCHS[WGMMA_TARGET]
         for k_major, n in ((False, 4096), (True, 4096), (True, 70)):
             traits = OperandTraits(k_major=k_major)
             sizes = GemmSizes(1, n, n, 4096, triangle=True)
@@ -116,7 +116,7 @@ def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
     row, sizes = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, triangle=True)
     traits = OperandTraits(), OperandTraits(conjugated=True)
     plan = gemm_choices(Question(row, sizes, *traits), arch, 132)[
-        -1 if arch.target == TARGET else 0
+        -1 if arch.target == WGMMA_TARGET else 0
     ].plan
     tile = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, triangle=True)
     for one in (tile, plan) if EXHAUSTIVE else (plan or tile,):

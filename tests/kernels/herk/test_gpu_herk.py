@@ -17,7 +17,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_tiles import mma_tiles
 from argand.gemm.sm90_scheduler import CallWorkspace, Tiles
 from argand.gemm.tuned import trial
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.herk.herk_cases import (
     OPS,
@@ -39,7 +39,7 @@ PLACES = [(precision, family) for precision in PRECISIONS
 
 
 def skip_without(cp: Any, family: str) -> None:
-    if family == "wgmma" and gpu(cp.cuda.Device().id).target != TARGET:
+    if family == "wgmma" and gpu(cp.cuda.Device().id).target != WGMMA_TARGET:
         pytest.skip("wgmma needs sm_90a")
 
 
@@ -138,7 +138,7 @@ def test_int8_is_exact(cp: Any, rng: np.random.Generator, shape: tuple[int, int]
         triangle = poisoned(cp, (3, n * (n + 1) // 2), dtype)
         herk(a, op=op, precision="exact", form="triangle", out=triangle)
         np.testing.assert_array_equal(triangle.get(), packed(expected).astype(dtype))
-    if gpu(cp.cuda.Device().id).target == TARGET:
+    if gpu(cp.cuda.Device().id).target == WGMMA_TARGET:
         assert "exact in s32" in names[0]
     else:
         assert "full product" in names[0]

@@ -15,7 +15,7 @@ from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import cut_tiles
 from argand.gemm.tuned import trial
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.kernels.herk.herk_cases import OPS, check, normal
 from tests.kernels.precisions import TENSOR
@@ -49,7 +49,7 @@ def test_every_tile_that_is_one(
 @pytest.mark.parametrize("op", OPS)
 def test_tiles_of_other_shapes(cp: Any, rng: np.random.Generator, precision: str, op: str) -> None:
     device, row = gpu(cp.cuda.Device().id), PRECISIONS[precision]
-    if device.target != TARGET:
+    if device.target != WGMMA_TARGET:
         pytest.skip("wgmma needs sm_90a")
     traits = OperandTraits(), OperandTraits(conjugated=True)
     widths = set()

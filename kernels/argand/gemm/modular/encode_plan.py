@@ -14,7 +14,7 @@ from argand.gemm.modular.product_plan import (
     whole_line_bytes,
 )
 from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import WGMMA_TARGET
 
 _ALIGNMENT = 16
 """Bytes at whose multiples lines begin that bulk copies read whole."""
@@ -41,7 +41,7 @@ def encode_plan(
         # 128 bytes hold 8 lines of complex128: exchanging their norms takes longer than reading
         # twice what L2 holds.
         cluster = clustered(k_blocks) if x.item == _CLUSTERED_ITEM else None
-        if cluster is None or arch.target != TARGET or x.aligned < x.item:
+        if cluster is None or arch.target != WGMMA_TARGET or x.aligned < x.item:
             return EncodePlan("across lines")
         nbytes = clustered_bytes(x.item, cluster[1])
         return EncodePlan("clustered lines", cluster=cluster, shared_bytes=nbytes)

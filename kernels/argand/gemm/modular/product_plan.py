@@ -12,7 +12,7 @@ from argand.device import Arch
 from argand.gemm.families import Family
 from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.multiprocessor import PORTABLE_CLUSTER
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 TILE_K = 128
 """k of a stage, which is also the bytes of a row."""
@@ -133,12 +133,12 @@ def plans_of(arch: Arch, family: Family | None = None) -> tuple[ResiduePlan, ...
     Raises PlanError where it has none.
     """
     if family is None:
-        family = "wgmma" if arch.target == TARGET else "mma.sync"
+        family = "wgmma" if arch.target == WGMMA_TARGET else "mma.sync"
     found = [
         plan
         for plan in (*WGMMA_PLANS, *MMA_PLANS)
         if plan.family == family and plan.shared_bytes <= arch.shared_bytes
-        and (family != "wgmma" or arch.target == TARGET)
+        and (family != "wgmma" or arch.target == WGMMA_TARGET)
     ]  # fmt: skip
     if not found:
         raise PlanError(f"{arch.name} has no kernels of {family} for exact products, but mma.sync")
