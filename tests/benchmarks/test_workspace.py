@@ -12,14 +12,11 @@ from argand.precision import any_precision
 
 from benchmarks.workspace import PRODUCTS, hermitian, limit_in_words
 from benchmarks.workspace_references import EXACT, HermitianProducts, Products, Transforms
+from tests.normal import normal
 from workflow.accuracy.bounds import product_bound
 from workflow.accuracy.transform_bounds import dft_bound
 
 N = 150
-
-
-def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return rng.standard_normal((*shape, 2), dtype=np.float32).view(np.complex64)[..., 0]
 
 
 @pytest.mark.parametrize("precision", PRODUCTS)

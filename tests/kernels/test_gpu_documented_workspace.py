@@ -11,6 +11,7 @@ from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, herk, pairs, softm
 
 from benchmarks.harness.device_memory import peak_bytes
 from benchmarks.workspace_documented import by_plan, of_herk
+from tests.normal import normal
 
 pytestmark = pytest.mark.gpu
 
@@ -18,10 +19,6 @@ COUNTERS = 64 << 10
 """Bytes of counters that a stream keeps for the calls here."""
 PIECES = 4 * 512
 """The pool gives memory in multiples of 512 bytes, for at most four parts of a workspace."""
-
-
-def complexes(rng: np.random.Generator, *shape: int, kind: str = "complex64") -> Any:
-    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(kind)
 
 
 def taken_on_a_new_stream(cp: Any, call: Callable[[], object]) -> int:
@@ -46,7 +43,7 @@ def test_products(
 ) -> None:
     m, n, k = shape
     kind = "complex128" if precision == "fp64" else "complex64"
-    a, b = cp.asarray(complexes(rng, m, k, kind=kind)), cp.asarray(complexes(rng, k, n, kind=kind))
+    a, b = cp.asarray(normal(rng, m, k, dtype=kind)), cp.asarray(normal(rng, k, n, dtype=kind))
     out = cp.empty((m, n), kind)
     said = by_plan(GemmPlan, a, b, precision=precision)
     taken = taken_on_a_new_stream(cp, lambda: gemm(a, b, precision=precision, out=out))
@@ -59,7 +56,7 @@ def test_transforms(
     cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int]
 ) -> None:
     """Short ones by cuFFT keep a workspace for their stream, others bring it."""
-    x = cp.asarray(complexes(rng, *shape))
+    x = cp.asarray(normal(rng, *shape))
     out = cp.empty_like(x)
     said = by_plan(DftPlan, x, precision=precision)
     taken = taken_on_a_new_stream(cp, lambda: dft(x, precision=precision, out=out))
@@ -78,7 +75,7 @@ def test_softmax(cp: Any, rng: np.random.Generator, shape: tuple[int, int]) -> N
 @pytest.mark.parametrize("form", ["full", "triangle"])
 def test_hermitian_products(cp: Any, rng: np.random.Generator, precision: str, form: Any) -> None:
     n, k = 500, 900
-    a: Any = cp.asarray(complexes(rng, n, k))
+    a: Any = cp.asarray(normal(rng, n, k))
     if precision == "exact":
         a = pairs(cp.asarray(rng.integers(-128, 128, (n, k, 2)).astype(np.int8)))
     out = cp.empty((n, n) if form == "full" else n * (n + 1) // 2, cp.complex64)

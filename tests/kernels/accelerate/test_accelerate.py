@@ -11,6 +11,8 @@ from argand import PRECISIONS, accelerate
 from argand.accelerate.interceptors import _patched
 from argand.accelerate.router import Router
 
+from tests.normal import wide_normal
+
 
 class OutOfMemoryError(RuntimeError):
     """As torch's, which is a RuntimeError too."""
@@ -27,13 +29,9 @@ class Timed:
         return 1e-3 if product is self.original else self.part * 1e-3
 
 
-def drawn(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.standard_normal((*shape, 2)).view(complex)[..., 0]
-
-
 @pytest.mark.parametrize(("part", "ours"), [(0.5, True), (0.97, False), (2.0, False)])
 def test_the_clearly_faster_one_is_taken(rng: np.random.Generator, part: float, ours: bool) -> None:
-    a, b = drawn(rng, 4, 5), drawn(rng, 5, 3)
+    a, b = wide_normal(rng, 4, 5), wide_normal(rng, 5, 3)
     made = []
 
     def library(x: Any, y: Any) -> Any:
@@ -53,7 +51,7 @@ def test_the_clearly_faster_one_is_taken(rng: np.random.Generator, part: float, 
 
 
 def test_what_argand_refuses_is_left_to_the_library_and_said(rng: np.random.Generator) -> None:
-    a, b = drawn(rng, 4, 5), drawn(rng, 5, 3)
+    a, b = wide_normal(rng, 4, 5), wide_normal(rng, 5, 3)
     narrow = Router(None, "fp32", Timed(np.matmul, 0.1))
     np.testing.assert_array_equal(narrow.product("torch", np.matmul, a, b, 1), a @ b)
     assert "argand's result would be complex64" in str(narrow.report)
@@ -94,7 +92,7 @@ def test_measurements_hold_no_result_and_leave_a_library_without_memory(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The result of argand is gone by then."""
-    a, b = drawn(rng, 4, 5), drawn(rng, 5, 3)
+    a, b = wide_normal(rng, 4, 5), wide_normal(rng, 5, 3)
     made: list[Any] = []
 
     def ours(self: Router, x: Any, y: Any) -> Any:
@@ -118,7 +116,7 @@ def test_a_product_without_memory_is_left_to_the_library(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, call: int, error: type[Exception]
 ) -> None:
     """While it is measured, and later."""
-    a, b = drawn(rng, 4, 5), drawn(rng, 5, 3)
+    a, b = wide_normal(rng, 4, 5), wide_normal(rng, 5, 3)
     made = []
 
     def ours(self: Router, x: Any, y: Any) -> Any:

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from argand import accelerate, launched
 
+from tests.normal import wide_normal
+
 pytestmark = pytest.mark.gpu
 
 
-def drawn(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.standard_normal((*shape, 2)).view(complex)[..., 0]
-
-
 def test_large_products_of_cupy_are_made_by_argand(cp: Any, rng: np.random.Generator) -> None:
-    a = cp.asarray(drawn(rng, 1024, 1024), "complex64")
+    a = cp.asarray(wide_normal(rng, 1024, 1024), "complex64")
     expected = a.astype("complex128") @ a.astype("complex128")
     for options, error in (({}, 1e-6), ({"tolerance": 1e-6}, 1e-6), ({"precision": "fp16"}, 2e-3)):
         with accelerate(report=False, **options) as done:
@@ -37,7 +35,7 @@ def test_large_products_of_cupy_are_made_by_argand(cp: Any, rng: np.random.Gener
 
 def test_products_of_torch(gpu: Any, rng: np.random.Generator) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    a = torch.tensor(drawn(rng, 1024, 1024), device="cuda")
+    a = torch.tensor(wide_normal(rng, 1024, 1024), device="cuda")
     single = a.to(torch.complex64)
     vectors, real = single[0], single.real
     calls = [
@@ -64,7 +62,7 @@ def test_products_of_torch(gpu: Any, rng: np.random.Generator) -> None:
 def test_traced_products_are_left_alone(gpu: Any, rng: np.random.Generator) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     make_fx = import_module("torch.fx.experimental.proxy_tensor").make_fx
-    a = torch.tensor(drawn(rng, 2, 16, 16), device="cuda")
+    a = torch.tensor(wide_normal(rng, 2, 16, 16), device="cuda")
     with accelerate(report=False) as done:
         mapped = torch.func.vmap(lambda x: x @ x)(a)
         recorded = make_fx(lambda x: x @ x)(a)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.normal import wide_normal
+
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 3, "f": 1}
 SUBSCRIPTS = [
     "ab,bc->ac", "ab,bc", "abc,cd->dab", "abc,abd->cd", "abc,acd->bda", "ab,cd->abcd", "ab,ab->",
@@ -14,10 +16,6 @@ SUBSCRIPTS = [
 ]  # fmt: skip
 
 
-def drawn(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.standard_normal((*shape, 2)).view(complex)[..., 0]
-
-
 def operands(rng: np.random.Generator, subscripts: str) -> tuple[Any, Any]:
     a, b = subscripts.partition("->")[0].split(",")
-    return drawn(rng, *(SIZES[x] for x in a)), drawn(rng, *(SIZES[x] for x in b))
+    return wide_normal(rng, *(SIZES[x] for x in a)), wide_normal(rng, *(SIZES[x] for x in b))

@@ -10,7 +10,8 @@ from argand import contract, pairs
 from argand.contract.axes import axes_of, best_orders, merged
 from argand.contract.subscripts import parse
 
-from tests.kernels.contract.contractions import SUBSCRIPTS, drawn, operands
+from tests.kernels.contract.contractions import SUBSCRIPTS, operands
+from tests.normal import wide_normal
 
 
 def close(found: Any, expected: Any) -> None:
@@ -24,7 +25,10 @@ def test_contractions(rng: np.random.Generator, subscripts: str) -> None:
     close(contract(subscripts, a, b), plain)
     found = contract(subscripts, a, b, conj_a=True, scale=2.5j, bias=1.5 - 2j, conj=True)
     close(found, np.conj(2.5j * np.einsum(subscripts, a.conj(), b) + 1.5 - 2j))
-    scale, bias = np.arange(1.0, 1 + plain.size).reshape(plain.shape), drawn(rng, *plain.shape)
+    scale, bias = (
+        np.arange(1.0, 1 + plain.size).reshape(plain.shape),
+        wide_normal(rng, *plain.shape),
+    )
     out = np.full(plain.shape, np.nan + 0j)
     assert contract(subscripts, a, b, scale=scale, bias=bias, conj=True, out=out) is out
     close(out, np.conj(scale * plain + bias))
@@ -49,7 +53,7 @@ def test_axes_that_merge_in_memory_are_not_copied(
     rng: np.random.Generator, subscripts: str
 ) -> None:
     found = parse(subscripts)
-    a, b = (drawn(rng, *range(2, 2 + len(labels))) for labels in (found.a, found.b))
+    a, b = (wide_normal(rng, *range(2, 2 + len(labels))) for labels in (found.a, found.b))
     rows, columns, sums = best_orders(found, axes_of(a, found.a), axes_of(b, found.b), None)
     assert np.shares_memory(a, merged(a, found.a, (rows, sums), found.batch))
     assert np.shares_memory(b, merged(b, found.b, (sums, columns), found.batch))
@@ -62,9 +66,9 @@ def test_the_order_of_sums_is_that_of_the_larger_copy(rng: np.random.Generator) 
     def sums_of(a: Any, b: Any) -> str:
         return best_orders(found, axes_of(a, found.a), axes_of(b, found.b), None)[2]
 
-    large, small = drawn(rng, 4, 5, 50), drawn(rng, 5, 4, 3)
+    large, small = wide_normal(rng, 4, 5, 50), wide_normal(rng, 5, 4, 3)
     assert sums_of(large, small) == "uv"
-    small, large = drawn(rng, 4, 5, 3), drawn(rng, 5, 4, 50)
+    small, large = wide_normal(rng, 4, 5, 3), wide_normal(rng, 5, 4, 50)
     assert sums_of(small, large) == "vu"
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from argand import contract
 
-from tests.kernels.contract.contractions import SUBSCRIPTS, drawn, operands
+from tests.kernels.contract.contractions import SUBSCRIPTS, operands
+from tests.normal import wide_normal
 
 pytestmark = pytest.mark.gpu
 ROUGH = {"fp64": 1e-12, "3xtf32": 1e-5, "fp16": 5e-3}
@@ -19,7 +20,7 @@ ROUGH = {"fp64": 1e-12, "3xtf32": 1e-5, "fp16": 5e-3}
 @pytest.mark.parametrize("precision", ROUGH)
 def test_contractions(cp: Any, rng: np.random.Generator, subscripts: str, precision: str) -> None:
     a, b = operands(rng, subscripts)
-    bias = drawn(rng, *np.einsum(subscripts, a, b).shape[-1:])
+    bias = wide_normal(rng, *np.einsum(subscripts, a, b).shape[-1:])
     expected = np.conj(2.5j * np.einsum(subscripts, a.conj(), b) + bias)
     on_gpu = [cp.asarray(x, "complex128" if precision == "fp64" else "complex64") for x in (a, b)]
     tolerance = ROUGH[precision] * 20
@@ -41,8 +42,8 @@ def test_a_bias_of_large_products_is_repeated_by_strides(
     cp: Any, rng: np.random.Generator, precision: str
 ) -> None:
     """A bias of products by wgmma: its rows are one row in memory, or its columns one column."""
-    a, b = (cp.asarray(drawn(rng, *shape), "complex64") for shape in ((300, 260), (260, 520)))
-    row, column = cp.asarray(drawn(rng, 520)), cp.asarray(drawn(rng, 300, 1))
+    a, b = (cp.asarray(wide_normal(rng, *shape), "complex64") for shape in ((300, 260), (260, 520)))
+    row, column = cp.asarray(wide_normal(rng, 520)), cp.asarray(wide_normal(rng, 300, 1))
     plain = a.astype("complex128") @ b.astype("complex128")
     for bias in (row, column):
         found = contract("ij,jk->ik", a, b, bias=bias, precision=precision)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from argand import DftPlan, dft
 
+from tests.normal import normal
+
 pytestmark = pytest.mark.gpu
-
-
-def complexes(rng: np.random.Generator, *shape: int) -> Any:
-    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
@@ -21,7 +19,7 @@ def test_inverses_are_multiplied_by_the_factor_of_their_norm(
     cp: Any, rng: Any, rows: int, length: int, precision: str
 ) -> None:
     """Counts that fill blocks and that do not, beside an array that is not the result's."""
-    x = cp.asarray(complexes(rng, rows, length)).astype("c8" if precision == "fp32" else "c16")
+    x = cp.asarray(normal(rng, rows, length)).astype("c8" if precision == "fp32" else "c16")
     sums = cp.fft.ifft(x, norm="forward")
     memory = cp.full(rows * length + 1, 7, x.dtype)
     out = memory[:-1].reshape(rows, length)
@@ -40,7 +38,7 @@ def test_one_number_is_its_own_transform(
     cp: Any, rng: np.random.Generator, precision: str, inverse: bool
 ) -> None:
     """By repeated calls, a plan and a graph; in place, and through gaps on either side."""
-    given = complexes(rng, 4, 6, 1).astype("c16" if precision == "fp64" else "c8")
+    given = normal(rng, 4, 6, 1).astype("c16" if precision == "fp64" else "c8")
     given[0, 0] = complex(np.nan, -0.0)
     options = {"inverse": inverse, "norm": "ortho", "precision": precision}
     x, stream = cp.asarray(given), cp.cuda.Stream(non_blocking=True)
@@ -69,7 +67,7 @@ def test_one_number_is_its_own_transform(
 @pytest.mark.parametrize("length", [48, 1 << 18])
 def test_graphs_read_and_write_the_arrays_of_their_call(cp: Any, rng: Any, length: int) -> None:
     """More arrays than graphs are kept for, each of them several times."""
-    given = [cp.asarray(complexes(rng, 2, length)) for _ in range(10)]
+    given = [cp.asarray(normal(rng, 2, length)) for _ in range(10)]
     plan = DftPlan(given[0], precision="fp32")
     expected = [cp.fft.fft(x) for x in given]
     outs = [cp.empty_like(x) for x in given]
@@ -83,7 +81,7 @@ def test_graphs_read_and_write_the_arrays_of_their_call(cp: Any, rng: Any, lengt
 
 @pytest.mark.parametrize("length", [48, 1 << 18])
 def test_a_program_may_capture_a_transform_that_has_a_graph(cp: Any, rng: Any, length: int) -> None:
-    x, y = (cp.asarray(complexes(rng, 2, length)) for _ in range(2))
+    x, y = (cp.asarray(normal(rng, 2, length)) for _ in range(2))
     out, stream = cp.empty_like(x), cp.cuda.Stream(non_blocking=True)
     expected = dft(y, precision="fp32", inverse=True)
     cp.cuda.Device().synchronize()

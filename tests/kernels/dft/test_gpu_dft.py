@@ -17,6 +17,7 @@ from argand.dft.method import Method, bluestein, dense, method_for, product, rad
 from argand.dft.plan import Plan, TwoFactorPlan, dft_source
 from argand.runtime.compiler import compile_all
 
+from tests.normal import normal
 from workflow.accuracy.transform_bounds import plan_bound
 
 pytestmark = pytest.mark.gpu
@@ -41,10 +42,6 @@ CONVOLUTIONS = [
 LARGE = [method_for(1 << 14), method_for(1 << 15)]  # fmt: skip
 MOST = 4
 """Plans of a kind that are compiled and run of each method."""
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
 
 
 def exact(x: Array, **options: Any) -> Array:

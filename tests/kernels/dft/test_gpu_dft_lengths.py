@@ -21,6 +21,7 @@ from argand.dft.two_pass import TwoPassPlan
 from argand.runtime import tuned_plans
 from argand.runtime.compiler import compile_all
 
+from tests.normal import normal
 from workflow.accuracy.transform_bounds import butterfly_bound
 
 pytestmark = pytest.mark.gpu
@@ -30,10 +31,6 @@ BUTTERFLIES = (254, 262, 508, 1018, 2018, 3022, 3199, 8186, 13_001)
 MIXED = (130, 280, 434, 999, 3249, 5005, 8281, 12_000, 25_080)
 PASSES = (21_632, 16_432, 28_543, 33_271, 47_190, 65_536, 214_200, 923_521)
 KERNELS = (9001, 14_009, 16_382, 20_011, 57_337, 65_537, 100_003, 262_139, 524_287, 1_000_003)
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
 
 
 def plans(gpu: Device, length: int, kind: str, most: int) -> list[Plan]:

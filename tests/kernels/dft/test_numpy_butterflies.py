@@ -16,6 +16,7 @@ from argand.dft.heuristics import butterflies_for, choose
 from argand.dft.method import method_for
 from argand.dft.three_kernel import ThreeKernelPlan
 
+from tests.normal import normal
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound
 
 Array = npt.NDArray[Any]
@@ -29,10 +30,6 @@ PLANS = [
     ButterflyPlan(1009, False, (10, 12, 20), 2, 8),
     ButterflyPlan(13_001, True, (10, 10, 13, 10), 8, 2),
 ]
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
 
 
 def problem_of(x: Array, *, inverse: bool = False) -> DftProblem:

@@ -23,6 +23,7 @@ from argand.dft.method import (
 )
 from argand.dft.tables import convolutions, folded_matrices, roots
 
+from tests.normal import normal
 from workflow.accuracy.transform_bounds import dft_bound
 
 Array = npt.NDArray[Any]
@@ -31,10 +32,6 @@ LENGTHS = (
     1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 64, 97, 100, 127, 128, 129, 251, 256, 360, 509, 512, 521,
     1000, 1009, 1018, 1024, 2039, 4093, 4096, 8191, 10007, 12000,
 )  # fmt: skip
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
 
 
 def row_errors(found: Array, exact: Array) -> Array:

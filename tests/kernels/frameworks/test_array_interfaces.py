@@ -10,6 +10,8 @@ import pytest
 from argand import DeviceError, apply_gate, dft, gemm, softmax
 from argand.framework import framework_of
 
+from tests.normal import wide_normal
+
 
 class ByDlpack:
     """An array of a library that speaks DLPack alone."""
@@ -46,12 +48,8 @@ class ByInterface:
         return {**self.array.__cuda_array_interface__, "stream": self.stream}
 
 
-def drawn(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0]
-
-
 def test_arrays_on_a_cpu_are_read_and_written_in_place(rng: np.random.Generator) -> None:
-    x = drawn(rng, 6, 6)
+    x = wide_normal(rng, 6, 6)
     np.testing.assert_array_equal(gemm(ByDlpack(x), x.T), x @ x.T)
     np.testing.assert_array_equal(dft(ByDlpack(x[::2]), 0), dft(x[::2], 0))
     np.testing.assert_array_equal(softmax(ByDlpack(x.real), 0), softmax(x.real, 0))
@@ -81,7 +79,7 @@ def test_other_devices_are_refused() -> None:
 
 
 def test_a_result_is_of_the_callers_library(rng: np.random.Generator) -> None:
-    found = dft(WithNamespace(drawn(rng, 4)))
+    found = dft(WithNamespace(wide_normal(rng, 4)))
     assert type(found) is WithNamespace
 
 
@@ -92,7 +90,7 @@ def test_delayed_producers_are_waited_for(
     cp: Any, rng: np.random.Generator, by: str, kind: str
 ) -> None:
     """By the GPU, while the host goes on."""
-    x = cp.asarray(drawn(rng, 300, 300), "complex64")
+    x = cp.asarray(wide_normal(rng, 300, 300), "complex64")
     expected = (x @ x).get()
     streams = {"legacy": cp.cuda.Stream.null, "per-thread": cp.cuda.Stream.ptds}
     producer = streams.get(kind) or cp.cuda.Stream(non_blocking=True)
@@ -121,7 +119,7 @@ def test_delayed_producers_are_waited_for(
 
 @pytest.mark.gpu
 def test_an_out_that_names_its_stream_is_waited_for(cp: Any, rng: np.random.Generator) -> None:
-    x = cp.asarray(drawn(rng, 300, 300), "complex64")
+    x = cp.asarray(wide_normal(rng, 300, 300), "complex64")
     expected = (x @ x).get()
     reader, own = cp.cuda.Stream(non_blocking=True), cp.cuda.Stream(non_blocking=True)
     y = cp.zeros_like(x)

@@ -11,11 +11,9 @@ import pytest
 from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, logsumexp, pack, softmax, to_pairs
 from argand.frameworks.call_plan import CallPlan
 
+from tests.normal import normal
+
 pytestmark = pytest.mark.gpu
-
-
-def complexes(rng: np.random.Generator, *shape: int, kind: str = "complex64") -> Any:
-    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(kind)
 
 
 Case = tuple[tuple[tuple[int, ...], ...], Callable[..., CallPlan], Callable[..., Any]]
@@ -62,7 +60,7 @@ def planned(
     """A plan, operands of three calls, and their results."""
     shapes, make, call = CASES[name]
     given = [
-        tuple(cp.asarray(complexes(rng, *shape)) for shape in shapes) for _ in range(3)
+        tuple(cp.asarray(normal(rng, *shape)) for shape in shapes) for _ in range(3)
     ]  # fmt: skip
     return make(*given[0]), given, [call(*arrays) for arrays in given]
 
@@ -101,7 +99,7 @@ def test_a_graph_replays_a_plan(cp: Any, rng: Any, name: str) -> None:
 
 
 def test_other_arrays_are_refused(cp: Any, rng: Any) -> None:
-    a, b = (cp.asarray(complexes(rng, 40, 40)) for _ in range(2))
+    a, b = (cp.asarray(normal(rng, 40, 40)) for _ in range(2))
     plan, out = GemmPlan(a, b, precision="tf32"), cp.empty_like(a)
     plan(a, b, out=out)
     memory = cp.empty(1601, cp.complex64)
@@ -121,10 +119,10 @@ def test_other_arrays_are_refused(cp: Any, rng: Any) -> None:
 
 def test_what_a_plan_remembers_goes_with_the_arrays(cp: Any, rng: Any) -> None:
     """The identity of an array that died may be that of another one."""
-    a, b = (cp.asarray(complexes(rng, 40, 40)) for _ in range(2))
+    a, b = (cp.asarray(normal(rng, 40, 40)) for _ in range(2))
     plan = GemmPlan(a, b, precision="tf32")
     for number in range(100):
-        x, out = cp.asarray(complexes(rng, 40, 40)), cp.empty_like(a)
+        x, out = cp.asarray(normal(rng, 40, 40)), cp.empty_like(a)
         expected = gemm(x, b, precision="tf32")
         for _ in range(2):
             assert bool((plan(x, b) == expected).all())
@@ -135,7 +133,7 @@ def test_what_a_plan_remembers_goes_with_the_arrays(cp: Any, rng: Any) -> None:
 
 
 def test_arrays_that_are_copied_have_no_plan(cp: Any, rng: Any) -> None:
-    x = cp.asarray(complexes(rng, 24, 48))
+    x = cp.asarray(normal(rng, 24, 48))
     for make in (
         lambda: GemmPlan(x.astype("complex128"), x.T, precision="tf32"),
         lambda: GemmPlan(x[:0], x.T, precision="tf32"),
@@ -197,7 +195,7 @@ def test_arrays_are_staged_as_rows(
 
 
 def test_a_staged_plan_refuses_other_arrays(cp: Any, rng: Any) -> None:
-    x = cp.asarray(complexes(rng, 24, 48))
+    x = cp.asarray(normal(rng, 24, 48))
     plan = DftPlan(x, 0)
     for wrong, out, message in (
         (x.T, None, "x must be complex64"),
@@ -214,7 +212,7 @@ def test_a_staged_plan_refuses_other_arrays(cp: Any, rng: Any) -> None:
 
 
 def test_packed_operands_and_pairs_have_plans(cp: Any, rng: Any) -> None:
-    a, b = (cp.asarray(complexes(rng, *shape)) for shape in ((64, 256), (256, 512)))
+    a, b = (cp.asarray(normal(rng, *shape)) for shape in ((64, 256), (256, 512)))
     packed, halves = pack(a, "fp16"), [to_pairs(x, "fp16") for x in (a, b)]
     plan, expected = GemmPlan(packed, b), gemm(packed, b)
     half = GemmPlan(*halves, precision="fp16", output="complex-half")
@@ -244,7 +242,7 @@ def test_a_plan_says_what_runs_and_is_saved_with_its_tuned_plan(
     from argand.dft.tuned import TABLE, TunedDft
 
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path / "cache"))
-    x = cp.asarray(complexes(rng, 2048, 1009))
+    x = cp.asarray(normal(rng, 2048, 1009))
     before = DftPlan(x)
     assert "dft" in before.describe()
     assert "cufft" not in before.describe()

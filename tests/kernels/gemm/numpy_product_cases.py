@@ -1,6 +1,5 @@
 """Operands that tests of the CPU's products share, and the comparison with fp64."""
 
-import numpy as np
 from argand import PRECISIONS, gemm
 
 from tests.verdicts import is_right
@@ -8,10 +7,6 @@ from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 OPS = ["N", "T", "C"]
-
-
-def normal(rng, *shape, dtype=np.complex64):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
 def check(a, b, c=None, *, precision, rounding=None, out=None, verdict="verified", **kw):

@@ -17,15 +17,12 @@ import numpy.typing as npt
 from argand import PRECISIONS, Precision, gemm, get_precision
 from argand.gemm.sm90_plan import SPILL_INTERVAL, WgmmaPlan
 
+from tests.normal import normal
+
 Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")
 FP32_CLASS = 5e-7
 """Most that a product of normal numbers may be off by at a split precision, relative, in norm."""
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    both = rng.standard_normal((*shape, 2), dtype=np.float32)
-    return both.view(np.complex64)[..., 0]
 
 
 def stored(x: Array, op: str) -> Array:

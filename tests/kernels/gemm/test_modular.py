@@ -23,14 +23,11 @@ from argand.gemm.modular.residues import integers, residues
 from argand.gemm.modular.scaling import exponents, largest_scaling, squared_norms
 
 from tests.covers import examples
+from tests.normal import normal, wide_normal
 
 COUNTS = tuple(range(FEWEST, MOST + 1))
 TYPES = (np.complex64, np.complex128)
 Array = np.ndarray[Any, Any]
-
-
-def numbers(rng: np.random.Generator, *shape: int, dtype: Any = np.complex128) -> Array:
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
 def prime_factors(number: int) -> set[int]:
@@ -110,7 +107,7 @@ def test_the_largest_scaling(limit: int) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_norms_hold_and_are_the_same_in_any_order(rng: np.random.Generator, dtype: Any) -> None:
-    x = numbers(rng, 9, 501, dtype=dtype)
+    x = normal(rng, 9, 501, dtype=dtype)
     x[1] *= 1e-30
     x[2, 3:] = 0
     x[3] *= 1e30
@@ -129,7 +126,7 @@ def test_integers_are_within_range_and_residues_are_theirs(
     rng: np.random.Generator, count: int, dtype: Any
 ) -> None:
     whole = moduli(count)
-    x = numbers(rng, 8, 33, dtype=dtype) * np.exp(3 * rng.standard_normal((8, 33))).astype("f4")
+    x = normal(rng, 8, 33, dtype=dtype) * np.exp(3 * rng.standard_normal((8, 33))).astype("f4")
     found = integers(x, whole)
     real, imag = found.real.astype(object), found.imag.astype(object)
     assert (2 * (real**2 + imag**2).sum(axis=1) < whole.product).all()
@@ -176,7 +173,7 @@ def nearest(x: Fraction, dtype: Any) -> float:
 @pytest.mark.parametrize("count", COUNTS)
 def test_products_are_those_of_integers(rng: np.random.Generator, count: int, dtype: Any) -> None:
     for m, n, k in ((5, 7, 40), (1, 3, 1), (4, 2, 129)):
-        a, b = numbers(rng, m, k, dtype=dtype), numbers(rng, k, n, dtype=dtype)
+        a, b = normal(rng, m, k, dtype=dtype), normal(rng, k, n, dtype=dtype)
         a[0] *= dtype(1e-20)
         b[:, 0] *= dtype(2.0**60)
         np.testing.assert_array_equal(product(a, b, moduli(count)), exact_product(a, b, count))
@@ -186,7 +183,7 @@ def test_products_are_those_of_integers(rng: np.random.Generator, count: int, dt
 def test_results_at_the_ends_of_the_range(rng: np.random.Generator, dtype: Any) -> None:
     """Subnormal results and operands, results beyond the range: rounded once, as all others."""
     tiny, huge = (1e-38, 1e30) if dtype == np.complex64 else (1e-300, 1e300)
-    a, b = numbers(rng, 6, 9, dtype=dtype), numbers(rng, 9, 6, dtype=dtype)
+    a, b = normal(rng, 6, 9, dtype=dtype), normal(rng, 9, 6, dtype=dtype)
     with np.errstate(all="ignore"):
         for left, right in ((tiny, 1e-4), (tiny, tiny), (huge, huge), (tiny, huge)):
             x, y = a * dtype(left), b * dtype(right)
@@ -208,7 +205,7 @@ def test_errors_are_within_the_proven_bound(
     for k in (1, 100, 3000)[: examples(3)] if phi else (100,):
         shape = (12, k), (k, 13)
         a, b = (
-            (numbers(rng, *s) * np.exp(phi * rng.standard_normal(s))).astype(np.complex128)
+            (wide_normal(rng, *s) * np.exp(phi * rng.standard_normal(s))).astype(np.complex128)
             for s in shape
         )
         got = product(a, b, moduli(count))
@@ -231,7 +228,7 @@ def test_errors_are_within_the_proven_bound(
 def test_what_is_not_finite_stays_in_its_row_and_column(
     rng: np.random.Generator, count: int
 ) -> None:
-    a, b = numbers(rng, 7, 20), numbers(rng, 20, 9)
+    a, b = wide_normal(rng, 7, 20), wide_normal(rng, 20, 9)
     whole = product(a, b, moduli(count))
     a[2, 3] = np.nan
     a[5, 0] = complex(0, -np.inf)
@@ -246,7 +243,7 @@ def test_what_is_not_finite_stays_in_its_row_and_column(
 
 
 def test_zeros_and_empty_shapes(rng: np.random.Generator) -> None:
-    a = numbers(rng, 3, 5)
+    a = wide_normal(rng, 3, 5)
     a[1] = 0
     got = product(a, np.zeros((5, 4), complex), moduli(7))
     np.testing.assert_array_equal(got, np.zeros((3, 4)))

@@ -16,6 +16,7 @@ from argand.gemm.modular.moduli import FEWEST, MOST, NORM_BLOCK, moduli
 from argand.gemm.modular.scaling import exponents
 
 from tests.covers import EXHAUSTIVE
+from tests.normal import wide_normal
 
 COUNTS = range(FEWEST, MOST + 1)
 GRADED = COUNTS if EXHAUSTIVE else (FEWEST, 7, 12, MOST)
@@ -29,16 +30,11 @@ _SMALL = 2.0**-30
 Array = np.ndarray[Any, Any]
 
 
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    parts = rng.standard_normal((2, *shape))
-    return np.asarray(parts[0] + 1j * parts[1])
-
-
 @cache
 def graded_case(k: int) -> tuple[Array, Array, Array, Array, Array]:
     """Operands, their product in 80 bits, and |A| |B| of its real and imaginary part."""
     rng = np.random.default_rng(k)
-    a, b = normal(rng, _LINES, k), normal(rng, k, _LINES)
+    a, b = wide_normal(rng, _LINES, k), wide_normal(rng, k, _LINES)
     wide = a.astype(np.clongdouble), np.ascontiguousarray(b.T.astype(np.clongdouble))
     exact = np.array([[(row * column).sum() for column in wide[1]] for row in wide[0]])
     ar, ai, br, bi = (abs(x) for x in (a.real, a.imag, b.real, b.imag))
@@ -72,7 +68,7 @@ def strassen(a: Array, b: Array) -> Array:
 def error_of_small_lines(multiply: Callable[[Array, Array], Array]) -> float:
     """The largest |C^ - C| / (|a_i| |b_j|) where half of the rows and columns are small."""
     rng = np.random.default_rng(1)
-    a, b = normal(rng, 16, 64), normal(rng, 64, 16)
+    a, b = wide_normal(rng, 16, 64), wide_normal(rng, 64, 16)
     a[8:] *= _SMALL
     b[:, 8:] *= _SMALL
     exact = (a.astype(np.clongdouble)[:, :, None] * b).sum(axis=1)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.covers import examples
-from tests.kernels.gemm.numpy_product_cases import OPS, check, normal
+from tests.kernels.gemm.numpy_product_cases import OPS, check
 from tests.kernels.precisions import SPLIT
+from tests.normal import normal
 
 
 @pytest.mark.pairwise

@@ -5,8 +5,9 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.rounding import power_of_two, scale_exponents, split
 
-from tests.kernels.gemm.numpy_product_cases import check, normal
+from tests.kernels.gemm.numpy_product_cases import check
 from tests.kernels.precisions import SCALED
+from tests.normal import normal
 from workflow.accuracy import bounds
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference

@@ -11,13 +11,10 @@ import pytest
 from argand import PRECISIONS, Packed, devices, gemm, pack, pairs
 from argand.operand_format import ROUNDINGS
 
+from tests.normal import normal
+
 Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    both = rng.standard_normal((*shape, 2), dtype=np.float32)
-    return both.view(np.complex64)[..., 0]
 
 
 def strided(x: Array) -> Array:

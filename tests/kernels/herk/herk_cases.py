@@ -14,10 +14,6 @@ Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")
 
 
-def normal(rng: np.random.Generator, *shape: int) -> Array:
-    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
-
-
 def oriented(a: Array, op: str) -> Array:
     if op == "N":
         return a

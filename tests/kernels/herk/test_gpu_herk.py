@@ -24,12 +24,12 @@ from tests.kernels.herk.herk_cases import (
     assert_hermitian,
     check,
     expected,
-    normal,
     oriented,
     packed,
     poisoned,
     tolerance,
 )
+from tests.normal import normal
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]

@@ -15,11 +15,11 @@ from tests.kernels.herk.herk_cases import (
     Array,
     assert_hermitian,
     expected,
-    normal,
     oriented,
     packed,
     tolerance,
 )
+from tests.normal import normal
 
 pytestmark = pytest.mark.gpu
 

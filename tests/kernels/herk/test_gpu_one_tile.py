@@ -17,8 +17,9 @@ from argand.gemm.sm80_heuristics import cut_tiles
 from argand.gemm.tuned import trial
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 
-from tests.kernels.herk.herk_cases import OPS, check, normal
+from tests.kernels.herk.herk_cases import OPS, check
 from tests.kernels.precisions import TENSOR
+from tests.normal import normal
 
 pytestmark = pytest.mark.gpu
 

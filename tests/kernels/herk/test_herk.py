@@ -28,11 +28,11 @@ from tests.kernels.herk.herk_cases import (
     OPS,
     assert_hermitian,
     expected,
-    normal,
     oriented,
     packed,
     tolerance,
 )
+from tests.normal import normal
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,8 @@ from argand import herk
 from argand.herk import api, cpu_lower, cpu_matmul, cpu_parts
 from argand.herk.problem import herk_problem
 
-from tests.kernels.herk.herk_cases import normal, oriented
+from tests.kernels.herk.herk_cases import oriented
+from tests.normal import normal
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

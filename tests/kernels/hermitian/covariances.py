@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 from argand.hermitian.bounds import residual_bound
 
+from tests.normal import wide_normal
+
 TYPES = ("complex64", "complex128")
-
-
-def normal(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.standard_normal((*shape, 2)).view(complex)[..., 0]
 
 
 def covariances(rng: np.random.Generator, *leading: int, n: int, dtype: str) -> Any:
     """Sample covariances of n + 3 vectors: definite, with conditions up to about 1e3."""
-    v = normal(rng, *leading, n, n + 3)
+    v = wide_normal(rng, *leading, n, n + 3)
     return (v @ v.conj().swapaxes(-1, -2)).astype(dtype)
 
 

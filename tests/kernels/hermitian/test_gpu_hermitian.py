@@ -13,7 +13,8 @@ from argand.hermitian.plan import LARGEST_N, kernel_source, plan_hermitian
 from argand.runtime.loading import compile_later
 
 from tests.covers import EXHAUSTIVE
-from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
+from tests.kernels.hermitian.covariances import TYPES, covariances, excess
+from tests.normal import wide_normal
 
 pytestmark = pytest.mark.gpu
 SIZES = range(1, LARGEST_N + 1) if EXHAUSTIVE else (1, 2, 3, 7, 8, 16, 17, 31, 32, 64, 65, 128)
@@ -53,21 +54,21 @@ def test_every_size(cp: Any, rng: np.random.Generator, n: int, dtype: str) -> No
     systems = 37 + n % 5
     r = covariances(rng, systems, n=n, dtype=dtype)
     for columns in (1, 4, 3 if n % 2 else 9):
-        solved(cp, r, normal(rng, systems, n, columns).astype(dtype))
+        solved(cp, r, wide_normal(rng, systems, n, columns).astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("n", [1, 8, 16, 24, 64, 100])
 def test_many_right_hand_sides(cp: Any, rng: np.random.Generator, n: int, dtype: str) -> None:
     r = covariances(rng, 3, n=n, dtype=dtype)
-    solved(cp, r, normal(rng, 3, n, 131).astype(dtype))
+    solved(cp, r, wide_normal(rng, 3, n, 131).astype(dtype))
 
 
 @pytest.mark.parametrize("systems", [1, 2, 31, 33, 100_003])
 @pytest.mark.parametrize("n", [4, 16, 20])
 def test_numbers_of_systems(cp: Any, rng: np.random.Generator, n: int, systems: int) -> None:
     r = covariances(rng, min(systems, 1001), n=n, dtype="complex64")
-    b = normal(rng, len(r), n, 2).astype("complex64")
+    b = wide_normal(rng, len(r), n, 2).astype("complex64")
     some = solved(cp, r, b)
     if systems > len(r):
         index = np.arange(systems) % len(r)
@@ -75,7 +76,7 @@ def test_numbers_of_systems(cp: Any, rng: np.random.Generator, n: int, systems: 
 
 
 def test_strides_broadcasts_and_vectors(cp: Any, rng: np.random.Generator) -> None:
-    r, b = covariances(rng, 3, 1, n=21, dtype="complex64"), normal(rng, 4, 21, 2)
+    r, b = covariances(rng, 3, 1, n=21, dtype="complex64"), wide_normal(rng, 4, 21, 2)
     b = b.astype("complex64")
     x = solved(cp, r, b)
     assert x.shape == (3, 4, 21, 2)
@@ -95,7 +96,7 @@ def test_strides_broadcasts_and_vectors(cp: Any, rng: np.random.Generator) -> No
 def test_only_the_lower_triangle_is_read(cp: Any, rng: np.random.Generator) -> None:
     for n in (5, 16, 40):
         r = covariances(rng, 3, n=n, dtype="complex64")
-        b = normal(rng, 3, n, 1).astype("complex64")
+        b = wide_normal(rng, 3, n, 1).astype("complex64")
         other = r.copy()
         other[(slice(None), *np.triu_indices(n, 1))] = np.nan
         other.imag[:, np.arange(n), np.arange(n)] = np.nan
@@ -105,7 +106,7 @@ def test_only_the_lower_triangle_is_read(cp: Any, rng: np.random.Generator) -> N
 
 def test_out_may_be_an_operand(cp: Any, rng: np.random.Generator) -> None:
     r, b = (covariances(rng, 9, n=12, dtype="complex64"),
-            normal(rng, 9, 12, 12).astype("complex64"))  # fmt: skip
+            wide_normal(rng, 9, 12, 12).astype("complex64"))  # fmt: skip
     expected = solved(cp, r, b)
     sides = cp.asarray(b)
     assert solve_hermitian(cp.asarray(r), sides, out=sides) is sides
@@ -131,7 +132,7 @@ def test_what_is_not_definite_is_reported(
 ) -> None:
     if dtype == "complex128" and value in (1e-39, 3e38):
         value = {1e-39: 1e-310, 3e38: 1e308}[value]
-    r, b = covariances(rng, 5, 7, n=n, dtype=dtype), normal(rng, 5, 7, n, 3).astype(dtype)
+    r, b = covariances(rng, 5, 7, n=n, dtype=dtype), wide_normal(rng, 5, 7, n, 3).astype(dtype)
     expected = solved(cp, r, b)
     row = n - 2
     r[1, 2], r[4, 6] = np.eye(n), np.eye(n)
@@ -159,7 +160,7 @@ def test_infinity_below_the_diagonal(cp: Any, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("n", [5, 100, 128])
 def test_factors_in_global_memory(cp: Any, rng: np.random.Generator, n: int, dtype: str) -> None:
     plan = plan_hermitian(n, 4, dtype, gpu(0).require_arch())
-    r, b = covariances(rng, 700, n=n, dtype=dtype), normal(rng, 700, n, 4).astype(dtype)
+    r, b = covariances(rng, 700, n=n, dtype=dtype), wide_normal(rng, 700, n, 4).astype(dtype)
     expected = solved(cp, r, b)
     from argand.hermitian.gpu import PLAN_OVERRIDE
 
@@ -168,7 +169,10 @@ def test_factors_in_global_memory(cp: Any, rng: np.random.Generator, n: int, dty
 
 
 def test_calls_are_kept(cp: Any, rng: np.random.Generator) -> None:
-    r, b = covariances(rng, 9, n=8, dtype="complex64"), normal(rng, 9, 8, 2).astype("complex64")
+    r, b = (
+        covariances(rng, 9, n=8, dtype="complex64"),
+        wide_normal(rng, 9, 8, 2).astype("complex64"),
+    )
     matrices, sides = cp.asarray(r), cp.asarray(b)
     with launched() as names:
         first, again = (solve_hermitian(matrices, sides).get() for _ in range(2))

@@ -10,7 +10,8 @@ from argand import solve_hermitian
 from argand.hermitian import cpu, cpu_banded, cpu_batched, cpu_block_diagonal, cpu_choice
 from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
-from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
+from tests.kernels.hermitian.covariances import TYPES, covariances, excess
+from tests.normal import wide_normal
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -19,7 +20,7 @@ def test_residuals_are_within_the_bound(rng: np.random.Generator, n: int, dtype:
     """Few systems, and enough that their steps are taken together."""
     for systems, columns in ((2, 4), (90, 4), (90, 1)) if n <= 16 else ((2, 4),):
         r = covariances(rng, systems, 3, n=n, dtype=dtype)
-        b = normal(rng, systems, 3, n, columns).astype(dtype)
+        b = wide_normal(rng, systems, 3, n, columns).astype(dtype)
         x = solve_hermitian(r, b)
         assert x.dtype == dtype
         assert excess(r, b, x) <= 1
@@ -38,7 +39,7 @@ def test_the_probable_bound_is_the_sharper_one(n: int, dtype: str) -> None:
 
 def test_strides_broadcasts_and_vectors(rng: np.random.Generator) -> None:
     r = covariances(rng, 3, 1, n=5, dtype="complex128")
-    b = normal(rng, 4, 5, 2)
+    b = wide_normal(rng, 4, 5, 2)
     x = solve_hermitian(r, b)
     assert x.shape == (3, 4, 5, 2)
     given = np.asfortranarray(r)[::-1]
@@ -51,7 +52,7 @@ def test_strides_broadcasts_and_vectors(rng: np.random.Generator) -> None:
 def test_only_the_lower_triangle_is_read(rng: np.random.Generator) -> None:
     for leading in ((), (3,), (90,)):
         r = covariances(rng, *leading, n=6, dtype="complex64")
-        b = normal(rng, *leading, 6, 1).astype("complex64")
+        b = wide_normal(rng, *leading, 6, 1).astype("complex64")
         for value in (np.nan, 1e38):
             other = r.copy()
             other[(..., *np.triu_indices(6, 1))] = value
@@ -62,14 +63,17 @@ def test_a_matrix_of_many_systems_is_copied_in_parts(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu, "_COPIED_VALUES", 100)
-    r, b = covariances(rng, n=7, dtype="complex128"), normal(rng, 10, 7, 2)
+    r, b = covariances(rng, n=7, dtype="complex128"), wide_normal(rng, 10, 7, 2)
     found = solve_hermitian(r, b)
     np.testing.assert_array_equal(found, solve_hermitian(np.stack([r] * 10), b))
     assert excess(r, b, found) <= 1
 
 
 def test_out_may_be_the_right_hand_sides(rng: np.random.Generator) -> None:
-    r, b = covariances(rng, 3, n=7, dtype="complex64"), normal(rng, 3, 7, 2).astype("complex64")
+    r, b = (
+        covariances(rng, 3, n=7, dtype="complex64"),
+        wide_normal(rng, 3, 7, 2).astype("complex64"),
+    )
     expected = solve_hermitian(r, b)
     assert solve_hermitian(r, b, out=b) is b
     np.testing.assert_array_equal(b, expected)
@@ -102,7 +106,7 @@ def test_what_is_not_definite_is_named(rng: np.random.Generator, value: float, d
 @pytest.mark.parametrize("systems", [1, 5])
 def test_infinities_among_many_numbers(rng: np.random.Generator, systems: int) -> None:
     """Squares of solutions are beyond the type, and BLAS would take threads for so many numbers."""
-    r, b = covariances(rng, systems, n=8, dtype="complex64"), normal(rng, systems, 8, 2000)
+    r, b = covariances(rng, systems, n=8, dtype="complex64"), wide_normal(rng, systems, 8, 2000)
     b = (1e25 * b).astype("complex64")
     x = solve_hermitian(r, b)
     assert excess(r, b, x) <= 1
@@ -121,7 +125,7 @@ def test_infinities_among_many_numbers(rng: np.random.Generator, systems: int) -
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
 def test_systems_of_one_band(rng: np.random.Generator, n: int, dtype: str) -> None:
     """Residuals are within the bound; what is above a diagonal is not read."""
-    r, b = covariances(rng, 7, n=n, dtype=dtype), normal(rng, 7, n, 3).astype(dtype)
+    r, b = covariances(rng, 7, n=n, dtype=dtype), wide_normal(rng, 7, n, 3).astype(dtype)
     other = r + np.triu(np.full((n, n), 1e9, dtype), 1)
     x = cpu_banded.solve_banded(other, b)
     assert excess(r, b, x) <= 1
@@ -135,7 +139,7 @@ def test_steps_leave_pivots_far_from_one_to_lapack(
 ) -> None:
     """Residuals are within the bound: reciprocals of pivots are not below the normal numbers."""
     scale = 2.0 ** (exponent if dtype == "complex64" else 10 * exponent)
-    r, b = covariances(rng, 300, n=3, dtype=dtype), normal(rng, 300, 3, 2).astype(dtype)
+    r, b = covariances(rng, 300, n=3, dtype=dtype), wide_normal(rng, 300, 3, 2).astype(dtype)
     assert cpu_choice.fastest(300, 3, 2, dtype, 1) == "steps"
     scaled = (r * scale).astype(dtype)
     assert cpu_batched.solve_together(scaled, b) is None
@@ -148,7 +152,7 @@ def test_steps_leave_pivots_far_from_one_to_lapack(
 def test_steps_keep_systems_and_right_hand_sides_apart(
     rng: np.random.Generator, dtype: str
 ) -> None:
-    r, b = covariances(rng, 300, n=5, dtype=dtype), normal(rng, 300, 5, 4).astype(dtype)
+    r, b = covariances(rng, 300, n=5, dtype=dtype), wide_normal(rng, 300, 5, 4).astype(dtype)
     assert cpu_choice.fastest(300, 5, 4, dtype, 1) == "steps"
     x = solve_hermitian(r, b)
     b[7, 2, 1] = np.inf
@@ -177,7 +181,10 @@ def test_systems_on_one_diagonal(
 ) -> None:
     """Residuals are within the bound; what is above a diagonal is not read."""
     assert cpu_block_diagonal.are_diagonal_blocks(systems, n, dtype)
-    r, b = covariances(rng, systems, n=n, dtype=dtype), normal(rng, systems, n, 3).astype(dtype)
+    r, b = (
+        covariances(rng, systems, n=n, dtype=dtype),
+        wide_normal(rng, systems, n, 3).astype(dtype),
+    )
     x = solve_hermitian(r + np.triu(np.full((n, n), np.nan, dtype), 1), b)
     assert excess(r, b, x) <= 1
     assert x.flags.c_contiguous
@@ -189,7 +196,7 @@ def test_systems_on_one_diagonal(
 @pytest.mark.parametrize("dtype", TYPES)
 def test_a_system_leaves_its_neighbours_as_they_are(rng: np.random.Generator, dtype: str) -> None:
     """One that is not finite or has no factor would reach those of the same band."""
-    r, b = covariances(rng, 4, n=2, dtype=dtype), normal(rng, 4, 2, 1).astype(dtype)
+    r, b = covariances(rng, 4, n=2, dtype=dtype), wide_normal(rng, 4, 2, 1).astype(dtype)
     x = solve_hermitian(r, b)
     info = np.full(4, -1, np.int32)
     for value in (np.nan, np.inf, -1.0):
@@ -207,7 +214,7 @@ def test_a_system_leaves_its_neighbours_as_they_are(rng: np.random.Generator, dt
 def test_systems_that_are_not_worth_threads_are_on_one_core(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, n: int, columns: int, alone: bool
 ) -> None:
-    r, b = covariances(rng, 3, n=n, dtype="complex128"), normal(rng, 3, n, columns)
+    r, b = covariances(rng, 3, n=n, dtype="complex128"), wide_normal(rng, 3, n, columns)
     calls = []
 
     def watched(how: Any, *arguments: Any) -> Any:
@@ -233,7 +240,7 @@ def test_the_bound_of_solutions_whose_squares_are_out_of_range(
     rng: np.random.Generator, scale: float
 ) -> None:
     r = covariances(rng, 5, n=3, dtype="complex128")
-    b = scale * normal(rng, 5, 3, 2)
+    b = scale * wide_normal(rng, 5, 3, 2)
     x = solve_hermitian(r, b)
     unscaled = residual_bound(r, b / scale, x / scale, "complex128")
     np.testing.assert_allclose(residual_bound(r, b, x, "complex128"), scale * unscaled)
@@ -255,7 +262,7 @@ def test_shapes_that_do_not_fit(r: Any, b: Any, said: str) -> None:
 
 def test_info_tells_and_does_not_raise(rng: np.random.Generator) -> None:
     r = covariances(rng, 2, 3, n=6, dtype="complex64")
-    b = normal(rng, 2, 3, 6, 2).astype("complex64")
+    b = wide_normal(rng, 2, 3, 6, 2).astype("complex64")
     info = np.full((2, 3), -1, np.int32)
     expected = solve_hermitian(r, b, info=info)
     assert not info.any()

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from argand import apply_gate, dft, gemm, softmax
 
+from tests.normal import normal
+
 pytestmark = pytest.mark.gpu
 
 
@@ -17,10 +19,6 @@ def cached(operation: str) -> Any:
     """The call cache of an operation."""
     module = "gpu_calls" if operation == "gemm" else "gpu"
     return import_module(f"argand.{operation}.{module}").CALLS
-
-
-def complexes(rng: np.random.Generator, *shape: int) -> Any:
-    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
 
 
 Call = tuple[str, tuple[int, ...], Callable[..., Any]]
@@ -45,7 +43,7 @@ CALLS: dict[str, Call] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_of_a_known_form_takes_its_own_arrays(cp: Any, rng: Any, name: str) -> None:
     operation, shape, call = CALLS[name]
-    first, second = (cp.asarray(complexes(rng, *shape)) for _ in range(2))
+    first, second = (cp.asarray(normal(rng, *shape)) for _ in range(2))
     call(first)
     cached(operation).clear()
     expected = call(second).get()
@@ -64,7 +62,7 @@ def test_a_call_of_a_known_form_takes_its_own_arrays(cp: Any, rng: Any, name: st
 @pytest.mark.parametrize("name", ["dft", "inverse by cuFFT", "dft in three kernels"])
 def test_in_place_and_overlapping(cp: Any, rng: Any, name: str) -> None:
     _, shape, call = CALLS[name]
-    given = complexes(rng, *shape)
+    given = normal(rng, *shape)
     expected = call(cp.asarray(given)).get()
     for _ in range(2):
         x = cp.asarray(given)
@@ -80,7 +78,7 @@ def test_in_place_and_overlapping(cp: Any, rng: Any, name: str) -> None:
 
 
 def test_products_that_overlap_their_result(cp: Any, rng: Any) -> None:
-    a, b, c = (complexes(rng, 40, 40) for _ in range(3))
+    a, b, c = (normal(rng, 40, 40) for _ in range(3))
     on_gpu = [cp.asarray(x) for x in (a, b, c)]
     expected = gemm(*on_gpu, beta=1, precision="3xtf32").get()
     for _ in range(2):
@@ -94,10 +92,10 @@ def test_products_that_overlap_their_result(cp: Any, rng: Any) -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 5, 6, 7])
 def test_gates_follow_the_content_of_their_matrix(cp: Any, rng: Any, width: int) -> None:
-    start = complexes(rng, 1 << 12)
+    start = normal(rng, 1 << 12)
     start /= np.linalg.norm(start)
     order, targets = 2**width, tuple(range(2, 2 + width))
-    matrix = np.linalg.qr(complexes(rng, order, order).astype(complex))[0]
+    matrix = np.linalg.qr(normal(rng, order, order).astype(complex))[0]
 
     def after(given: Any) -> Any:
         state = cp.asarray(start)
@@ -124,7 +122,7 @@ def test_gates_follow_the_content_of_their_matrix(cp: Any, rng: Any, width: int)
 
 
 def test_a_gate_that_was_seen_is_still_checked(cp: Any, rng: Any) -> None:
-    state = cp.asarray(complexes(rng, 64))
+    state = cp.asarray(normal(rng, 64))
     flip = np.array([[0, 1], [1, 0]], complex)
     for _ in range(2):
         apply_gate(state, flip, (1,))
@@ -136,7 +134,7 @@ def test_a_gate_that_was_seen_is_still_checked(cp: Any, rng: Any) -> None:
 def test_an_override_is_not_kept_for_other_calls(cp: Any, rng: Any) -> None:
     from argand.dft.gpu import PLAN_OVERRIDE, plan_of
 
-    x = cp.asarray(complexes(rng, 8192, 127))  # fewer would be cuFFT's
+    x = cp.asarray(normal(rng, 8192, 127))  # fewer would be cuFFT's
     assert plan_of(x).plan is not None
     plain = dft(x).get()
     with PLAN_OVERRIDE.use(None):
@@ -148,7 +146,7 @@ def test_an_override_is_not_kept_for_other_calls(cp: Any, rng: Any) -> None:
 
 @pytest.mark.parametrize("length", [1000, 1 << 18])
 def test_two_streams(cp: Any, rng: Any, length: int) -> None:
-    x = cp.asarray(complexes(rng, 64, length))
+    x = cp.asarray(normal(rng, 64, length))
     expected = dft(x).get()
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(2)]
     cp.cuda.Device().synchronize()

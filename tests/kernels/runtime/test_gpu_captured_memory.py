@@ -23,11 +23,9 @@ from argand import (
 from argand.device import gpu
 from argand.hermitian.plan import plan_hermitian
 
+from tests.normal import normal
+
 pytestmark = pytest.mark.gpu
-
-
-def complexes(rng: np.random.Generator, *shape: int) -> Any:
-    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
 
 
 SHAPES = {"slices": (64, 8000), "planes": (300, 1000), "tiles": (2048, 1009), "staged": (64, 96)}
@@ -87,7 +85,7 @@ def test_graphs_of_one_stream_run_at_once(cp: Any, rng: np.random.Generator, nam
     from argand.runtime.captured_memory import stream_beside
 
     two = name in TWO
-    given = [cp.asarray(complexes(rng, *SHAPES.get(name, (64, 8000)))) for _ in range(2)]
+    given = [cp.asarray(normal(rng, *SHAPES.get(name, (64, 8000)))) for _ in range(2)]
     call = CALLS[name](given[0])
     every = [(x, x) if two else (x,) for x in given]
     expected = [call(*x, out=None) for x in every]
@@ -127,7 +125,7 @@ def test_a_kept_call_in_a_capture_takes_memory_of_the_graph(
     from argand.hermitian.gpu import PLAN_OVERRIDE
 
     n = 100
-    x, b = cp.asarray(complexes(rng, 300, n, 120)), cp.asarray(complexes(rng, 300, n, 1))
+    x, b = cp.asarray(normal(rng, 300, n, 120)), cp.asarray(normal(rng, 300, n, 1))
     r = x @ x.conj().swapaxes(-1, -2) + n * cp.eye(n, dtype=cp.complex64)
     given = of_integers(x, "int8")
     call: Callable[..., Any] = {
@@ -169,7 +167,7 @@ def test_a_graph_takes_no_memory_that_the_stream_has_given_back(
     """Kernels of the stream may yet write there while the graph runs on another one."""
     from argand.runtime import captured_memory
 
-    x = cp.asarray(complexes(rng, *SHAPES.get(name, (64, 8000))))
+    x = cp.asarray(normal(rng, *SHAPES.get(name, (64, 8000))))
     call, stream = CALLS[name](x), cp.cuda.Stream(non_blocking=True)
     operands = (x, x) if name in TWO else (x,)
     expected = call(*operands, out=None).copy()
@@ -196,7 +194,7 @@ def test_memory_of_graphs_that_are_gone_is_given_back(cp: Any, rng: np.random.Ge
     """The driver says it some time after the last launch."""
     from argand.runtime import captured_memory
 
-    x = cp.asarray(complexes(rng, 64, 8000))
+    x = cp.asarray(normal(rng, 64, 8000))
     plan, out = GemmPlan(x, x, op_b="C", precision="3xtf32"), cp.empty((64, 64), cp.complex64)
     stream = cp.cuda.Stream(non_blocking=True)
     cp.cuda.Device().synchronize()

@@ -4,6 +4,7 @@ from argand import PRECISIONS, gemm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.normal import normal
 from tests.verdicts import is_right
 from workflow.accuracy import bounds
 from workflow.accuracy.assessment import FAILURE
@@ -14,10 +15,6 @@ from workflow.accuracy.references import product_reference, sample_rows
 
 SMALL_BUDGET = 1e6
 """Flops: leaves the reference with a handful of rows, so that only the whole-result check sees."""
-
-
-def normal(rng, *shape):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
 
 
 def unseen_row(reference):

@@ -8,6 +8,7 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.rounding import split
 
+from tests.normal import normal
 from tests.verdicts import is_right
 from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds
@@ -15,10 +16,6 @@ from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 NAMES = list(PRECISIONS)
-
-
-def normal(rng, *shape, dtype=np.complex64):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
 def product(rng, *, precision="fp32", m=30, k=40, n=20, **kw):

@@ -9,10 +9,6 @@ from workflow.accuracy.softmax_accuracy import assess_softmax
 NAMES = list(PRECISIONS)
 
 
-def normal(rng, *shape, dtype=np.complex64):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
-
-
 class TestSoftmax:
     def test_an_error_just_outside_the_bound_fails(self):
         x = np.random.default_rng(15).normal(0, 3, (5, 100)).astype(np.float32)

@@ -5,6 +5,7 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.rounding import round_operand
 
+from tests.normal import normal
 from tests.verdicts import is_right
 from workflow.accuracy.gate_deviations import (
     evolution_probable,
@@ -16,10 +17,6 @@ from workflow.accuracy.vector_accuracy import assess_state
 from workflow.passes import Applied, applied_matrices
 
 NAMES = list(PRECISIONS)
-
-
-def normal(rng, *shape, dtype=np.complex64):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
 def evolve(state, gates, precision):

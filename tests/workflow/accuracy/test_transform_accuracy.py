@@ -5,16 +5,13 @@ import pytest
 from argand import PRECISIONS, gemm
 from scipy import fft
 
+from tests.normal import normal
 from tests.verdicts import is_right
 from tests.workflow.peak_memory import with_peak
 from workflow.accuracy.references import spectrum_reference
 from workflow.accuracy.vector_accuracy import assess_spectrum
 
 NAMES = list(PRECISIONS)
-
-
-def normal(rng, *shape, dtype=np.complex64):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
 def staged_transform(x, factors, precision):

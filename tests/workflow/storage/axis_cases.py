@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.normal import normal
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
@@ -17,16 +18,12 @@ AXES = ("frequency", "polarization", "antenna", "time")
 SHAPE = (3, 2, 5, 7)
 
 
-def complex_normal(rng: np.random.Generator, *shape: int) -> Any:
-    return rng.standard_normal((*shape, 2), dtype=np.float32).view(np.complex64)[..., 0]
-
-
 def write_input(folder: Path, rng: np.random.Generator) -> Path:
     """Voltages, weights, and what stands along their axes."""
     path = folder / "in.h5"
     with h5py.File(path, "w") as held:
-        held["volt"] = complex_normal(rng, *SHAPE)
-        held["weights"] = complex_normal(rng, 3, 2, 4, 5)
+        held["volt"] = normal(rng, *SHAPE)
+        held["weights"] = normal(rng, 3, 2, 4, 5)
         held["freq_hz"] = 1e8 + 1e6 * np.arange(3)
         held["nameless"] = np.arange(3.0)
         held["uneven"] = np.array([0, 1, 2, 4, 5, 6, 7.0])

@@ -13,8 +13,9 @@ import pytest
 import scipy.fft
 from argand import PRECISIONS
 from argand.device import cpu
-from axis_cases import AXES, SHAPE, beams, complex_normal, error_of, write_input
+from axis_cases import AXES, SHAPE, beams, error_of, write_input
 
+from tests.normal import normal
 from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
@@ -286,7 +287,7 @@ def test_softmax_over_a_named_axis(file: Path, rng: np.random.Generator) -> None
 
 def test_matrices_whose_axes_are_turned(file: Path, rng: np.random.Generator) -> None:
     with h5py.File(file, "a") as held:
-        held["a"], held["b"] = complex_normal(rng, 4, 3, 6), complex_normal(rng, 5, 6, 4)
+        held["a"], held["b"] = normal(rng, 4, 3, 6), normal(rng, 5, 6, 4)
         a, b = held["a"][...], held["b"][...]
     axes = {"a": ["k", "m", "batch"], "b": ["n", "batch", "k"]}
     source = {"file": str(file), "a": "a", "b": "b", "axes": axes}

@@ -8,8 +8,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from axis_cases import AXES, beams, complex_normal, error_of, write_input
+from axis_cases import AXES, beams, error_of, write_input
 
+from tests.normal import normal
 from tests.workflow.streamed_runs import workload_of
 
 
@@ -164,7 +165,7 @@ def test_a_coordinate_in_another_file_is_not_opened(file: Path, tmp_path: Path) 
 
 def test_axes_that_matlab_wrote_must_be_named(tmp_path: Path, rng: np.random.Generator) -> None:
     """The axes of its arrays lie in the file in reverse."""
-    channel = complex_normal(rng, 4, 8, 3, 2)  # time, frequency, receiver, transmitter
+    channel = normal(rng, 4, 8, 3, 2)  # time, frequency, receiver, transmitter
     path = tmp_path / "csi.mat"
     with h5py.File(path, "w", userblock_size=512) as held:
         pairs = np.stack([channel.T.real, channel.T.imag], axis=-1)
