@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from argand.command.children import INTERRUPTED, ended, finished
@@ -28,11 +29,14 @@ from workflow.storage.run_folder import FolderHeldError, check_folder
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 MISTAKE = 2
-_WITHOUT_JOBS = re.compile(
-    r"--dry-?run|-[pqkF]*n[pqkF]*|--(d3)?dag|--filegraph|--rulegraph|--(detailed-)?summary|-[SDlhv]"
-    r"|--lint|--list(-rules|-target-rules|-changes)?|--unlock|--cleanup-metadata|--help|--version"
-)
-"""Snakemake's options with which no job runs; -n may stand among other letters, as in -np."""
+_WITHOUT_JOBS = (
+    "dryrun", "dag", "rulegraph", "filegraph", "d3dag", "summary", "detailed_summary", "lint",
+    "list_rules", "list_target_rules", "list_changes", "list_input_changes", "list_params_changes",
+    "list_untracked", "list_conda_envs", "unlock", "cleanup_metadata", "cleanup_shadow",
+    "delete_all_output", "delete_temp_output", "archive", "containerize", "generate_unit_tests",
+    "conda_create_envs_only", "conda_cleanup_envs", "report",
+)  # fmt: skip
+"""Snakemake's options with which no job runs, as its parser names them."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -72,7 +76,7 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
     answer = folder / "answer.html"
     before = _written(answer)
     status = finished([*snakemake, *options])
-    if any(_WITHOUT_JOBS.fullmatch(word) for word in options):
+    if _run_no_job(options):
         return status
     reported = status
     if status != INTERRUPTED:  # the folder is free again, so another run may have taken it
@@ -94,6 +98,24 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
     if left := _left_over(folder):
         print(f"Left from before, not of the study as it is now: {', '.join(left)}")
     return reported
+
+
+def _run_no_job(options: list[str]) -> bool:
+    """Return whether Snakemake runs no job with these options, by its own parser.
+
+    Options may be cut short, as ``--dry``, or stand together, as ``-np``.
+    """
+    if not options:
+        return False
+    # Here: it takes more than a second to import, which most runs need not wait for.
+    from snakemake.cli import get_argument_parser
+
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            given, _ = get_argument_parser().parse_known_args(options)
+    except SystemExit:  # --help and --version, and what is none of its options
+        return True
+    return any(getattr(given, name) not in (None, False) for name in _WITHOUT_JOBS)
 
 
 def _left_over(folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ def write_manifest(
     study_path: Path,
     study: Mapping[str, Any],
     records: Iterable[Record],
-    inputs: Iterable[Path],
+    inputs: Mapping[str, Sequence[Path]],
     files: Iterable[Path],
 ) -> dict[str, Any]:
     """Write the manifest and, beside it, the study as it was read; returns the manifest.
@@ -37,7 +37,7 @@ def write_manifest(
         study_path: the study, as YAML that runs again.
         study: keys and values of the config, those of the command line in their place.
         records: of all workloads, for devices, versions and times of what was computed.
-        inputs: the user's files that the study reads.
+        inputs: the user's files that each workload reads, as `Study.input_files` has them.
         files: the results, each to be listed with its SHA-256.
 
     Raises OSError where a file cannot be read or written, InputError for an input that is gone or
@@ -71,10 +71,10 @@ def write_manifest(
     return content
 
 
-def _checksums(inputs: Iterable[Path], rows: Iterable[Record]) -> dict[str, str]:
+def _checksums(inputs: Mapping[str, Sequence[Path]], rows: Iterable[Record]) -> dict[str, str]:
     """Return the SHA-256 of inputs, which must be what the rows say that they were staged from."""
     found = {}
-    for file in sorted(set(inputs)):
+    for file in sorted({file for files in inputs.values() for file in files}):
         try:
             found[str(file)] = sha256_of(file)
         except OSError as error:
@@ -82,13 +82,15 @@ def _checksums(inputs: Iterable[Path], rows: Iterable[Record]) -> dict[str, str]
                 f"{file} cannot be read any more ({error.strerror}); put back what was "
                 "staged, or run again with what it is to be"
             ) from error
-    staged = {text for row in rows for text in row.source_sha256.split("; ") if text}
-    if gone := sorted(staged - set(found.values())):
-        others = [file for file, digest in found.items() if digest not in staged] or list(found)
-        which = f"{'one of ' if len(others) > 1 else ''}{', '.join(others)}"
+    for row in rows:
+        names = [str(file) for file in inputs.get(row.workload, ())]
+        staged = [text for text in row.source_sha256.split("; ") if text]
+        if not staged or staged == [found[name] for name in names]:
+            continue
+        others = [n for n, then in zip(names, staged, strict=False) if found[n] != then] or names
         raise InputError(
-            f"{which} has changed since it was staged (SHA-256 "
-            f"{', '.join(gone)} then); run again, so that results are of what it is now"
+            f"{row.workload}: {', '.join(others) or 'an input'} has changed since it was staged "
+            f"(SHA-256 {', '.join(staged)} then); run again, so that results are of what it is now"
         )
     return found
 

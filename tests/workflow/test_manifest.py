@@ -31,7 +31,7 @@ def test_what_it_says(tmp_path: Path) -> None:
         record(timestamp=f"2026-11-2{day}T00:00:00Z", kernel_digest=digest, versions=f"v{digest}")
         for day, digest in ((3, "k"), (1, ""), (2, "k"))
     ]
-    write_manifest(path, study, {"seed": 7}, rows, [given], [product])
+    write_manifest(path, study, {"seed": 7}, rows, {"w": [given]}, [product])
     found = read_object(path)
     assert found["seed"] == 7
     assert found["computed"] == ["2026-11-21T00:00:00Z", "2026-11-23T00:00:00Z"]
@@ -53,15 +53,38 @@ def test_an_input_that_is_gone_or_another_is_an_error_that_names_it(tmp_path: Pa
     rows = [
         record(), record(source_sha256=f"{sha256_of(other)}; {sha256_of(given)}"),
     ]  # fmt: skip
-    assert len(write_manifest(*paths, {}, rows, [given, other], [])["inputs"]) == 2
+    inputs = {"w": [other, given]}
+    assert len(write_manifest(*paths, {}, rows, inputs, [])["inputs"]) == 2
     paths[0].unlink()
     given.write_bytes(b"IN")
-    with pytest.raises(InputError, match=r"^[^ ]*in\.h5 has changed since it was staged"):
-        write_manifest(*paths, {}, rows, [given, other], [])
+    with pytest.raises(InputError, match=r"^w: [^ ]*in\.h5 has changed since it was staged"):
+        write_manifest(*paths, {}, rows, inputs, [])
     given.unlink()
     with pytest.raises(InputError, match=r"^[^ ]*in\.h5 cannot be read any more \(No such file"):
-        write_manifest(*paths, {}, rows, [given, other], [])
+        write_manifest(*paths, {}, rows, inputs, [])
     assert not paths[0].exists()
+
+
+@pytest.mark.parametrize("workloads", [("w", "w"), ("w", "v")])
+def test_inputs_that_change_places(tmp_path: Path, workloads: tuple[str, str]) -> None:
+    """Of one workload or of two: each file must be what results of its workload were made of."""
+    one, other = tmp_path / "one.h5", tmp_path / "other.h5"
+    one.write_bytes(b"of one")
+    other.write_bytes(b"of another")
+    inputs: dict[str, list[Path]] = {}
+    for name, file in zip(workloads, (one, other), strict=True):
+        inputs.setdefault(name, []).append(file)
+    rows = [
+        record(workload=name, source_sha256="; ".join(map(sha256_of, files)))
+        for name, files in inputs.items()
+    ]
+    paths = tmp_path / "m.json", tmp_path / "s.yaml"
+    write_manifest(*paths, {}, rows, inputs, [])
+    one.rename(tmp_path / "kept")
+    other.rename(one)
+    (tmp_path / "kept").rename(other)
+    with pytest.raises(InputError, match=r"^w: [^ ]*one\.h5.* has changed since it was staged"):
+        write_manifest(*paths, {}, rows, inputs, [])
 
 
 def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +116,7 @@ def test_names_that_mean_something_in_yaml_read_back(tmp_path: Path) -> None:
     case = {"kind": "gemm", "m": [2, 3], "n": 2, "k": 2}
     study = load_study({"workloads": {"no": case, "1e5": case, "0": case}, "device": "cpu"})
     content = json.loads(study.as_read())
-    write_manifest(tmp_path / "m.json", tmp_path / "study.yaml", content, [], [], [])
+    write_manifest(tmp_path / "m.json", tmp_path / "study.yaml", content, [], {}, [])
     again = load_study(tmp_path / "study.yaml")
     assert again.names == study.names
     assert [again.case_json(n) for n in again.names] == [study.case_json(n) for n in study.names]

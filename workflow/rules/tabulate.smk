@@ -200,9 +200,9 @@ rule manifest:
         **asks(),
     params:
         study=study.as_read(),
-        inputs=sorted(
-            {str(path) for name in WORKLOADS for path in study.input_files(name)}
-        ),
+        inputs={
+            name: list(map(str, study.input_files(name))) for name in sorted(WORKLOADS)
+        },
         code=code_digest("manifest"),
     message:
         "manifest of the results"

@@ -15,7 +15,7 @@ with job_log(snakemake.log[0]) as log:
         Path(snakemake.output.study),
         json.loads(snakemake.params.study),
         records,
-        [Path(path) for path in snakemake.params.inputs],
+        {name: [*map(Path, files)] for name, files in snakemake.params.inputs.items()},
         [Path(path) for path in chain(snakemake.input.records, snakemake.input.results)],
     )
     log.info("inputs: %d, files: %d", len(written["inputs"]), len(written["files"]))

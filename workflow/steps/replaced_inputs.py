@@ -20,6 +20,8 @@ from workflow.storage.memory import in_words
 from workflow.storage.staged import read_staged_shape
 from workflow.study import Study
 
+_NAMED = ("source", "circuit")
+"""Files that a staged file names with their SHA-256 beside."""
 _SAID_BYTES = 1 << 30
 """A file of so many bytes takes a second or more to read, so it is named before."""
 
@@ -47,12 +49,12 @@ def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list
             status = staged.stat()
             files = {one: one.stat() for one in study.input_files(name)}
             touched = [one for one in files if _is_touched(files[one], status)]
-            known = _checksums(read_staged_shape(staged).attributes) if touched else set()
+            known = _checksums(read_staged_shape(staged).attributes) if touched else {}
             for one in touched if known else ():
                 if files[one].st_size >= _SAID_BYTES:
                     size = in_words(files[one].st_size)
                     say(f"{_shown(one)}: touched since it was staged; reading its {size}")
-            replaced = [one for one in touched if known and digest_of(one) not in known]
+            replaced = [one for one in touched if known and digest_of(one) != known.get(str(one))]
         except (OSError, DataError):
             continue
         if replaced:
@@ -75,7 +77,8 @@ def _shown(path: Path) -> str:
     return printable(str(path))
 
 
-def _checksums(attributes: Mapping[str, Any]) -> set[str]:
-    """Return the SHA-256 of all files that operands were read from."""
-    one = {attributes.get(name) for name in ("source_sha256", "circuit_sha256")}
-    return {*filter(None, one), *attributes.get("files_sha256", {}).values()}
+def _checksums(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the SHA-256 of each file that operands were read from, by its path."""
+    named = {attributes.get(name): attributes.get(f"{name}_sha256") for name in _NAMED}
+    one = {path: digest for path, digest in named.items() if path and digest}
+    return {**one, **attributes.get("files_sha256", {})}

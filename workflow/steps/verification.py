@@ -170,11 +170,14 @@ def _record(
 
 
 def _sources(workload: Workload, outline: Staged) -> str:
-    """Return the SHA-256 of each of the user's files that the workload was staged from."""
+    """Return the SHA-256 of each of the user's files that the workload was staged from.
+
+    They are in the order of `Study.input_files`.
+    """
     found = outline.attributes
     if workload.depends_on():  # a product differs with every run: it says when it was
         return ""
-    names = ("source_sha256", "circuit_sha256")
+    names = ("circuit_sha256", "source_sha256")
     own = [found[name] for name in names if found.get(name)]
     return "; ".join(map(str, [*own, *found.get("files_sha256", {}).values()]))
 

@@ -77,6 +77,35 @@ def test_of_the_same_size_and_time(study: Study) -> None:
     assert all(path.stat().st_mtime < Path("in.h5").stat().st_mtime for path in found)
 
 
+def test_two_inputs_of_one_workload_that_change_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of the same size and time: halves of a virtual dataset."""
+    monkeypatch.chdir(tmp_path)
+    layout = h5py.VirtualLayout((6, 3), np.complex64)
+    for number, name in enumerate(("one.h5", "two.h5")):
+        write(Path(name), number + 1.0)
+        os.utime(name, ns=(0, 10**18))
+        layout[3 * number : 3 * number + 3] = h5py.VirtualSource(name, "a", (3, 3))
+    with h5py.File("in.h5", "w") as file:
+        file.create_virtual_dataset("a", layout)
+        file["b"] = np.ones((3, 3), np.complex64)
+    source = {"file": "in.h5", "a": "a", "b": "b", "external": True}
+    given = {"device": "cpu", "workloads": {"w": {"kind": "gemm", "input": source}}}
+    study = load_study(given, folder=Path("results"))
+    staged = study.folder / "staged" / "w.h5"
+    staged.parent.mkdir(parents=True)
+    stage(study.workload("w"), [], staged, logging.getLogger())
+    states = study.input_states("w")
+    Path("one.h5").rename("kept.h5")
+    Path("two.h5").rename("one.h5")
+    Path("kept.h5").rename("two.h5")
+    assert study.input_states("w") == states, "so that Snakemake sees nothing"
+    found, said = aged(study)
+    assert found == [staged]
+    assert said[0].startswith("one.h5, two.h5: not what results/staged/w.h5 was made of")
+
+
 def test_an_input_that_was_touched_is_read_once(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
