@@ -32,7 +32,7 @@ def check_filters(dataset: h5py.Dataset) -> None:
 
     The text continues after "input.x: ".
     """
-    for held, _ in _stored(dataset, [range(length) for length in dataset.shape]):
+    for held, _ in stored_in_box(dataset, [range(length) for length in dataset.shape]):
         properties = held.id.get_create_plist()
         for index in range(properties.get_nfilters()):
             code, _, _, name = properties.get_filter(index)
@@ -51,7 +51,7 @@ def check_chunks(dataset: h5py.Dataset, box: Box) -> None:
     Chunks that were never written are none: their values are the fill value. A virtual dataset's
     are those of its sources.
     """
-    for held, inner in _stored(dataset, box):
+    for held, inner in stored_in_box(dataset, box):
         _check(held, inner)
 
 
@@ -114,7 +114,7 @@ def _named(dataset: h5py.Dataset) -> str:
     return f"{dataset.name} of {dataset.file.filename}"
 
 
-def _stored(dataset: h5py.Dataset, box: Box) -> Iterator[tuple[h5py.Dataset, list[range]]]:
+def stored_in_box(dataset: h5py.Dataset, box: Box) -> Iterator[tuple[h5py.Dataset, list[range]]]:
     """Yield the datasets with a dataset's values in a box: itself, or a virtual one's sources."""
     if not dataset.is_virtual:
         yield dataset, list(box)

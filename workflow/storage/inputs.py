@@ -33,6 +33,7 @@ from workflow.storage.input_operand import OperandHeader as OperandHeader
 from workflow.storage.links import DatasetError, files_of
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_folder
 from workflow.storage.other_files import cut_short, found_instead
+from workflow.storage.unwritten import unwritten
 
 Array = npt.NDArray[Any]
 
@@ -95,6 +96,15 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
             raise InputError(
                 f"{found.key}: {found.name} of {source.path} cannot be read ({cause_of(error)})"
             ) from error
+
+
+def never_written(source: FileInput, operand: Operand) -> str:
+    """Return what of an operand's datasets nobody wrote, of what is selected; "" of nothing."""
+    with opened(source.path) as file:
+        found = InputOperand(file, source, operand)
+        box = [range(axis.span.start, axis.span.stop) for axis in found.picked.axes]
+        said = {str(one.name): text for one in found.datasets if (text := unwritten(one, box))}
+    return "; ".join(f"{text} ({name})" for name, text in said.items())
 
 
 def describe_coordinates(

@@ -29,6 +29,7 @@ from workflow.storage.inputs import (
     OperandHeader,
     describe_coordinates,
     describe_operand,
+    never_written,
     read_operand,
     source_checksum,
 )
@@ -117,11 +118,8 @@ def staged(
     found, coordinates, left_out = _described(source, operands, outlines, False)
     products = source.products()
     attributes = provenance(source)  # which forks this process, while it is small
-    data = {
-        operand.name: read_operand(source, operand)
-        for operand in present(source, operands)
-        if found[operand.name][1] is None
-    }
+    plain = [one for one in present(source, operands) if found[one.name][1] is None]
+    data = {operand.name: read_operand(source, operand) for operand in plain}
     others = {name: one for name, (_, one) in found.items() if one is not None}
     readers = {name: reader_of(source, name) for name in others if name not in products}
     drawn = {
@@ -134,7 +132,9 @@ def staged(
     }
     attributes["nonfinite"] = count_all(data)
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
-    attributes |= _lacking(readers, left_out)
+    attributes |= _lacking(
+        readers, {one.name: never_written(source, one) for one in plain}, left_out
+    )
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})
@@ -152,13 +152,16 @@ def staged(
     )
 
 
-def _lacking(readers: Mapping[str, Reader], left_out: dict[str, str]) -> dict[str, dict[str, str]]:
-    """Return by operand what was made 0, and what is lost, of the files that have been read.
+def _lacking(
+    readers: Mapping[str, Reader], never: Mapping[str, str], left_out: dict[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return by operand what was made 0, and what is lost or was ``never`` written, of files.
 
     And by its path why something that a file has along an axis is no coordinate.
     """
     zeros = {name: text for name, one in readers.items() if (text := one.made_zero())}
-    lost = {name: text for name, one in readers.items() if (text := one.lost())}
+    said = {**{name: one.lost() for name, one in readers.items()}, **never}
+    lost = {name: text for name, text in said.items() if text}
     every = {"zeros": zeros, "lost": lost, "left_out": left_out}
     return {key: found for key, found in every.items() if found}
 

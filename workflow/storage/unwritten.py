@@ -1,0 +1,48 @@
+"""Parts of a user's dataset that nobody wrote, which HDF5 reads as its fill value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import h5py
+
+from workflow.storage.chunk_sizes import Box, stored_in_box
+
+
+def unwritten(dataset: h5py.Dataset, box: Box) -> str:
+    """Return how much of a box of a dataset was never written, and what stands there; "" of none.
+
+    A recorder that stopped, or an array that was made and never filled, reads as zeros. Of a
+    virtual dataset it is what its sources lack, and what is in none of them.
+    """
+    counts = [_chunks(one, inner) for one, inner in stored_in_box(dataset, box)]
+    lacking, every = (sum(numbers) for numbers in zip((0, 0), *counts, strict=True))
+    fill = f"have the fill value {dataset.fillvalue!s:.40}"
+    if lacking == every > 0:
+        return f"nothing was ever written, and all values {fill}"
+    if lacking:
+        return f"{lacking} of {every} chunks were never written, and {fill}"
+    if dataset.is_virtual:
+        mapped = sum(one.vspace.get_select_npoints() for one in dataset.virtual_sources())
+        if mapped < math.prod(dataset.shape):
+            return f"{math.prod(dataset.shape) - mapped} values lie in no source, and {fill}"
+    return ""
+
+
+def _chunks(dataset: h5py.Dataset, box: Box) -> tuple[int, int]:
+    """Return how many chunks that meet a box were never written, and how many there are."""
+    if dataset.chunks is None:
+        never = dataset.id.get_storage_size() == 0 and not dataset.external
+        return int(never and dataset.size > 0), 1
+    spans = list(zip(box, dataset.chunks, strict=True))
+    every = math.prod(-(-one.stop // n) - one.start // n for one, n in spans)
+    written = 0
+
+    def count(chunk: Any) -> None:
+        nonlocal written
+        places = zip(chunk.chunk_offset, spans, strict=True)
+        written += all(at < one.stop and one.start < at + n for at, (one, n) in places)
+
+    dataset.id.chunk_iter(count)
+    return every - written, every
