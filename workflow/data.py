@@ -21,6 +21,10 @@ SELECTED = "selected_"
 TUNED = "frequency that was tuned to"
 """Long name of the radio frequency that is 0 Hz in complex samples (a coordinate `SELECTED`)."""
 
+FALLING = "of samples whose frequencies fall"
+UPPER_EDGE = "whose upper edge is frequency 0 of the samples"
+"""Ends of the long names of channels whose samples have the spectrum in reverse."""
+
 
 @dataclass(frozen=True)
 class Coordinate:

@@ -9,7 +9,17 @@ import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.data import SELECTED, TUNED, Array, Coordinate, Staged, blank, is_blank
+from workflow.data import (
+    FALLING,
+    SELECTED,
+    TUNED,
+    UPPER_EDGE,
+    Array,
+    Coordinate,
+    Staged,
+    blank,
+    is_blank,
+)
 from workflow.storage.equal_steps import MOST_CHECKED, OFF_STEP, step_of
 from workflow.storage.inputs import InputError
 from workflow.storage.units import FACTORS, squared
@@ -54,6 +64,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     step, units = sample_step(staged)
     if inverse and found is not None:
         _check_order(axes[-1], found, step)
+    step *= _sense(staged, inverse=inverse)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     upper = "negative" if step > 0 else "positive"
     negative = "" if shift else f" (the upper half are the {upper} ones)"
@@ -111,7 +122,7 @@ def channels(
     number = problem.channels
     k = _signed(problem.bins, number, problem.real)
     found = staged.coordinates.get(time)
-    values = _frequencies(found, k, number * step, centre)
+    values = _frequencies(found, k, number * step * _sense(staged), centre)
     if shift:
         values = shifted(values)
     coarse = CHANNELS in [SYNONYMS.get(axis, axis) for axis in axes]
@@ -127,6 +138,22 @@ def channels(
             found.middle_of("spectrum's samples"),
         )  # fmt: skip
     return name, coordinates
+
+
+def _sense(staged: Staged, *, inverse: bool = False) -> int:
+    """Return the sense of frequencies in time samples: -1 where they fall as a wave's rise, else 1.
+
+    It is 1 of a transform along anything but times, and of an inverse one along anything but
+    frequencies within channels.
+    """
+    axis = staged.axes["samples"][-1]
+    names = ("frequency", f"{SELECTED}frequency")
+    known = [
+        staged.coordinates[name] for name in names if name in staged.coordinates and name != axis
+    ]
+    falls = any(end in one.long_name for end in (FALLING, UPPER_EDGE) for one in known)
+    of_samples = sample_step(staged)[1] in FACTORS["Hz" if inverse else "s"]
+    return -1 if falls and of_samples else 1
 
 
 def _tuned_hz(staged: Staged) -> float:
@@ -158,7 +185,7 @@ def segments(
     apart, units = sample_step(staged)
     k = _signed(problem.bins, problem.length, problem.real)
     found = staged.coordinates.get(axes[-1])
-    values = _frequencies(found, k, problem.length * apart)
+    values = _frequencies(found, k, problem.length * apart * _sense(staged))
     name = _renamed(axes[-1], False)
     if name in axes:
         name = f"{axes[-1]}_{name}"

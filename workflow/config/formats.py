@@ -59,8 +59,8 @@ FORMATS = {
         "`voltages` (time, polarization, frequency) of a GUPPI recording of 8 or 16 bits, of "
         "several antennas (`NANTS`) as (time, antenna, polarization, frequency); with the "
         "names of `ANTNMS00` and further, the feeds of `FD_POLN`, the centres of channels, which "
-        "fall where `OBSBW` is below 0, and the date of the first sample by `STT_*` or `SYNCTIME` "
-        "and `PKTIDX`. An `NPOL` of 4 is two "
+        "fall where `OBSBW` is below 0, as do frequencies within each, and the date of the first "
+        "sample by `STT_*` or `SYNCTIME` and `PKTIDX`. An `NPOL` of 4 is two "
         "polarizations, 1 is one, and 2 is one of complex samples as baseband has it, but two of "
         "recorders that write `PIPERBLK`, `NANTS` or `DIRECTIO`. One channel is complex where "
         "`TBIN` is 1 / `OBSBW`. The stage step and certificates say how many packets were dropped "
@@ -74,7 +74,7 @@ FORMATS = {
         "voltages of a DADA file, by the package baseband",
         "`voltages` (time, polarization, frequency), as the file has them, of `ORDER` TFP in this "
         "order too; with the centres of channels, which fall where the header's bandwidth is "
-        "below 0. Samples of one antenna and beam, of 8 bits",
+        "below 0, as do frequencies within each. Samples of one antenna and beam, of 8 bits",
         needs=_BASEBAND,
         lacks_zero=True,
         suffix=r"\.dada",

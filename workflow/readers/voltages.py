@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workflow.data import Array, Coordinate, Product, blank
+from workflow.data import FALLING, UPPER_EDGE, Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.readers.dada_header import check_samples, check_size, fields_of, start_in
 from workflow.storage.equal_steps import MOST_CHECKED
@@ -157,11 +157,15 @@ def centres_of(band: Sequence[Any], channels: int) -> Array | None:
 
 
 def said_of_centres(band: Sequence[Any], *, is_real: bool) -> str:
-    """Return the meaning of a channel's frequency, of a band whose middle and width are known."""
-    if not is_real:
-        return "centre of the channel"
-    edge = "lower" if float(band[1]) >= 0 else "upper"
-    return f"centre of the channel, whose {edge} edge is frequency 0 of the samples"
+    """Return the meaning of a channel's frequency, of a band whose middle and width are known.
+
+    A width below 0 says that frequencies fall within channels as from channel to channel, as
+    rawspec, which makes spectra of GUPPI recordings, and DSPSR have it.
+    """
+    if float(band[1]) < 0:
+        return f"centre of the channel, {UPPER_EDGE if is_real else FALLING}"
+    edge = ", whose lower edge is frequency 0 of the samples" if is_real else ""
+    return f"centre of the channel{edge}"
 
 
 class Dada(Voltages):

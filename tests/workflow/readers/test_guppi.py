@@ -240,10 +240,12 @@ def test_wrong_frequencies_are_replaced(tmp_path: Path) -> None:
     steps = {"start": 1.6e9, "step_hz": -1e6}
     said = "the file says it already, 1421500000 to 1418500000 Hz; leave it out, or where the file"
     assert said in error_of(case(path, coordinates={"frequency": steps}))
-    given = case(path, coordinates={"frequency": {**steps, "replace": True}})
-    found = study_of(given).workload("w").stage().coordinates["frequency"]
-    np.testing.assert_array_equal(found.values, 1.6e9 - 1e6 * np.arange(4))
-    assert (found.units, found.long_name) == ("Hz", "centre of the channel")
+    for sign, falls in ((-1, ", of samples whose frequencies fall"), (1, "")):
+        steps["step_hz"] = sign * 1e6
+        given = case(path, coordinates={"frequency": {**steps, "replace": True}})
+        found = study_of(given).workload("w").stage().coordinates["frequency"]
+        np.testing.assert_array_equal(found.values, 1.6e9 + sign * 1e6 * np.arange(4))
+        assert (found.units, found.long_name) == ("Hz", f"centre of the channel{falls}")
 
 
 @pytest.mark.parametrize(("bits", "level"), [(8, 128), (16, 32768), (8, 127.5)])

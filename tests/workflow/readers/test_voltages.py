@@ -93,10 +93,11 @@ def test_where_channels_stand_and_since_when_times_count(
     assert ("frequency" in found) == (centres is not None)
     if centres is not None:
         np.testing.assert_allclose(found["frequency"].values, centres)
-        assert found["frequency"].long_name == "centre of the channel"
+        edge = "upper" if centres[0] > centres[-1] else "lower"
+        falls = ", of samples whose frequencies fall" if edge == "upper" else ""
+        assert found["frequency"].long_name == f"centre of the channel{falls}"
         monkeypatch.setattr(Stream, "complex_data", False)
         real = READERS[name](path).outline("voltages").coordinates["frequency"].long_name
-        edge = "upper" if centres[0] > centres[-1] else "lower"
         assert real == f"centre of the channel, whose {edge} edge is frequency 0 of the samples"
 
 

@@ -1,0 +1,54 @@
+"""Frequencies of a GUPPI recording, and of spectra of its samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from tests.workflow.readers.guppi_file import SAMPLES, write
+from workflow.config.check import check_study
+
+
+@pytest.mark.parametrize("width", [-4.0, 4.0])
+def test_frequencies_within_channels(tmp_path: Path, width: float) -> None:
+    """They fall where OBSBW is below 0, as rawspec has it: foff = OBSBW / OBSNCHAN / N.
+
+    The tone is 1/8 of a channel above the samples' frequency 0, in channel 1.
+    """
+    tone = 60 * np.exp(2j * np.pi * np.arange(SAMPLES) / 8)
+    blocks = np.zeros((1, 4, SAMPLES, 2, 2), np.int8)
+    blocks[0, 1, :, 0, 0], blocks[0, 1, :, 0, 1] = tone.real.round(), tone.imag.round()
+    write(tmp_path / "v.raw", blocks, OBSBW=width)
+    source = {"file": str(tmp_path / "v.raw"), "format": "guppi", "samples": "voltages"}
+    one = {**source, "select": {"samples": {"frequency": 1, "polarization": 0}}}
+    axes = {"axis": "time", "channels": 8, "taps": 1}
+    centre = 1420e6 + 1e6 * width * (1.5 / 4 - 0.5)
+    study = study_of({
+        "fine": {"kind": "channelise", **axes, "input": source},
+        "sky": {"kind": "channelise", **axes, "input": one, "centre_hz": centre, "shift": True},
+        "all": {"kind": "dft", "axis": "time", "input": one},
+        "back": {
+            "kind": "dft", "inverse": True, "axis": "frequency",
+            "input": {"samples": {"workload": "all"}},
+        },
+        "power": {"kind": "dft", "axis": "time", "power": True, "length": 16, "input": one},
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path)
+    above = 1e6 * width / 4 / 8
+
+    def peak(name: str, axis: str) -> float:
+        product = found[name]
+        power = np.abs(product.data).reshape(-1, product.data.shape[-1]).sum(axis=0)
+        return float(product.coordinates[axis].values[power.argmax()])
+
+    assert peak("fine", "fine_frequency") == above
+    assert peak("sky", "frequency") == centre + above
+    assert peak("all", "frequency") == peak("power", "frequency") == above
+    np.testing.assert_allclose(
+        found["back"].coordinates["time"].values, 1e-6 * np.arange(SAMPLES), atol=1e-15
+    )
