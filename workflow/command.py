@@ -108,7 +108,7 @@ def _run_no_job(options: list[str]) -> bool:
     if not options:
         return False
     # Here: it takes more than a second to import, which most runs need not wait for.
-    from snakemake.cli import get_argument_parser
+    from snakemake.cli import get_argument_parser  # type: ignore[import-untyped]
 
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):

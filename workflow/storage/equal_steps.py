@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
+from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.input_operand import InputError
 from workflow.storage.selections import PickedAxis
@@ -165,6 +166,29 @@ def usual_step(coordinate: Coordinate) -> float:
     if coordinate.step is not None:
         return coordinate.step
     return float(np.median(np.diff(coordinate.values[:65536])))
+
+
+def gap_within(times: Coordinate | None, integrate: int | None, what: str) -> str:
+    """Return what to know of times of which sums span a gap, "" of any others.
+
+    A gap is a step of 1.5 usual ones or more, or one back. ``what`` is a sum of ``integrate``
+    neighbours, or of all of them.
+    """
+    if times is None or times.step is not None or times.values.ndim != 1:
+        return ""
+    if len(times.values) < 2 or is_blank(times.values):
+        return ""
+    each, usual = integrated(len(times.values), integrate)[1], usual_step(times)
+    apart = np.diff(np.asarray(times.values, np.float64).reshape(-1, each))
+    far = (apart * np.sign(usual) >= 1.5 * abs(usual)) | (apart * np.sign(usual) <= 0)
+    if not far.any():
+        return ""
+    number = int(np.argmax(far.any(axis=1)))
+    gap = apart[number][np.argmax(far[number])]
+    return (
+        f"{np.count_nonzero(far.any(axis=1))} of {len(far)} {what}s span gaps: in number {number} "
+        f"two neighbours are {gap:.6g} {times.units} apart, where most are {usual:.6g}"
+    )
 
 
 def is_uneven(coordinate: Coordinate) -> bool:

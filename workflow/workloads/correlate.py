@@ -38,7 +38,7 @@ from workflow.data import (
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
-from workflow.storage.equal_steps import usual_step
+from workflow.storage.equal_steps import gap_within, usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
 from workflow.storage.units import squared
@@ -127,6 +127,10 @@ class Correlate(Workload):
         time = blank((case.samples or 0,), np.float64)
         data = {"voltages": blank(shape, np.complex64)}
         return Staged(data, _axes(), self._coordinates(time))
+
+    def remark(self, staged: Staged) -> str:
+        """See `Workload.remark`: integrations over gaps in the times."""
+        return gap_within(staged.coordinates.get("time"), self.case.integrate, "integration")
 
     def _coordinates(self, time: Array) -> dict[str, Coordinate]:
         where = self.positions()

@@ -20,6 +20,7 @@ from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
 from workflow.readers.polarizations import check_linear, feeds_of
 from workflow.storage import operands
+from workflow.storage.equal_steps import gap_within
 from workflow.storage.inputs import InputError
 from workflow.storage.units import squared, times
 from workflow.workloads.base import NOTHING
@@ -60,6 +61,10 @@ class DetectedBeams(Beamforming):
             self._problem(outline)
             if self.case.detect == "stokes":
                 check_linear(feeds_of(outline.coordinates, "polarization"))
+
+    def remark(self, staged: Staged) -> str:
+        """See `Workload.remark`: bins over gaps in the times."""
+        return gap_within(staged.coordinates.get("time"), self.case.integrate, "bin")
 
     def _problem(self, staged: Staged, precision: Precision = FP64) -> BeamPowerProblem:
         """Return the problem of what is staged; raises InputError with what of it does not fit."""
