@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-WAIT_FIRST = "    wait_for_kernel_before();\n"
+WAIT_FIRST = "    griddepcontrol_wait();\n"
 """First statement of a kernel (`device/dependent_launch.cuh`), before any access to memory."""
 _FIRST_ARCH = 90
 

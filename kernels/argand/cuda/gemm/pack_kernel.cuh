@@ -261,7 +261,7 @@ __device__ __forceinline__ void store_planes(const PackArguments& args,
 template <PackPlan plan>
 __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
                                             uint32* row_absmax) {
-    let_next_kernel_begin();
+    griddepcontrol_launch_dependents();
     bool finite =
         load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
     if constexpr (plan.scaled) {

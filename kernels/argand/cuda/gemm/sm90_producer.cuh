@@ -92,7 +92,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         publish_work(ring.work_slot(work_index), work_index, work, more);
         if (!more) break;
         if (plan.storage == Storage::planar && packing) {
-            wait_for_kernel_before();
+            griddepcontrol_wait();
             packing = false;
         }
         const WgmmaTile& tile = work.tile;
@@ -122,7 +122,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                 }
             }
             if (plan.storage != Storage::planar && packing) {
-                wait_for_kernel_before();
+                griddepcontrol_wait();
                 packing = false;
             }
             load_planes<plan, plan.y_plane_bytes()>(ring.y_tile(), y_map, ring.full(), k, tile.n0,
