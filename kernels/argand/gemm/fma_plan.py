@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argand.gemm.precision_fields import precision_fields
-from argand.gemm.sm80_plan import ARGUMENTS
+from argand.gemm.sm80_plan import GEMM_ARGUMENTS
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -97,7 +97,7 @@ def fma_source(precision: Precision, plan: FmaPlan) -> str:
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
         '#include "gemm/fma_kernel.cuh"\n'
-        f"{size_check('GemmArguments', ARGUMENTS)}"
+        f"{size_check('GemmArguments', GEMM_ARGUMENTS)}"
         f"constexpr FmaPlan kPlan{{{members}}};\n"
         + kernel_entry(
             fma_kernel_name(precision, plan),

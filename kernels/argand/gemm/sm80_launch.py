@@ -17,10 +17,10 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_mma
 from argand.gemm.sm80_occupancy import launched_bytes
 from argand.gemm.sm80_plan import (
-    ARGUMENTS,
+    GEMM_ARGUMENTS,
     MmaPlan,
-    gemm_source,
-    kernel_name,
+    mma_kernel_name,
+    mma_source,
 )
 from argand.gemm.sm80_slices import left_bytes
 from argand.multiprocessor import LARGEST_GRID
@@ -31,7 +31,7 @@ from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel
 from argand.runtime.workspace import call_memory, zeroed_workspace
 
-_DTYPE = arguments_dtype(ARGUMENTS)
+_DTYPE = arguments_dtype(GEMM_ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(
     ("a", "b", "c", "out", "a_absmax", "b_absmax")
 )}  # fmt: skip
@@ -84,8 +84,8 @@ class MmaLaunch:
             device.require_arch(),
         )  # fmt: skip
         kernel = PendingKernel(
-            gemm_source(problem.precision, plan), device.target,
-            kernel_name(problem.precision, plan), max(plan.shared_bytes, shared_bytes),
+            mma_source(problem.precision, plan), device.target,
+            mma_kernel_name(problem.precision, plan), max(plan.shared_bytes, shared_bytes),
         )  # fmt: skip
         shared = problem.batch * tiles * (plan.grid_slices > 1)
         self._left_bytes = problem.batch * tiles * left_bytes(plan)

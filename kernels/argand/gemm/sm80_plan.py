@@ -168,7 +168,7 @@ def holds_accumulators(plan: MmaPlan) -> bool:
     return plan.warps_k * plan.block_m * plan.block_n <= plan.stages * tiles
 
 
-def kernel_name(precision: Precision, plan: MmaPlan) -> str:
+def mma_kernel_name(precision: Precision, plan: MmaPlan) -> str:
     """Return the kernel's symbol."""
     layout = ("k" if plan.a_k_major else "m") + ("k" if plan.b_k_major else "n")
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
@@ -184,7 +184,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_plan.cuh.
-ARGUMENTS: tuple[tuple[str, str], ...] = (
+GEMM_ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(("const float2*", name) for name in ("a", "b")),
     *(("int64", name) for name in ("m", "k", "first_batch")),
     *(("int", name) for name in ("store_pairs_n", "grid_slices")),
@@ -213,7 +213,7 @@ _SIZES = (
 )  # fmt: skip
 
 
-def gemm_source(precision: Precision, plan: MmaPlan) -> str:
+def mma_source(precision: Precision, plan: MmaPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
     fields = precision_fields(precision) | {
         "products": len(precision.products),
@@ -234,10 +234,10 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
         '#include "gemm/sm80_kernel.cuh"\n'
-        f"{size_check('GemmArguments', ARGUMENTS)}"
+        f"{size_check('GemmArguments', GEMM_ARGUMENTS)}"
         f"constexpr MmaPlan kPlan{{{members}}};\n"
         + kernel_entry(
-            kernel_name(precision, plan),
+            mma_kernel_name(precision, plan),
             "GemmArguments",
             "gemm_mma<kPlan>(args);",
             plan.threads,

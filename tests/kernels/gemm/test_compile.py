@@ -23,8 +23,8 @@ from argand.gemm.sm80_legality import check_plan, whole_passes
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
     MmaPlan,
-    gemm_source,
-    kernel_name,
+    mma_kernel_name,
+    mma_source,
 )
 from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
 from argand.gemm.sm90_epilogue import EPILOGUES
@@ -100,7 +100,7 @@ def test_every_gemm_tile(arch: Arch, precision: str) -> None:
     row = PRECISIONS[precision]
     for candidate in TILES.of(precision, arch):
         check_plan(candidate.plan, row, arch)
-        source, name = gemm_source(row, candidate.plan), kernel_name(row, candidate.plan)
+        source, name = mma_source(row, candidate.plan), mma_kernel_name(row, candidate.plan)
         assert_clean(source, arch.target, name)
 
 
@@ -117,7 +117,7 @@ def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
         return
     row = PRECISIONS[precision]
     plan = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, vector=2)
-    assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
+    assert_clean(mma_source(row, plan), arch.target, mma_kernel_name(row, plan))
 
 
 @pytest.mark.each_value
@@ -126,7 +126,7 @@ def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
 def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
     row = PRECISIONS[precision].with_rounding(rounding)
     plan = mma_tiles(row, arch)[0 if EXHAUSTIVE else -1]
-    assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
+    assert_clean(mma_source(row, plan), arch.target, mma_kernel_name(row, plan))
 
 
 @pytest.mark.each_value
@@ -229,7 +229,7 @@ def test_strides_beyond_32_bits() -> None:
     row = PRECISIONS["tf32"]
     tile = replace(mma_tiles(row, ARCHS[WGMMA_TARGET])[-1], any_strides=True)
     plan = replace(FMA_PLANS[-1], any_strides=True)
-    assert_clean(gemm_source(row, tile), WGMMA_TARGET, kernel_name(row, tile))
+    assert_clean(mma_source(row, tile), WGMMA_TARGET, mma_kernel_name(row, tile))
     assert_clean(fma_source(row, plan), WGMMA_TARGET, fma_kernel_name(row, plan))
 
 

@@ -12,7 +12,7 @@ from argand.device import Arch
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_plan import MmaPlan, gemm_source, kernel_name
+from argand.gemm.sm80_plan import MmaPlan, mma_kernel_name, mma_source
 from argand.gemm.sm80_tiles import one_tile_of
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -129,4 +129,4 @@ def compile_triangle(precision: str, plan: MmaPlan | WgmmaPlan, arch: Arch) -> N
     if isinstance(plan, WgmmaPlan):
         assert_clean(wgmma_source(row, plan), arch.target, wgmma_kernel_name(row, plan))
     else:
-        assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
+        assert_clean(mma_source(row, plan), arch.target, mma_kernel_name(row, plan))

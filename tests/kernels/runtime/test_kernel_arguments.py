@@ -8,14 +8,14 @@ import pytest
 from argand.gates.source import ARGUMENTS as GATE_ARGUMENTS
 from argand.gemm.pack_plan import PACK_SOURCE
 from argand.gemm.scan_plan import SCAN_ARGUMENTS
-from argand.gemm.sm80_plan import ARGUMENTS
+from argand.gemm.sm80_plan import GEMM_ARGUMENTS
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS
 from argand.runtime.arguments import Arguments, Fields, arguments_dtype, size_check
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
-    "GemmArguments": ("gemm/sm80_kernel.cuh", ARGUMENTS),
+    "GemmArguments": ("gemm/sm80_kernel.cuh", GEMM_ARGUMENTS),
     "ScanArguments": ("gemm/absmax_scan.cuh", SCAN_ARGUMENTS),
     "PackArguments": ("gemm/pack_kernel.cuh", PACK_SOURCE),
     "WgmmaArguments": ("gemm/sm90_plan.cuh", WGMMA_ARGUMENTS),
