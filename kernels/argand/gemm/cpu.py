@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from argand.gemm.cpu_skinny import multiplication
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.precision import Precision
 from argand.rounding import (
@@ -75,11 +76,18 @@ def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
 def pack(x: Array, op: str, precision: Precision, side: Side) -> Terms:
     """Return the terms that `gemm` makes of an operand, in memory of their own.
 
-    Their memory order is the same, so that BLAS gives the same bits.
+    Their rows, or their columns, are contiguous as there, so that BLAS gives the same bits.
     """
     terms = terms_of(x, op, precision, side)
-    own = [np.array(t, order="K") if np.may_share_memory(t, x) else t for t in terms.values]
+    own = [_copied(t) if np.may_share_memory(t, x) else t for t in terms.values]
     return Terms(own, terms.exponents)
+
+
+def _copied(x: Array) -> Array:
+    """Return a copy by rows, or by columns where those of x are contiguous and its rows are not."""
+    if x.strides[-1] == x.itemsize:
+        return x.copy()
+    return x.swapaxes(-1, -2).copy().swapaxes(-1, -2)
 
 
 def gemm(
@@ -118,7 +126,7 @@ def _multiply(problem: GemmProblem, a: Array | Terms, b: Array | Terms, out: Arr
     precision = problem.precision
     if precision.exact_operands:
         left, right = _whole(a, problem.op_a, precision), _whole(b, problem.op_b, precision)
-        np.matmul(left, right, out=out)
+        multiplication(problem)(left, right, out)
         return
     a_terms = a if isinstance(a, Terms) else terms_of(a, problem.op_a, precision, "a")
     b_terms = b if isinstance(b, Terms) else terms_of(b, problem.op_b, precision, "b")

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from timeit import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argand.gemm.cpu import gemm
+from argand.gemm.cpu_skinny import multiplication
 from argand.rounding import Array
+from argand.runtime.numpy_blas import has_avx512_kernels
 
 if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem
@@ -24,6 +27,8 @@ left out where the call had neither."""
 _DOT_BYTES = 3 << 14
 """Most bytes of a result that NumPy's ``dot`` computes in less time than its matmul: a call of the
 same function of BLAS takes 0.4 us less, but ``dot`` fills the result with zeros first."""
+_CLEAR = np.ones(4).argmin
+"""A function of NumPy's that ends with the upper halves of vector registers unused."""
 
 
 def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bool) -> Run:
@@ -39,29 +44,54 @@ def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bo
     by_dot = matrices and problem.m * problem.n * output.itemsize <= _DOT_BYTES
     addend = c if problem.beta != 0 else None
     if alone and problem.alpha == 1 and problem.op_a == problem.op_b == "N":
-        vectors = 1 in a.shape[-2:] + b.shape[-2:]
-        return _of_vectors(problem) if vectors else np.ndarray.dot if by_dot else np.matmul
+        multiply = multiplication(problem)
+        if multiply is not np.matmul or 1 in a.shape[-2:] + b.shape[-2:]:
+            return _of_contiguous(problem, multiply)
+        return _fastest_dot() if by_dot else np.matmul
     product = _product(problem, matrices, by_dot)
     if problem.alpha == 1 and addend is None:
         return product
     return _with_scalars(problem, product, None if addend is None else addend.dtype)
 
 
-def _of_vectors(problem: GemmProblem) -> Run:
-    """Return what computes A B where one is of vectors, whose gaps change the order of BLAS's sums.
+def _of_contiguous(problem: GemmProblem, multiply: Run) -> Run:
+    """Return what computes A B by products of vectors, whose gaps change the order of BLAS's sums.
 
     All other products without options are a function of NumPy's itself, which multiplies operands
     with gaps as copies of them, as `gemm` does: ``dot`` of few results of two matrices, or matmul.
     """
-    matmul = np.matmul
 
     def run(a: Array, b: Array) -> Array:
         if a.flags.c_contiguous and b.flags.c_contiguous:
-            found: Array = matmul(a, b)
-            return found
+            return multiply(a, b)
         return gemm(problem, a, b)
 
     return run
+
+
+def _cleared_dot(a: Array, b: Array) -> Array:
+    found: Array = a.dot(b)
+    _CLEAR()
+    return found
+
+
+@lru_cache(maxsize=1)
+def _fastest_dot() -> Run:
+    """Return what multiplies small matrices in the least time here, which takes 1 ms to measure.
+
+    OpenBLAS's complex GEMM for AVX-512 leaves the upper halves of vector registers in use. Some
+    CPUs then wait at instructions of SSE, in NumPy and the interpreter, until other code has
+    cleared these.
+    """
+    ways: tuple[Run, ...] = (np.ndarray.dot, _cleared_dot)
+    if not has_avx512_kernels():
+        return ways[0]
+    x = np.ones((4, 4), np.complex64)
+
+    def seconds(way: Run) -> float:  # with what a look-up of a call takes
+        return min(repeat(lambda: (way(x, x), x.dtype, x.shape, {}), number=10, repeat=20))
+
+    return min(ways, key=seconds)
 
 
 def _product(problem: GemmProblem, matrices: bool, by_dot: bool) -> Run:
@@ -70,7 +100,8 @@ def _product(problem: GemmProblem, matrices: bool, by_dot: bool) -> Run:
     Operands with gaps are looked at, and C is not read.
     """
     alone = problem if problem.alpha == 1 and problem.beta == 0 else _without_scalars(problem)
-    matmul, left, right = np.matmul, _oriented(problem.op_a), _oriented(problem.op_b)
+    multiply = multiplication(problem)
+    left, right = _oriented(problem.op_a), _oriented(problem.op_b)
     as_given = left is None and right is None
 
     def run(a: Array, b: Array, c: Array | None = None, out: Array | None = None) -> Array:
@@ -85,7 +116,7 @@ def _product(problem: GemmProblem, matrices: bool, by_dot: bool) -> Run:
         if by_dot and (out is None or out.flags.c_contiguous):
             found: Array = a.dot(b, out)
             return found
-        return matmul(a, b, out)
+        return multiply(a, b, out)
 
     return run
 
