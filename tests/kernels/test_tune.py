@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import argand
@@ -68,9 +69,14 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_no_gpu")
-def test_tuning_needs_a_gpu() -> None:
+@pytest.mark.parametrize("measure", [
+    lambda: argand.tune((4, 5), (5, 7), precision="tf32"),
+    lambda: argand.tune_softmax(10, 10),
+    lambda: argand.tune_dft(10, 100),
+])  # fmt: skip
+def test_tuning_needs_a_gpu(measure: Callable[[], object]) -> None:
     with pytest.raises(DeviceError, match="tuning needs an NVIDIA GPU"):
-        tune((4, 5), (5, 7), precision="tf32")
+        measure()
 
 
 @pytest.mark.usefixtures("_no_gpu")
@@ -127,13 +133,16 @@ def test_the_command_refuses_other_sizes(text: str, capsys: pytest.CaptureFixtur
     assert "must be MxNxK or BATCHxMxNxK" in capsys.readouterr().err
 
 
-def test_the_command_runs_as_a_module_without_a_warning() -> None:
+@pytest.mark.parametrize(
+    ("what", "sizes"), [("gemm", "BATCH"), ("softmax", "ROWSxCOLUMNS"), ("dft", "ROWSxLENGTH")]
+)
+def test_the_command_runs_as_a_module_without_a_warning(what: str, sizes: str) -> None:
     """Which Python gives where a package imports a module that is then run."""
     found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "argand", "tune", "gemm", "--help"],
+        [sys.executable, "-W", "error", "-m", "argand", "tune", what, "--help"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    assert "BATCH" in found.stdout
+    assert sizes in found.stdout
     assert found.stderr == ""
 
 
@@ -151,9 +160,22 @@ def test_the_command_names_what_can_be_tuned(
 
 
 @pytest.mark.usefixtures("_no_gpu")
-def test_gates_are_tuned_on_a_gpu_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(["tune", "gates", "20"]) == 2
+@pytest.mark.parametrize("words", [["gates", "20"], ["dft", "10x100"]])
+def test_commands_that_need_a_gpu_say_so(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["tune", *words]) == 2
     assert "tuning needs an NVIDIA GPU" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["gates", "20", "--precision", "fp7"], "precision must be one of"),
+     (["dft", "3"], "must be ROWSxLENGTH")],
+)  # fmt: skip
+def test_wrong_words_are_refused(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        command(["tune", "gates", "20", "--precision", "fp7"])
-    assert "precision must be one of" in capsys.readouterr().err
+        command(["tune", *words])
+    assert message in capsys.readouterr().err

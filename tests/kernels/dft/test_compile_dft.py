@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 from argand import PRECISIONS
@@ -20,11 +20,9 @@ from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, dft_source, kernel_n
 from argand.dft.scale import SCALE_KERNEL, scale_source
 from argand.multiprocessor import registers
 from argand.precision import Precision
-from argand.runtime.plan import PlanError
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import (
-    ARCHS,
     Candidate,
     Kernels,
     assert_clean,
@@ -139,22 +137,3 @@ def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> Non
 def test_the_factor_of_a_librarys_transforms(arch: Arch) -> None:
     for output in ("complex64", "complex128"):
         assert_clean(scale_source(output), arch.target, SCALE_KERNEL)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"warps": 1}, "must hold all"),
-        ({"n1": 1}, "n1 must be at least 2, got 1"),
-        ({"n1": 121}, "factors must be at most 120"),
-        ({"groups": 0}, "groups must be at least 1, got 0"),
-        ({"groups": 16}, "at most 15, got 16"),
-        ({"groups": 9}, "registers beside them are more than"),
-        ({"buffers": 9, "groups": 6}, "is more than the 232448 that a block has on sm_90a"),
-        ({"n2": 31, "n1": 31}, "need an even length, got 961"),
-    ],
-)
-def test_an_illegal_plan_of_transforms_says_why(change: dict[str, int], message: str) -> None:
-    plan = replace(TwoFactorPlan(32, 32, 2, 1, 7, 2, True), **change)
-    with pytest.raises(PlanError, match=message):
-        check_dft_plan(plan, PRECISIONS["3xfp16"], ARCHS["sm_90a"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,13 +11,12 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Device, arch_for
 from argand.dft.heuristics import choose, own_plan
-from argand.dft.legality import check_dft_plan, is_legal
+from argand.dft.legality import is_legal
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for
 from argand.dft.mixed_radix import MixedRadixPlan, mixed_radix_table
 from argand.dft.mixed_radix_heuristics import mixed_radix_plans, mixed_radix_time
 from argand.dft.plan_words import plan_in, plan_words
-from argand.runtime.plan import PlanError
 
 from workflow.accuracy.transform_bounds import butterfly_bound
 
@@ -121,20 +119,3 @@ def test_kernels_near_a_copys_rate_are_left_to_cufft(
     kernels = LibraryKernels(several=False, numbers=numbers, blocks=blocks)
     found = choose(method_for(length), ROW, HOPPER, wide=False, full=True, library=kernels)
     assert isinstance(found.plan, MixedRadixPlan) == ours
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"radices": (280,)}, "radices must be 2 to 4 numbers"),
-        ({"radices": (7, 41)}, "from 2 to 40, got .7, 41."),
-        ({"transforms": 0}, "transforms must be at least 1"),
-        ({"warps": 33}, "a block has at most 1024 threads"),
-        ({"radices": (36, 37), "warps": 20}, "registers beside them"),
-        ({"transforms": 120}, "than the 232448 that a block has"),
-    ],
-)
-def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
-    check_dft_plan(PLANS[0], ROW, HOPPER)
-    with pytest.raises(PlanError, match=message):
-        check_dft_plan(replace(PLANS[0], **change), ROW, HOPPER)

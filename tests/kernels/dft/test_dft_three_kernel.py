@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
-from argand.dft.legality import check_dft_plan
 from argand.dft.plan import kernel_names
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_tables
 from argand.dft.three_kernel_heuristics import three_kernel_cycles, three_kernel_plans
-from argand.runtime.plan import PlanError
 
 from tests.kernels.dft.test_dft_butterfly import back, there
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]
 PLAN = ThreeKernelPlan(20_011, (16, 16), (10, 16), 16, 8, 1, 8)
 Array = npt.NDArray[np.complex128]
@@ -87,22 +82,3 @@ def test_every_plan_is_long_enough_and_ranked(length: int) -> None:
     longest = replace(shortest, columns=(2 * shortest.columns[0], shortest.columns[1]))
     assert three_kernel_cycles(longest) > three_kernel_cycles(shortest)
     assert not list(three_kernel_plans(100))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"length": 20_481}, "must be at least 40961"),
-        ({"columns": (1, 16)}, "from 2 to 64, got .1, 16."),
-        ({"radices": (160,)}, "radices must be two of columns and 2 to 4 of lines"),
-        ({"width": 24}, "whole tiles and threads of 24"),
-        ({"radices": (32, 32, 32)}, "lines of at most 16384 numbers"),
-        ({"columns": (64, 64), "width": 16}, "than the 232448 that a block has"),
-        ({"tile_warps": 32}, "registers beside them"),
-        ({"groups": 16, "warps": 2}, "at most 15, got 16"),
-    ],
-)  # fmt: skip
-def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
-    check_dft_plan(PLAN, ROW, HOPPER)
-    with pytest.raises(PlanError, match=message):
-        check_dft_plan(replace(PLAN, **change), ROW, HOPPER)

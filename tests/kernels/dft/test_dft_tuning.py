@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
-import argand
 import pytest
-from argand import PRECISIONS, DeviceError, tune_dft
+from argand import PRECISIONS, tune_dft
 from argand.dft import heuristics, tuned
 from argand.dft.heuristics import Choice, own_plan, plan_of_few_rows
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for
 from argand.dft.plan import Plan
 from argand.dft.problem import DftProblem
-from argand.dft.tune import candidate_plans, main
+from argand.dft.tune import candidate_plans
 from argand.dft.tuned import TunedDft, chosen, key
 
 from tests.kernels.gemm.tuning_cases import HOPPER, card
@@ -129,15 +126,3 @@ def test_what_cannot_be_tuned_is_said(given: tuple[int, int], message: str) -> N
     rows, length, *precision = given
     with pytest.raises(ValueError, match=message):
         tune_dft(rows, length, precision=precision[0] if precision else "3xfp16")
-
-
-@pytest.mark.skipif(bool(argand.device.gpus()), reason="there is a GPU")
-def test_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(DeviceError, match="needs an NVIDIA GPU"):
-        tune_dft(10, 100)
-    assert main(["10x100"]) == 2
-    assert "needs an NVIDIA GPU" in capsys.readouterr().err
-    module = [sys.executable, "-W", "error", "-m", "argand", "tune", "dft", "3"]
-    found = subprocess.run(module, capture_output=True, text=True, check=False)
-    assert found.returncode == 2
-    assert "must be ROWSxLENGTH" in found.stderr

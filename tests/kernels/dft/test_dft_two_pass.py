@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -13,14 +12,13 @@ from argand import PRECISIONS, dft
 from argand.device import arch_for
 from argand.dft.cpu_two_pass import two_pass_dft
 from argand.dft.heuristics import butterflies_for
-from argand.dft.legality import check_dft_plan, is_legal
+from argand.dft.legality import is_legal
 from argand.dft.method import method_for
 from argand.dft.plan import kernel_names
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.two_pass import PASSES, TwoPassPlan, pairs_of, prime_roots, two_pass_tables
 from argand.dft.two_pass_heuristics import two_pass_plans, two_pass_time
-from argand.runtime.plan import PlanError
 
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound
 
@@ -121,22 +119,3 @@ def test_candidates_are_legal_and_in_order(length: int) -> None:
 def test_lengths_without_a_stage_for_each_factor_have_none(length: int) -> None:
     """Short ones, primes above 127, three large primes, and more numbers than two blocks hold."""
     assert not list(two_pass_plans(length))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"length": 16_431}, "are not 16431"),
-        ({"columns": (104, 1)}, "got .104, 1."),
-        ({"lines": (79, 2)}, "a first radix is at most"),
-        ({"length": 104 * 262, "lines": (2, 131)}, "or a prime up to 127, got .2, 131."),
-        ({"widths": (16, 24)}, "tiles of .16, 32. columns"),
-        ({"block_warps": (0, 2)}, "whole warps are needed"),
-        ({"block_warps": (32, 2)}, "registers beside them"),
-        ({"length": 104 * 79 * 32, "lines": (32, 79)}, "than the 232448 that a block has"),
-    ],
-)  # fmt: skip
-def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
-    check_dft_plan(PLAN, ROW, HOPPER)
-    with pytest.raises(PlanError, match=message):
-        check_dft_plan(replace(PLAN, **change), ROW, HOPPER)

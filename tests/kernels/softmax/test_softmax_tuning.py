@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import argand
 import pytest
-from argand import PRECISIONS, DeviceError
+from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.softmax import tuned
 from argand.softmax.candidates import SoftmaxCandidate, candidate_plans, every_candidate
@@ -111,13 +109,6 @@ def test_candidates_differ() -> None:
     assert len(set(every := every_candidate(132))) == len(every)
 
 
-def test_tuning_is_public_and_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert argand.tune_softmax is tune_softmax
-    monkeypatch.setattr("argand.runtime.tuning.gpus", list)
-    with pytest.raises(DeviceError, match="tuning needs an NVIDIA GPU"):
-        tune_softmax(10, 10)
-
-
 @pytest.mark.parametrize(
     ("given", "how", "message"),
     [
@@ -151,12 +142,3 @@ def test_the_command_measures_each_shape(
     assert printed[2] == f"| 64x1048576 | {CANDIDATE} | 20.0 | 30.0 | 2 |"
     with pytest.raises(SystemExit):
         main(["8x8x8"])
-
-
-def test_the_command_runs_as_a_module_without_a_warning() -> None:
-    found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "argand", "tune", "softmax", "--help"],
-        capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
-    assert "ROWSxCOLUMNS" in found.stdout
-    assert found.stderr == ""
