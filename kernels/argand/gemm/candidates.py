@@ -26,10 +26,14 @@ from argand.runtime.plan import WGMMA_TARGET, PlanError
 class GemmChoice:
     """A candidate plan of a product: kernel family, tile, roles of the operands, split-K slices.
 
-    ``plan`` is that of the wgmma family, ``mma`` of the mma.sync family, ``fma`` of the fma family;
-    without one the mma.sync family plans the product itself. ``swapped`` computes C^T = B^T A^T, so
-    that B is the row operand. k is cut into ``split_k_slices``. ``in_tf32`` computes by kernels of
-    tf32 (`product_in_tf32`).
+    Attributes:
+        plan: of the wgmma family; None where another family computes the product.
+        swapped: wgmma computes C^T = B^T A^T, so that B is the row operand.
+        split_k_slices: wgmma cuts k into so many.
+        mma: plan of the mma.sync family. Where no family's plan is given, mma.sync computes the
+            product and plans it itself.
+        in_tf32: kernels of tf32 compute it (`product_in_tf32`).
+        fma: plan of the fma family.
     """
 
     plan: WgmmaPlan | None = None

@@ -15,7 +15,7 @@ from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
 from argand.gemm.heuristics import ADVICE, choose
-from argand.gemm.names import computed_name, unpacked_name, wgmma_name
+from argand.gemm.names import computed_name, in_place_name, wgmma_name
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panel_launch import PanelLaunch
 from argand.gemm.panels import Panels, panels_by_time
@@ -149,11 +149,11 @@ class GemmLaunch:
         form = replace(form, problem=replace(form.problem, precision=computed))
         if choice.in_tf32 and any(x.layout is None or x.half for x in (form.a, form.b)):
             raise PlanError(f"packed operands and pairs are in the format of {asked.name}")
-        self._unpacked: MmaLaunch | FmaLaunch | None = None
+        self._in_place: MmaLaunch | FmaLaunch | None = None
         self._wgmma: WgmmaCall | None = None
         if choice.plan is None:
-            self._unpacked = _unpacked(form, choice, device, allowed)
-            name = unpacked_name(self._unpacked.plan, computed, *traits)
+            self._in_place = _in_place_launch(form, choice, device, allowed)
+            name = in_place_name(self._in_place.plan, computed, *traits)
         else:
             self._wgmma = WgmmaCall(form, choice, device, allowed)
             name = wgmma_name(choice, self._wgmma.plan, self._wgmma.division, *traits)
@@ -163,19 +163,19 @@ class GemmLaunch:
     @property
     def nbytes(self) -> int:
         """Bytes of workspace of a call: planes, and partial tiles or split-K slices."""
-        made = self._unpacked or self._wgmma
+        made = self._in_place or self._wgmma
         return 0 if made is None else made.nbytes
 
     @property
     def mirrors(self) -> bool:
         """Whether a Hermitian result is stored whole, with a real diagonal."""
-        made = self._wgmma or self._unpacked
+        made = self._wgmma or self._in_place
         return made is not None and not isinstance(made, FmaLaunch) and made.plan.mirror
 
     @property
     def sequence(self) -> LaunchSequence | None:
         """The launches in place without a scan, of addresses a, b, c, out, 0, 0; else None."""
-        return None if self._unpacked is None else self._unpacked.sequence
+        return None if self._in_place is None else self._in_place.sequence
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
@@ -187,13 +187,13 @@ class GemmLaunch:
         """Launch, without a name in records."""
         if self._wgmma is not None:
             self._wgmma(a, b, c, out)
-        elif self._unpacked is not None:
+        elif self._in_place is not None:
             left = a.copy.data.ptr if isinstance(a, Planes) else a
             right = b.copy.data.ptr if isinstance(b, Planes) else b
-            self._unpacked(left, right, c, out)
+            self._in_place(left, right, c, out)
 
 
-def _unpacked(
+def _in_place_launch(
     form: ProductForm, choice: GemmChoice, device: Device, allowed: int | None
 ) -> MmaLaunch | FmaLaunch:
     """Return the launches of a choice that reads operands, or copies beside planes, in place."""

@@ -14,7 +14,7 @@ from argand.gemm.sm90_scheduler import TileDivision
 from argand.precision import Precision
 
 
-def unpacked_name(
+def in_place_name(
     plan: MmaPlan | FmaPlan, precision: Precision, a: OperandTraits, b: OperandTraits
 ) -> str:
     """Return ``mma.sync 64x64x16 4 stages: A in place, B copied before, absmax by each block``.

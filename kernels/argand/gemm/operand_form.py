@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argand.gemm.question import OperandTraits
-from argand.gemm.tma_layout import copyable, has_odd_batches, has_odd_pitch
+from argand.gemm.tma_layout import has_odd_batches, has_odd_pitch, tma_addressable
 from argand.runtime.layout import Layout, is_k_major
 
 
@@ -13,9 +13,12 @@ from argand.runtime.layout import Layout, is_k_major
 class OperandForm:
     """The layout of an operand that a launch is prepared for, at any address.
 
-    ``layout`` has the rows of op(A), or the columns of op(B) as rows, by k; None for planes.
-    ``half`` says that it holds pairs of 16 bits, ``conjugated`` that it is yet to be conjugated,
-    ``batched`` that each product has its own. ``copy`` is the layout of a copy beside planes.
+    Attributes:
+        layout: of the rows of op(A), or of the columns of op(B) as rows, by k; None for planes.
+        half: it holds pairs of 16 bits.
+        conjugated: it is yet to be conjugated.
+        batched: each product has its own.
+        copy: the layout of a copy beside planes; None where there is none.
     """
 
     layout: Layout | None
@@ -31,7 +34,7 @@ class OperandForm:
             copied = self.copy is not None
             return OperandTraits(packed=True, batched=self.batched, copied=copied)
         return OperandTraits(
-            copyable(self.layout), is_k_major(self.layout), self.half,
+            tma_addressable(self.layout), is_k_major(self.layout), self.half,
             batched=self.batched, conjugated=self.conjugated,
             odd_pitch=has_odd_pitch(self.layout), odd_batches=has_odd_batches(self.layout),
         )  # fmt: skip

@@ -13,12 +13,18 @@ from argand.precision import Precision
 class OperandTraits:
     """Properties of an operand that plans depend on.
 
-    ``copyable`` says that TMA can read it in place, ``k_major`` that k is its
-    contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
-    that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
-    has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync,
-    ``odd_pitch`` that its lines are an odd number of complex64 apart, so that TMA reads the even
-    and the odd ones by a map each, ``odd_batches`` that products are too.
+    Attributes:
+        copyable: one axis is contiguous and its lines begin at multiples of 16 bytes, so that TMA,
+            and cp.async by 16 bytes, can read it in place.
+        k_major: k is its contiguous axis.
+        half: it holds pairs of 16 bits in the precision's format.
+        packed: it is in planes already.
+        batched: each product has its own.
+        conjugated: it is yet to be conjugated.
+        copied: beside its planes there is a copy for mma.sync.
+        odd_pitch: its lines are an odd number of complex64 apart, so that TMA reads the even and
+            the odd ones by a map each.
+        odd_batches: its matrices are an odd number of complex64 apart, too.
     """
 
     copyable: bool = True
@@ -57,10 +63,13 @@ class OperandTraits:
 
 
 class Question(NamedTuple):
-    """The precision and sizes of a product, and the traits of A and B.
+    """What the choice of a product's plan depends on, and all that it depends on.
 
-    ``allowed`` is the workspace in bytes that the plan may take, None without a limit. ``adds``
-    says that a C is added, beside which accumulators spill to workspace.
+    Attributes:
+        precision, sizes: of the product.
+        a, b: the traits of A and B.
+        allowed: workspace in bytes that the plan may take; None without a limit.
+        adds: a C is added, beside which accumulators spill to workspace.
     """
 
     precision: Precision

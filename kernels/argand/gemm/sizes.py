@@ -10,9 +10,13 @@ from argand.gemm.problem import GemmProblem
 
 @dataclass(frozen=True)
 class GemmSizes:
-    """The sizes of a product and whether the result is pairs of 16 bits, or squared magnitudes.
+    """The sizes of a product, and what of its result decides about plans.
 
-    ``triangle`` says that only the tiles of its lower triangle are computed.
+    Attributes:
+        batch, m, n, k: ``batch`` products of m by k and k by n.
+        half_output: results are pairs of 16 bits.
+        triangle: only the tiles of the lower triangle are computed.
+        power: results are squared magnitudes.
     """
 
     batch: int

@@ -30,29 +30,30 @@ class MmaPlan:
     """Tile, stages and layouts of one kernel of the ``gemm_mma`` family.
 
     Attributes:
-        block_m, block_n, block_k: the tile of C of a block, and its k-tile.
-        warps_m, warps_n: warps beside each other along m and n.
-        stages: k-tiles of the operands in shared memory.
+        block_m, block_n: rows and columns of a block's tile of C.
+        block_k: elements of k in a k-tile, which fills one stage of the ring.
+        warps_m, warps_n: warps that share the tile, along m and along n.
+        stages: stages of the ring in shared memory.
         promotion_interval: k between promotions of the accumulators; 0: never.
         a_k_major, b_k_major: k is the operand's contiguous axis in memory.
-        vector: complex numbers of one copy, 1 or 2; 2 needs alignment to 16 bytes.
-        finds_absmax: at a precision that scales, each block finds its rows' absmax itself, in
-            stages that hold all of the k of its slice, whose scales are its own; else a launch
-            before it does.
-        warps_k: groups of ``warps_m x warps_n`` warps that share each stage's k.
-        split_k_slices: blocks of a cluster that compute a slice of k each, and store a part of the
-            sum each.
-        triangle: the tiles of the lower triangle alone, which are square.
-        any_strides: sizes and strides that do not fit 32 bits, operands without a contiguous axis.
-        mirror: what is below the diagonal is stored above it, too, where columns are contiguous,
+        vector: complex numbers of one cp.async, 1 or 2; 2 needs alignment to 16 bytes.
+        finds_absmax: at a precision that scales, each block finds the absmax of its rows itself,
+            in stages that hold all k of its slice; the scales are then those of the slice. Else a
+            launch before finds the absmax.
+        warps_k: groups of ``warps_m x warps_n`` warps that share the k of each stage (sliced K).
+        split_k_slices: blocks of a cluster, each of which computes a slice of k and stores a part
+            of the sum.
+        triangle: only tiles of the lower triangle are computed, which are square.
+        any_strides: sizes or strides do not fit 32 bits, or an operand has no contiguous axis.
+        mirror: results below the diagonal are stored above it, too, where columns are contiguous,
             and the diagonal is real.
         grid_slices: clusters that share the k of a tile; the last one adds the sums of all.
-        whole_k: a k, up to whole MMAs, that the stages hold: all of it is loaded at once, and the
-            compiler knows its MMAs; 0: k is longer.
-        copies_between: a later k-tile is copied between the MMAs of one.
-        one_tile: of a triangle no larger than the tile, whose columns are its rows: a stage holds
-            them once, and the result is stored through shared memory.
-        blocks_per_sm: least blocks of a multiprocessor, for `__launch_bounds__`.
+        whole_k: all of k, rounded up to whole MMAs, where the stages hold it: all of it is loaded
+            at once, and the compiler knows the number of MMAs. 0 where k is longer.
+        copies_between: a later k-tile is copied between the MMAs of the present one.
+        one_tile: the tile covers all of a triangle. Its columns of B are its rows of A, which a
+            stage holds once, and the result is stored through shared memory.
+        blocks_per_sm: least blocks a multiprocessor, for `__launch_bounds__`.
     """
 
     block_m: int

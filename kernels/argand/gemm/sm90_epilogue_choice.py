@@ -9,7 +9,7 @@ from argand.gemm.sm90_epilogue import Epilogue
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WIDEST_IN_PLACE, WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaProblem
-from argand.gemm.tma_layout import copyable
+from argand.gemm.tma_layout import tma_addressable
 from argand.precision import Precision
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.tensor_map import ALIGNMENT
@@ -20,7 +20,7 @@ def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: 
 
     TMA stores whole 16 bytes: of a line that ends within them it would write what lies beyond.
     """
-    if plan.half_output or plan.power or not copyable(out):
+    if plan.half_output or plan.power or not tma_addressable(out):
         return plan
     staged = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
     if (out.rows if staged.out_m_major else out.columns) * out.item % ALIGNMENT:

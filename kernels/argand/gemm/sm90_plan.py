@@ -44,34 +44,36 @@ class WgmmaPlan:
     """One kernel of the family, of `consumers` warpgroups and one producer warpgroup a block.
 
     Attributes:
-        consumer_warpgroups: of 64 rows of Z each. Of split operands they promote their accumulators
-            after each stage; two alternate within each k-tile.
-        block_n: columns of Z of a tile.
-        block_k: k of a k-tile, which is one stage of the ring.
-        stages: k-tiles in shared memory.
-        storage: of the row operand.
-        k_major: k is the contiguous axis of an interleaved row operand.
+        consumer_warpgroups: warpgroups that compute 64 rows of a tile of Z each, so ``block_m`` is
+            64 or 128. At two terms they promote their accumulators after each stage, and two
+            issue their MMAs in turn.
+        block_n: columns of a tile of Z.
+        block_k: elements of k in a k-tile, which fills one stage of the ring.
+        stages: stages of the ring in shared memory.
+        storage: how the row operand X lies in global memory.
+        k_major: k is the contiguous axis of an X that is read in place.
         half_output: results are pairs of 16 bits.
-        prescaled: a scaled precision's operands came as 16-bit numbers, which need no scaling.
-        tma_epilogue, out_m_major: results are stored by TMA through shared memory, and rows are
-            their contiguous axis.
-        fused_pack: idle warps pack the column operand, interleaved and k-major, while the consumers
-            multiply.
-        overlapped_stages: k-tiles of the next tile that the epilogue overlaps.
-        triangle: the tiles of the lower triangle alone, which are square, or one that covers it.
-        conjugate_y: the column operand is conjugated; its planes are those of the row operand.
+        prescaled: the operands of a scaled precision are 16-bit numbers, which need no scales.
+        tma_epilogue: results are stored by TMA through shared memory.
+        out_m_major: rows are the contiguous axis of such results.
+        fused_pack: idle warps of the producer warpgroup pack Y, interleaved and k-major, while the
+            consumers multiply.
+        overlapped_stages: k-tiles of the next tile whose MMAs overlap the epilogue; 0: none do.
+        triangle: only tiles of the lower triangle are computed: square ones, or one that covers it.
+        conjugate_y: Y is conjugated, and its planes are those of X.
         power: results are squared magnitudes.
-        epilogue: chosen by a launch.
-        odd_pitch: lines of fp32 pairs are an odd number of elements apart.
-        odd_batches: products are, too.
-        mirror: what is below a triangle's diagonal is stored above it, too, and the diagonal is
-            real; chosen by a launch.
-        shared_columns: of neighbouring tiles, so that each stores whole sectors where rows of
-            results begin anywhere.
-        k_warpgroups: warpgroups that share the k of the same rows.
-        ping_pong: two warpgroups alternate by whole tiles, so that one stores while the other
-            multiplies; the ring holds the k of a tile.
-        cluster: blocks that compute a slice each of the k of a tile, and store a part of it each.
+        epilogue: what the epilogue does; a launch chooses it (`sm90_epilogue_choice`).
+        odd_pitch: lines of an X of fp32 pairs are an odd number of elements apart.
+        odd_batches: matrices of such an X are an odd number of elements apart, too.
+        mirror: results below the diagonal of a triangle are stored above it, too, conjugated, and
+            the diagonal is real; a launch chooses it.
+        shared_columns: columns that neighbouring tiles both compute, so that each stores whole
+            sectors of L2 where rows of results begin anywhere.
+        k_warpgroups: consumer warpgroups that share the k of the same rows.
+        ping_pong: two consumer warpgroups multiply whole tiles in turn, so that one stores while
+            the other multiplies. The ring then holds all k of a tile.
+        cluster: blocks of a cluster, each of which computes a slice of the k of one tile and stores
+            a part of its columns.
     """
 
     consumer_warpgroups: int

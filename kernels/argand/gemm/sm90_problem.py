@@ -9,12 +9,16 @@ from argand.runtime.layout import Layout
 
 @dataclass(frozen=True)
 class WgmmaProblem:
-    """Z = alpha X Y^T + beta C with ``rows`` (of X), ``columns`` (rows of Y) and k, in batches.
+    """Z = alpha X Y^T + beta C, in batches.
 
-    ``x_batched`` and ``y_batched`` say whether each product has its own operand.
-    ``conjugate_result`` conjugates the product before alpha. With several ``split_k_slices`` there
-    are as many times more results, each the sum over its slice of k. ``mirror`` asks for the upper
-    triangle beside the lower one.
+    Attributes:
+        rows, columns, k: X has ``rows`` by k, Y ``columns`` by k.
+        batch: number of products.
+        x_batched, y_batched: each product has its own X, its own Y.
+        alpha, beta: the scalars.
+        conjugate_result: X Y^T is conjugated before it is multiplied by alpha.
+        split_k_slices: each of so many slices of k has a result of its own.
+        mirror: the upper triangle is stored beside the lower one.
     """
 
     rows: int
@@ -35,7 +39,8 @@ class WgmmaLayouts:
     """The layouts of a product's arrays, for a kernel that reads and writes them in place.
 
     Attributes:
-        x: of an interleaved row operand that is `copyable` or `has_odd_pitch`, None for planes.
+        x: of an interleaved row operand, which is `tma_addressable` or `has_odd_pitch`; None for
+            planes.
         y: of a column operand for fused packing, None for planes.
         c: of C, out's where there is none.
         out: of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.

@@ -6,7 +6,7 @@ from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.tensor_map import ALIGNMENT
 
 
-def copyable(x: Layout) -> bool:
+def tma_addressable(x: Layout) -> bool:
     """Return whether TMA can address a matrix: one axis contiguous, the other strides aligned."""
     fast, slow = (
         (x.column_stride, x.row_stride) if is_k_major(x) else (x.row_stride, x.column_stride)

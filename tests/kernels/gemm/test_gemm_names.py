@@ -12,7 +12,7 @@ from argand.device import ARCHITECTURES
 from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import choose
-from argand.gemm.names import unpacked_name, wgmma_name
+from argand.gemm.names import in_place_name, wgmma_name
 from argand.gemm.problem import gemm_problem
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
@@ -57,7 +57,7 @@ def test_different_candidates_have_different_names(precision: str) -> None:
     names = [
         wgmma_name(choice, choice.plan, WHOLE, A, B)
         if choice.plan
-        else unpacked_name(small_plan(row), row, A, B)
+        else in_place_name(small_plan(row), row, A, B)
         for choice in choices
     ]
     assert len(set(names)) == len(names) > 10
@@ -72,7 +72,7 @@ def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> N
     row = PRECISIONS[precision]
     for k in (64, 4096):
         plan = small_plan(row, k)
-        found = unpacked_name(plan, row, A, replace(PACKED, copied=True))
+        found = in_place_name(plan, row, A, replace(PACKED, copied=True))
         assert found.startswith(f"mma.sync {plan.block_m}x{plan.block_n}x{plan.block_k} ")
         assert ": A in place, B copied before" in found
         by_block = row.scaled and plan.finds_absmax

@@ -19,8 +19,8 @@ struct MmaPlan {
     int product_a[3];   // the term of A in each of them
     int product_b[3];   // the term of B
     bool scaled;        // rows of A and columns of B are scaled by powers of two
-    bool finds_absmax;  // then: blocks find the absmax, in stages that hold all of k; else a scan
-                        // before
+    bool finds_absmax;  // a block finds their absmax, in stages that hold all of its k; else a scan
+                        // before the launch has found it
     int block_m, block_n, block_k;
     int warps_m, warps_n, warps_k;  // warps_k groups share the k of a stage (sliced K)
     int split_k_slices;             // blocks of a cluster, each with a slice of k
@@ -31,32 +31,32 @@ struct MmaPlan {
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
     bool any_strides = false;   // sizes or strides do not fit 32 bits, or no axis is contiguous
     bool mirror = false;        // what is below a triangle's diagonal is stored above it, too
-    bool one_tile = false;  // it covers a triangle: its columns of B are the rows of A, which lie
-                            // in a stage once
-    int whole_k = 0;  // k up to whole MMAs, which the stages hold all of; 0: k is longer
-    bool copies_between = false;  // a later k-tile is copied between the MMAs of one
-    int blocks_per_sm = 1;      // least blocks of a multiprocessor in __launch_bounds__
-    bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
+    bool one_tile = false;  // the tile covers a triangle: its columns of B are its rows of A, which
+                            // a stage holds once
+    int whole_k = 0;  // all of k, up to whole MMAs, where the stages hold it; 0: k is longer
+    bool copies_between = false;  // a later k-tile is copied between the MMAs of the present one
+    int blocks_per_sm = 1;        // least blocks a multiprocessor in __launch_bounds__
+    bool grid_split = false;      // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 
     // Stages that are loaded before any is multiplied.
     constexpr int stages_at_once() const {
         return whole_k > 0 ? (whole_k + block_k - 1) / block_k : stages - 1;
     }
-    // Whether several warps or blocks have sums of the same elements.
+    // Whether several warps or blocks hold sums of the same elements, over different k.
     constexpr bool sliced() const { return grid_split || warps_k * split_k_slices > 1; }
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }
-    // A triangle of one tile that a warp multiplies alone. What a lane holds of a row of A is what
-    // it holds of that column of B, so a row is read and rounded once.
+    // Whether a warp multiplies a triangle of one tile alone. What a lane holds of a row of A is
+    // what it holds of that column of B, so a row is read and rounded once.
     constexpr bool one_warp() const { return one_tile && warps_m * warps_n == 1; }
-    // A warp with few accumulators, which waits for one instruction after the other.
+    // Whether a warp has few accumulators, so that it waits for one instruction after the other.
     constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
-    // Whether products with the imaginary part of B have accumulators of their own: their sign,
-    // which a conjugated B changes, takes no instruction of the mainloop, and twice as many MMAs
-    // wait for none before.
+    // Whether products with the imaginary part of B have accumulators of their own, which a
+    // promotion or the end of the mainloop joins to the others. Then the sign of a conjugated B
+    // takes no instruction of the mainloop, and twice as many MMAs are independent of each other.
     constexpr bool parts_apart() const { return small_warps() && (terms > 1 || warps_k == 1); }
-    // K of the MMAs of a k-tile whose loads of shared memory are in one piece of code.
+    // Elements of k whose loads from shared memory and MMAs are unrolled into one piece of code.
     constexpr int unrolled_k() const {
         if (operand == Operand::tf32) return 32;
         return terms == 1 && warp_m() * warp_n() <= 512 ? 32 : 16;
@@ -66,14 +66,14 @@ struct MmaPlan {
     constexpr bool splits_by_products() const {
         return ::splits_by_products(operand, terms, roundings[0], roundings[1]);
     }
-    // Groups of warps that share k leave out, by branches, what lies outside the matrix: small
-    // products of one term, or of few results a warp, would wait for the zeros. Others copy and
-    // multiply them.
+    // Whether groups of warps that share k leave out, by branches, what lies outside the matrix:
+    // small products of one term, or of few results a warp, would wait for the zeros. Other plans
+    // copy zeros and multiply them.
     constexpr bool skips_outside() const {
         return warps_k > 1 && (terms == 1 || warp_m() * warp_n() < 256);
     }
-    // Of a k that is not cut the last k-tile ends in its middle where k does. By one branch: of
-    // several each would part the loads of an MMA from those before.
+    // Whether the second half of the last k-tile is left out where k ends before it. One branch
+    // decides it: several would part the loads of each MMA from those before.
     constexpr bool skips_half() const { return copies_between && terms > 1 && !sliced(); }
     constexpr bool promotes() const { return promotion_interval > 0; }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }

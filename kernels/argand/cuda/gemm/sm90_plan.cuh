@@ -60,7 +60,7 @@ struct WgmmaPlan {
                         // of an interleaved X are scaled in each stage, and promotion descales
     bool half_output;   // Z is stored as pairs in the 16-bit operand format, else as complex64
     bool tma_epilogue;  // Z is stored through shared memory by TMA
-    bool out_m_major;   // then: Z is m-major, else n-major
+    bool out_m_major;   // a Z that TMA stores is m-major, else n-major
     bool fused_pack;    // Y comes interleaved and k-major; idle producer warps pack it
     int consumer_warpgroups;       // each computes kWgmmaM rows of the tile
     int block_n, block_k, stages;  // block_k is one k-tile, which is one stage of the ring
@@ -75,16 +75,17 @@ struct WgmmaPlan {
     // and strides of 16 bytes, so it reads the even lines by one map and the odd ones by another,
     // which begins one element early. In the tile odd lines come first, one element further along.
     bool odd_pitch = false;
-    // Then: products are an odd number of elements apart too, so in every second one it is the even
-    // lines that begin within 16 bytes. Odd and even change places there in the tile's lines, and
-    // readers exchange rows (k-major), or packing exchanges the k of Y alike.
+    // Matrices of an X of odd pitch are an odd number of elements apart, too, so in every second
+    // one it is the even lines that begin within 16 bytes. Odd and even lines change places there
+    // in the tile: readers exchange rows of a k-major X, and packing exchanges the k of Y beside an
+    // m-major one.
     bool odd_batches = false;
-    // For a triangle: what is below the diagonal is stored conjugated above it, too, and the
+    // Results below the diagonal of a triangle are stored above it, too, conjugated, and the
     // diagonal is real.
     bool mirror = false;
-    // The two warpgroups multiply all k of a tile in turn, so that one stores its rows while the
-    // other multiplies. The ring holds the k of a tile: else the second would wait for the first's
-    // turn, and the first for stages that the second has not read.
+    // The two consumer warpgroups multiply all k of a tile in turn, so that one stores its rows
+    // while the other multiplies. The ring must hold the k of a tile: else the second warpgroup
+    // would wait for the turn of the first, and the first for stages that the second has not read.
     bool ping_pong = false;
     // Columns that a tile has in common with the next, so that each stores whole sectors of L2
     // only, where rows begin anywhere in one (sm90_epilogue_direct.cuh).
@@ -104,8 +105,9 @@ struct WgmmaPlan {
     }
     constexpr int mma_k() const { return 32 / bytes_of(operand); }
     static constexpr int planes() { return 2; }  // one of real and one of imaginary parts
-    // A row of planes holds, for each MMA along k, the terms side by side, 32 bytes each. A TMA box
-    // spans the stage where a swizzle of 128 bytes holds that much, else one MMA.
+    // Planes are k-major. A row of them holds, for each MMA along k, the terms side by side, 32
+    // bytes each. A TMA box spans the k of the stage where a swizzle of 128 bytes holds that much,
+    // else the k of one MMA, so a box is of CuTe's Layout_K_SW128_Atom or Layout_K_SW64_Atom.
     static constexpr int term_bytes() { return 32; }
     constexpr int mma_k_bytes() const { return terms * term_bytes(); }
     constexpr int mmas_per_stage() const { return block_k / mma_k(); }
@@ -126,9 +128,11 @@ struct WgmmaPlan {
     }
     constexpr bool scales_stages() const { return scaled && storage == Storage::fp32; }
     constexpr bool descales_rows() const { return scaled && !scales_stages(); }
-    // Complex numbers of an interleaved X in one swizzled row.
+    // Complex numbers of an interleaved X in one swizzled row of 128 bytes, along k where X is
+    // k-major (CuTe's Layout_K_SW128_Atom), along m where it is m-major (Layout_MN_SW128_Atom).
     constexpr int x_swizzle_elements() const { return kSwizzleBytes / x_element_bytes(); }
-    // Whether a tile of X holds its odd rows, then its even ones; k of an m-major X lies so.
+    // Whether a tile of X holds its odd rows before its even ones. In a tile of an m-major X of odd
+    // pitch it is the k that lie so.
     constexpr bool rows_by_parity() const { return odd_pitch && x_k_major; }
     // Lines of a tile of an interleaved X, and its length along them.
     constexpr int x_lines() const { return x_k_major ? block_m() : block_k; }
