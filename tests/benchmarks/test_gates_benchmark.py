@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device, Gate, Precision
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
 from argand.gates.heuristics import mma_plans
@@ -124,7 +124,7 @@ def test_aers_matrix_of_a_gate_has_its_controls_above(rng: np.random.Generator) 
 @pytest.mark.parametrize("precision", ["fp32", "3xfp16", "3xtf32"])
 def test_the_sanitizer_meets_every_kernel(rng: np.random.Generator, precision: str) -> None:
     row = PRECISIONS[precision]
-    arch = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+    arch = arch_for(90)
     found = list(sanitized_gates.gates(row, rng))
     forms = [gate_form(n, gate.matrix, gate.targets, gate.controls) for n, gate in found]
     first = 1 if row.exact_operands else 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.dft.heuristics import own_plan
 from argand.dft.method import method_for
 from argand.dft.plan import Plan
@@ -15,7 +15,7 @@ from workflow.accuracy.references import spectrum_reference
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound, plan_bound
 from workflow.transforms import assess_transform
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 
 
 def best(length: int, precision: str = "3xfp16", *, wide: bool = False) -> Plan:

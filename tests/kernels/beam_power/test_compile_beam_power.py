@@ -40,13 +40,13 @@ from argand.beam_power.sm90_plan import (
     wgmma_pack_source,
     wgmma_power_source,
 )
-from argand.device import ARCHITECTURES, Arch
+from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 KINDS: tuple[tuple[str, Samples], ...] = (
     ("tf32", "complex64"), ("3xtf32", "complex64"), ("bf16", "complex64"), ("fp16", "half"),
     ("fp16", "int8"), ("bf16", "half"), ("bf16", "int8"),
@@ -90,13 +90,12 @@ def test_kernels_by_wgmma_compile(name: str, samples: Samples, group: int, beams
     own = (1, 128) if KINDS.index((name, samples)) % 2 else (16, 64)
     if ((group, beams) != own or (name, samples) == ("bf16", "half")) and not EXHAUSTIVE:
         return  # every other kind has the other size; halves are those of fp16, but for scales
-    arch = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
     row = PRECISIONS[name]
-    plan = choose_wgmma_plan(row, samples, group, beams, 64, group != 2, arch)
+    plan = choose_wgmma_plan(row, samples, group, beams, 64, group != 2, HOPPER)
     assert plan is not None
     assert plan.beams == beams
-    assert_clean(wgmma_power_source(plan, row), arch.target, wgmma_kernel_name(plan, row))
-    assert_clean(wgmma_pack_source(plan, row), arch.target, wgmma_pack_name(plan, row))
+    assert_clean(wgmma_power_source(plan, row), HOPPER.target, wgmma_kernel_name(plan, row))
+    assert_clean(wgmma_pack_source(plan, row), HOPPER.target, wgmma_pack_name(plan, row))
 
 
 @pytest.mark.parametrize("group", (1, 2, 4, 8, 16) if EXHAUSTIVE else (16,))
@@ -122,15 +121,14 @@ def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int
 def test_kernels_of_two_terms_by_wgmma_compile(
     beams: int, antennas: int, polarizations: int, expected: tuple[int, bool, int]
 ) -> None:
-    arch = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
     row = PRECISIONS["3xtf32"]
-    plan = choose_wgmma_plan(row, "complex64", 16, beams, antennas, True, arch, polarizations)
+    plan = choose_wgmma_plan(row, "complex64", 16, beams, antennas, True, HOPPER, polarizations)
     assert plan is not None
     assert (plan.beams, plan.promoted, plan.weight_stages) == expected
     if EXHAUSTIVE or (beams, antennas, polarizations) == (64, 128, 1):  # of the most registers
-        assert_clean(wgmma_power_source(plan, row), arch.target, wgmma_kernel_name(plan, row))
-        assert_clean(wgmma_pack_source(plan, row), arch.target, wgmma_pack_name(plan, row))
-    assert choose_wgmma_plan(row, "complex64", 16, 32, 600, True, arch) is None
+        assert_clean(wgmma_power_source(plan, row), HOPPER.target, wgmma_kernel_name(plan, row))
+        assert_clean(wgmma_pack_source(plan, row), HOPPER.target, wgmma_pack_name(plan, row))
+    assert choose_wgmma_plan(row, "complex64", 16, 32, 600, True, HOPPER) is None
 
 
 @pytest.mark.parametrize(
@@ -147,10 +145,9 @@ def test_kernels_of_two_terms_by_wgmma_compile(
     ],
 )
 def test_other_plans_of_wgmma_are_refused(changed: dict[str, Any], name: str, said: str) -> None:
-    arch = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
     plan = replace(WgmmaBeamPowerPlan("int8", 16), **changed)
     with pytest.raises(PlanError, match=said):
-        check_wgmma_plan(plan, PRECISIONS[name], 64, arch)
+        check_wgmma_plan(plan, PRECISIONS[name], 64, HOPPER)
     with pytest.raises(PlanError, match="wgmma needs sm_90a, got sm_80"):
         check_wgmma_plan(WgmmaBeamPowerPlan("int8", 16), PRECISIONS["fp16"], 64, ARCHITECTURES[0])
 

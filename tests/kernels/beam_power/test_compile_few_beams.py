@@ -19,12 +19,12 @@ from argand.beam_power.few_beams_plan import (
 )
 from argand.beam_power.plan import Samples
 from argand.beam_power.problem import Detect, beam_power_problem
-from argand.device import ARCHITECTURES, Arch, Device
-from argand.runtime.plan import WGMMA_TARGET, PlanError
+from argand.device import ARCHITECTURES, Arch, Device, arch_for
+from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import assert_clean
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 
 
 def chosen(

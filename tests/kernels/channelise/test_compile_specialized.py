@@ -17,13 +17,13 @@ from argand.channelise.sm90_plan import (
     specialized_name,
     specialized_source,
 )
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, arch_for
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 BANKS = [
     (1024, 8), (4096, 8), (512, 5), (256, 16), (1024, 1), (512, 16), (1024, 3), (512, 4), (2048, 8),
     (3072, 8), (2048, 4),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.dft.butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
 from argand.dft.candidates import candidates
 from argand.dft.cluster import ClusterPlan, cluster_tables
@@ -21,7 +21,7 @@ from argand.runtime.plan import PlanError
 
 from workflow.accuracy.transform_bounds import butterfly_bound
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 ROW = PRECISIONS["3xfp16"]
 CHIRP = ButterflyPlan(100, False, (16, 16), 1, 4)
 POWERS = ButterflyPlan(1009, True, (16, 9, 7), 2, 8)
@@ -172,7 +172,7 @@ def power_products(table: Array, count: int) -> Array:
 
 
 def test_clusters_need_hopper() -> None:
-    ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
+    ampere = arch_for(80)
     with pytest.raises(PlanError, match="clusters need sm_90"):
         check_dft_plan(CLUSTER, ROW, ampere)
     for length, kind in ((16_384, "single_cta"), (32_768, "cluster")):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, arch_for
 from argand.dft.candidates import (
     best_legal,
     best_of_each_kind,
@@ -20,7 +20,7 @@ from argand.dft.candidates import (
 from argand.dft.hankel import HankelPlan
 from argand.dft.method import method_for
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 
 
 def test_the_best_of_each_kind() -> None:

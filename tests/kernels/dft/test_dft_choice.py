@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES, Arch
+from argand.device import Arch, arch_for
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.candidates import candidates
 from argand.dft.cluster import ClusterPlan
@@ -28,7 +28,7 @@ from argand.multiprocessor import registers
 from tests.covers import EXHAUSTIVE, examples
 from tests.kernels.compiled import ARCHS
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 
 
@@ -162,7 +162,7 @@ def test_where_the_kernels_are_ours() -> None:
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
     for length in (100_000, 214_200, 15 << 16):
         assert isinstance(choose(method_for(length), row, HOPPER, wide=True).plan, TwoPassPlan)
-    ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
+    ampere = arch_for(80)
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
     assert isinstance(choose(method_for(521), row, ampere, wide=True).plan, ButterflyPlan)
     split = PRECISIONS["3xtf32"]

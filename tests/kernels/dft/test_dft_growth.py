@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.dft.heuristics import own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.method import LARGEST_DENSE, method_for
@@ -20,8 +20,8 @@ from tests.kernels.gemm.folded_sums import ROW, transformed
 from tests.kernels.tensor_core_sums import added
 
 Array = npt.NDArray[Any]
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
-AMPERE = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
+HOPPER = arch_for(90)
+AMPERE = arch_for(80)
 LENGTHS = (17, 31, 67, 97, 127, 131, 149, 199, 251, 307, 359, 401, 449, 509)
 
 

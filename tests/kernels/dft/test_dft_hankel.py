@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, arch_for
 from argand.dft.candidates import candidates
 from argand.dft.hankel import (
     LARGEST_UNPROMOTED,
@@ -18,7 +18,7 @@ from argand.dft.legality import check_dft_plan
 from argand.dft.method import dense
 from argand.runtime.plan import PlanError
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 ROW = PRECISIONS["3xfp16"]
 PLAN = HankelPlan(251, row_copies=2, warpgroups=1, groups=3, buffers=6, wide_copies=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES, Arch, Device
+from argand.device import ARCHITECTURES, Arch, Device, arch_for
 from argand.dft import heuristics
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.heuristics import SHORT, choose, plan_of_few_rows, with_few_rows
@@ -15,7 +15,7 @@ from argand.dft.plan import dft_source, kernel_name
 from tests.kernels.compiled import assert_clean
 
 FEW = heuristics.FEW_NUMBERS
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 
 
 @pytest.fixture(autouse=True)

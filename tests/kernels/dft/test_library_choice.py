@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES, Device
+from argand.device import Device, arch_for
 from argand.dft.heuristics import choose, own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.library_choice import FAST_PRIME, LibraryKernels, library_time, several_time
@@ -14,7 +14,7 @@ from argand.dft.three_kernel_heuristics import three_kernel_time
 from argand.dft.two_pass import TwoPassPlan
 from argand.dft.two_pass_heuristics import two_pass_time
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 
 
 @pytest.mark.parametrize(

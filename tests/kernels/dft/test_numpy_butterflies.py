@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, DftProblem, dft
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.dft.butterfly import LARGEST_RADIX, ButterflyPlan
 from argand.dft.cpu import dft as staged
 from argand.dft.cpu_butterfly import butterfly, butterfly_dft
@@ -21,7 +21,7 @@ from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound
 
 Array = npt.NDArray[Any]
 ROW = PRECISIONS["3xfp16"]
-AMPERE = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
+AMPERE = arch_for(80)
 PLANS = [
     ButterflyPlan(100, False, (16, 16), 1, 4),
     ButterflyPlan(29, False, (5, 12), 1, 1),

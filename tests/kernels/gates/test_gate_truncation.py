@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.gates.heuristics import mma_plans
 from argand.gates.plan import GatePlan
 from argand.gates.truncation import TruncationBias, compensated, k_tiles_of, truncation_bias
@@ -17,7 +17,7 @@ from tests.kernels.gates.gate_cases import random_unitary
 from tests.kernels.tensor_core_sums import added
 
 Array = npt.NDArray[Any]
-ARCH = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+ARCH = arch_for(90)
 
 
 def plan_for(

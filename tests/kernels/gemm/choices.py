@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.heuristics import choose
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.runtime.plan import WGMMA_TARGET
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 SM_COUNT = 132  # of an H200
 LARGE = GemmSizes(1, 4096, 4096, 4096)
 A, B = OperandTraits(k_major=True), OperandTraits(k_major=False)

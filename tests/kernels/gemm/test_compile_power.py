@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
@@ -15,7 +15,7 @@ from tests.kernels.compiled import assert_clean
 from tests.kernels.gemm.test_compile import epilogues
 from tests.kernels.precisions import TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 
 
 @pytest.mark.exhaustive

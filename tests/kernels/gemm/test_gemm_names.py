@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError, gemm, launched, pack
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, arch_for
 from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import choose
@@ -19,12 +19,12 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.runtime import kernel_trace
-from argand.runtime.plan import WGMMA_TARGET, PlanError
+from argand.runtime.plan import PlanError
 
 from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 A, B = OperandTraits(), OperandTraits(k_major=False)
 PACKED, HALF = OperandTraits(packed=True), OperandTraits(half=True)
 SIZES = GemmSizes(1, 4096, 4096, 4096)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, arch_for
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import choose, estimate
 from argand.gemm.in_tf32 import SAME_TILE, product_in_tf32, tf32_margin
@@ -28,7 +28,7 @@ from workflow.accuracy.probabilistic import accumulation_errors
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 SM_COUNT = 132
 A, B = OperandTraits(), OperandTraits(k_major=False)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.device import ARCHITECTURES, Device
+from argand.device import Device, arch_for
 from argand.gemm.modular.heuristics import (
     choose_pieces,
     choose_plan,
@@ -26,8 +26,8 @@ from argand.gemm.modular.product_plan import (
 from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.runtime.complex_types import ITEM
 
-H200 = Device("cuda", "H200", 0, next(x for x in ARCHITECTURES if x.sm == 90), 132)
-A100 = Device("cuda", "A100", 0, next(x for x in ARCHITECTURES if x.sm == 80), 108)
+H200 = Device("cuda", "H200", 0, arch_for(90), 132)
+A100 = Device("cuda", "A100", 0, arch_for(80), 108)
 
 
 @dataclass(frozen=True)

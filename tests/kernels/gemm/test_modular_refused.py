@@ -19,7 +19,7 @@ def test_no_launch_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
         _, device, layout, limits, launch, prepared, problem = found
         made: list[Any] = []
         monkeypatch.setattr(launch, "product_launch", lambda *given, **named: made.append(given))
-        arch = next(x for x in device.ARCHITECTURES if x.sm == 90)
+        arch = device.arch_for(90)
         card = device.Device("cuda", "a card", 0, arch, 132)
         lines = layout.Layout(SIDE, SIDE, SIDE, 1, 0, item=8, aligned=32)
         product = problem.ModularProblem(

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import Storage, WgmmaPlan
 from argand.gemm.sm90_tiles import wgmma_tiles, with_ping_pong
-from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.precisions import TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
 LARGE = WgmmaPlan(2, 128, 32, 3)
 SPLIT = WgmmaPlan(2, 128, 16, 3)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, arch_for
 from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
 from argand.gemm.sm90_plan import (
@@ -28,7 +28,7 @@ from argand.runtime.plan import WGMMA_TARGET, PlanError
 
 from tests.kernels.precisions import TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
 LARGE = WgmmaPlan(2, 128, 32, 3)
 SPLIT = WgmmaPlan(2, 128, 16, 3)

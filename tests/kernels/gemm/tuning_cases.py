@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from argand import PRECISIONS, Device
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.question import OperandTraits
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.runtime.plan import WGMMA_TARGET
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == WGMMA_TARGET)
+HOPPER = arch_for(90)
 TF32 = PRECISIONS["tf32"]
 SIZES = GemmSizes(1, 4096, 4096, 4096)
 A, B = OperandTraits(), OperandTraits(k_major=False)

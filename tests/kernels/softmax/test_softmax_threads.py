@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, arch_for
 from argand.multiprocessor import CLUSTER_SM, WARP
 from argand.softmax.candidates import fitted
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.resident import estimated_time, resident_candidate
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 EXACT = SoftmaxForm(
     "softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=True, gapless=True
 )

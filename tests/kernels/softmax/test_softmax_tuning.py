@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import arch_for
 from argand.softmax import tuned
 from argand.softmax.candidates import SoftmaxCandidate, candidate_plans, every_candidate
 from argand.softmax.heuristics import plan_softmax
@@ -20,7 +20,7 @@ from argand.softmax.tune import main, tune_softmax
 
 from tests.kernels.gemm.tuning_cases import card
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+HOPPER = arch_for(90)
 FORM = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, unaligned_rows=False)
 ROWS, COLUMNS = 1000, 32_768
 CANDIDATE = SoftmaxCandidate(384, 4, epilogue_stages=4, write_threads=128)
