@@ -23,11 +23,11 @@ struct FewBeamsKernel {
     static constexpr int kTileTimes = LaneTimes * kGroupThreads;
     static constexpr int kSums = Beams * kTileTimes;
     static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
-    // Without the weights: beams of the groups, in whose place powers are stored.
+    // Bytes of the beams of all groups, in whose place powers are stored; the weights come on top.
     static constexpr int kSharedBytes = kSums * (kGroups == 1 ? 4 : kGroups * 8);
     static_assert(Beams % 2 == 0, "weights are read in pairs");
 
-    // Where the samples of a thread lie: `times[i]` after the first one.
+    // The samples of a thread, from `from` on: sample i lies `times[i]` words further.
     struct Lane {
         const Word* from;
         int64 step;

@@ -15,7 +15,7 @@ struct TransformStages {
     static constexpr int R0 = plan.radices[0], R1 = plan.radices[1], R2 = plan.radices[2];
     static_assert(R0 * R1 * R2 == M, "radices");
 
-    // Where the last stage leaves number k of a spectrum.
+    // Index in shared memory at which the last stage leaves number k of a spectrum.
     static __device__ __forceinline__ int place_of(int k) {
         return k % R0 * plan.line_pitch() + k / R0 % R1 * plan.group_pitch() + k / (R0 * R1);
     }

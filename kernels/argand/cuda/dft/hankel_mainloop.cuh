@@ -195,7 +195,7 @@ __device__ __forceinline__ void for_each_k_tile(Body body) {
         body(FragmentSlot<0, 1>{}, k_tile);
         body(FragmentSlot<1, 1>{}, k_tile + 1);
     }
-    // With a pending group here, the compiler would serialise all MMAs.
+    // No group may be pending here: the compiler would serialise all MMAs.
     if constexpr ((Last - First) % 2) body(FragmentSlot<0, 0>{}, Last - 1);
 }
 

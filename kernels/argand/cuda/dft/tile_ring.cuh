@@ -139,7 +139,7 @@ struct TileRing {
     // Returns when the last store has read its buffer, so that it can be loaded again.
     __device__ __forceinline__ void wait_stored() const {
         if (kTmaStores && group.thread == 0) tma_store_wait_read<0>();
-        // Where one thread issues loads and stores, no other has to know.
+        // Where one thread issues all copies, the others need not wait for it.
         if constexpr (!(kTmaLoads && kTmaStores)) group.sync();
     }
 

@@ -163,7 +163,7 @@ __device__ __forceinline__ void first_stage(int begin, int end, int step, const 
     }
 }
 
-// Where the results of a first stage's butterfly go, and its index among those of its column.
+// Address to which a butterfly of the first stage writes, and its index among those of its column.
 struct Placed {
     int index;
     float2* to;

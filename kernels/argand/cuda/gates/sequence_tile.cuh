@@ -50,7 +50,8 @@ struct SequenceArguments : GateArguments {
     uint32 order[kMostGates];
 };
 
-// Of a product: whether qubit 0 is a target (`gates.layout.Tile.targets_qubit0`).
+// A gate that is a product, without or with qubit 0 among its targets
+// (`gates.layout.Tile.targets_qubit0`), or a phase.
 enum GateKind : uint32 { kWithoutQubit0, kWithQubit0, kPhase };
 
 __device__ __forceinline__ uint32 kind_of(uint32 entry) { return entry % 4; }

@@ -48,7 +48,7 @@ struct PackArguments {
 
 constexpr int kPackThreads = 256, kMaxPackRows = 64;
 
-// Where an element lies in the tile in shared memory.
+// Index of an element of the tile in shared memory.
 template <PackPlan plan>
 __device__ __forceinline__ int shared_offset(int row, int k) {
     return row * plan.row_pitch() + k + k / 8;

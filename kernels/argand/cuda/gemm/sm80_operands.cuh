@@ -113,7 +113,7 @@ class TileCopies {
         constexpr int kCopies = kLines / kStep, kBytes = 8 * plan.vector;
         if (part == 0) at = from;
         const int first = kCopies * part / parts, end = kCopies * (part + 1) / parts;
-        // Of a known count of copies the compiler leaves none in a loop.
+        // The compiler knows this count, so it leaves no copy in a loop.
         constexpr int kMost = (kCopies + parts - 1) / parts;
 #pragma unroll
         for (int copy = 0; copy < kMost; ++copy) {

@@ -80,7 +80,7 @@ struct MmaPlan {
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
     constexpr int a_tile_elements() const { return a_pitch() * (a_k_major ? block_m : block_k); }
     constexpr int b_tile_elements() const { return b_pitch() * (b_k_major ? block_n : block_k); }
-    // Where the columns of B begin in a stage.
+    // Index in a stage at which the columns of B begin.
     constexpr int b_place() const { return one_tile ? 0 : a_tile_elements(); }
     constexpr int stage_elements() const {
         return a_tile_elements() + (one_tile ? 0 : b_tile_elements());

@@ -99,7 +99,7 @@ struct KTiles {
     }
 };
 
-// Of `k`, those of this block.
+// The k-tiles of `k` that this block multiplies.
 template <MmaPlan plan>
 __device__ __forceinline__ KTiles<plan> k_tiles_at(const GemmArguments& args, Stride<plan> k) {
     const int all = static_cast<int>(tiles_of<plan.block_k>(k));

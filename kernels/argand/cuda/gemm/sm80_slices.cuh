@@ -24,7 +24,7 @@ struct SliceVectors {
         if constexpr (kTile % plan.split_k_slices == 0) return kPart;
         return min(kPart, kTile - rank * kPart);
     }
-    // Where a block has what another one sent: one part behind the other, without its own.
+    // Index at which a block has what another one sent: one part behind the other, without its own.
     static __device__ __forceinline__ uint32 sent(uint32 from, uint32 to) {
         return (from - (from > to)) * kPart;
     }
@@ -274,7 +274,7 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
         exchange.receive();
         part = Vectors::part_of(cluster_rank());
         first = cluster_rank() * Vectors::kPart;
-        // Else a thread finds its own sums where it left them.
+        // Where a part is whole passes of the block, each thread reads the sums that it wrote.
         if constexpr (Vectors::kPart % plan.threads() != 0) __syncthreads();
         auto add_and_finish = [&](uint32 vector) {
             auto of_slice = [&](uint32 slice) {

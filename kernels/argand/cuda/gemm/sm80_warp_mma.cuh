@@ -159,7 +159,7 @@ __device__ __forceinline__ void multiply_by_own_rows(Accumulators<plan>& accumul
     for (int j = 0; j < plan.warp_n() / 8; ++j)
 #pragma unroll
         for (int i = j / 2; i < plan.warp_m() / 16; ++i)
-            // Of parts that are apart the sign comes later.
+            // Where parts are apart, `join` applies the sign of a conjugated B.
             multiply<plan, !plan.parts_apart()>(accumulators, i, j, a[2 * i], a[2 * i + 1], a[j]);
 }
 

@@ -11,7 +11,7 @@
 template <WgmmaPlan plan>
 constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;
 
-// Where the accumulators of a thread lie in memory. Accumulator 4 j + 2 h + e belongs to row h of
+// The memory of a thread's accumulators. Accumulator 4 j + 2 h + e belongs to row h of
 // the thread's two and to column 8 j + e from its first. The structure lives through the mainloop,
 // so it is small.
 //
@@ -61,7 +61,7 @@ __device__ __forceinline__ float2* partial_slot(const WgmmaArguments& args, uint
     return args.partials + int64(partial) * (plan.block_n / 2 * kConsumerThreads<plan>);
 }
 
-// Where the accumulators of a thread lie in the slot of `block`, at two terms.
+// The memory of a thread's accumulators in the slot of `block`, at two terms.
 template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> partial_memory(const WgmmaArguments& args,
                                                                   uint32 block, int thread) {
@@ -91,7 +91,8 @@ __device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArgum
             args.n - column, (row < args.m) + (second < args.m), vectorized, false};
 }
 
-// Where the accumulators of a work item spill to: a partial tile's to its slot at once.
+// The memory to which the accumulators of a work item spill. Those of a partial tile spill to its
+// slot, where they end in any case.
 template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> accumulator_memory(const WgmmaArguments& args,
                                                                       const WgmmaWork& work) {

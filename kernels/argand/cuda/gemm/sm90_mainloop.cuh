@@ -212,8 +212,8 @@ struct OneTermMainloop {
 #pragma unroll
         for (int p = 0; p < plan.products; ++p) {
             const int s = plan.product_x[p], t = plan.product_y[p];
-            // With an overlapped epilogue always by halves: instructions of two widths cannot share
-            // registers (ptxas C7511).
+            // Beside an overlapped epilogue all MMAs have half of the columns: instructions of two
+            // widths cannot share registers (ptxas C7511).
             if constexpr (columns == kAllColumns && plan.overlapped_stages > 0) {
                 constexpr uint64 first = plan.y_plane_bytes() / 2 >> 4;
                 wgmma<1>(columns_of<0>(re), x.re[s], y.at(mma, t, 0), 1);

@@ -54,7 +54,7 @@ __device__ __forceinline__ void load_by_parity(const uint32 (&at)[3], bool excha
             x[1][2 * j] = load_shared_8_unordered(exchanges ? even : odd);
             x[1][2 * j + 1] = load_shared_8_unordered(exchanges ? even + 8 : odd_second);
         } else {
-            // As above, four lines of one parity further.
+            // Four lines of one parity further the other half of their chunks comes first.
             const uint32 flipped = from / 8 % 2 << 6, lines = tile + from / 2 * kSwizzleBytes;
             const float4 both = load_shared_16_unordered(lines + (at[0] ^ flipped));
             x[0][2 * j] = {both.x, both.y};

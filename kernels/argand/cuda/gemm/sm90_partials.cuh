@@ -4,7 +4,7 @@
 #pragma once
 #include "sm90_accumulator_spill.cuh"
 
-// Where the accumulators of a thread lie in a partial tile of one term: in pairs, those of the real
+// The memory of a thread's accumulators in a partial tile of one term: pairs of them, of the real
 // part before those of the imaginary part. A pair is two registers side by side, as wgmma has them,
 // so none is moved for an access of 8 bytes, and the lanes of a warp access 256 contiguous bytes.
 // Loads of 16 bytes would spill where a tile has 160 columns.

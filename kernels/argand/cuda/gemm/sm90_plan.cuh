@@ -155,9 +155,9 @@ struct WgmmaPlan {
     constexpr int epilogue_bytes() const {
         return tma_epilogue ? 4 * consumer_warpgroups * 2 * kStoreBoxBytes : 0;
     }
-    // Where the accumulators of the second warpgroup along k wait for the first.
+    // Bytes in which the second warpgroup along k leaves its accumulators for the first.
     constexpr int exchange_bytes() const { return (k_warpgroups - 1) * 8 * kWgmmaM * block_n; }
-    // Where a block of a cluster receives its part of the tile from all of them.
+    // Bytes in which a block of a cluster receives its part of the tile from all blocks.
     constexpr int parts_bytes() const { return cluster > 1 ? 8 * block_m() * block_n : 0; }
     constexpr int stage_bytes() const {
         return x_stage_bytes() + boxes() * planes() * y_plane_bytes();

@@ -83,9 +83,9 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
     const bool may_wait = plan.cluster == 1 && args.throttle_interval > 0;
     const uint32 throttled = may_wait ? args.data_parallel_tiles / gridDim.x : 0;
     bool waits = true;
-    // Where this kernel begins early, the packing kernel before it may still run: planes, and the
-    // counters where it packs both operands, wait for its end. An X in place is the caller's, so
-    // its first tile is loaded meanwhile.
+    // A kernel that begins early does so while the packing kernel before it still runs. So this
+    // thread waits for its end before it loads planes, and where both operands are packed before it
+    // uses counters. An X in place is the caller's, so its first tile is loaded before that wait.
     bool packing = true;
     for (uint32 work_index = 0;; ++work_index) {
         const bool more = schedule_work<plan>(args, work_index, work);

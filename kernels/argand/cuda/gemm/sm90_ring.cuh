@@ -12,20 +12,20 @@ struct Ring {
     uint32 parity;  // of the mbarrier phase to wait for
 
     __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
-    // Accumulators that one warpgroup along k leaves for another.
+    // The accumulators that one warpgroup along k leaves for another.
     __device__ __forceinline__ uint32 exchange() const {
         return base + plan.stages * plan.stage_bytes() + plan.epilogue_bytes();
     }
-    // What the blocks of a cluster send to this one.
+    // The parts of the tile that the blocks of a cluster send to this one.
     __device__ __forceinline__ uint32 parts() const { return exchange() + plan.exchange_bytes(); }
     __device__ __forceinline__ uint32 mbarriers() const { return parts() + plan.parts_bytes(); }
     __device__ __forceinline__ uint32 full() const { return mbarriers() + 8 * stage; }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
-    // With fused packing: the word where the producer publishes its position.
+    // The word in which the producer publishes its position, with fused packing.
     __device__ __forceinline__ uint32 producer_position() const {
         return mbarriers() + 16 * plan.stages;
     }
-    // In its place, where warpgroups share k: the mbarriers of `exchange`.
+    // The mbarriers of `exchange`, in the place of that word where warpgroups share k.
     __device__ __forceinline__ uint32 exchange_full() const { return producer_position(); }
     __device__ __forceinline__ uint32 exchange_empty() const { return exchange_full() + 8; }
     // The mbarrier of `parts`.

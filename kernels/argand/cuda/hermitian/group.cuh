@@ -45,7 +45,7 @@ struct HermitianGroup {
         return block < P - 1 || !kRagged ? T : N % T;
     }
 
-    // Where row 0 of a column of the factors would stand.
+    // Index at which row 0 of a column of the factors would stand.
     static __device__ __forceinline__ int column_start(int k) {
         return k * (N - 1) - k * (k - 1) / 2;
     }

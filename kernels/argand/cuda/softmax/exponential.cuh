@@ -147,7 +147,7 @@ template <bool unit_scale>
 struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
     static constexpr float kExponentOffset = 64.0f;
     static constexpr float kRoundMagic = 12582912.0f;  // 1.5 x 2^23: adding it rounds to an integer
-    // From this |s x log2(e)| on there is an origin.
+    // |s x log2(e)| of a maximum from which on there is an origin.
     static constexpr float kMaxWithoutOrigin = 65536.0f;
 
     float maximum;
@@ -251,7 +251,8 @@ struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
         return e;
     }
 
-    // Where one term dominates a row, the sum has to be more exact than the rounded term.
+    // What rounding takes from the largest term: where it dominates a row, the sum has to be more
+    // exact than the rounded term.
     __device__ __forceinline__ double rounding_correction(float x,
                                                           const SoftmaxArguments& args) const {
         return exponential_parts(x - origin, args).exact() -

@@ -6,7 +6,8 @@
 struct EncodeProof {
     // Modulo kPrime: x of B's lines; or of A B' x, of each product or of all, in whole blocks of k.
     const uint2* vector;
-    // Of B (batches, 2, k), which are added to; of A (batches, lines), which are subtracted from.
+    // Sums of the proof: for B (batches, 2, k), to which kernels add; for A (batches, lines), from
+    // which they subtract.
     uint64* sums;
     int64 vector_batch, sum_batch;  // numbers from product to product
 };
