@@ -15,62 +15,71 @@ class Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
     Fitted to times in rows of calls (docs/experiments/2026-11-28-estimates-of-calls-in-rows.md).
+
+    Attributes:
+        clock: cycles of a microsecond.
+        launch: microseconds that every call takes.
+        copy: cycles of one cp.async of a warp.
+        wide_copy: factor of ``copy`` for a cp.async of two complex numbers.
+        line: least cycles of a line of L2 that copies touch.
+        mma: cycles of one MMA.
+        mma_k: cycles of a warp for the k of one MMA, whatever it multiplies.
+        number: cycles in which a warp reads and rounds one number a lane to one term of tf32.
+        split: cycles in which it reads one and splits it in two terms of tf32 by the fp32 units,
+            the second one cut.
+        promotion: cycles of promoting one accumulator of each lane.
+        waiting: warps of a quarter that wait: w of them reach w / (w + waiting) of its rate.
+        store: microseconds of storing 1024 elements of each group of warps.
+        scaled_store: factor of a store that descales.
+        shallow: factor of a mainloop of one term whose stages are 16 k.
+        k_tile: microseconds of a k-tile's barrier and of the latency behind it.
+        shared_k_tile: least microseconds of a k-tile that groups of warps share, for its reads and
+            barriers.
+        groups: microseconds in which groups of warps that share k exchange their sums: without it
+            59 plans took 1.05 of what others of the same products did beside their estimates (an
+            H200).
+        term: microseconds in which the code of each further term is read.
+        absmax: microseconds in which blocks find the absmax of one k-tile.
+        next_absmax: microseconds of ``absmax`` for each further k-tile.
+        cluster: microseconds in which the blocks of a cluster start and exchange their slices.
+        cluster_vector: microseconds of that for a vector of each thread: tiles of 64 x 64 took 0.7
+            us longer.
+        grid: microseconds in which clusters leave their sums and the last one is found.
+        grid_vector: microseconds of the last one for a vector of each thread.
+        scan: microseconds of the launch that scans for the absmax before.
+        scan_bytes: bytes of a microsecond that this scan reads.
+        bytes: bytes of a microsecond in which memory moves operands and results.
+        exposed: fraction of the shorter of work and traffic that the longer does not hide.
     """
 
     clock: float = 1755.0
-    """Cycles of a microsecond."""
     launch: float = 1.96
     copy: float = 2.2
-    """Cycles of one cp.async of a warp."""
     wide_copy: float = 0.41
-    """Factor of one of two complex numbers."""
     line: float = 8.5
-    """Least cycles of a line of L2 that copies touch."""
     mma: float = 1.12
     mma_k: float = 0.0
-    """Cycles of a warp for the k of one MMA, whatever it multiplies."""
     number: float = 8.0
-    """Cycles in which a warp reads and rounds one number a lane to one term of tf32."""
     split: float = 3.2
-    """Cycles in which it reads one and splits it in two terms of tf32 by the fp32 units, the second
-    one cut."""
     promotion: float = 42.1
-    """Cycles of promoting one accumulator of each lane."""
     waiting: float = 0.295
-    """Warps of a quarter that wait: w of them reach w / (w + waiting) of its rate."""
     store: float = 0.282
-    """Microseconds of storing 1024 elements of each group of warps."""
     scaled_store: float = 1.82
-    """Factor of a store that descales."""
     shallow: float = 1.2
-    """Factor of a mainloop of one term whose stages are 16 k."""
     k_tile: float = 0.0
-    """Microseconds of a k-tile's barrier and of the latency behind it."""
     shared_k_tile: float = 0.335
-    """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
     groups: float = 0.3
-    """Microseconds in which groups of warps that share k exchange their sums: without it 59 plans
-    took 1.05 of what others of the same products did beside their estimates (an H200)."""
     term: float = 0.337
-    """Microseconds in which the code of each further term is read."""
     absmax: float = 0.526
-    """Microseconds in which blocks find the absmax of one k-tile."""
     next_absmax: float = 0.396
-    """Microseconds of each further k-tile."""
     cluster: float = 0.26
-    """Microseconds in which the blocks of a cluster start and exchange their slices."""
     cluster_vector: float = 0.06
-    """Microseconds of that for a vector of each thread: tiles of 64 x 64 took 0.7 us longer."""
     grid: float = 1.5
-    """Microseconds in which clusters leave their sums and the last one is found."""
     grid_vector: float = 0.084
-    """Microseconds of the last one for a vector of each thread."""
     scan: float = 3.8
     scan_bytes: float = 0.57e6
-    """Bytes of a microsecond that the scan before reads."""
     bytes: float = 3.2e6
     exposed: float = 0.0
-    """Fraction of the shorter of work and traffic that the longer does not hide."""
 
 
 _COSTS = Costs()
