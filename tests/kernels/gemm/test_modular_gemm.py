@@ -13,7 +13,7 @@ from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli, moduli
 from argand.gemm.modular.proof import PRIME, WrongProductError, _times, check
 from argand.gemm.modular.residues import integers
 
-from tests.kernels.gemm.test_modular import numbers
+from tests.normal import normal, wide_normal
 
 TYPES = (np.complex64, np.complex128)
 
@@ -29,10 +29,10 @@ def test_operations_batches_and_scalars(
     rng: np.random.Generator, precision: str, dtype: Any, op_a: Any, op_b: Any,
     batch: tuple[int, ...], alpha: complex, beta: complex,
 ) -> None:  # fmt: skip
-    a = numbers(rng, *batch, *((5, 40) if op_a == "N" else (40, 5)), dtype=dtype)
-    b = numbers(rng, *((40, 6) if op_b == "N" else (6, 40)), dtype=dtype)
+    a = normal(rng, *batch, *((5, 40) if op_a == "N" else (40, 5)), dtype=dtype)
+    b = normal(rng, *((40, 6) if op_b == "N" else (6, 40)), dtype=dtype)
     # What beta = 0 leaves unread may hold anything.
-    c = numbers(rng, *batch, 5, 6, dtype=dtype) if beta else np.full((*batch, 5, 6), np.nan, dtype)
+    c = normal(rng, *batch, 5, 6, dtype=dtype) if beta else np.full((*batch, 5, 6), np.nan, dtype)
     got = gemm(a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision)
     assert got.dtype == dtype
     left, right = (
@@ -51,7 +51,7 @@ def test_operations_batches_and_scalars(
 
 
 def test_the_type_is_that_of_the_operands(rng: np.random.Generator) -> None:
-    single, double = numbers(rng, 4, 4, dtype=np.complex64), numbers(rng, 4, 4)
+    single, double = normal(rng, 4, 4, dtype=np.complex64), wide_normal(rng, 4, 4)
     assert gemm(single, single, precision="7xint8").dtype == np.complex64
     assert gemm(single, double, precision="7xint8").dtype == np.complex128
     assert gemm(single.real, single.real, precision="7xint8").dtype == np.complex64
@@ -65,7 +65,7 @@ def test_integers_in_pairs_are_multiplied_exactly(rng: np.random.Generator) -> N
 
 
 def test_a_tolerance_takes_the_fewest_moduli_that_prove_it(rng: np.random.Generator) -> None:
-    a, b = numbers(rng, 6, 300), numbers(rng, 300, 7)
+    a, b = wide_normal(rng, 6, 300), wide_normal(rng, 300, 7)
     count = fewest_moduli(300, 1e-12, 2.0**-53)
     by_name = gemm(a, b, precision=f"{count}xint8")
     np.testing.assert_array_equal(gemm(a, b, tolerance=1e-12), by_name)
@@ -76,7 +76,7 @@ def test_a_tolerance_takes_the_fewest_moduli_that_prove_it(rng: np.random.Genera
 
 
 def test_out_may_be_an_operand(rng: np.random.Generator) -> None:
-    a, b = numbers(rng, 5, 5), numbers(rng, 5, 5)
+    a, b = wide_normal(rng, 5, 5), wide_normal(rng, 5, 5)
     expected = gemm(a, b, precision="15xint8")
     assert gemm(a, b, precision="15xint8", out=a) is a
     np.testing.assert_array_equal(a, expected)
@@ -107,7 +107,7 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 def test_packed_operands_give_the_same_bits(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, dtype: Any
 ) -> None:
-    a, b = numbers(rng, 3, 1, 9, 40, dtype=dtype), numbers(rng, 5, 40, 7, dtype=dtype)
+    a, b = normal(rng, 3, 1, 9, 40, dtype=dtype), normal(rng, 5, 40, 7, dtype=dtype)
     expected = gemm(a, b, precision="9xint8")
     monkeypatch.setattr(cpu, "_COLUMNS", 27)  # panels of three columns
     turned = b.swapaxes(-1, -2).conj()
@@ -121,7 +121,7 @@ def test_packed_operands_give_the_same_bits(
 
 def test_packed_integers_and_empty_operands(rng: np.random.Generator) -> None:
     x = rng.integers(-128, 128, (9, 50, 2)).astype(np.int8)
-    b = numbers(rng, 50, 4, dtype=np.complex64)
+    b = normal(rng, 50, 4, dtype=np.complex64)
     expected = gemm(pairs(x), b, precision="6xint8")
     np.testing.assert_array_equal(gemm(pack(pairs(x), "6xint8"), b, precision="6xint8"), expected)
     empty = pack(np.empty((3, 0), np.complex64), "6xint8")
@@ -129,7 +129,7 @@ def test_packed_integers_and_empty_operands(rng: np.random.Generator) -> None:
 
 
 def test_operands_packed_for_another_call_are_refused(rng: np.random.Generator) -> None:
-    x = numbers(rng, 3, 3)
+    x = wide_normal(rng, 3, 3)
     with pytest.raises(ValueError, match="a was packed at fp32 and the product is at 7xint8"):
         gemm(pack(x, "fp32"), x, precision="7xint8")
     with pytest.raises(ValueError, match="a was packed at 7xint8 and the product is at 8xint8"):
@@ -148,7 +148,7 @@ def test_operands_packed_for_another_call_are_refused(rng: np.random.Generator) 
 
 @pytest.mark.parametrize("precision", ["6xint8", "7xint8", "16xint8", "17xint8"])
 def test_a_right_product_is_proved(rng: np.random.Generator, precision: str) -> None:
-    a, b = numbers(rng, 2, 9, 300), numbers(rng, 300, 40)
+    a, b = wide_normal(rng, 2, 9, 300), wide_normal(rng, 300, 40)
     a[0, 3] *= 1e200
     got = gemm(a, b, precision=precision, check=True)
     np.testing.assert_array_equal(got, gemm(a, b, precision=precision))
@@ -167,14 +167,14 @@ def test_the_last_bit_of_one_residue_is_caught(
         return found
 
     monkeypatch.setattr(cpu, "_real_product", flipped)
-    a, b = numbers(rng, 9, 30), numbers(rng, 30, 11)
+    a, b = wide_normal(rng, 9, 30), wide_normal(rng, 30, 11)
     with pytest.raises(WrongProductError, match=r"1 of 9 rows .*row 4: memory or arithmetic"):
         gemm(a, b, precision="7xint8", check=True)
 
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_a_number_of_either_part_is_proved(rng: np.random.Generator, part: int) -> None:
-    a, b = (integers(numbers(rng, lines, 30), moduli(9)) for lines in (9, 11))
+    a, b = (integers(wide_normal(rng, lines, 30), moduli(9)) for lines in (9, 11))
     ar, ai, br, bi = (x.astype(object) for x in (a.real, a.imag, b.real.T, b.imag.T))
     whole = ar @ br - ai @ bi, ar @ bi + ai @ br
     parts = [(x % PRIME).astype(np.int64) for x in whole]
@@ -200,7 +200,7 @@ def test_each_proof_draws_numbers_of_its_own(
         return _times(matrix, x)
 
     monkeypatch.setattr(proof, "_times", seen)
-    a, b = numbers(rng, 3, 5), numbers(rng, 5, 4)
+    a, b = wide_normal(rng, 3, 5), wide_normal(rng, 5, 4)
     for _ in range(2):
         gemm(a, b, precision="7xint8", check=True)
     assert drawn[0] != drawn[len(drawn) // 2]
