@@ -103,7 +103,7 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
 def _run_no_job(options: list[str]) -> bool:
     """Return whether Snakemake runs no job with these options, by its own parser.
 
-    Options may be cut short, as ``--dry``, or stand together, as ``-np``.
+    Options may be cut short, as ``--summ``, or stand together, as ``-np``.
     """
     if not options:
         return False

@@ -55,7 +55,7 @@ def test_a_study_has_a_folder_and_a_report(
 
 @pytest.mark.parametrize(
     "options",
-    ["-n", "-np", "-pFn", "--dry-run", "--dry", "--dag", "--unlock", "--summ", "--lp", "-l",
+    ["-n", "-np", "-pFn", "--dry-run", "--dryr", "--dag", "--unlock", "--summ", "--lp", "-l",
      "--delete-all-output", "--archive=x.tar.gz", "-R stage -n", "--help"],
 )  # fmt: skip
 def test_where_no_job_runs_nothing_is_written_or_done(

@@ -198,6 +198,8 @@ def test_a_value_that_is_too_deep_to_be_written_says_so(
         ("ci16_le", (CAPTURE, capture(9, header_bytes=16)), {}, "META has core:header_bytes 16 "
          "before samples, from sample 9 on, and those of the first capture alone are passed over"),
         ("ci16_le", (), {"offset": -4}, "META must have a whole number from 0 on as core:offset"),
+        ("ci16_le", (capture(9, header_bytes=16),), {}, "META has core:header_bytes 16 before "
+         "sample 9, and only those before the file's first sample are passed over; write what"),
         ("ci16_le", ({"core:header_bytes": 999},), {}, "DATA must have whole samples of 1 chann"),
         ("ci16_le", ({"core:frequency": "x"},), {}, "META must have a finite number as core:freq"),
         ("ci16_le", (3,), {}, "META must have a list of objects as `captures`"),
