@@ -5,40 +5,70 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import h5py
+import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
 from workflow.storage.axes import AxisError, AxisMap, Operand
-from workflow.storage.text_attributes import guarded_once
+from workflow.storage.text_attributes import LONGEST_NAME, guarded_once
 
 _LABELS = ", or where the file is wrong its dimension scales or labels"
+_WORDS = {
+    "freq": "frequency", "freqs": "frequency", "frequencies": "frequency", "chan": "frequency",
+    "pol": "polarization", "polarisation": "polarization", "ant": "antenna", "station": "antenna",
+    "times": "time",
+}  # fmt: skip
+"""Other names of axes in files, and those of operands, beside `SYNONYMS`."""
+_LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
+"""Attributes with the names of a dataset's axes where it has neither labels nor scales.
+
+The first is that of files of CHIME and others on draco, the last that of arrays of xarray.
+"""
 _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
 
 
 def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     """Return the names of a dataset's axes in small letters; None where none has one.
 
-    They are labels, or the names of dimension scales, in the words of operands (`SYNONYMS`), and ""
-    of an axis without a name.
+    They are labels, or the names of dimension scales, or those of an attribute (`_LISTS`), in the
+    words of operands, and "" of an axis without a name.
     """
-    if "DIMENSION_LIST" not in dataset.attrs and "DIMENSION_LABELS" not in dataset.attrs:
-        return None
 
     def read() -> list[str]:
         scales = [[scale.name.rsplit("/", 1)[-1] for scale in one.values()] for one in dataset.dims]
         labels = [str(one.label) for one in dataset.dims]
         return [label or (some or [""])[0] for label, some in zip(labels, scales, strict=True)]
 
-    found = guarded_once(dataset, "names of dimensions", read)
+    if "DIMENSION_LIST" in dataset.attrs or "DIMENSION_LABELS" in dataset.attrs:
+        found = guarded_once(dataset, "names of dimensions", read)
+    else:
+        listed = (_listed(dataset, name) for name in _LISTS if name in dataset.attrs)
+        found = next((names for names in listed if names), None)
     if not found or not any(found):
         return None
-    return [SYNONYMS.get(str(name).lower(), str(name).lower()) for name in found]
+    names = [str(name).lower() for name in found]
+    return [_WORDS.get(name, SYNONYMS.get(name, name)) for name in names]
+
+
+def _listed(dataset: h5py.Dataset, name: str) -> list[str] | None:
+    """Return the texts of an attribute that has one for each axis, else None."""
+    held = dataset.attrs.get_id(name)
+    is_text = held.dtype.kind in "SU" or h5py.check_string_dtype(held.dtype) is not None
+    if not is_text or held.shape != (dataset.ndim,) or held.dtype.itemsize > LONGEST_NAME:
+        return None
+
+    def read() -> list[str]:
+        texts = np.ravel(dataset.attrs[name]).tolist()
+        return [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in texts]
+
+    found: list[str] | None = guarded_once(dataset, f"names in {name}", read)
+    return found
 
 
 def dimension_scales(dataset: h5py.Dataset) -> list[str]:
     """Return the path of what a dataset's file has along each axis; empty where it has nothing.
 
-    It is the dimension scale, as netCDF's coordinate variables are. netCDF writes one without
-    values for a dimension of which it has none.
+    It is the dimension scale, as netCDF's coordinate variables are, of several the first that has a
+    unit or names. netCDF writes one without values for a dimension of which it has none.
     """
     if "DIMENSION_LIST" not in dataset.attrs:
         return [""] * dataset.ndim
@@ -46,9 +76,10 @@ def dimension_scales(dataset: h5py.Dataset) -> list[str]:
     def read() -> list[str]:
         found = []
         for axis, length in zip(dataset.dims, dataset.shape, strict=True):
-            scale = next(iter(axis.values()), None)
-            has_values = scale is not None and scale.shape[:1] == (length,) and not _is_empty(scale)
-            found.append(str(scale.name) if scale is not None and has_values else "")
+            scales = [one for one in axis.values() if one.shape[:1] == (length,)]
+            scales = [one for one in scales if not _is_empty(one)]
+            telling = [one for one in scales if "units" in one.attrs or one.dtype.kind in "SO"]
+            found.append(str((telling or scales)[0].name) if scales else "")
         return found
 
     return guarded_once(dataset, "dimension scales", read) or [""] * dataset.ndim

@@ -104,7 +104,7 @@ ONE_IS_KNOWN = (
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize(
     ("names", "read_as"),
-    [(("time", "ant"), ["antenna", "time"]), (("t", "rcvr", "channel"), [*AXES[1:]])],
+    [(("time", "rcvr"), ["antenna", "time"]), (("t", "rcvr", "channel"), [*AXES[1:]])],
 )
 def test_one_name_in_another_place_is_a_mistake(
     tmp_path: Path, names: tuple[str, ...], read_as: list[str], labels: bool
@@ -112,6 +112,27 @@ def test_one_name_in_another_place_is_a_mistake(
     """Whatever names the file has for the others, which tell nothing."""
     path = written(tmp_path / "v.h5", names, labels=labels)
     assert error_of(case(path)).endswith(ONE_IS_KNOWN.format(read_as))
+
+
+@pytest.mark.parametrize("attribute", ["axis", "dims", "_ARRAY_DIMENSIONS"])
+@pytest.mark.parametrize("is_bytes", [False, True])
+def test_names_in_an_attribute(tmp_path: Path, attribute: str, is_bytes: bool) -> None:
+    """As of CHIME, whose files have no dimension scales, and of arrays of xarray."""
+    names = ["freq", "input", "time"]
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((4, 3, 8), np.complex64)
+        file["v"].attrs[attribute] = np.array(names, "S") if is_bytes else names
+    assert error_of(case(path)) == (
+        "input.voltages: /v names its axes ['frequency', 'antenna', 'time'], and is read as "
+        "['polarization', 'antenna', 'time'] where input.axes says nothing; add `axes: {voltages: "
+        "[frequency, antenna, time]}` to the input"
+    )
+    check_study(study_of(case(path, axes=["frequency", "antenna", "time"])))
+    for wrong in (["freq", "time"], [1, 2, 3], "freq"):
+        with h5py.File(path, "r+") as file:
+            file["v"].attrs[attribute] = wrong
+        check_study(study_of(case(path)))
 
 
 def test_names_of_some_axes(tmp_path: Path) -> None:

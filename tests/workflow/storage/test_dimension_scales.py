@@ -104,6 +104,17 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert understood(one).endswith("; left out: " + "; ".join(one.attributes["left_out"].values()))
 
 
+def test_of_several_scales_the_one_that_has_a_unit(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.nc", {"chan": (np.arange(4), "")})
+    with h5py.File(path, "r+") as file:
+        del file["chan"].attrs["units"]
+        file["sky"] = np.array([1.5, 1.4, 1.3, 1.2])
+        file["sky"].attrs["units"] = np.bytes_("GHz")
+        file["sky"].make_scale("sky")
+        file["v"].dims[2].attach_scale(file["sky"])
+    np.testing.assert_array_equal(staged(path)["frequency"].values, [1.5, 1.4, 1.3, 1.2])
+
+
 def test_a_dimension_of_netcdf_without_a_variable(tmp_path: Path) -> None:
     path = write(tmp_path / "v.nc", SCALES)
     with h5py.File(path, "r+") as file:
