@@ -77,6 +77,28 @@ def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
         assert shown["frequency"].attrs["units"] == "Hz"
 
 
+def test_the_selected_entry_of_both_operands_stays_beside_their_product(tmp_path: Path) -> None:
+    """Such as the time of matrices; nothing stays where they are of different ones."""
+    cases = {
+        f"c{a}{b}": {
+            "kind": "gemm", "op_a": "T",
+            "input": {
+                "a": {"workload": "beams"}, "b": {"workload": "beams"},
+                "axes": {"a": ["batch", "k", "m", "time"], "b": ["batch", "k", "n", "time"]},
+                "select": {"a": {"time": a}, "b": {"time": b}},
+            },
+        }
+        for a, b in ((3, 3), (3, 4))
+    }  # fmt: skip
+    study = study_of({"beams": BEAMS, **cases})
+    check_study(study)
+    found = run(study, tmp_path)
+    kept = found["c33"].coordinates["selected_time"]
+    expected = found["beams"].coordinates["time"].values[3:4]
+    assert (kept.values.tolist(), kept.units) == (expected.tolist(), "s")
+    assert "selected_time" not in found["c34"].coordinates
+
+
 def test_sizes_are_known_before_anything_runs(tmp_path: Path) -> None:
     study = study_of(CHAIN)
     made = run(study, tmp_path)

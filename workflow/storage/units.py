@@ -108,6 +108,8 @@ def named(path: str) -> str:
 def times(units: Mapping[str, str], names: Sequence[str]) -> str:
     """Return the unit of the product of operands; empty where none of them has one."""
     known = [unit for name in names if (unit := units.get(name, "")) not in _NONE]
+    if len(known) == 2 and known[0] == known[1]:
+        return squared(known[0])
     return known[0] if len(known) == 1 else " ".join(map(_whole, known))
 
 

@@ -17,7 +17,7 @@ from workflow.accuracy.references import ProductReference, product_reference
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
-from workflow.data import Array, Implementation, Product, Shape, Staged, blank
+from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
@@ -220,9 +220,14 @@ class Gemm(MatrixProduct):
         )
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Return C with what stands along its rows and columns, or their numbers."""
+        """Return C with what stands along its rows and columns, or their numbers.
+
+        And beside it what both operands are the same selected entry of, such as a time.
+        """
         found = {
-            name: one for name, one in staged.coordinates.items() if set(one.of(name)[:1]) <= AXES
+            name: one
+            for name, one in staged.coordinates.items()
+            if set(one.of(name)[:1]) <= AXES or name.startswith(SELECTED)
         }
         units = times(staged.units, ("a", "b")) or staged.units.get("c", "")
         title = f"{self.name}: matrix product"

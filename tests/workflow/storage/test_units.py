@@ -166,6 +166,7 @@ def test_the_attribute_unit_stands_for_units(tmp_path: Path) -> None:
     [
         ("gemm", {"a": "S", "b": "V"}, "S V"),
         ("gemm", {"a": "V/m", "b": "1"}, "V/m"),
+        ("gemm", {"a": "V", "b": "V"}, "V^2"),
         ("gemm", {}, ""),
         ("solve", {"a": "ohm", "b": "V"}, "V/ohm"),
         ("solve", {"a": "V/A", "b": ""}, "1/(V/A)"),
