@@ -21,6 +21,8 @@ SELECTED = "selected_"
 TUNED = "frequency that was tuned to"
 """Long name of the radio frequency that is 0 Hz in complex samples (a coordinate `SELECTED`)."""
 
+FIRST = "of the first sample that is transformed"
+"""End of the long name of the time that the phases of a spectrum count from (`SELECTED`)."""
 FALLING = "of samples whose frequencies fall"
 UPPER_EDGE = "whose upper edge is frequency 0 of the samples"
 """Ends of the long names of channels whose samples have the spectrum in reverse."""

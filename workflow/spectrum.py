@@ -11,6 +11,7 @@ from argand import ChanneliseProblem, SpectrumProblem
 from workflow.config.axis_names import SYNONYMS
 from workflow.data import (
     FALLING,
+    FIRST,
     SELECTED,
     TUNED,
     UPPER_EDGE,
@@ -22,7 +23,7 @@ from workflow.data import (
 )
 from workflow.storage.equal_steps import MOST_CHECKED, OFF_STEP, step_of
 from workflow.storage.inputs import InputError
-from workflow.storage.units import FACTORS, squared
+from workflow.storage.units import FACTORS, in_base, squared
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -74,7 +75,27 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
     values /= length * step  # in place: they are as long as the samples
+    since = staged.coordinates.get(f"{SELECTED}{name}")
+    if inverse and since is not None and since.long_name.endswith(FIRST):
+        apart = 1 / (length * step)
+        values += in_base("time", since.values[:1], since.units) / FACTORS["s"].get(reciprocal, 1.0)
+        said = since.long_name.removesuffix(f", {FIRST}")
+        return name, Coordinate(values, reciprocal, said, step=apart)
     return name, Coordinate(values, reciprocal, f"{name}{negative}")
+
+
+def first_sample(staged: Staged) -> dict[str, Coordinate]:
+    """Return the time of the first of the samples that are transformed; nothing without times.
+
+    An inverse transform adds it again.
+    """
+    found = staged.coordinates.get("time")
+    if found is None or staged.axes["samples"][-1] != "time" or found.units not in FACTORS["s"]:
+        return {}
+    values = blank((1,), np.float64) if is_blank(found.values) else found.values[:1]
+    name = f"{SELECTED}time"
+    said = f"{found.long_name or 'time'}, {FIRST}"
+    return {name: Coordinate(values, found.units, said, (name,))}
 
 
 def _check_order(axis: str, found: Coordinate, step: float) -> None:

@@ -77,6 +77,34 @@ def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
         assert shown["frequency"].attrs["units"] == "Hz"
 
 
+@pytest.mark.parametrize("shift", [False, True])
+def test_a_transform_keeps_the_time_that_its_phases_count_from(tmp_path: Path, shift: bool) -> None:
+    """And an inverse one has the times again, with their date."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((2, 8), np.complex64)
+        file["t"] = 2.5 + 0.25 * np.arange(8)
+        file["t"].attrs["units"] = np.bytes_("ms since 2026-11-28T10:00:00")
+    source = {
+        "file": str(tmp_path / "v.h5"), "samples": "v", "axes": ["antenna", "time"],
+        "coordinates": {"time": "t"},
+    }  # fmt: skip
+    there = {"kind": "dft", "axis": "time", "shift": shift, "input": source}
+    spectra = {"samples": {"workload": "a"}}
+    back = {"kind": "dft", "axis": "frequency", "inverse": True, "input": spectra}
+    study = study_of({"a": there} if shift else {"a": there, "b": back})
+    check_study(study)
+    found = run(study, tmp_path)
+    first = found["a"].coordinates["selected_time"]
+    assert (first.values.tolist(), first.units) == ([2.5], "ms")
+    said = "time since 2026-11-28T10:00:00"
+    assert first.long_name == f"{said}, of the first sample that is transformed"
+    if not shift:
+        times = found["b"].coordinates["time"]
+        np.testing.assert_allclose(times.values, 2.5 + 0.25 * np.arange(8), rtol=1e-15)
+        assert (times.units, times.long_name) == ("ms", said)
+        assert "selected_time" not in found["b"].coordinates
+
+
 def test_the_selected_entry_of_both_operands_stays_beside_their_product(tmp_path: Path) -> None:
     """Such as the time of matrices; nothing stays where they are of different ones."""
     cases = {

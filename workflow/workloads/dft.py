@@ -17,7 +17,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
 from workflow.config.dft_case import DftCase
-from workflow.data import Array, Implementation, Product, Shape, Staged, blank, power
+from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
@@ -211,6 +211,10 @@ class Dft(Workload):
         case = self.case
         name, coordinate = spectrum.transformed(staged, inverse=case.inverse, shift=case.shift)
         beside = spectrum.coordinates_beside(staged, {name: coordinate})
+        if case.inverse:
+            beside.pop(f"{SELECTED}{name}", None)  # it is in the times again
+        else:
+            beside |= spectrum.first_sample(staged)
         axes = (*staged.axes["samples"][:-1], name)
         title = f"{self.name}: {'inverse ' if case.inverse else ''}Fourier transform"
         data = spectrum.shifted(result) if case.shift else result
