@@ -49,7 +49,7 @@ KERNELS = _in(
      "    if addend is not None:\n        target += addend",
      "    if addend is not None:\n        target += problem.beta * c", _GEMM),
     ("gemm: a packed operand is the caller's array", "gemm/cpu.py",
-     'np.array(t, order="K") if np.may_share_memory(t, x) else t', "t", ("packing",)),
+     "_copied(t) if np.may_share_memory(t, x) else t", "t", ("packing",)),
     ("gemm: split-K slices beyond the workspace", "gemm/candidates.py",
      "slices_bytes(x, sizes) <= slices_capacity(x, question)", "True",
      ("gemm_choice",)),
