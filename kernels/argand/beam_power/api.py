@@ -87,18 +87,7 @@ def beam_power(
             pairs=Pairs, detect=detect, integrate=integrate, precision=precision,
         )  # fmt: skip
     w, x = as_operand(weights, "weights"), as_operand(samples, "samples")
-    for name, one in (("weights", w), ("samples", x)):
-        if not isinstance(one, Pairs) and one.dtype.kind not in "fciu":
-            raise TypeError(f"{name} must be numbers, got {one.dtype}")
-    if len({on_gpu(one) for one in (w, x, out) if one is not None}) > 1:
-        raise TypeError("weights, samples and out must all be NumPy arrays or all be CuPy arrays")
-    if precision is None:
-        given = (w, x) if out is None else (out,)
-        precision = default_precision("product", given, on_gpu=on_gpu(x))
-    row = EXACT if precision == EXACT.name else get_precision(precision)
-    if row == EXACT and not all(isinstance(one, Pairs) and one.format == "int8" for one in (w, x)):
-        found = [one.format if isinstance(one, Pairs) else str(one.dtype) for one in (w, x)]
-        raise ValueError(f"exact beams need weights and samples as pairs of int8, got {found}")
+    row = _precision_of(w, x, out, precision)
     problem = beam_power_problem(
         w.shape, x.shape, detect=detect, integrate=integrate, precision=row
     )
@@ -114,6 +103,23 @@ def beam_power(
     if w is weights and x is samples:
         _CPU_CALLS.keep(key, run)
     return run(w, x, out)
+
+
+def _precision_of(w: Any, x: Any, out: Any, precision: str | Precision | None) -> Precision:
+    """Return the precision of a call. Raises TypeError or ValueError for operands without it."""
+    for name, one in (("weights", w), ("samples", x)):
+        if not isinstance(one, Pairs) and one.dtype.kind not in "fciu":
+            raise TypeError(f"{name} must be numbers, got {one.dtype}")
+    if len({on_gpu(one) for one in (w, x, out) if one is not None}) > 1:
+        raise TypeError("weights, samples and out must all be NumPy arrays or all be CuPy arrays")
+    if precision is None:
+        given = (w, x) if out is None else (out,)
+        precision = default_precision("product", given, on_gpu=on_gpu(x))
+    row = EXACT if precision == EXACT.name else get_precision(precision)
+    if row == EXACT and not all(isinstance(one, Pairs) and one.format == "int8" for one in (w, x)):
+        found = [one.format if isinstance(one, Pairs) else str(one.dtype) for one in (w, x)]
+        raise ValueError(f"exact beams need weights and samples as pairs of int8, got {found}")
+    return row
 
 
 def _check_apart(out: Any, weights: Any, samples: Any) -> None:

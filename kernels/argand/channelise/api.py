@@ -100,15 +100,9 @@ def channelise(
     fraction = oversampling_of(oversampling, channels)
     *leading, samples = x.shape
     problem = ChanneliseProblem(
-        tuple(leading),
-        samples,
-        channels,
-        taps,
-        fraction,
-        real,
-        row,
+        tuple(leading), samples, channels, taps, fraction, real, row,
         are_conjugate(conjugate, real=real),
-    )
+    )  # fmt: skip
     check_written(out, problem.shape, problem.dtype)
     coefficients = prototype(window, channels, taps)
     if on_gpu(x):

@@ -15,35 +15,45 @@ from argand.multiprocessor import CLUSTER_SM, PORTABLE_CLUSTER
 from argand.precision import Precision
 from argand.runtime.plan import MMA_FORMATS, PlanError, require_precision
 
+Rule = tuple[bool, str]
+"""Whether a plan obeys it, and what it says."""
+
 
 def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
     require_precision(precision, arch)
     if precision.operand.name not in MMA_FORMATS:
         raise PlanError(f"operand must be one of {list(MMA_FORMATS)}, got {precision.operand.name}")
-    mma_k = precision.operand.mma_k
-    static = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
-    static += 16 * (plan.grid_slices > 1) + 8 * (plan.split_k_slices > 1)
-    rules = [
-        (plan.block_k % (mma_k * plan.warps_k) == 0,
-         f"block_k must be a multiple of {mma_k} (one instruction) for each of warps_k"),
+    for holds, rule in (
+        *_of_the_tile(plan, precision), *_of_triangles(plan), *_of_k(plan, precision, arch),
+        *_of_shared_memory(plan, arch),
+    ):  # fmt: skip
+        if not holds:
+            raise PlanError(f"{rule}: {plan}")
+
+
+def _of_the_tile(plan: MmaPlan, precision: Precision) -> list[Rule]:
+    """Return the rules of a block's tile, its warps and its stages."""
+    return [
         (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
         (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
-        (plan.promotion_interval % plan.block_k == 0,
-         "promotion_interval must be a multiple of block_k"),
         (not plan.finds_absmax or precision.scaled,
          "only a precision that scales finds the absmax of rows"),
         (not plan.finds_absmax or precision.terms > 1 or plan.warp_elements < FULL_WARP,
          f"a warp of {FULL_WARP} elements of one term spills where blocks find the absmax"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
-        (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
-        (not plan.mirror or plan.triangle, "mirrored tiles are of a triangle"),
-        (not plan.one_tile or (plan.triangle and plan.a_k_major == plan.b_k_major
-                               and plan.block_m <= LARGEST_ONE_TILE),
-         f"one tile is that of a triangle of up to {LARGEST_ONE_TILE} rows, whose rows and columns "
-         "lie alike"),
-        (plan.one_tile or not plan.one_warp, "a warp alone has a triangle of one tile"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+    ]  # fmt: skip
+
+
+def _of_k(plan: MmaPlan, precision: Precision, arch: Arch) -> list[Rule]:
+    """Return the rules of k-tiles, and of a k that warps or blocks share."""
+    mma_k = precision.operand.mma_k
+    return [
+        (plan.block_k % (mma_k * plan.warps_k) == 0,
+         f"block_k must be a multiple of {mma_k} (one instruction) for each of warps_k"),
+        (plan.promotion_interval % plan.block_k == 0,
+         "promotion_interval must be a multiple of block_k"),
         (not plan.whole_k or plan.slices == 1, "stages hold all of a k that no blocks share"),
         (not (plan.whole_k or plan.copies_between)
          or (not precision.scaled and plan.warps_k == 1),
@@ -58,6 +68,27 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
          f"grid_slices must be 1 to {MAX_GRID_SLICES}, and 1 in triangles"),
         (plan.split_k_slices == 1 or arch.sm >= CLUSTER_SM,
          f"split_k_slices need clusters of blocks, from compute capability {CLUSTER_SM / 10} on"),
+    ]  # fmt: skip
+
+
+def _of_triangles(plan: MmaPlan) -> list[Rule]:
+    """Return the rules of the tiles of a triangle and of their mirror images."""
+    return [
+        (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
+        (not plan.mirror or plan.triangle, "mirrored tiles are of a triangle"),
+        (not plan.one_tile or (plan.triangle and plan.a_k_major == plan.b_k_major
+                               and plan.block_m <= LARGEST_ONE_TILE),
+         f"one tile is that of a triangle of up to {LARGEST_ONE_TILE} rows, whose rows and columns "
+         "lie alike"),
+        (plan.one_tile or not plan.one_warp, "a warp alone has a triangle of one tile"),
+    ]  # fmt: skip
+
+
+def _of_shared_memory(plan: MmaPlan, arch: Arch) -> list[Rule]:
+    """Return the rules of what a block holds in shared memory, and of the copies to it."""
+    static = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
+    static += 16 * (plan.grid_slices > 1) + 8 * (plan.split_k_slices > 1)
+    return [
         # Half a warp reads 4 rows x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
         (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
          "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
@@ -68,9 +99,6 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
          "stages must hold the accumulators of all groups of warps, where k is cut"),
         (whole_passes(plan), "a copy pass of the block must cover whole rows of a tile"),
     ]  # fmt: skip
-    for holds, rule in rules:
-        if not holds:
-            raise PlanError(f"{rule}: {plan}")
 
 
 def whole_passes(plan: MmaPlan) -> bool:

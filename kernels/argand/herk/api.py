@@ -93,12 +93,7 @@ def herk(
             alpha=alpha, beta=beta, op=op, precision=precision, rounding=rounding, form=form,
             kernels=kernels,
         )  # fmt: skip
-    if isinstance(a, Packed):
-        raise ValueError("a must be an array or Pairs, got a packed operand")
-    given, a = a, as_operand(a, "a")
-    c = None if c is None else np.asarray(c) if not on_gpu(as_operand(c, "c")) else c
-    if len({on_gpu(x) for x in (a, c, out) if x is not None}) > 1:
-        raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")
+    given, (a, c) = a, _checked_operands(a, c, out)
     if op == "T" and a.ndim >= 2:  # A^T is a view of A
         a, op = _transposed(a), "N"
     if precision is None:
@@ -121,6 +116,17 @@ def herk(
             _CPU_CALLS.keep(cpu_key, run)
         return run(a, c, out)
     return _cuda().herk(problem, a, c, out, kept, arguments)
+
+
+def _checked_operands(a: Any, c: Any, out: Any) -> tuple[Any, Any]:
+    """Return a and c as arrays or `Pairs`, c perhaps None. Raises TypeError on several devices."""
+    if isinstance(a, Packed):
+        raise ValueError("a must be an array or Pairs, got a packed operand")
+    a = as_operand(a, "a")
+    c = None if c is None else np.asarray(c) if not on_gpu(as_operand(c, "c")) else c
+    if len({on_gpu(x) for x in (a, c, out) if x is not None}) > 1:
+        raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")
+    return a, c
 
 
 def _transposed(a: Any) -> Any:

@@ -101,17 +101,11 @@ def image(
         }  # fmt: skip
         return call_on_foreign(image, named, adapted=adapted, precision=precision, sign=sign)
     gpu = is_cuda_array(covariances)
-    refuse_misaligned("covariances", covariances)
-    r = covariances if gpu else as_array(covariances, "covariances")
-    if r.dtype.kind not in "fciu":
-        raise TypeError(f"covariances must be numbers, got {r.dtype}")
+    r = _checked_covariances(covariances, gpu)
     if precision is None:
         precision = default_precision("product", (r if out is None else out,), on_gpu=gpu)
     row = get_precision(precision)
-    if r.ndim < 3 or r.shape[-1] != r.shape[-2]:
-        raise ValueError(
-            f"covariances must have shape (..., channel, antenna, antenna), got {r.shape}"
-        )
+    _check_square(r)
     if sign not in (1, -1):
         raise ValueError(f"sign must be 1 or -1, got {sign!r}")
     channels, antennas = r.shape[-3], r.shape[-1]
@@ -129,6 +123,23 @@ def image(
     run = prepared(problem)
     _CPU_CALLS.keep(form, run)
     return run(r, x, f, unit_vectors(s, np), out)
+
+
+def _checked_covariances(covariances: Any, gpu: bool) -> Any:
+    """Return covariances as an array. Raises TypeError for what holds no numbers."""
+    refuse_misaligned("covariances", covariances)
+    r = covariances if gpu else as_array(covariances, "covariances")
+    if r.dtype.kind not in "fciu":
+        raise TypeError(f"covariances must be numbers, got {r.dtype}")
+    return r
+
+
+def _check_square(r: Any) -> None:
+    """Raise ValueError for covariances that are no square matrices of channels."""
+    if r.ndim < 3 or r.shape[-1] != r.shape[-2]:
+        raise ValueError(
+            f"covariances must have shape (..., channel, antenna, antenna), got {r.shape}"
+        )
 
 
 @cache

@@ -104,8 +104,7 @@ def spectrum(
     if precision is None:
         like = x if out is None else out
         precision = default_precision("filter bank", (like,), on_gpu=on_gpu(x))
-    row = get_precision(precision)
-    real = is_real(x)
+    row, real = get_precision(precision), is_real(x)
     check_signal(x, out)
     problem = spectrum_problem(
         tuple(x.shape), length=length, overlap=overlap, average=average, real=real,
@@ -118,7 +117,7 @@ def spectrum(
         from argand.spectrum.gpu import spectrum as on_gpus
 
         return on_gpus(problem, x, coefficients, out)
-    estimator = Estimator(problem, coefficients)
-    if estimator.is_short and x is given:
-        _CPU_CALLS.keep(key, estimator)
-    return estimator(x, out)
+    kept = Estimator(problem, coefficients)
+    if kept.is_short and x is given:
+        _CPU_CALLS.keep(key, kept)
+    return kept(x, out)
