@@ -11,6 +11,18 @@ __device__ __forceinline__ float2 select(bool first, const float2& x, const floa
     return {first ? x.x : y.x, first ? x.y : y.y};
 }
 
+// The first or the second column of the lane `lanes` further among the four that hold a row. Behind
+// the last of them come the first ones of the next eight columns. Rows differ in their shift, so
+// each lane selects: branches would run one after the other.
+template <WgmmaPlan plan>
+__device__ __forceinline__ typename Output<plan>::Value column_of_next(
+    const typename Output<plan>::Value (&held)[2], const typename Output<plan>::Value (&next)[2],
+    int lanes, bool second, int lane) {
+    const int t = lane % 4;
+    const auto one = select(t < lanes, next[0], held[0]), two = select(t < lanes, next[1], held[1]);
+    return Output<plan>::from_lane(select(second, two, one), lane / 4 * 4 + (t + lanes) % 4);
+}
+
 // Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only
 // descales. A lane holds columns 2 t and 2 t + 1 of each eight, t = lane % 4, of two rows, and
 // stores them as one vector. With `kShifts` rows may begin anywhere in a sector of L2 (four
@@ -79,17 +91,9 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
             Value first = held[h][0], second = held[h][1];
             Value* at = to[h] + 8 * j;
             if constexpr (kShifts) {
-                // Columns further on lie in the next lanes, and in the first ones after these
-                // eight. Rows differ in their shift, so each lane selects: branches would run one
-                // after the other.
-                auto from_next = [&](int lanes, bool seconds) {
-                    const Value one = select(t < lanes, next[h][0], held[h][0]);
-                    const Value two = select(t < lanes, next[h][1], held[h][1]);
-                    return Out::from_lane(select(seconds, two, one),
-                                          lane / 4 * 4 + (t + lanes) % 4);
-                };
-                const Value nearer = from_next(1, shift[h] == 3);
-                const Value further = from_next(shift[h] == 3 ? 2 : 1, shift[h] == 2);
+                const Value nearer = column_of_next<plan>(held[h], next[h], 1, shift[h] == 3, lane);
+                const Value further = column_of_next<plan>(held[h], next[h], shift[h] == 3 ? 2 : 1,
+                                                           shift[h] == 2, lane);
                 if (j == 0 && inside[h] && (plan.shared_columns == 0 || tile.n0 == 0)) {
                     if (2 * t < shift[h] && 2 * t < own[h]) *at = first;
                     if (2 * t + 1 < shift[h] && 2 * t + 1 < own[h]) at[1] = second;
