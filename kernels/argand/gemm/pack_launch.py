@@ -183,7 +183,7 @@ class PackLaunch:
         """
         given: dict[int, int] = {
             BaseAddress.ROWS: addresses[0], BaseAddress.COLUMNS: addresses[-1],
-            BaseAddress.MEMORY: memory, BaseAddress.ZEROS: zeros,
+            BaseAddress.WORKSPACE: memory, BaseAddress.COUNTERS: zeros,
         }  # fmt: skip
         found = self.addresses((BaseAddress.ROWS, BaseAddress.COLUMNS)[: len(addresses)])
         members = {name: given[base] + offset for name, (base, offset) in found.items()}
@@ -197,12 +197,12 @@ class PackLaunch:
         found = {}
         for i, (source, output) in enumerate(zip(sources, self._outputs, strict=True)):
             found[f"x_{i}"] = Address(source)
-            found[f"planes_{i}"] = Address(BaseAddress.MEMORY, output.planes)
+            found[f"planes_{i}"] = Address(BaseAddress.WORKSPACE, output.planes)
             if output.descale is not None:
-                found[f"descale_{i}"] = Address(BaseAddress.MEMORY, output.descale)
+                found[f"descale_{i}"] = Address(BaseAddress.WORKSPACE, output.descale)
             if output.counters is not None:
-                found[f"panel_counters_{i}"] = Address(BaseAddress.ZEROS, output.counters[0])
-                found[f"row_absmax_{i}"] = Address(BaseAddress.ZEROS, output.counters[1])
+                found[f"panel_counters_{i}"] = Address(BaseAddress.COUNTERS, output.counters[0])
+                found[f"row_absmax_{i}"] = Address(BaseAddress.COUNTERS, output.counters[1])
         return found
 
     @property

@@ -193,12 +193,14 @@ class WgmmaCall:
             if not self._pack.scanned:
                 members = self._pack.addresses(sources)
                 found.append(self._pack.kernel.argument_update(members, (), addresses))
-            packed = [[Address(BaseAddress.MEMORY, x) for x in of] for of in self._planes_offsets]
+            packed = [
+                [Address(BaseAddress.WORKSPACE, x) for x in of] for of in self._planes_offsets
+            ]
             if self._packs_rows:
                 rows, x_descale = packed[0]
             if self._packs_columns or self._one_operand:
                 columns, y_descale = packed[-1]
-        slices = Address(BaseAddress.MEMORY, self._slices_offset)
+        slices = Address(BaseAddress.WORKSPACE, self._slices_offset)
         if self._reduce is not None:
             found.append(
                 self._reduce.kernel.argument_update(self._reduce.addresses(slices), (), addresses)

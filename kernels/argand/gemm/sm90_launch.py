@@ -203,16 +203,16 @@ class WgmmaLaunch:
         """
         members = {
             "c": c, "out": out, "spill": out,
-            "partials": Address(BaseAddress.MEMORY, self._partials_offset),
-            "partials_ready": Address(BaseAddress.ZEROS),
-            "packed_counts": Address(BaseAddress.ZEROS, self._packed_counts_offset),
-            "throttle": Address(BaseAddress.ZEROS, self._throttle_offset),
+            "partials": Address(BaseAddress.WORKSPACE, self._partials_offset),
+            "partials_ready": Address(BaseAddress.COUNTERS),
+            "packed_counts": Address(BaseAddress.COUNTERS, self._packed_counts_offset),
+            "throttle": Address(BaseAddress.COUNTERS, self._throttle_offset),
         }  # fmt: skip
         if self.plan.fused_pack:
             members["y_source"] = columns
-            columns = members["y_planes"] = Address(BaseAddress.MEMORY, self._planes_offset)
+            columns = members["y_planes"] = Address(BaseAddress.WORKSPACE, self._planes_offset)
         if self._spill_offset is not None:
-            members["spill"] = Address(BaseAddress.MEMORY, self._spill_offset)
+            members["spill"] = Address(BaseAddress.WORKSPACE, self._spill_offset)
         if descale is not None:
             members["x_descale"], members["y_descale"] = descale
         return members, self._maps.addresses(rows, columns, out)

@@ -133,7 +133,7 @@ class ModularLaunch:
         return self._proof.wrong(result, stream)
 
     def _reserve(self, nbytes: int) -> Address:
-        found = Address(BaseAddress.MEMORY, self.nbytes)
+        found = Address(BaseAddress.WORKSPACE, self.nbytes)
         self.nbytes += -(-nbytes // 256) * 256
         return found
 

@@ -74,14 +74,14 @@ def pack(x: Any, op: Op, count: int, side: Side) -> PackedPlanes:
         sizes = [planes_bytes(count, stored, problem.pitch, batches)]
 
         def reserve(nbytes: int) -> Address:
-            found = Address(BaseAddress.MEMORY, sum(sizes))
+            found = Address(BaseAddress.WORKSPACE, sum(sizes))
             sizes.append(_aligned(nbytes))
             return found
 
         operand = OperandLaunch(
             problem, layout, BaseAddress.ROWS, device, reserve, permuted=side == "b"
         )
-        planes = Address(BaseAddress.MEMORY)
+        planes = Address(BaseAddress.WORKSPACE)
         ordered = [*operand.norms(), operand.encode(0, batch, 0, layout.rows, stored, planes)]
         memory = cupy.empty(sum(sizes), cupy.uint8)
         launches = LaunchSequence(
