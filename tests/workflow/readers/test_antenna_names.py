@@ -9,7 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import PAIRS, case, study_of, write
+from tests.workflow.one_case import study_of
+from tests.workflow.readers.uvh5_file import PAIRS, case, write
 from workflow.config.check import check_study
 
 NUMBERS = np.unique(PAIRS)

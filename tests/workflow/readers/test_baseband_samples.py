@@ -11,7 +11,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import firwin
 from test_chains import run
 
-from tests.workflow.readers.uvh5_file import case, error_of, study_of
+from tests.workflow.one_case import error_of, study_of
+from tests.workflow.readers.uvh5_file import case
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.readers import READERS

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.one_case import error_of, study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
@@ -64,18 +65,9 @@ def read(path: Path) -> Any:
     return reader.read("channel", [slice(0, n) for n in reader.outline("channel").data.shape])
 
 
-def study_of(path: Path) -> Any:
-    given = {
-        "kind": "dft", "axis": "time",
-        "input": {"file": str(path), "format": "csi", "samples": "channel"},
-    }  # fmt: skip
-    return load_study({"device": "cpu", "workloads": {"w": given}})
-
-
-def error_of(path: Path) -> str:
-    with pytest.raises(StudyError) as error:
-        check_study(study_of(path))
-    return str(error.value)
+def case(path: Path) -> dict[str, Any]:
+    source = {"file": str(path), "format": "csi", "samples": "channel"}
+    return {"kind": "dft", "axis": "time", "input": source}
 
 
 @pytest.fixture
@@ -129,7 +121,7 @@ def test_packets_of_two_antennas_have_their_numbers(path: Path) -> None:
     np.testing.assert_array_equal(read(path), [one[:, ::-1], other])
     path.write_bytes(packet(one, antennas=(2, 0)) + packet(other, antennas=(1, 0)))
     said = "packets must have the same receiving antennas, got AC and, in packet 2, AB; each kind"
-    assert said in error_of(path)
+    assert said in error_of(case(path))
 
 
 def test_a_clock_that_passes_zero_and_a_packet_that_is_late(path: Path) -> None:
@@ -171,7 +163,7 @@ def test_other_records_are_passed_over(path: Path) -> None:
 def test_a_study_of_a_log(path: Path) -> None:
     exact = matrices(8)
     path.write_bytes(b"".join(packet(one, 1000 * n) for n, one in enumerate(exact)))
-    study = study_of(path)
+    study = study_of(case(path))
     check_study(study)
     staged = study.workload("w").stage()
     np.testing.assert_array_equal(staged.operands["samples"], np.moveaxis(exact, 0, -1))
@@ -210,8 +202,8 @@ def changed(place: int, value: int) -> bytes:
 )  # fmt: skip
 def test_what_is_damaged_or_no_log(path: Path, content: bytes, why: str) -> None:
     path.write_bytes(content)
-    assert "workloads.w.input.file: " in error_of(path)
-    assert why in error_of(path)
+    assert error_of(case(path)).startswith("input.file: ")
+    assert why in error_of(case(path))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -238,7 +230,7 @@ def test_a_file_that_becomes_shorter(path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
-    assert "there is no file" in error_of(path)
+    assert "there is no file" in error_of(case(path))
 
 
 def test_an_array_that_it_has_not(path: Path) -> None:
@@ -246,4 +238,4 @@ def test_an_array_that_it_has_not(path: Path) -> None:
     given = {"kind": "dft", "axis": "time",
              "input": {"file": str(path), "format": "csi", "samples": "phase"}}  # fmt: skip
     with pytest.raises(StudyError, match="must be one of \\['channel'\\]"):
-        check_study(load_study({"device": "cpu", "workloads": {"w": given}}))
+        check_study(study_of(given))

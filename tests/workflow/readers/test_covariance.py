@@ -9,7 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, error_of, write
+from tests.workflow.one_case import error_of
+from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, write
 from workflow.readers import Uvh5
 from workflow.readers.base import FileArray
 from workflow.readers.covariance import pairs_of

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.workflow.one_case import error_of, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
-from tests.workflow.readers.uvh5_file import error_of, study_of
 from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
 from workflow.readers import READERS

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.workflow.chained_cases import study_of as study_of_all
+from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.guppi_file import case, parts, write
-from tests.workflow.readers.uvh5_file import error_of, study_of
 from tests.workflow.storage.test_uvh5 import labelled
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError

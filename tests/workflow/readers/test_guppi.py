@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.one_case import error_of, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.guppi_file import HEADER, SAMPLES, cards, case, parts, voltages, write
-from tests.workflow.readers.uvh5_file import error_of, study_of
 from workflow.config.check import check_study
 from workflow.readers import READERS, reader_of
 from workflow.storage.input_operand import InputError

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.one_case import error_of, staged, study_of
 from tests.workflow.readers.guppi_file import SAMPLES, case, parts, voltages, write
-from tests.workflow.readers.uvh5_file import error_of, study_of
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.readers import READERS, guppi_blocks
 from workflow.steps.staging import understood
@@ -29,15 +27,8 @@ def data(tmp_path: Path) -> Any:
     return data
 
 
-def staged(path: Path, **more: Any) -> Any:
-    """Check the study of a recording; return its staged data, (polarization, frequency, time)."""
-    study = study_of(case(path, **more))
-    check_study(study)
-    return study.workload("w").stage().held()
-
-
 def test_a_pattern_is_one_recording(tmp_path: Path, data: Any) -> None:
-    found = staged(tmp_path / "scan.*.raw")
+    found = staged(case(tmp_path / "scan.*.raw"))
     np.testing.assert_array_equal(found.operands["samples"], voltages(data).transpose(1, 2, 0))
     np.testing.assert_allclose(found.coordinates["time"].values, 1e-6 * np.arange(6 * SAMPLES))
     study = study_of(case(tmp_path / "scan.*.raw"))
@@ -47,7 +38,7 @@ def test_a_pattern_is_one_recording(tmp_path: Path, data: Any) -> None:
     assert list(found.attributes["files_sha256"]) == [str(path) for path in files]
     assert found.attributes["source"] == str(tmp_path / "scan.*.raw")
     part = staged(
-        tmp_path / "scan.*.raw", select={"samples": {"time": "60:70", "frequency": "1:3"}}
+        case(tmp_path / "scan.*.raw", select={"samples": {"time": "60:70", "frequency": "1:3"}})
     )
     np.testing.assert_array_equal(
         part.operands["samples"], voltages(data)[60:70, :, 1:3].transpose(1, 2, 0)
@@ -55,10 +46,10 @@ def test_a_pattern_is_one_recording(tmp_path: Path, data: Any) -> None:
 
 
 def test_a_path_is_one_file_and_its_times_are_of_the_recording(tmp_path: Path, data: Any) -> None:
-    found = staged(tmp_path / "scan.0001.raw")
+    found = staged(case(tmp_path / "scan.0001.raw"))
     np.testing.assert_array_equal(found.operands["samples"], voltages(data[2:4]).transpose(1, 2, 0))
     assert found.coordinates["time"].long_name == "time since 2018-01-14T14:11:33.000064000 UTC"
-    some = staged(tmp_path / "scan.000[12].raw")
+    some = staged(case(tmp_path / "scan.000[12].raw"))
     np.testing.assert_array_equal(some.operands["samples"], voltages(data[2:]).transpose(1, 2, 0))
 
 
@@ -67,7 +58,7 @@ def test_blocks_are_in_the_order_of_their_packets(tmp_path: Path, data: Any) -> 
     (tmp_path / "scan.0000.raw").rename(tmp_path / "x")
     (tmp_path / "scan.0002.raw").rename(tmp_path / "scan.0000.raw")
     (tmp_path / "x").rename(tmp_path / "scan.0002.raw")
-    found = staged(tmp_path / "scan.*.raw")
+    found = staged(case(tmp_path / "scan.*.raw"))
     np.testing.assert_array_equal(found.operands["samples"], voltages(data).transpose(1, 2, 0))
 
 
@@ -102,7 +93,7 @@ def test_packets_that_the_recorder_dropped(
     for number in range(2):
         path = tmp_path / f"scan.{number:04d}.raw"
         write(path, data[2 * number : 2 * number + 2], 2 * number, **header)
-    found = staged(tmp_path / "scan.*.raw")
+    found = staged(case(tmp_path / "scan.*.raw"))
     assert (said is None) == ("lost" not in found.attributes)
     if said is not None:
         assert found.attributes["lost"]["samples"].startswith(said)
@@ -121,12 +112,12 @@ def test_samples_that_are_missing_or_twice(tmp_path: Path, data: Any) -> None:
     assert error_of(case(path)) == error_of(case(path, flagged="refuse")) == said
     gap = np.zeros((64, 2, 4))
     expected = np.concatenate([voltages(data[:4]), gap, voltages(data[4:])])
-    found = staged(path, flagged="zero")
+    found = staged(case(path, flagged="zero"))
     np.testing.assert_array_equal(found.operands["samples"], expected.transpose(1, 2, 0))
     lost = "64 of 256 times, which the recording lacks"
     assert found.attributes["zeros"] == {"samples": lost}
     assert understood(found).endswith(f"; {lost}, are 0 in samples")
-    assert "zeros" not in staged(tmp_path / "scan.000[01].raw", flagged="zero").attributes
+    assert "zeros" not in staged(case(tmp_path / "scan.000[01].raw", flagged="zero")).attributes
     for start in range(110, 200, 7):
         reader = READERS["guppi"](path)
         reader.flagged = "zero"
@@ -150,7 +141,7 @@ def test_within_one_file(tmp_path: Path) -> None:
         with path.open("ab") as file:
             file.write((tmp_path / "one").read_bytes())
     assert f"block 1 of {path} has PKTIDX 8, 8 after block 0 of {path}" in error_of(case(path))
-    found = staged(path, flagged="zero").operands["samples"]
+    found = staged(case(path, flagged="zero")).operands["samples"]
     expected = np.zeros((5, SAMPLES, 2, 4), complex)
     expected[::2] = voltages(data).reshape(3, SAMPLES, 2, 4)
     np.testing.assert_array_equal(found, expected.reshape(-1, 2, 4).transpose(1, 2, 0))
@@ -161,11 +152,11 @@ def test_a_block_that_is_cut(tmp_path: Path, data: Any) -> None:
     last, pattern = tmp_path / "scan.0002.raw", tmp_path / "scan.*.raw"
     last.write_bytes(last.read_bytes()[:-1])
     assert f"block 1 of {last} is cut: it has 511 of 512 bytes" in error_of(case(pattern))
-    found = staged(pattern, flagged="zero").operands["samples"]
+    found = staged(case(pattern, flagged="zero")).operands["samples"]
     np.testing.assert_array_equal(found, voltages(data[:5]).transpose(1, 2, 0))
     middle = tmp_path / "scan.0001.raw"
     middle.write_bytes(middle.read_bytes()[:-1])
-    found = staged(pattern, flagged="zero").operands["samples"]
+    found = staged(case(pattern, flagged="zero")).operands["samples"]
     assert not found[..., 96:128].any()
     np.testing.assert_array_equal(found[..., 128:], voltages(data[4:5]).transpose(1, 2, 0))
 
@@ -193,17 +184,17 @@ def test_a_file_whose_name_is_a_pattern_is_one_file(tmp_path: Path, data: Any) -
     write(path, data)
     write(tmp_path / "scan.0.raw", data[:1])
     assert recording(path, "guppi") == files_named(path, "guppi") == [path]
-    assert staged(path).operands["samples"].shape[-1] == 6 * SAMPLES
+    assert staged(case(path)).operands["samples"].shape[-1] == 6 * SAMPLES
 
 
 def test_patterns_are_of_recordings_alone(tmp_path: Path, data: Any) -> None:
     given = case(tmp_path / "scan.*.raw") | {"kind": "dft"}
     given["input"]["format"] = "dada"
     with pytest.raises(StudyError, match=r"input\.file: must be one file, or a pattern where the "):
-        load_study({"device": "cpu", "workloads": {"w": given}})
+        study_of(given)
     given["input"] |= {"format": "guppi", "file": [str(tmp_path / "scan.0000.raw")]}
     with pytest.raises(StudyError, match="must be one file, or a pattern where the format is one"):
-        load_study({"device": "cpu", "workloads": {"w": given}})
+        study_of(given)
 
 
 def test_more_blocks_than_are_listed(

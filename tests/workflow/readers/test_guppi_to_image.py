@@ -10,8 +10,8 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
+from tests.workflow.one_case import error_of
 from tests.workflow.readers.guppi_file import case, write
-from tests.workflow.readers.uvh5_file import error_of
 from workflow.config.check import check_study
 
 ANTENNAS, CHANNELS, SAMPLES, BLOCKS = 12, 4, 256, 4

@@ -9,15 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import (
-    CHANNELS,
-    TIMES,
-    case,
-    change,
-    error_of,
-    study_of,
-    write,
-)
+from tests.workflow.one_case import error_of, study_of
+from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, case, change, write
 from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.formats import FORMATS, HDF5

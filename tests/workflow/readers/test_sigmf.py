@@ -12,9 +12,8 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of as study_of_all
+from tests.workflow.one_case import error_of, staged, study_of
 from tests.workflow.peak_memory import with_peak
-from tests.workflow.readers.uvh5_file import error_of, study_of
-from workflow.config.check import check_study
 from workflow.readers import READERS
 from workflow.readers.sigmf import TOO_DEEP, SigMF
 from workflow.storage.input_operand import InputError
@@ -48,12 +47,6 @@ def case(path: Path, **more: Any) -> dict[str, Any]:
     return {"kind": "dft", "axis": "time", "input": source}
 
 
-def staged(path: Path, **more: Any) -> Any:
-    study = study_of(case(path, **more))
-    check_study(study)
-    return study.workload("w").stage().held()
-
-
 TYPES = {
     "f32_le": ("<f4", 0), "f64_be": (">f8", 0), "i32_le": ("<i4", 0), "i16_be": (">i2", 0),
     "i8": ("i1", 0), "u32_le": ("<u4", 1 << 31), "u16_le": ("<u2", 1 << 15), "u8": ("u1", 128),
@@ -69,7 +62,7 @@ def test_numbers_of_every_type(tmp_path: Path, name: str, channels: int) -> None
     path = write(tmp_path, data, f"c{name}", num_channels=channels)
     values = data.astype(float) - level
     expected = values[..., 0] + 1j * values[..., 1]
-    found = staged(path)
+    found = staged(case(path))
     np.testing.assert_array_equal(found.operands["samples"], expected.T)
     wide = np.dtype(kind).itemsize > 4 or name.startswith(("i32", "u32"))
     assert found.operands["samples"].dtype == (np.complex128 if wide else np.complex64)
@@ -84,7 +77,7 @@ def test_times_frequency_and_files(tmp_path: Path) -> None:
     data = np.arange(128, dtype="<i2")
     path = write(tmp_path, data, "ci16_le", {**CAPTURE, "core:sample_start": 4, "x": 1})
     for given in (path, path.with_suffix(".sigmf-data")):
-        found = staged(given, select={"samples": ["8:24"]})
+        found = staged(case(given, select={"samples": ["8:24"]}))
         np.testing.assert_array_equal(found.operands["samples"][0].real, data[16:48:2])
         time = found.coordinates["time"]
         np.testing.assert_allclose(time.values, (np.arange(8, 24) - 4) / 2e6, atol=1e-18)
@@ -96,10 +89,10 @@ def test_times_frequency_and_files(tmp_path: Path) -> None:
         assert list(map(str, study_of(case(given)).input_files("w"))) == files
         assert list(found.attributes["files_sha256"]) == files
     write(tmp_path, data.astype("u1"), "cu8", header_bytes=None)
-    rtl = staged(path, zero_level=127.5).operands["samples"]
+    rtl = staged(case(path, zero_level=127.5)).operands["samples"]
     np.testing.assert_array_equal(rtl[0].real, data[::2] - 127.5)
     write(tmp_path, data, "ci16_le", {"core:header_bytes": 8})
-    plain = staged(path)
+    plain = staged(case(path))
     np.testing.assert_array_equal(plain.operands["samples"][0].real, data[4::2])
     assert plain.coordinates["time"].long_name == "time"
     assert "selected_frequency" not in plain.coordinates
@@ -254,6 +247,6 @@ def test_a_recording_of_the_package(tmp_path: Path) -> None:
     )
     meta.add_capture(0, metadata={"core:frequency": 1e9})
     meta.tofile(str(tmp_path / "p.sigmf-meta"))
-    found = staged(tmp_path / "p.sigmf-meta")
+    found = staged(case(tmp_path / "p.sigmf-meta"))
     np.testing.assert_array_equal(found.operands["samples"][0], data)
     assert found.coordinates["selected_frequency"].values.tolist() == [1e9]

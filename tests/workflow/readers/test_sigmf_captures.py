@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.workflow.readers.test_sigmf import capture, case, staged, write
-from tests.workflow.readers.uvh5_file import error_of
+from tests.workflow.one_case import error_of, staged
+from tests.workflow.readers.test_sigmf import capture, case, write
 from workflow.readers.sigmf_captures import fault_in
 
 
@@ -35,7 +35,7 @@ def test_captures_count_samples_from_the_offset(
     path = write(tmp_path, np.arange(256, dtype="<i2"), "ci16_le", {}, offset=offset)
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "captures": captures}))
-    time = staged(path).coordinates["time"]
+    time = staged(case(path)).coordinates["time"]
     np.testing.assert_allclose(time.values[:2], [first, first + 5e-7], atol=1e-18)
 
 
@@ -78,7 +78,7 @@ def test_captures_between_which_samples_are_missing(
     error = error_of(case(path))
     assert error.startswith(f"input.file: {path}: {said}")
     assert error.endswith("; or give input.coordinates.time")
-    found = staged(path, coordinates={"time": {"step_s": 0.25}})
+    found = staged(case(path, coordinates={"time": {"step_s": 0.25}}))
     np.testing.assert_array_equal(found.coordinates["time"].values, np.arange(128) / 4)
 
 
@@ -91,6 +91,6 @@ def test_a_rate_that_the_recording_does_not_say(tmp_path: Path) -> None:
         f"input.file: {path}: its global object has no core:sample_rate; or give "
         "input.coordinates.time"
     )
-    found = staged(path, coordinates={"time": {"step_s": 0.5}}).coordinates
+    found = staged(case(path, coordinates={"time": {"step_s": 0.5}})).coordinates
     np.testing.assert_array_equal(found["time"].values, np.arange(128) / 2)
     assert found["selected_frequency"].values.tolist() == [915e6]

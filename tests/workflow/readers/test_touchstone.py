@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.one_case import error_of, study_of
 from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
-from workflow.config.loading import load_study
-from workflow.config.mistakes import StudyError
 from workflow.readers import Touchstone, scattering
 from workflow.storage.input_error import InputError
 from workflow.storage.source_attributes import MOST_TEXT, source_attributes
@@ -39,17 +38,10 @@ class Network:
         return FREQUENCIES, MATRICES
 
 
-def study_of(path: Path, **more: Any) -> Any:
+def case(path: Path, **more: Any) -> dict[str, Any]:
     source = {"file": str(path), "format": "touchstone", "a": "scattering", "b": "scattering"}
     axes = {"a": ["batch", "m", "k"], "b": ["batch", "k", "n"]}
-    given = {"kind": "gemm", "op_b": "C", "input": {**source, "axes": axes, **more}}
-    return load_study({"device": "cpu", "workloads": {"w": given}})
-
-
-def error_of(path: Path) -> str:
-    with pytest.raises(StudyError) as error:
-        check_study(study_of(path))
-    return str(error.value)
+    return {"kind": "gemm", "op_b": "C", "input": {**source, "axes": axes, **more}}
 
 
 @pytest.fixture
@@ -85,7 +77,7 @@ def test_a_network(package: str, path: Path) -> None:
 
 def test_how_far_a_network_is_from_lossless(package: str, path: Path) -> None:
     """S S^H, a gemm of the file with itself at each frequency."""
-    study = study_of(path)
+    study = study_of(case(path))
     check_study(study)
     staged = study.workload("w").stage()
     np.testing.assert_allclose(staged.operands["a"], MATRICES, rtol=1e-15)
@@ -95,8 +87,8 @@ def test_how_far_a_network_is_from_lossless(package: str, path: Path) -> None:
 @pytest.mark.parametrize("kind", "YGH")
 def test_parameters_that_the_package_reads_wrong(package: str, path: Path, kind: str) -> None:
     path.write_text(TEXT.replace("GHZ S RI", f"ghz {kind.lower()} RI"))
-    assert error_of(path) == (
-        f"workloads.w.input.file: {path} must have S or Z parameters, or be of version 2, got "
+    assert error_of(case(path)) == (
+        f"input.file: {path} must have S or Z parameters, or be of version 2, got "
         f"{kind} parameters of version 1, whose reference impedance scikit-rf applies wrongly; "
         "write S parameters"
     )
@@ -189,18 +181,18 @@ def test_a_header_of_many_bytes(package: str, path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("text", ["", "not a network", "# GHZ S MA\n1.0 0.5\n"])
 def test_what_is_no_touchstone(package: str, path: Path, text: str) -> None:
     path.write_text(text)
-    assert "workloads.w.input.file: " in error_of(path)
+    assert error_of(case(path)).startswith("input.file: ")
 
 
 def test_without_the_package(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "skrf.io.touchstone", None)
-    assert "input.format: touchstone needs the package scikit-rf" in error_of(path)
+    assert "input.format: touchstone needs the package scikit-rf" in error_of(case(path))
 
 
 def test_files_that_are_not_there_or_too_long(
     package: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scattering, "MOST_BYTES", 10)
-    assert "of Touchstone are allowed" in error_of(path)
+    assert "of Touchstone are allowed" in error_of(case(path))
     path.unlink()
-    assert "there is no file" in error_of(path)
+    assert "there is no file" in error_of(case(path))

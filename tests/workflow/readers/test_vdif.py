@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.baseband_stand_in import Stream, install
-from tests.workflow.readers.uvh5_file import case, error_of, study_of
+from tests.workflow.readers.uvh5_file import case
 from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
 from workflow.storage.input_error import InputError

@@ -7,11 +7,6 @@ from typing import Any
 
 import h5py
 import numpy as np
-import pytest
-
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
-from workflow.config.mistakes import StudyError
 
 TIMES, PAIRS, CHANNELS = 4, [(1, 1), (1, 7), (7, 7)], 8
 
@@ -47,16 +42,6 @@ def write(path: Path, *, by_time: bool = True, windows: bool = True, kind: str =
 def case(path: Path, **more: Any) -> dict[str, Any]:
     source = {"file": str(path), "format": "uvh5", "samples": "visibilities", **more}
     return {"kind": "dft", "axis": "frequency", "input": source}
-
-
-def study_of(given: dict[str, Any]) -> Any:
-    return load_study({"device": "cpu", "workloads": {"w": given}})
-
-
-def error_of(given: dict[str, Any]) -> str:
-    with pytest.raises(StudyError) as error:
-        check_study(study_of(given))
-    return str(error.value).removeprefix("workloads.w.")
 
 
 def change(path: Path, name: str, values: Any) -> None:

@@ -7,12 +7,8 @@ from typing import Any
 
 import h5py
 import numpy as np
-import pytest
 
 from tests.normal import normal
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
-from workflow.config.mistakes import StudyError
 
 AXES = ("frequency", "polarization", "antenna", "time")
 SHAPE = (3, 2, 5, 7)
@@ -36,10 +32,3 @@ def write_input(folder: Path, rng: np.random.Generator) -> Path:
 def beams(file: Path, **more: Any) -> dict[str, Any]:
     source = {"file": str(file), "weights": "weights", "samples": "volt", **more}
     return {"kind": "beamforming", "input": source}
-
-
-def error_of(case: dict[str, Any]) -> str:
-    with pytest.raises(StudyError) as error:
-        check_study(load_study({"device": "cpu", "workloads": {"w": case}}))
-    (line,) = str(error.value).splitlines()
-    return line.removeprefix("workloads.w.")

@@ -13,12 +13,12 @@ import pytest
 import scipy.fft
 from argand import PRECISIONS
 from argand.device import cpu
-from axis_cases import AXES, SHAPE, beams, error_of, write_input
+from axis_cases import AXES, SHAPE, beams, write_input
 
 from tests.normal import normal
+from tests.workflow.one_case import error_of, study_of
 from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.data import Coordinate
 from workflow.steps.staging import stage
 from workflow.storage.axes import Operand, map_axes
@@ -50,7 +50,7 @@ def file(tmp_path: Path, rng: np.random.Generator) -> Path:
 
 
 def workload(case: dict[str, Any]) -> Any:
-    return load_study({"device": "cpu", "workloads": {"w": case}}).workload("w")
+    return study_of(case).workload("w")
 
 
 def in_pieces(monkeypatch: pytest.MonkeyPatch, memory: int) -> list[int]:
@@ -80,7 +80,7 @@ def test_any_order_is_staged_as_the_operand_has_it(
         held.create_dataset("turned", data=volt.transpose(order), chunks=chunks)
     named = [{"frequency": "channel"}.get(AXES[place], AXES[place]) for place in order]
     case = beams(file, samples="turned", axes={"samples": named})
-    check_study(load_study({"device": "cpu", "workloads": {"w": case}}))
+    check_study(study_of(case))
     pieces = in_pieces(monkeypatch, memory) if memory else [1]
     stage(workload(case), [file], tmp_path / "out" / "s.h5", logging.getLogger("test"))
     found = read_staged(tmp_path / "out" / "s.h5")

@@ -8,9 +8,10 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from axis_cases import AXES, beams, error_of, write_input
+from axis_cases import AXES, beams, write_input
 
 from tests.normal import normal
+from tests.workflow.one_case import error_of
 from tests.workflow.streamed_runs import workload_of
 
 

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import error_of, study_of
+from tests.workflow.one_case import error_of, study_of
 from workflow.config.check import check_study
 from workflow.storage import text_attributes
 from workflow.storage.dimension_names import dimension_names

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import error_of, study_of
+from tests.workflow.one_case import error_of, study_of
 from workflow.config.check import check_study
 from workflow.data import Coordinate
 from workflow.steps.staging import understood

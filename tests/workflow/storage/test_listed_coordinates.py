@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axis_cases import beams, error_of, write_input
+from axis_cases import beams, write_input
 
-from workflow.config.loading import load_study
+from tests.workflow.one_case import error_of, study_of
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
         "antenna": list("abcde"),
     }
     case = beams(file, coordinates=coordinates)
-    one = load_study({"device": "cpu", "workloads": {"w": case}}).workload("w")
+    one = study_of(case).workload("w")
     one.check()
     found = one.stage().coordinates
     np.testing.assert_array_equal(found["frequency"].values, [100, 102, 107])

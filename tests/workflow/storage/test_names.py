@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import error_of, study_of
+from tests.workflow.one_case import error_of, study_of
 from workflow.config.check import check_study
 from workflow.storage import text_attributes
 from workflow.storage.input_operand import InputError

@@ -9,9 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import study_of
+from tests.workflow.one_case import error_of, staged, study_of
 from workflow.config.check import check_study
-from workflow.config.mistakes import StudyError
 
 RNG = np.random.default_rng(8)
 
@@ -19,18 +18,6 @@ RNG = np.random.default_rng(8)
 def case(path: Path, samples: Any, axes: Any = ("antenna", "time"), **more: Any) -> dict[str, Any]:
     source = {"file": str(path), "samples": samples, "axes": list(axes), **more}
     return {"kind": "dft", "axis": "time", "input": source}
-
-
-def error_of(given: dict[str, Any]) -> str:
-    with pytest.raises(StudyError) as error:
-        check_study(study_of(given))
-    return str(error.value).removeprefix("workloads.w.")
-
-
-def staged(given: dict[str, Any]) -> Any:
-    study = study_of(given)
-    check_study(study)
-    return study.workload("w").stage().held().operands["samples"]
 
 
 @pytest.mark.parametrize("kind", ["u1", "<u2", ">u2", "u4", "i2"])
@@ -50,15 +37,15 @@ def test_every_way_that_parts_lie(tmp_path: Path, kind: str, level: float) -> No
         case(path, "parts", ("antenna", "time", "complex"), zero_level={"samples": level}),
         case(path, {"real": "re", "imag": "im"}, zero_level=level),
     ):
-        found = staged(given)
+        found = staged(given).operands["samples"]
         np.testing.assert_array_equal(found, expected)
         assert found.dtype == wide
-    found = staged(case(path, {"real": "re"}, zero_level=level))
+    found = staged(case(path, {"real": "re"}, zero_level=level)).operands["samples"]
     np.testing.assert_array_equal(found, expected.real)
     given = case(path, {"real": "re"}, zero_level=level) | {"kind": "channelise", "real": True}
     given |= {"channels": 4, "taps": 2}
     given["input"]["samples"] = "re"
-    np.testing.assert_array_equal(staged(given), values[..., 0])
+    np.testing.assert_array_equal(staged(given).operands["samples"], values[..., 0])
 
 
 def test_nibbles_in_offset_binary(tmp_path: Path) -> None:
@@ -66,7 +53,7 @@ def test_nibbles_in_offset_binary(tmp_path: Path) -> None:
     data = np.arange(256, dtype=np.uint8).reshape(4, 64)
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["x"] = data
-    found = staged(case(tmp_path / "v.h5", {"int4x2": "x"}, zero_level=8))
+    found = staged(case(tmp_path / "v.h5", {"int4x2": "x"}, zero_level=8)).operands["samples"]
     np.testing.assert_array_equal(found, (data >> 4) - 8.0 + 1j * ((data & 15) - 8.0))
 
 
@@ -85,8 +72,12 @@ def test_netcdf_says_that_signed_numbers_are_unsigned(tmp_path: Path) -> None:
         file["late"].attrs["_Unsigned"] = np.bytes_("true")
     unsigned = stored.view(np.uint8).astype(float)
     path = tmp_path / "v.nc"
-    np.testing.assert_array_equal(staged(case(path, {"real": "x"}, zero_level=128)), unsigned - 128)
-    np.testing.assert_array_equal(staged(case(path, {"real": "packed"})), unsigned / 2 - 64)
+    np.testing.assert_array_equal(
+        staged(case(path, {"real": "x"}, zero_level=128)).operands["samples"], unsigned - 128
+    )
+    np.testing.assert_array_equal(
+        staged(case(path, {"real": "packed"})).operands["samples"], unsigned / 2 - 64
+    )
     times = {"time": {"dataset": "late", "units": "s"}}
     study = study_of(case(path, {"real": "packed"}, coordinates=times))
     check_study(study)
@@ -95,7 +86,7 @@ def test_netcdf_says_that_signed_numbers_are_unsigned(tmp_path: Path) -> None:
     with h5py.File(path, "a") as file:
         file["packed"].attrs["_FillValue"] = np.int8(-1)
     given = case(path, {"real": "packed"}) | {"allow_nonfinite": True}
-    assert np.argwhere(np.isnan(staged(given))).tolist() == [[0, 11]]
+    assert np.argwhere(np.isnan(staged(given).operands["samples"])).tolist() == [[0, 11]]
 
 
 def test_mistakes(tmp_path: Path) -> None:
@@ -121,7 +112,9 @@ def test_mistakes(tmp_path: Path) -> None:
     assert error_of(given) == f"input.samples: /complex holds complex64{wrong}"
     given = case(path, {"real": "packed"}, zero_level=1)
     assert error_of(given) == f"input.samples: /packed has a scale or an offset{wrong}"
-    np.testing.assert_array_equal(staged(case(path, {"real": "packed"})), np.full((2, 8), 2))
+    np.testing.assert_array_equal(
+        staged(case(path, {"real": "packed"})).operands["samples"], np.full((2, 8), 2)
+    )
     assert "got uint64" in error_of(case(path, {"real": "large"}, zero_level=1))
     for given, said in (
         (case(path, {"real": "u"}, zero_level={"weights": 1}), "zero_level.weights must be one of"),

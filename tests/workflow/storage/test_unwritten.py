@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import study_of
+from tests.workflow.one_case import study_of
 from workflow.steps.staging import understood
 
 ONES = np.ones((4, 6), np.complex64)
