@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.scipy_routines import address_of
 
 Array = npt.NDArray[Any]
-_SIGNATURE = b"void (char *, char *, int *, int *, "
-"""Beginning of herk's signature where BLAS's integers are those of C."""
 
 
 def has_address(dtype: str) -> bool:
@@ -46,20 +45,9 @@ def herk_by_address(trans: bytes, a: Array, out: Array) -> None:
 @lru_cache(maxsize=4)
 def _routine(dtype: str) -> Callable[..., None] | None:
     """Return herk of SciPy's BLAS for a type, None where its integers are of another size."""
-    from scipy.linalg import cython_blas
-
-    functions: dict[str, Any] = vars(cython_blas)["__pyx_capi__"]  # what callers in Cython read
-    capsule = functions[f"{PREFIX[dtype]}herk"]
-    python = ctypes.pythonapi
-    python.PyCapsule_GetName.restype, python.PyCapsule_GetName.argtypes = (
-        ctypes.c_char_p, [ctypes.py_object],
-    )  # fmt: skip
-    python.PyCapsule_GetPointer.restype, python.PyCapsule_GetPointer.argtypes = (
-        ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p],
-    )  # fmt: skip
-    signature = python.PyCapsule_GetName(capsule)
-    if not signature.startswith(_SIGNATURE):
+    address = address_of("blas", f"{PREFIX[dtype]}herk")
+    if address is None:
         return None
-    function = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, *[ctypes.c_void_p] * 8)
-    found: Callable[..., None] = function(python.PyCapsule_GetPointer(capsule, signature))
+    arguments = ctypes.c_char_p, ctypes.c_char_p, *[ctypes.c_void_p] * 8
+    found: Callable[..., None] = ctypes.CFUNCTYPE(None, *arguments)(address)
     return found

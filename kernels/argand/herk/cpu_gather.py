@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from argand.herk.cpu_lower import Steps, herk_alone, trans_of
 from argand.herk.problem import HerkProblem
+from argand.runtime.kept_memory import KeptMemory
 from argand.runtime.quiet import quiet_context
 
 Array = npt.NDArray[Any]
@@ -27,8 +29,6 @@ _MOST_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to mirror them."""
 _FEWEST_TAKEN = 1 << 10
 """Numbers of results from which `take` takes less time than an index."""
-_MOST_FORMS = 64
-"""Forms of calls whose memory is kept, at most 160 KiB a thread that calls it."""
 
 
 _Memory = tuple[Array, Array, Callable[[int], None], Array, Array, Array, Array]
@@ -37,26 +37,11 @@ their diagonals; the same numbers in a row; their conjugates; both; which of bot
 plain tuple, which Python unpacks in 0.1 us less than one with names."""
 
 
-class _Free(list[_Memory]):
-    """Memory of a form that no call uses.
-
-    A call takes it out, so that one of another thread, or of a signal's handler, has its own.
-    """
-
-    def __init__(self, problem: HerkProblem) -> None:
-        self.shape, self.dtype = problem.shape, problem.dtype
-
-    def new(self) -> _Memory:
-        """Return new memory; where many forms have some, theirs is dropped."""
-        if len(_FORMS) >= _MOST_FORMS:
-            for form in _FORMS:
-                form.clear()
-            _FORMS.clear()
-        _FORMS.append(self)
-        return _memory(self.shape, self.dtype)
-
-
-_FORMS: list[_Free] = []
+def _kept(problem: HerkProblem) -> KeptMemory[_Memory]:
+    """Return memory of a form: of results, their conjugates, and as many indices."""
+    numbers = problem.batch * problem.n * problem.n
+    nbytes = numbers * (2 * np.dtype(problem.dtype).itemsize + np.dtype(np.intp).itemsize)
+    return KeptMemory(partial(_memory, problem.shape, problem.dtype), nbytes)
 
 
 def is_gathered(problem: HerkProblem) -> bool:
@@ -73,13 +58,13 @@ def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
 
     Of contiguous operands they need no mirror where ``is_hermitian``.
     """
-    free, conjugate, few = _Free(problem), np.conjugate, _has_few_numbers(problem)
+    kept, conjugate, few = _kept(problem), np.conjugate, _has_few_numbers(problem)
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         try:
-            memory = free.pop()
+            memory = kept.pop()
         except IndexError:
-            memory = free.new()
+            memory = kept.new()
         products, _, clear_diagonals, flat, conjugates, both, sources = memory
         quiet_context().run(lower, a, products)
         clear_diagonals(0)
@@ -88,7 +73,7 @@ def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
         else:
             conjugate(flat, conjugates)
             found = both[sources] if few else both.take(sources)
-        free.append(memory)
+        kept.append(memory)
         if out is None:
             return found
         out[...] = found
@@ -105,19 +90,19 @@ def gathered_alone(problem: HerkProblem) -> Run:
     0, what C's memory holds is not read. Names of arguments take a call longer: beta, C, ``trans``,
     ``lower`` and ``overwrite_c`` follow alpha and A.
     """
-    free, conjugate, is_flat = _Free(problem), np.conjugate, len(problem.shape) == 2
+    kept, conjugate, is_flat = _kept(problem), np.conjugate, len(problem.shape) == 2
     routine, trans, few = herk_alone(problem), trans_of(problem.op), _has_few_numbers(problem)
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         try:
-            memory = free.pop()
+            memory = kept.pop()
         except IndexError:
-            memory = free.new()
+            memory = kept.new()
         _, column_major, _, flat, conjugates, both, sources = memory
         routine(1.0, a.T if is_flat else a.reshape(a.shape[-2:]).T, 0.0, column_major, trans, 0, 1)
         conjugate(flat, conjugates)
         found = both[sources] if few else both.take(sources)
-        free.append(memory)
+        kept.append(memory)
         if out is None:
             return found
         out[...] = found

@@ -8,22 +8,21 @@ behind the choice are in docs/experiments/2026-11-28-small-calls-on-a-cpu.md;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 
-_MOST_ROWS: Mapping[str, int] = MappingProxyType({"complex64": 24, "complex128": 16})
+_MOST_ROWS = 16
 """Rows of all systems together up to which arithmetic on the zero blocks takes less time than a
 call of LAPACK for each system, or than a band."""
 
 
-def are_diagonal_blocks(systems: int, n: int, dtype: str) -> bool:
+def are_diagonal_blocks(systems: int, n: int) -> bool:
     """Return whether `diagonal_blocks` takes less time than a call of LAPACK for each system."""
-    return systems > 1 and systems * n <= _MOST_ROWS[dtype]
+    return systems > 1 and systems * n <= _MOST_ROWS
 
 
 def diagonal_blocks(

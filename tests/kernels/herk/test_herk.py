@@ -19,7 +19,7 @@ from argand.herk import (
     cpu_mirror,
     cpu_parts,
 )
-from argand.runtime import scratch
+from argand.runtime import kept_memory, scratch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +42,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cpu: {"_PANEL": 9},
         cpu_parts: {"_PART_BYTES": 1200, "_MATCHED_BYTES": 2400},
         scratch: {"LEAST_KEPT_BYTES": 0},
-        cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_FORMS": 2},
+        cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20},
         cpu_mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {"_MOST_ROWS": 6, "_WHOLE": 300, "_SEVERAL": 1500, "_EDGE": 100},
         cpu_lower: {
@@ -229,12 +229,14 @@ def test_a_repeated_call_leaves_earlier_results_as_they_are(shape: tuple[int, ..
     np.testing.assert_array_equal(expected, copies)
 
 
-def test_memory_is_kept_of_few_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_gather, "_FORMS", [])
+def test_little_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_memory, "_FORMS", [])
+    monkeypatch.setattr(kept_memory, "MOST_BYTES", 1200)
     for n in range(2, 7):
         a = normal(np.random.default_rng(n), n, 3)
         np.testing.assert_array_equal(herk(a), herk(a))
-        assert len(cpu_gather._FORMS) <= 2
+        kept = kept_memory._FORMS
+        assert len(kept) == 1 or sum(form.nbytes for form in kept) <= 1200
 
 
 def test_out_may_be_c_and_overlap_a() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
-from argand.hermitian import cpu, cpu_banded, cpu_batched, cpu_block_diagonal, cpu_choice
+from argand.hermitian import cpu, cpu_banded, cpu_batched, cpu_block_diagonal, cpu_choice, cpu_posv
 from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess
@@ -62,7 +62,7 @@ def test_only_the_lower_triangle_is_read(rng: np.random.Generator) -> None:
 def test_a_matrix_of_many_systems_is_copied_in_parts(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu, "_COPIED_VALUES", 100)
+    monkeypatch.setattr(cpu_posv, "_NUMBERS", 150)
     r, b = covariances(rng, n=7, dtype="complex128"), wide_normal(rng, 10, 7, 2)
     found = solve_hermitian(r, b)
     np.testing.assert_array_equal(found, solve_hermitian(np.stack([r] * 10), b))
@@ -142,10 +142,11 @@ def test_steps_leave_pivots_far_from_one_to_lapack(
     r, b = covariances(rng, 300, n=3, dtype=dtype), wide_normal(rng, 300, 3, 2).astype(dtype)
     assert cpu_choice.fastest(300, 3, 2, dtype, 1) == "steps"
     scaled = (r * scale).astype(dtype)
-    assert cpu_batched.solve_together(scaled, b) is None
+    solve = cpu_batched.together(300, 3, 2, dtype)
+    assert solve(scaled, b) is None
     x = solve_hermitian(scaled, b)
     assert excess(r, b, x * scale) <= 1
-    assert cpu_batched.solve_together(r, (b * scale).astype(dtype)) is not None
+    assert solve(r, (b * scale).astype(dtype)) is not None
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -180,7 +181,7 @@ def test_systems_on_one_diagonal(
     rng: np.random.Generator, systems: int, n: int, dtype: str
 ) -> None:
     """Residuals are within the bound; what is above a diagonal is not read."""
-    assert cpu_block_diagonal.are_diagonal_blocks(systems, n, dtype)
+    assert cpu_block_diagonal.are_diagonal_blocks(systems, n)
     r, b = (
         covariances(rng, systems, n=n, dtype=dtype),
         wide_normal(rng, systems, n, 3).astype(dtype),

@@ -1,0 +1,32 @@
+"""BLAS's and LAPACK's routines by their addresses, as SciPy has them for callers in Cython.
+
+To check and copy arguments takes SciPy's own functions longer than the arithmetic of a small
+matrix, and they hold the interpreter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Literal
+
+
+@lru_cache(maxsize=16)
+def address_of(library: Literal["blas", "lapack"], routine: str) -> int | None:
+    """Return the address of a routine, such as zherk; None where its integers are not C's int."""
+    functions: dict[str, Any] = vars(import_module(f"scipy.linalg.cython_{library}"))[
+        "__pyx_capi__"
+    ]  # what callers in Cython read
+    capsule, python = functions[routine], ctypes.pythonapi
+    python.PyCapsule_GetName.restype, python.PyCapsule_GetName.argtypes = (
+        ctypes.c_char_p, [ctypes.py_object],
+    )  # fmt: skip
+    python.PyCapsule_GetPointer.restype, python.PyCapsule_GetPointer.argtypes = (
+        ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p],
+    )  # fmt: skip
+    signature: bytes = python.PyCapsule_GetName(capsule)
+    if b"int *" not in signature:
+        return None
+    found: int = python.PyCapsule_GetPointer(capsule, signature)
+    return found
