@@ -32,6 +32,9 @@ for each."""
 _CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
 """The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
 only herk's triangle has mirrored, and, taken off, for each number in the other rows and columns."""
+_FEWEST_ROWS_ALONE, _STEPS_ALONE = 65, 170_000
+"""Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; and,
+taken off for one matrix, the time of steps that mirror some of its rows."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 _THREADED_PRODUCTS = 1 << 24
@@ -74,7 +77,8 @@ def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
 
     The first ``matched`` rows and columns of its products need no mirror.
     """
-    little = problem.batch > 1 and weight(problem) <= _most_multiplied(problem, matched)
+    several = problem.batch > 1 or matched > 0
+    little = several and weight(problem) <= _most_multiplied(problem, matched)
     return (little and dotted(problem) is None) or _is_threaded(problem)
 
 
@@ -84,7 +88,11 @@ def hermitian_rows(problem: HerkProblem) -> int:
     They are not looked for there, which takes longer than a call.
     """
     most = ONE_CORE_COMPLEX if is_shared(problem) else _most_by_rows(problem, problem.n)
-    if problem.batch == 1 or weight(problem) > max(most, _HERK_PRODUCTS) or _is_threaded(problem):
+    if problem.batch > 1:
+        most = max(most, _HERK_PRODUCTS)
+    elif problem.n < _FEWEST_ROWS_ALONE:
+        return 0
+    if weight(problem) > most or _is_threaded(problem):
         return 0
     return matched_rows(problem) if dotted(problem) is None else 0
 
@@ -100,7 +108,10 @@ def _most_by_rows(problem: HerkProblem, matched: int) -> int:
     """Return `_most_multiplied` where so many rows and columns need no mirror."""
     square, numbers = matched * matched, problem.n * problem.n
     saved = _MIRRORED * square - _MIRRORED_ROWS * (numbers - square)
-    most = _CALL + saved * (2 if problem.dtype == "complex128" else 1)
+    saved *= 2 if problem.dtype == "complex128" else 1
+    if problem.batch == 1 and matched < problem.n:
+        saved -= _STEPS_ALONE
+    most = _CALL + saved
     return most if matched == problem.n else min(most, ONE_CORE_COMPLEX)
 
 

@@ -3,7 +3,14 @@
 Where BLAS computes element (i, j) by the same steps as (j, i), both have the same bits but for the
 sign of the imaginary part. OpenBLAS's kernels do so in whole tiles: those for AVX-512 in 8 rows of
 complex64 and 4 of complex128, Haswell's in fewer rows than their tile. No library promises that, so
-it is seen by products of random numbers of the same shape, which take the same steps.
+it is seen by products of random numbers of the same shape.
+
+What is relied on is that these show the steps of every other product: that OpenBLAS chooses an
+element's steps by its place, by the shape, the transposes and the strides of operands, by its
+kernels and its number of threads, and not by numbers or addresses. It does, because it packs both
+operands, and compares none of their numbers. All these are the same here: operands are contiguous
+and the shape is, kernels are chosen as NumPy is imported, and products are so small that OpenBLAS
+takes one core for them whatever its number of threads is, which may change between calls.
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ import numpy.typing as npt
 
 from argand.gemm.operands import Op
 from argand.herk.problem import HerkProblem
-from argand.runtime.numpy_blas import openblas_kernels
+from argand.runtime.numpy_blas import openblas_kernels, openblas_threads
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
@@ -63,11 +70,12 @@ def matched_rows(problem: HerkProblem) -> int:
     n, k, rows = problem.n, problem.k, rows_on_one_core(problem)
     if not rows or min(n, k) < 2 or openblas_kernels() is None:
         return 0
-    return _matched(n, k, rows, problem.op, problem.dtype)
+    return _matched(n, k, rows, problem.op, problem.dtype, openblas_threads())
 
 
 @lru_cache(maxsize=4096)
-def _matched(n: int, k: int, rows: int, op: Op, dtype: str) -> int:
+def _matched(n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None) -> int:
+    """See `matched_rows`; by so many threads, should an OpenBLAS share smaller products."""
     matrices = max(_FEWEST_MATRICES, min(-(-_ROWS // n), _NUMBERS // (n * k)))
     shape = (matrices, n, k) if op == "N" else (matrices, k, n)
     real = np.float32 if dtype == "complex64" else np.float64

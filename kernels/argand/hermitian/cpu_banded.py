@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.runtime.complex_types import PREFIX
 
 
@@ -23,16 +24,34 @@ def solve_banded(r: Any, b: Any) -> Any:
     reach its neighbours.
     """
     systems, n, columns = b.shape
+    if n == 2:
+        return _solve_pairs(r, b)
     places, above = _band(n)
     band = r.reshape(systems, n * n).take(places, 1)
     np.copyto(band, 0, where=above)
     if not cmath.isfinite(np.vdot(band, band)):
         return None
     # Its arguments by name take longer: lower, and both of them overwritten.
-    _, x, row = _pbsv(b.dtype)(band.reshape(-1, n).T, b.reshape(-1, columns), 1, n, 1)
+    _, x, row = _lapack("pbsv", b.dtype)(band.reshape(-1, n).T, b.reshape(-1, columns), 1, n, 1)
     if row or not cmath.isfinite(np.vdot(x, x)):
         return None
     return np.ascontiguousarray(x.reshape(b.shape))  # LAPACK's columns are contiguous
+
+
+def _solve_pairs(r: Any, b: Any) -> Any:
+    """Return what `solve_banded` does for 2 rows, of a tridiagonal matrix, by one call of ptsv.
+
+    That takes loops of numbers, where pbsv takes a call of BLAS for each row and right-hand side.
+    """
+    systems, _, columns = b.shape
+    numbers = r.reshape(systems, 4)
+    couplings = np.zeros(2 * systems, b.dtype)
+    couplings[::2] = numbers[:, 2]
+    pivots, sides = numbers[:, ::3].real.ravel(), b.reshape(-1, columns)
+    _, _, x, row = _lapack("ptsv", b.dtype)(pivots, couplings[:-1], sides, 1, 1)
+    if row or not is_finite(x) or not has_finite_pivots(r):
+        return None
+    return np.ascontiguousarray(x.reshape(b.shape))
 
 
 @lru_cache(maxsize=8)
@@ -42,8 +61,8 @@ def _band(n: int) -> tuple[Any, Any]:
     return np.minimum(column + row, n - 1) * n + column, column + row >= n
 
 
-@lru_cache(maxsize=2)
-def _pbsv(dtype: np.dtype[Any]) -> Any:
+@lru_cache(maxsize=4)
+def _lapack(routine: str, dtype: np.dtype[Any]) -> Any:
     from scipy.linalg import lapack
 
-    return getattr(lapack, f"{PREFIX[str(dtype)]}pbsv")
+    return getattr(lapack, PREFIX[str(dtype)] + routine)

@@ -15,14 +15,14 @@ import numpy as np
 
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 
-_MOST_ROWS = 16
-"""Rows of all systems together up to which arithmetic on the zero blocks takes less time than a
-call of LAPACK for each system, or than a band."""
+_MOST_ROWS, _MOST_PAIRS = 16, 5
+"""Rows of all systems together, and systems of 2 rows, up to which arithmetic on the zero blocks
+takes less time than a call of LAPACK for each system, or than a band."""
 
 
 def are_diagonal_blocks(systems: int, n: int) -> bool:
     """Return whether `diagonal_blocks` takes less time than a call of LAPACK for each system."""
-    return systems > 1 and systems * n <= _MOST_ROWS
+    return 1 < systems <= (_MOST_PAIRS if n == 2 else _MOST_ROWS // n)
 
 
 def diagonal_blocks(

@@ -35,6 +35,9 @@ _TIMES: Mapping[str, _Times] = MappingProxyType({
     "complex128": _Times((4.9, 3.3e-3), (4.3, 0.38, 6.8e-3, 2.0e-2), (5.2, 1.5e-2, 3.0e-2)),
 })  # fmt: skip
 
+_PAIRS = 5.2, 6e-3, 1.8e-2
+"""The same of a band of systems of 2 rows."""
+
 
 def fastest(systems: int, n: int, columns: int, dtype: str, shares: int) -> Way:
     """Return which way takes the least time, steps on so many cores, the others on one."""
@@ -43,7 +46,7 @@ def fastest(systems: int, n: int, columns: int, dtype: str, shares: int) -> Way:
     steps = row * n + systems * arithmetic * square * (n / 6 + columns) / shares
     start, call, by_square, by_side = times.calls
     calls = start + systems * (call + by_square * square + by_side * sides)
-    start, by_square, by_side = times.band
+    start, by_square, by_side = times.band if n > 2 else _PAIRS
     band = start + systems * (by_square * square + by_side * sides)
     found: dict[Way, float] = {"calls": calls}
     if n <= _ROWS_IN_STEPS:

@@ -20,9 +20,9 @@ from argand.runtime.complex_types import PREFIX
 from argand.runtime.kept_memory import KeptMemory
 from argand.runtime.scipy_routines import address_of
 
-_NUMBERS = 1 << 12
-"""Numbers of matrices that are copied at a time, at most: they stay in a core's cache, and as
-little memory is kept."""
+_NUMBERS, _MOST_NUMBERS = 1 << 13, 1 << 16
+"""Numbers that are copied at a time, which stay in a core's cache, and most numbers of a system:
+beside the arithmetic of more SciPy's copies take no time."""
 _Memory = tuple[Any, Any, list[tuple[Any, ...]], Any, bytes]
 """Memory of some systems: their matrices; the conjugates of their right-hand sides; the arguments
 of a call of posv for each; the rows without a pivot, or 0, that the calls write."""
@@ -32,17 +32,19 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
     """Return a solver of (systems, n, n) and (systems, n, k), none of them 0, by posv.
 
     It returns None where a system has no positive or finite pivot, or a solution is not
-    `is_finite`. posv reads column-major matrices: it is given R^T, which is R's conjugate, with R's
-    lower triangle as its upper one, and solves for the conjugate of x.
+    `is_finite`, and for systems that are left to SciPy's own function. posv reads column-major
+    matrices: it is given R^T, which is R's conjugate, with R's lower triangle as its upper one, and
+    solves for the conjugate of x.
     """
     address = address_of("lapack", f"{PREFIX[dtype]}posv")
-    if address is None:
+    numbers = n * (n + columns)
+    if address is None or numbers > _MOST_NUMBERS:
         return lambda r, b: None
     posv, run_all = ctypes.PYFUNCTYPE(None)(address), deque[Any](maxlen=0).extend
-    some = min(systems, max(1, _NUMBERS // (n * n)))
+    some = min(systems, max(1, _NUMBERS // numbers))
     kept = KeptMemory(
         partial(_memory, some, n, columns, np.dtype(dtype)),
-        some * n * (n + columns) * np.dtype(dtype).itemsize,
+        some * numbers * np.dtype(dtype).itemsize,
     )
     starts = range(0, systems, some)
     empty, conjugate = np.empty, np.conjugate
@@ -80,11 +82,9 @@ def _memory(systems: int, n: int, columns: int, dtype: np.dtype[Any]) -> _Memory
     matrices = np.empty((systems, n, n), dtype)
     sides = np.empty((systems, columns, n), dtype)
     rows, at = (ctypes.c_int * systems)(), ctypes.byref
-    triangle, order, count = (
-        at(x) for x in (ctypes.c_char(b"U"), *map(ctypes.c_int, (n, columns)))
-    )
+    triangle, order, count = at(ctypes.c_char(b"U")), at(ctypes.c_int(n)), at(ctypes.c_int(columns))
     to_matrices, to_sides = (
-        (ctypes.c_char * x.nbytes).from_buffer(x.reshape(-1)) for x in (matrices, sides)
+        (ctypes.c_char * x.nbytes).from_buffer(x.data) for x in (matrices, sides)
     )
     matrix, side = (x.nbytes // systems for x in (matrices, sides))
     calls = [

@@ -1,10 +1,11 @@
-"""Which kernels NumPy's OpenBLAS has chosen for this CPU."""
+"""Which kernels NumPy's OpenBLAS has chosen for this CPU, and its number of threads."""
 
 from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
 from argand.runtime.scipy_blas import OPENBLAS_NAMES
 
@@ -18,18 +19,32 @@ built without its own."""
 @lru_cache(maxsize=1)
 def openblas_kernels() -> str | None:
     """Return the name of the kernels, such as SkylakeX; None of another BLAS."""
+    kernels = _function("get_corename")
+    if kernels is None:
+        return None
+    kernels.restype = ctypes.c_char_p
+    found: bytes = kernels()
+    return found.decode()
+
+
+def openblas_threads() -> int | None:
+    """Return how many threads a call takes at most, as set now; None of another BLAS."""
+    threads = _function("get_num_threads")
+    return None if threads is None else int(threads())
+
+
+@lru_cache(maxsize=2)
+def _function(name: str) -> Any:
+    """Return a function of NumPy's OpenBLAS without arguments; None of another BLAS."""
     try:
         library = ctypes.PyDLL(import_module(_NUMPY).__file__)
     except (ImportError, OSError):
         return None
-    for name in OPENBLAS_NAMES:
+    for openblas in OPENBLAS_NAMES:
         try:
-            kernels = library[name.format("get_corename")]
+            return library[openblas.format(name)]
         except AttributeError:
             continue
-        kernels.restype = ctypes.c_char_p
-        found: bytes = kernels()
-        return found.decode()
     return None
 
 

@@ -16,7 +16,7 @@ from tests.normal import normal
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("op", ["N", "C"])
-@pytest.mark.parametrize("n", [2, 4, 5, 8, 11, 24, 40, 61, 120])
+@pytest.mark.parametrize("n", [2, 4, 5, 8, 11, 24, 40, 61, 117, 120])
 @pytest.mark.parametrize("part_bytes", [5000, 1 << 22])
 def test_small_products_of_any_strides_are_hermitian(
     n: int, op: Any, dtype: str, part_bytes: int, monkeypatch: pytest.MonkeyPatch
@@ -25,17 +25,18 @@ def test_small_products_of_any_strides_are_hermitian(
     for name in ("_PART_BYTES", "_MATCHED_BYTES"):
         monkeypatch.setattr(cpu_parts, name, part_bytes)
     api._CPU_CALLS.clear()
-    for batch, k in ((3, 2), (20, 9), (70, 3)):
+    for batch, k in ((1, 3), (3, 2), (20, 9), (70, 3)):
         a = oriented(normal(np.random.default_rng(n), batch, n, k), op).astype(dtype)
-        a[0] *= 1e30  # has no finite product in complex64
+        finite = slice(int(batch > 1), None)
+        a[: finite.start] *= 1e30  # has no finite product in complex64
         column_major = a.swapaxes(-1, -2).copy().swapaxes(-1, -2)
         for x in (a, column_major, np.repeat(a, 2, axis=-1)[..., ::2]):
             found = herk(x, op=op)
             np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
             assert not np.diagonal(found, axis1=1, axis2=2).imag.any()
             full = np.einsum("bik,bjk->bij" if op == "N" else "bkj,bki->bij", x, x.conj())
-            bound = 8 * k * np.finfo(dtype).eps * np.abs(full[1:]).max()
-            assert np.abs(found[1:] - full[1:]).max() <= bound
+            bound = 8 * k * np.finfo(dtype).eps * np.abs(full[finite]).max()
+            assert np.abs(found[finite] - full[finite]).max() <= bound
     api._CPU_CALLS.clear()  # calls kept with other values
 
 
@@ -67,6 +68,25 @@ def test_rows_of_one_wrong_number_are_not_hermitian(monkeypatch: pytest.MonkeyPa
     assert cpu_matmul.matched_rows(problem) == 0
 
 
+def test_rows_are_looked_for_again_with_another_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, sizes = herk_problem((5, 12, 6), precision=None, dtype="complex64"), []
+
+    def product(a: Any, out: Any) -> None:
+        sizes.append(a.size)
+        out[...] = 0
+
+    monkeypatch.setattr(cpu_matmul, "full_product", lambda *_: product)
+    monkeypatch.setattr(cpu_matmul, "openblas_kernels", lambda: "any")
+    cpu_matmul._matched.cache_clear()
+    for threads, times in ((1, 1), (1, 1), (2, 2)):
+        monkeypatch.setattr(cpu_matmul, "openblas_threads", lambda count=threads: count)
+        assert cpu_matmul.matched_rows(problem) == 12
+        assert len(sizes) == times
+    cpu_matmul._matched.cache_clear()
+
+
 @pytest.mark.parametrize(("n", "k"), [(2, 8000), (3, 3000), (2, 2), (60, 9), (180, 2)])
 def test_few_numbers_show_which_rows_are_hermitian(
     n: int, k: int, monkeypatch: pytest.MonkeyPatch
@@ -80,7 +100,7 @@ def test_few_numbers_show_which_rows_are_hermitian(
 
     monkeypatch.setattr(cpu_matmul, "full_product", lambda *_: product)
     cpu_matmul._matched.cache_clear()
-    cpu_matmul._matched(n, k, n, "C", "complex64")
+    cpu_matmul._matched(n, k, n, "C", "complex64", 1)
     cpu_matmul._matched.cache_clear()
     ((matrices, numbers),) = sizes
     assert matrices >= 8
