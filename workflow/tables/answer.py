@@ -154,6 +154,10 @@ def _speed(
     within = low is not None and high is not None and low < 1 < high
     if within or abs(speedup - 1) < SAME:
         return f"as fast as {who}"
+    if low is not None and high is not None and high > low * (1 + SETTLED) ** 2:
+        if low > 1:
+            return f"at least {number(low)} times as fast as {who}"
+        return f"at least {number(1 / high)} times slower than {who}"
     if speedup > 1:
         return f"{number(speedup)} times as fast as {who}"
     return f"{number(1 / speedup)} times slower than {who}"

@@ -19,6 +19,12 @@ SETTLED = {"time_us_low": 99.0, "time_us_high": 101.0}
 PEER = {"time_us_low": 198.0, "time_us_high": 202.0}
 
 
+WIDE = (
+    {"time_us_low": 50.0, "time_us_high": 140.0}, {"time_us_low": 450.0, "time_us_high": 700.0},
+)  # fmt: skip
+"""Intervals of two times that are far apart all the same."""
+
+
 def answer(*records: Any, precision: str | None = "fp32", failure: str = "") -> Answer:
     delivered = {} if precision is None else {"w": precision}
     (found,) = answers(list(records), delivered, {"w": failure} if failure else {})
@@ -53,6 +59,16 @@ def test_an_error_of_one_rounding_is_at_its_bound() -> None:
             {"time": 100.0, "time_us_low": 60.0, "time_us_high": 140.0},
             {"time": 120.0, "time_us_low": 110.0, "time_us_high": 130.0},
             "its times and those of numpy at fp32 are too uneven to tell which is faster",
+        ),
+        (
+            {"time": 100.0, **WIDE[0]},
+            {"time": 500.0, **WIDE[1]},
+            "at least 3.21 times as fast as numpy at fp32",
+        ),
+        (
+            {"time": 500.0, **WIDE[1]},
+            {"time": 100.0, **WIDE[0]},
+            "at least 3.21 times slower than numpy at fp32",
         ),
         (
             {"time": 100.0, "time_us_low": 90.0, "time_us_high": 100.0},
