@@ -12,6 +12,8 @@ from workflow.config.file_input import FileInput, products_in
 from workflow.figures.answer import draw_answer
 from workflow.records import Record
 from workflow.steps.result_choice import choices
+from workflow.storage.certificates import CAVEATS, read_certificate
+from workflow.storage.failures import DataError
 from workflow.storage.source_attributes import datasets_of
 from workflow.tables.answer import Answer, answers
 from workflow.tables.answer_page import Shown, write_answer
@@ -65,6 +67,7 @@ def write_answers(
     drawn: AnswerFigures,
     files: AnswerFiles,
     *,
+    made: Mapping[str, Path],
     lacking: Mapping[str, str] | None = None,
     failed: Sequence[Mapping[str, Any]] = (),
 ) -> list[Answer]:
@@ -75,13 +78,18 @@ def write_answers(
         records: of all of them.
         drawn: the figures; of a run that failed those that there are.
         files: what is written.
+        made: by workload the product files that there are, whose certificates may have caveats.
         lacking: by workload why it has no product, whatever its records say.
         failed: the jobs that failed, rows of `workflow.tables.readable.FAILED`.
     """
     delivered, failures = choices(workloads, records)
     failures |= lacking or {}
     delivered = {name: found for name, found in delivered.items() if name not in failures}
-    data = {workload.name: data_of(workload.case) for workload in workloads}
+    said = {name: _caveats(path) for name, path in made.items()}
+    data = {
+        one.name: "; ".join(filter(None, (data_of(one.case), said.get(one.name, ""))))
+        for one in workloads
+    }
     found = [
         replace(one, data=data.get(one.workload, ""))
         for one in answers(records, delivered, failures)
@@ -113,6 +121,14 @@ def data_of(case: Case) -> str:
     if circuit is not None and circuit.file is not None:
         found.append(str(circuit.file))
     return "; ".join(found)
+
+
+def _caveats(path: Path) -> str:
+    """Return what a product's certificate says of its data, or of a damaged one what is wrong."""
+    try:
+        return str(read_certificate(path).get(CAVEATS, ""))
+    except DataError as error:
+        return str(error)
 
 
 def _figures(

@@ -23,7 +23,7 @@ from workflow.data import (
 )
 from workflow.storage.equal_steps import MOST_CHECKED, OFF_STEP, step_of
 from workflow.storage.inputs import InputError
-from workflow.storage.units import FACTORS, in_base, squared
+from workflow.storage.units import FACTORS, OF_SAMPLES, in_base, squared
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -37,7 +37,7 @@ RECIPROCAL = {
 CHANNELS = "frequency"
 FINE_CHANNELS = "fine_frequency"
 """The axis of a filter bank's channels where its samples have an axis of frequency already."""
-_OF_SAMPLES = "frequency that the samples were tuned to"
+_TUNED_TO = "frequency that the samples were tuned to"
 """Long name of the same coordinate in spectra, whose own frequencies are relative to it."""
 
 
@@ -150,7 +150,7 @@ def channels(
     name = FINE_CHANNELS if coarse else CHANNELS
     # Of one channel that was selected of the samples' own, theirs stands beside.
     fine = name == FINE_CHANNELS or (f"{SELECTED}{CHANNELS}" in staged.coordinates and not centre)
-    of_samples = ", from frequency 0 of the samples" if fine else ""
+    of_samples = f", {OF_SAMPLES}" if fine else ""
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:
         first = (number * problem.taps - 1) / 2
@@ -258,7 +258,7 @@ def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[st
     """
     *others, transformed = staged.axes["samples"]
     kept = {
-        name: replace(one, long_name=_OF_SAMPLES) if one.long_name == TUNED else one
+        name: replace(one, long_name=_TUNED_TO) if one.long_name == TUNED else one
         for name, one in staged.coordinates.items()
         if transformed not in one.of(name) and name not in own
         and (set(one.of(name)) & set(others) or name.startswith(SELECTED))

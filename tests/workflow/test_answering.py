@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pytest
+from test_shards import Pipeline
 
-from workflow.answering import data_of
+from tests.workflow.chained_cases import study_of
+from workflow.answering import AnswerFigures, AnswerFiles, data_of, write_answers
 from workflow.config.loading import load_study
+from workflow.storage.certificates import read_certificate
 
 FILE = "/data/night <1>.h5"
 BANK = {"kind": "channelise", "channels": 4, "taps": 1}
@@ -45,3 +51,39 @@ def test_the_data_of_a_workload(case: dict[str, Any], said: str) -> None:
     }
     study = load_study({"workloads": {"w": case, **others}})
     assert data_of(study.workload("w").case) == said
+
+
+def test_what_to_know_of_the_data_stands_in_the_answer(tmp_path: Path) -> None:
+    """From the stage step to the product's certificate, and from there to the page."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("v", (4, 6), "c8", chunks=(4, 2))[:, :2] = 1
+        file["t"] = np.array([0.0, 1.0, 2.0, 30.0, 31.0, 32.0])
+        file["t"].attrs["units"] = np.bytes_("s")
+    source = {
+        "file": str(path), "voltages": "v", "axes": ["antenna", "time"],
+        "coordinates": {"time": "t"},
+    }  # fmt: skip
+    study = study_of({"w": {"kind": "correlate", "input": source}})
+    pipeline = Pipeline(tmp_path / "w", study.workload("w"))
+    records = pipeline.measure("w")
+    product = pipeline.deliver("w", records, records)
+    said = (
+        "1 of 1 integrations span gaps: in number 0 two neighbours are 28 s apart, where most are "
+        "1; of voltages, 2 of 3 chunks were never written, and have the fill value 0j (/v)"
+    )
+    assert read_certificate(product)["caveats"] == said
+    files = {name: tmp_path / name for name in ("page", "markdown", "figure")}
+    for name in ("limits", "accuracy"):
+        (tmp_path / f"{name}.svg").write_text("<svg></svg>")
+    drawn = AnswerFigures(tmp_path / "limits.svg", tmp_path / "accuracy.svg", {}, {})
+    (found,) = write_answers(
+        [study.workload("w")], records, drawn, AnswerFiles(**files), made={"w": product}
+    )
+    assert found.data == f"v of {path}; {said}"
+    assert said in files["markdown"].read_text()
+    product.write_bytes(b"")
+    (found,) = write_answers(
+        [study.workload("w")], records, drawn, AnswerFiles(**files), made={"w": product}
+    )
+    assert str(product) in found.data

@@ -11,7 +11,7 @@ from workflow.arrays.plane_waves import steering_weights
 from workflow.data import PLACES, Array, Coordinate, Staged, blank
 from workflow.storage.drawn import Drawn
 from workflow.storage.input_operand import InputError
-from workflow.storage.units import convertible, in_base
+from workflow.storage.units import check_arrived, convertible, in_base
 
 REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
@@ -43,19 +43,14 @@ def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
 def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
     """Return the values of a frequency in Hz, or of a place in m.
 
-    Raises InputError for no unit, and for frequencies below 0, which are offsets from a carrier:
-    phases by them would point elsewhere.
+    Raises InputError for no unit, and for frequencies that are offsets (`check_arrived`).
     """
     found = there[name]
     if found.units not in (known := convertible(name)):
         raise InputError(f"input.coordinates.{name} must be in one of {known}, got {found.units!r}")
     values = in_base(name, found.values, found.units)
-    if name == "frequency" and values.min(initial=0) < 0:
-        raise InputError(
-            f"input.coordinates.frequency: directions need frequencies as waves arrive, from 0 Hz "
-            f"on, got {values.min():.10g} to {values.max():.10g} Hz; where those are offsets from "
-            "a carrier, `centre_hz` of the filter bank adds it, or give the frequencies themselves"
-        )
+    if name == "frequency":
+        check_arrived("input.coordinates.frequency", values, found.long_name)
     return values
 
 

@@ -132,6 +132,7 @@ rule answer:
         accuracy=rules.draw_study.output.accuracy,
         sweeps=expand(rules.draw_sweep.output.curves, sweep=SWEEPS),
         products=expand(rules.draw.output.product, workload=WORKLOADS),
+        made=expand(PRODUCT, workload=WORKLOADS),
     output:
         page="<results>/answer.html",
         markdown="<results>/answer.md",

@@ -22,5 +22,6 @@ with job_log(snakemake.log[0]) as log:
         list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records)),
         drawn,
         AnswerFiles(**{name: Path(path) for name, path in snakemake.output.items()}),
+        made=dict(zip(names, map(Path, snakemake.input.made), strict=True)),
     )
     log.info("answers: %d, in %s", len(found), snakemake.output.page)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from logging import Logger
 from pathlib import Path
 
 from workflow.data import Array, Staged
+from workflow.storage.certificates import CAVEATS
 from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_in
 from workflow.storage.staged import write_staged
@@ -30,8 +32,10 @@ def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger)
             f"{workload.name}: its operands do not fit into the {in_words(there)} of this machine "
             f"({error})"
         ) from error
-    write_staged(staged_path, staged, workload=workload.name, kind=workload.kind)
     remark = workload.remark(staged)
+    if found := caveats(staged, remark):
+        staged = replace(staged, attributes={**staged.attributes, CAVEATS: found})
+    write_staged(staged_path, staged, workload=workload.name, kind=workload.kind)
     log.info("%s", "; ".join(filter(None, (remark, understood(staged)))))
 
 
@@ -54,12 +58,21 @@ def understood(staged: Staged) -> str:
     for name, counts in staged.attributes.get("nonfinite", {}).items():
         if any(counts.values()):
             parts.append(f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}")
-    zeros = staged.attributes.get("zeros", {})
-    parts += [f"{text}, are 0 in {name}" for name, text in zeros.items()]
-    parts += [f"of {name}, {text}" for name, text in staged.attributes.get("lost", {}).items()]
+    return "; ".join(filter(None, (*parts, caveats(staged))))
+
+
+def caveats(staged: Staged, remark: str = "") -> str:
+    """Return what to know of the data before a result is trusted, "" of nothing.
+
+    A ``remark`` of the workload stands first; then what was made 0, is lost or was never written,
+    and what a file has along an axis that is no coordinate.
+    """
+    zeros, lost = (staged.attributes.get(key, {}) for key in ("zeros", "lost"))
+    parts = [f"{text}, are 0 in {name}" for name, text in zeros.items()]
+    parts += [f"of {name}, {text}" for name, text in lost.items()]
     if left_out := staged.attributes.get("left_out", {}):
         parts.append(f"left out: {'; '.join(left_out.values())}")
-    return "; ".join(parts)
+    return "; ".join(filter(None, (remark, *parts)))
 
 
 def _ends(first: object, last: object) -> tuple[str, str]:

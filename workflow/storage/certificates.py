@@ -19,6 +19,8 @@ CERTIFICATE_KEYS = (
     "versions", "timestamp",
 )  # fmt: skip
 """Keys of every certificate, as in a Record; provenance (seed, source, checksum) is beside."""
+CAVEATS = "caveats"
+"""Key of a certificate: what to know of the data before the result is trusted, in words."""
 DELIVERED = ("verified", "unproven")
 """Verdicts of what may be a product; an unproven one is asked for (`Case.allow_unproven`)."""
 

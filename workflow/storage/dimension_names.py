@@ -49,6 +49,25 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     return [_WORDS.get(name, SYNONYMS.get(name, name)) for name in names]
 
 
+def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | None:
+    """Return `dimension_names` of a dataset, or of those of real and imaginary parts.
+
+    Raises AxisError, which begins with ``key``, where both parts are one dataset, or name an axis
+    otherwise: a study that names them by mistake would have numbers of neither.
+    """
+    first, last = datasets[0], datasets[-1]
+    if len(datasets) > 1 and first == last:
+        raise AxisError(f"{key}: real and imaginary part are the same dataset, {first.name}")
+    one, other = dimension_names(first), dimension_names(last)
+    named = zip(one or (), other or (), strict=False)
+    if any(a and b and a != b for a, b in named):
+        raise AxisError(
+            f"{key}: real and imaginary part must have the same axes, and the file names those of "
+            f"{first.name} {one}, and those of {last.name} {other}"
+        )
+    return one or other
+
+
 def _listed(dataset: h5py.Dataset, name: str) -> list[str] | None:
     """Return the texts of an attribute that has one for each axis, else None."""
     held = dataset.attrs.get_id(name)

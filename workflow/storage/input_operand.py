@@ -16,7 +16,7 @@ from workflow.config.file_input import DatasetSource, FileInput, PackedSource, W
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
-from workflow.storage.dimension_names import check_exchanged, dimension_names, order_by_file
+from workflow.storage.dimension_names import check_exchanged, names_of_parts, order_by_file
 from workflow.storage.input_error import InputError as InputError
 from workflow.storage.input_error import Mistakes as Mistakes
 from workflow.storage.links import DatasetError, find_dataset
@@ -87,10 +87,10 @@ class InputOperand:
                 f"got {shapes[0]} and {shapes[1]}"
             )
         self.names = source.axes_of(name)
-        own = dimension_names(self.datasets[0])
-        self.own_names = own if self.names is None and not operand.free else None
         self.units, self.zero_level = source.units_of(name), source.zero_level_of(name)
         try:
+            own = names_of_parts(self.datasets, self.key)
+            self.own_names = own if self.names is None and not operand.free else None
             check_exchanged(self.name, name, own or (), self.names or ())
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
             self.picked: Picked = pick(source.select.get(name), shapes[0], self.names, self.pair)

@@ -25,6 +25,9 @@ BASES = {
 }  # fmt: skip
 """The units that coordinates are computed with and written to UVH5 files in."""
 
+OF_SAMPLES = "from frequency 0 of the samples"
+OFFSETS = (OF_SAMPLES, "from the carrier", "less the one that was tuned to")
+"""Parts of the long names of frequencies that are offsets from others."""
 _ENDINGS = {
     "_hz": "Hz", "_khz": "kHz", "_mhz": "MHz", "_ghz": "GHz", "_s": "s", "_ms": "ms", "_us": "us",
     "_ns": "ns", "_m": "m", "_deg": "deg", "_rad": "rad",
@@ -76,6 +79,22 @@ def check_quantity(key: str, name: str, units: str) -> None:
 def in_base(name: str, values: Array, units: str) -> Array:
     """Return the values of a coordinate of `BASES` in its unit there, of one that converts."""
     return np.asarray(values) * FACTORS[BASES[name]][units]
+
+
+def check_arrived(key: str, hertz: Array, long_name: str) -> None:
+    """Raise InputError for frequencies that are not those of waves but offsets from others.
+
+    Those are below 0 Hz, or their ``long_name`` says so (`OFFSETS`). Phases of directions by them
+    would point elsewhere.
+    """
+    if hertz.min(initial=0) >= 0 and not any(text in long_name for text in OFFSETS):
+        return
+    said = f" ({long_name})" if long_name else ""
+    raise InputError(
+        f"{key} must be those of waves as they arrive, from 0 Hz on, got {hertz.min():.10g} to "
+        f"{hertz.max():.10g} Hz{said}; where these are offsets from a carrier, `centre_hz` of the "
+        "filter bank adds it, or give the frequencies themselves"
+    )
 
 
 def parted(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from workflow.data import PLACES, Coordinate, Staged
 from workflow.readers.polarizations import check_written, feeds_of
 from workflow.storage.dates import date_in, julian_date
 from workflow.storage.input_operand import InputError
-from workflow.storage.units import convertible
+from workflow.storage.units import check_arrived, convertible, in_base
 
 _DAY_S = 86400.0
 _OFF_S = 1.0
@@ -38,6 +38,9 @@ def _check_coordinates(there: Mapping[str, Coordinate], site: Uvh5Site) -> None:
             wrong.append(f"the voltages have no coordinate {name}, in one of {known}")
     if wrong:
         raise InputError(*(f"uvh5: {text}; give it by input.coordinates" for text in wrong))
+    hertz = there["frequency"]
+    values = in_base("frequency", hertz.values, hertz.units)
+    check_arrived("uvh5: frequencies", values, hertz.long_name)
     start_of(site, there["time"])
 
 

@@ -38,7 +38,8 @@ class Answer:
         error, bound: relative Frobenius error against fp64, and what it is held to.
         verdict: all of it in words, or why there is no answer.
         verified: whether the product was proved.
-        data: what the study names as the workload's data, in words; empty where they are drawn.
+        data: what the study names as the workload's data, in words, and what to know of it before
+            the answer is trusted, as samples that were never written; empty where they are drawn.
     """
 
     workload: str
@@ -214,5 +215,6 @@ ANSWER_TEXT = (
     "measures of it (the error in decibels of the result's norm where that is all), the median "
     "time of the whole call, how many times as fast as the best peer of the same class that is "
     "where the times tell, and between what, the relative error of the whole result against fp64 "
-    "(of its Frobenius norm) and the bound of that error, and the data that the study names."
+    "(of its Frobenius norm) and the bound of that error, and the data that the study names, with "
+    "what to know of it, such as samples that are lost."
 )

@@ -135,6 +135,25 @@ def test_names_in_an_attribute(tmp_path: Path, attribute: str, is_bytes: bool) -
         check_study(study_of(case(path)))
 
 
+def test_parts_of_other_axes_or_of_one_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        for part, names in (("re", ["antenna", "time"]), ("im", ["time", "antenna"])):
+            file[part] = np.ones((4, 4))
+            file[part].attrs["dims"] = names
+    given = case(path, voltages={"real": "re", "imag": "im"})
+    assert error_of(given) == (
+        "input.voltages: real and imaginary part must have the same axes, and the file names those "
+        "of /re ['antenna', 'time'], and those of /im ['time', 'antenna']"
+    )
+    given = case(path, voltages={"real": "re", "imag": "/re"})
+    expected = "input.voltages: real and imaginary part are the same dataset, /re"
+    assert error_of(given) == expected
+    with h5py.File(path, "r+") as file:
+        del file["im"].attrs["dims"]
+    check_study(study_of(case(path, voltages={"real": "re", "imag": "im"})))
+
+
 def test_names_of_some_axes(tmp_path: Path) -> None:
     """They must be read in their places; what the file has along them goes along."""
     path = written(tmp_path / "v.h5", ("time", "antenna"))

@@ -112,7 +112,7 @@ def odd(folder: Path) -> list[str]:
         select = choose.choice(
             [{}, {"x": [choose.choice([0, -1, ":", "0:1", [0, 1]]) for _ in shape]}]
         )
-        name = choose.choice(["/x", "x", {"real": "/x", "imag": "/x"}])
+        name = choose.choice(["/x", "x", {"real": "/x"}])
         outcomes.append(attempt(path, name, select=select, external=choose.random() < 0.3))
         path.unlink()
     return outcomes

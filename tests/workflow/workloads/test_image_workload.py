@@ -197,7 +197,7 @@ def test_covariances_that_are_none_are_refused(own):
         ({"coordinates": {**source(own)["coordinates"], "frequency": {"dataset": "f",
           "units": "m"}}}, "frequency must be in one of .'Hz', .*, got 'm'"),
         ({"coordinates": {**source(own)["coordinates"], "frequency": {"start": -1e6,
-          "step_hz": 1e6}}}, "as waves arrive, from 0 Hz on, got -1000000 to .* `centre_hz` of"),
+          "step_hz": 1e6}}}, "as they arrive, from 0 Hz on, got -1000000 to .* `centre_hz` of"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             imaged(directions=GRID, input=source(own, **changes)).check()
