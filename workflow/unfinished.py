@@ -106,7 +106,7 @@ class Unfinished:
         for name, path in files.sweeps.items():
             draw_sweep(Path(path), name, found, self._study.sweeps[name])
         products = {name: files.picture.format(name) for name in self._study.names}
-        made = {name: files.product.format(name) for name in self._study.names}
+        whole = {name: files.product.format(name) for name in self._study.names}
         write_answers(
             [self._study.workload(name) for name in self._study.names],
             found,
@@ -117,8 +117,8 @@ class Unfinished:
                 products={n: Path(path) for n, path in products.items() if self._is_made(path)},
             ),
             AnswerFiles(**{name: Path(path) for name, path in files.answer.items()}),
-            made={name: Path(path) for name, path in made.items() if self._is_made(path)},
-            lacking={n: self._why(n) for n, path in made.items() if not self._is_made(path)},
+            made={name: Path(path) for name, path in whole.items() if self._is_made(path)},
+            lacking={n: self._why(n) for n, path in whole.items() if not self._is_made(path)},
             failed=failed,
         )
 

@@ -158,10 +158,10 @@ class SigMF(Reader):
                 if not is_whole(value := one.get(key, 0)):
                     raise self._wrong(f"must have a whole number from 0 on as {key}, got {value!r}")
         first = captures[0] if captures else {}
-        within = first.get("core:sample_start", 0) > self._skipped
-        if first.get("core:header_bytes") and within:
+        header = first.get("core:header_bytes")
+        if header and first.get("core:sample_start", 0) > self._skipped:
             raise self._wrong(
-                f"has core:header_bytes {first['core:header_bytes']} before sample "
+                f"has core:header_bytes {header} before sample "
                 f"{first['core:sample_start']!r}, and only those before the file's first sample "
                 "are passed over; write what is behind them as a recording of its own"
             )
