@@ -109,27 +109,6 @@ def test_channels_of_one_channel_are_from_its_samples_frequency_0(source: dict[s
         assert frequency.long_name == f"centre of the channel{said}"
 
 
-def test_offsets_from_a_carrier_are_no_frequencies_of_waves(source: dict[str, Any]) -> None:
-    """Those above it look like some: a beam's phases and a UVH5 file by them would be wrong."""
-    one = {**source, "select": {"samples": {"channel": 1}}}
-    above = {"voltages": {"workload": "bank"}, "select": {"voltages": {"frequency": "1:2"}}}
-    site = {"latitude_deg": 0.0, "longitude_deg": 0.0, "julian_date": 2461372.75}
-    beams = {"samples": {"workload": "bank"}, "select": {"samples": {"frequency": "1:2"}}}
-    said = (
-        "must be those of waves as they arrive, from 0 Hz on, got 500000 to 500000 Hz (centre of "
-        "the channel, from frequency 0 of the samples); where these are offsets from a carrier, "
-        "`centre_hz` of the filter bank adds it"
-    )
-    for key, case in (
-        ("uvh5: frequencies", {"kind": "correlate", "input": above,
-                               "uvh5": {**site, "channel_width_hz": 1.0}}),
-        ("input.coordinates.frequency", {"kind": "beamforming", "beams": 2, "input": beams}),
-    ):  # fmt: skip
-        bank = {**BANK, "input": one}
-        assert f"{key} {said}" in mistake(bank=bank, w=case)
-        check_study(study_of({"bank": {**bank, "centre_hz": 155e6}, "w": case}))
-
-
 def test_what_a_number_takes_of_a_files_axis_stays(tmp_path: Path, source: dict[str, Any]) -> None:
     """A product keeps the coordinate of an axis of which a number selects one entry."""
     given = {**source, "select": {"samples": {"channel": 1, "antenna": 2}}}
