@@ -7,6 +7,7 @@ import itertools
 import re
 import types
 import typing
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ _WORDS: dict[Any, str] = {
     types.NoneType: "",
 }  # fmt: skip
 _PRECISIONS_LINK = "a [precision](../README.md#precisions-and-devices)"
+_SEVERAL, _SEVERAL_LINK = "Mappings of several kinds", "#mappings-of-several-kinds"
 _LARGE = 1e6
 _UNITS = {"_m": "m", "_hz": "Hz", "_deg": "degree", "_s": "s"}
 _BLOCK = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -77,20 +79,37 @@ def _formats() -> str:
 
 
 def _kinds() -> str:
-    return "\n\n".join(_kind(kind, KINDS[kind].case_type) for kind in sorted(KINDS))
+    """Return a section for each kind, after one of the mappings that several kinds have."""
+    kinds = {kind: KINDS[kind].case_type for kind in sorted(KINDS)}
+    count = Counter(text for case in kinds.values() for _, text in _mappings(case))
+    several = [text for text in count if count[text] > 1]
+    parts = [f"### {_SEVERAL}", *several]
+    for kind, case in kinds.items():
+        own = [text for _, text in _mappings(case) if text not in several]
+        shared = [f"`{name}`" for name, text in _mappings(case) if text in several]
+        parts += [f"### {kind}", _text(case), _table(_own(case))]
+        if shared:
+            parts.append(f"{', '.join(shared)}: see [{_SEVERAL.lower()}]({_SEVERAL_LINK}).")
+        parts += own
+    return "\n\n".join(parts)
 
 
-def _kind(kind: str, case: type[Case]) -> str:
-    """Return a kind's own keys, the common ones with another default, and what they hold."""
-    own = {
+def _own(case: type[Case]) -> dict[str, FieldInfo]:
+    """Return a kind's own keys, and the common ones with another default."""
+    return {
         name: field
         for name, field in case.model_fields.items()
         if name != "kind" and repr(Case.model_fields.get(name)) != repr(field)
     }
-    parts = [f"### {kind}", _text(case), _table(own)]
-    for name, field in own.items():
-        parts += [_nested(name, field, model) for model in models_within(field.annotation)]
-    return "\n\n".join(parts)
+
+
+def _mappings(case: type[Case]) -> list[tuple[str, str]]:
+    """Return a kind's own keys that are mappings, and what these hold."""
+    return [
+        (name, _nested(name, field, model))
+        for name, field in _own(case).items()
+        for model in models_within(field.annotation)
+    ]
 
 
 def _nested(name: str, field: FieldInfo, model: type[BaseModel]) -> str:
@@ -99,7 +118,7 @@ def _nested(name: str, field: FieldInfo, model: type[BaseModel]) -> str:
     Those that every file input has stand elsewhere.
     """
     shared = FileInput.model_fields if issubclass(model, FileInput) else {}
-    beside = f" Beside {', '.join(f'`{key}`' for key in shared)} it has:" if shared else ""
+    beside = " Beside [those of every input](#data-from-a-file) it has the keys:" if shared else ""
     fields = {key: item for key, item in model.model_fields.items() if key not in shared}
     sweeps = not is_input(model) and not is_list(field.annotation)
     return f"`{name}`: {_text(model)}{beside}\n\n{_table(fields, sweeps)}"
