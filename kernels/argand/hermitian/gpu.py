@@ -58,7 +58,7 @@ def solve_hermitian(
         usable = out is not None and _writable(_matrices(out, b), matrices, rhs)
         target = out if usable else cupy.empty(shape, dtype)
         if target.size:
-            run = _Run(n, columns, dtype, matrices, rhs, gpu(cupy.cuda.Device().id))
+            run = _Launch(n, columns, dtype, matrices, rhs, gpu(cupy.cuda.Device().id))
             at_info = None if info is None else info.data.ptr
             run(matrices.data.ptr, rhs.data.ptr, at_info, target.data.ptr)
             as_given = matrices.data.ptr == r.data.ptr and rhs.data.ptr == b.data.ptr
@@ -76,7 +76,7 @@ def _matrices(x: Any, b: Any) -> Any:
     return x[..., None] if b.ndim == 1 else x
 
 
-class _Run:
+class _Launch:
     """The launch of one form of operands, for any addresses."""
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import NamedTuple
 
 from argand.device import Device
@@ -77,7 +77,7 @@ def product_launch(
         plan.shared_bytes,
     )
     maps = [
-        _PlaneMap(
+        _plane_map(
             problem.pitch, x.lines, x.stored, planes * (piece.products if x.batched else 1), box
         )
         for x, box in ((a, plan.block_m), (b, plan.block_n))
@@ -108,18 +108,17 @@ def add_slices(
     return KernelLaunch(kernel, {"residues": residues}, writes=(RESIDUES,))
 
 
-@dataclass(frozen=True)
-class _PlaneMap:
-    """Makes the tensor map of so many lines of ``pitch`` bytes of planes of ``stored`` lines."""
+def _plane_map(
+    pitch: int, lines: int, stored: int, planes: int, box: int
+) -> Callable[[int], TensorMap]:
+    """Return what makes the tensor map of ``lines`` of the ``stored`` ones of planes.
 
-    pitch: int
-    lines: int
-    stored: int
-    planes: int
-    box: int
+    A line has ``pitch`` bytes; a box has the k of a stage and ``box`` lines.
+    """
 
-    def __call__(self, address: int) -> TensorMap:
+    def make(address: int) -> TensorMap:
         return tensor_map(
-            address, 1, (self.pitch, self.lines, self.planes),
-            (self.pitch, self.pitch * self.stored), (TILE_K, self.box, 1), TILE_K,
-        )  # fmt: skip
+            address, 1, (pitch, lines, planes), (pitch, pitch * stored), (TILE_K, box, 1), TILE_K
+        )
+
+    return make
