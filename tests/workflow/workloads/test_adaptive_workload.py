@@ -4,10 +4,10 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import result_of
 from workflow.arrays.antennas import phases
 from workflow.storage.inputs import InputError
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
@@ -22,11 +22,6 @@ def adaptive(**parameters):
     return Adaptive("a", case, 11)
 
 
-def computed(one, staged, precision="fp64"):
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return implementation.compute(implementation.prepare(staged.operands))
-
-
 def assessed(one, staged, result, precision="fp64"):
     return one.assess(staged, one.reference(staged), result, PRECISIONS[precision], "cpu")
 
@@ -34,7 +29,7 @@ def assessed(one, staged, result, precision="fp64"):
 def test_beams_are_left_as_they_are_and_sources_are_suppressed():
     one = adaptive(**DRAWN)
     staged = one.stage()
-    w = computed(one, staged)
+    w = result_of(one, staged)
     gain = np.einsum("fpbn,fpbn->fpb", w, staged.operands["weights"].conj())
     np.testing.assert_allclose(gain, 1, atol=1e-12)
     where = staged.coordinates["antenna_position"].values
@@ -57,7 +52,7 @@ def test_beams_are_left_as_they_are_and_sources_are_suppressed():
 def test_an_error_of_a_part_in_a_thousand_is_seen(precision):
     one = adaptive(**DRAWN, loading=1.0)
     staged = one.stage()
-    result = computed(one, staged, precision)
+    result = result_of(one, staged, precision)
     assert assessed(one, staged, result, precision).verified
     result[1, 0, 4, np.abs(result[1, 0, 4]).argmax()] *= 1.001
     assert not assessed(one, staged, result, precision).verified
@@ -66,7 +61,7 @@ def test_an_error_of_a_part_in_a_thousand_is_seen(precision):
 def test_loading_and_times_are_those_of_numpy(tmp_path):
     one = adaptive(input=source(own(tmp_path)), beams=4, loading=0.3)
     staged = one.stage()
-    w = computed(one, staged)
+    w = result_of(one, staged)
     r, c = staged.operands["covariances"].mean(axis=0)[0, 1], staged.operands["weights"][1, 0]
     r = r + 0.3 * np.trace(r).real / 6 * np.eye(6)
     above = c @ np.linalg.inv(r)
@@ -80,7 +75,7 @@ def test_what_is_not_definite_has_no_weights(tmp_path):
         file["r"][:, 0, 2] = -np.eye(6) + 0j
     one = adaptive(input=source(path), beams=2)
     staged = one.stage()
-    w = computed(one, staged, "fp32")
+    w = result_of(one, staged, "fp32")
     assert np.isnan(w[2]).all()
     assert np.isfinite(w[:2]).all()
     assert assessed(one, staged, w, "fp32").verified
@@ -129,7 +124,7 @@ def test_weights_of_a_file_need_no_places(tmp_path):
     one = adaptive(input=given)
     one.check()
     staged = one.stage()
-    w = computed(one, staged, "fp32")
+    w = result_of(one, staged, "fp32")
     assert w.shape == (3, 1, 5, 6)
     assert assessed(one, staged, w, "fp32").verified
     axes = Figure().subplots()
@@ -163,7 +158,7 @@ def test_covariances_of_visibilities_and_a_line_of_antennas():
     line = adaptive(antennas=8, beams=3, array={"geometry": "linear"})
     staged = line.stage()
     axes = Figure().subplots()
-    line.picture(line.product(staged, computed(line, staged, "fp32")), axes)
+    line.picture(line.product(staged, result_of(line, staged, "fp32")), axes)
     assert axes.get_xlabel() == "direction cosine l (east)"
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from argand import PRECISIONS, get_precision
-from argand.device import cpu
+from argand import PRECISIONS
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
+from tests.workflow.workloads.on_cpu import computed
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
 from workflow.arrays import antennas, visibilities
 from workflow.config.check import check_study
@@ -29,12 +29,6 @@ EAST, NORTH = {"l": 0.3, "m": 0.1}, {"l": -0.2, "m": 0.25}
 def correlate(**parameters: Any) -> Correlate:
     case = CorrelateCase.model_validate({"kind": "correlate", **parameters})
     return Correlate("v", case, 11)
-
-
-def computed(one: Correlate, precision: str = "fp64") -> Any:
-    staged = one.stage()
-    implementation = one.argand(staged, get_precision(precision, exact=True), cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 def test_every_visibility_is_that_of_its_inputs_and_integration() -> None:

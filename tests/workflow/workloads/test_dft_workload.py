@@ -13,6 +13,7 @@ from argand.runtime import tuned_plans
 from pydantic import ValidationError
 
 from tests.verdicts import is_right
+from tests.workflow.workloads.on_cpu import result_of
 from workflow.accuracy.bounds import transform_bound
 from workflow.accuracy.transform_bounds import dft_bound
 from workflow.config.dft_case import DftCase
@@ -34,11 +35,6 @@ def bound_of(precision, length):
     return dft_bound(row, method_for(length), "cpu")
 
 
-def computed(one, staged, precision):
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return implementation.compute(implementation.prepare(staged.operands))
-
-
 @pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("length", [1, 2, 13, 97, 130, 521, 563, 1000])
@@ -46,7 +42,7 @@ def computed(one, staged, precision):
 def test_every_length_verifies_at_every_precision(length, precision, inverse):
     one = dft(length=length, batch=3, inverse=inverse, norm="ortho", noise=1)
     staged = one.stage()
-    found = computed(one, staged, precision)
+    found = result_of(one, staged, precision)
     accuracy = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
     assert is_right(accuracy, precision), accuracy.reason
 
@@ -56,12 +52,12 @@ def test_every_length_verifies_at_every_precision(length, precision, inverse):
 def test_inverse_brings_the_samples_back(tmp_path, norm, precision):
     one = dft(length=120, batch=4, norm=norm, noise=1)
     staged = one.stage()
-    spectra = computed(one, staged, precision)
+    spectra = result_of(one, staged, precision)
     with h5py.File(tmp_path / "s.h5", "w") as file:
         file["x"] = spectra
     source = {"file": tmp_path / "s.h5", "samples": "x"}
     back = dft(input=source, norm=norm, inverse=True, axis=-1)
-    again = computed(back, back.stage(), precision)
+    again = result_of(back, back.stage(), precision)
     samples = staged.operands["samples"]
     bound = bound_of(precision, 120)
     assert np.linalg.norm(again - samples) <= (2 * bound + bound**2) * np.linalg.norm(samples)
@@ -76,7 +72,7 @@ def test_windowed_spectrum_is_scipys(window):
     samples = staged.operands["samples"].astype(complex)
     given = "boxcar" if window is None else tuple(window) if isinstance(window, list) else window
     exact = scipy.fft.fft(samples * get_window(given, 250), norm="forward")
-    found = computed(one, staged, "fp64")
+    found = result_of(one, staged, "fp64")
     bound = bound_of("fp64", 250)
     assert np.linalg.norm(found - exact) <= bound * np.linalg.norm(exact)
     assert ("window" in staged.operands) == (window is not None)
@@ -86,7 +82,7 @@ def test_tones_are_where_they_should_be():
     tones = [{"frequency": 0.25, "amplitude": 2}, {"frequency": -0.1, "amplitude": 0.5}]
     one = dft(length=200, batch=3, tones=tones, noise=0, norm="forward")
     staged = one.stage()
-    product = one.product(staged, computed(one, staged, "fp32"))
+    product = one.product(staged, result_of(one, staged, "fp32"))
     magnitude = np.abs(product.data)
     # Samples and spectrum are fp32: what is not a tone is below the error of samples and transform.
     allowed = (bound_of("fp32", 200) + 2.0**-21) * 2.5
@@ -101,7 +97,7 @@ def test_tones_are_where_they_should_be():
 def test_an_inverse_has_samples_as_its_axis():
     one = dft(length=12, batch=3, inverse=True)
     staged = one.stage()
-    assert one.product(staged, computed(one, staged, "fp32")).axes == ("batch", "sample")
+    assert one.product(staged, result_of(one, staged, "fp32")).axes == ("batch", "sample")
 
 
 def test_algorithm_names_the_factors(tmp_path, monkeypatch):
@@ -187,7 +183,7 @@ def test_window_of_a_file_must_fit(tmp_path):
     staged = one.stage()
     bound = bound_of("fp64", 10)
     exact = np.tile(scipy.fft.fft(np.hanning(10)), (3, 1))
-    found = computed(one, staged, "fp64")
+    found = result_of(one, staged, "fp64")
     assert np.linalg.norm(found - exact) <= bound * np.linalg.norm(exact)
     with pytest.raises(InputError, match=r"input\.window must have 10 values, .* got 11"):
         dft(input=source | {"window": "bad"}, axis=-1).check()
@@ -211,7 +207,7 @@ def test_hera_delay_transform(real_data):
     assert staged.operands["samples"].shape == (360, 64)
     reference = one.reference(staged)
     for name, precision in PRECISIONS.items():
-        found = computed(one, staged, name)
+        found = result_of(one, staged, name)
         accuracy = one.assess(staged, reference, found, precision, "cpu")
         assert is_right(accuracy, name), (name, accuracy.reason)
         bound = bound_of(name, 64)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import cpu, gpu
+from argand.device import gpu
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import computed
 from workflow.circuits import density_matrix
 from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
@@ -34,12 +35,6 @@ def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> NoisyAnswers:
     found = kind("s", kind.case_type.model_validate(given), 5)
     assert isinstance(found, NoisyAnswers)
     return found
-
-
-def computed(one: NoisyAnswers, precision: str) -> tuple[Any, Any]:
-    staged = one.stage()
-    ours = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, ours.compute(ours.prepare(staged.operands))
 
 
 @pytest.mark.parametrize(

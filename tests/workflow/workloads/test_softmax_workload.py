@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from tests.kernels.precisions import SOFTMAX
 from tests.workflow.whole_files import read_staged
+from tests.workflow.workloads.on_cpu import result_of
 from workflow.data import Coordinate, Product, power
 from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
@@ -26,11 +27,6 @@ from workflow.workloads.softmax import Softmax, SoftmaxCase
 
 def softmax(**parameters):
     return Softmax("p", SoftmaxCase.model_validate({"kind": "softmax", **parameters}), 5)
-
-
-def computed(one, staged, precision="fp32"):
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return implementation.compute(implementation.prepare(staged.operands))
 
 
 def write(path, product):
@@ -77,7 +73,7 @@ def test_beam_power_of_another_workload(beams):
     exact /= exact.mean()
     # The power is 3 roundings off, the factor and the product one each.
     assert np.abs(staged.operands["x"] / exact - 1).max() <= 6 * 2.0**-24
-    found = computed(one, staged)
+    found = result_of(one, staged, "fp32")
     assert np.abs(found.sum(axis=-1) - 1).max() <= 20 * 2.0**-24
     assert found.mean(axis=(0, 1, 2)).argmax() == 7
     accuracy = one.assess(staged, one.reference(staged), found, PRECISIONS["fp32"], "cpu")
@@ -124,7 +120,7 @@ def test_beam_probabilities_are_drawn_over_time(beams):
     staged = one.stage({"beams": beams})
     made = staged.attributes[MADE_OF]["x"]
     assert made[ATTRIBUTES] == {"file": {"telescope": "Effelsberg"}}
-    product = one.product(staged, computed(one, staged))
+    product = one.product(staged, result_of(one, staged, "fp32"))
     for unit in ("s", "ms"):  # of a file's times too, whatever their unit is
         axes = matplotlib.figure.Figure().subplots()
         length = len(product.coordinates["time"].values)
@@ -154,7 +150,7 @@ def test_logits_of_a_file(tmp_path, precision, rng):
     one = softmax(input={"file": tmp_path / "x.h5", "x": "x"})
     one.check()
     staged = one.stage()
-    found = computed(one, staged, precision)
+    found = result_of(one, staged, precision)
     assert staged.operands["x"].dtype == np.float64
     assert found.shape == (3, 4, 11)
     accuracy = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
@@ -176,7 +172,7 @@ def test_minus_infinity_is_let_through_on_request(tmp_path):
         softmax(input=source).stage()
     one = softmax(input=source, allow_nonfinite=True)
     staged = one.stage()
-    found = computed(one, staged)
+    found = result_of(one, staged, "fp32")
     assert found[0, 1] == 0
     assert one.assess(staged, one.reference(staged), found, PRECISIONS["fp32"], "cpu").verified
 

@@ -12,6 +12,7 @@ from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import computed
 from workflow.config.loading import load_study
 from workflow.cylinder import directions, incident, matrix, mie_series, surface
 from workflow.data import NoResultError
@@ -31,12 +32,6 @@ WAVE = {"source": "cylinder", "ka": 6.0, "n": 80, "rhs": 2}
 
 def system(**parameters):
     return Solve("s", SolveCase.model_validate({"kind": "solve", **parameters}), 3)
-
-
-def computed(one, precision="fp64"):
-    staged = one.stage()
-    implementation = one.argand(staged, any_precision(precision), cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 def assessed(one, precision):

@@ -7,6 +7,7 @@ from argand import PRECISIONS, plan_circuit
 from argand.device import cpu
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import result_of
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.circuits.fused_gates import gates_in
 from workflow.circuits.qiskit_circuits import CircuitError
@@ -29,11 +30,6 @@ KNOWN_TO_SIX_DECIMALS = ("ising_n10", "qf21_n15")
 def statevector(circuit, **parameters):
     case = {"kind": "statevector", "circuit": circuit, **parameters}
     return Statevector("s", StatevectorCase.model_validate(case), 5)
-
-
-def computed(one, staged, precision):
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return implementation.compute(implementation.prepare(staged.operands))
 
 
 @pytest.mark.each_value
@@ -156,7 +152,7 @@ def test_initial_state_of_a_file(tmp_path):
     one.check()
     staged = one.stage()
     exact = 1j * np.exp(2j * np.pi * 9 * np.arange(16) / 16) / 4
-    assert np.abs(computed(one, staged, "fp64") - exact).max() <= 1e-14
+    assert np.abs(result_of(one, staged, "fp64") - exact).max() <= 1e-14
     assert staged.attributes["source"] == str(tmp_path / "s.h5")
     with pytest.raises(InputError, match=r"input\.state must have 16 amplitudes .* got 8"):
         statevector(
@@ -172,7 +168,7 @@ def test_random_initial_state_has_norm_1_and_spreads_over_all(rng):
     # The largest of 1024 exponential variables of mean 2^-10: above 20 means with chance 2e-6.
     assert power(state).max() < 20 * 2.0**-10
     exact = np.fft.ifft(state, norm="ortho")
-    assert np.linalg.norm(computed(one, staged, "fp64") - exact) <= 1e-13
+    assert np.linalg.norm(result_of(one, staged, "fp64") - exact) <= 1e-13
     source = {"file": "x", "state": "s"}
     with pytest.raises(ValidationError, match="initial must not be given beside input"):
         statevector({"name": "qft", "qubits": 4}, initial="zero", input=source)
@@ -205,13 +201,13 @@ def test_a_circuit_without_gates_leaves_the_state(tmp_path):
     one = statevector({"file": path})
     staged = one.stage()
     assert one.argand(staged, PRECISIONS["tf32"], cpu()).plan_words == ""
-    found = computed(one, staged, "tf32")
+    found = result_of(one, staged, "tf32")
     assert np.array_equal(found, [1, 0, 0, 0, 0, 0, 0, 0])
     assert one.assess(staged, one.reference(staged), found, PRECISIONS["tf32"], "cpu").verified
     one = statevector({"file": path}, initial="random")  # which is rounded all the same
     staged = one.stage()
     accuracy = one.assess(
-        staged, one.reference(staged), computed(one, staged, "tf32"), PRECISIONS["tf32"], "cpu"
+        staged, one.reference(staged), result_of(one, staged, "tf32"), PRECISIONS["tf32"], "cpu"
     )
     assert accuracy.rel_frobenius > 0
     assert accuracy.verified, accuracy.reason
