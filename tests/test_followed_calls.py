@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 FILE = r"`((?:[\w-]+/)*[\w-]+\.(?:py|cuh))`"
-ROW = re.compile(rf"^\| `(\w+)` \| {FILE} \|", re.MULTILINE)
+ROW = re.compile(rf"\| `(\w+)` \| {FILE} \|")
 BESIDE = re.compile(rf"`(\w+)` \({FILE}")
 
 
