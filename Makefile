@@ -10,8 +10,8 @@ PROFILE ?=
 quoted = '$(subst ','\'',$(1))'
 EXECUTOR = $(if $(PROFILE),$(shell $(PYTHON) -I workflow/executor.py $(call quoted,$(PROFILE))))
 ARGAND = .venv/bin/python -m argand
-PLACE = $(if $(PROFILE),--profile $(call quoted,$(PROFILE)),--cores $(CORES))
-GIVEN = $(if $(OUT),--out $(call quoted,$(OUT))) $(PLACE) $(if $(STUDY),$(call quoted,$(STUDY)))
+PLACE = $(if $(PROFILE),--profile=$(call quoted,$(PROFILE)),--cores $(CORES))
+GIVEN = $(if $(OUT),--out=$(call quoted,$(OUT))) $(PLACE) $(if $(STUDY),$(call quoted,$(STUDY)))
 # A worker more than there are cores, because one waits for Slurm and for jobs most of the time. Each
 # takes some seconds of a core to collect the tests.
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal

@@ -23,7 +23,7 @@ from argand import DeviceError
 from argand.runtime.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
 from workflow.config.check import checked_study
-from workflow.config.file_names import folder_of, named_folder
+from workflow.config.file_names import folder_of, named_folder, typed_paths
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.shards import split_part
@@ -46,7 +46,11 @@ RUNS_HERE = not ON_CLUSTER and not workflow.output_settings.dryrun
 # study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
 # Python in it (YTE); so that is only for a study that one trusts.
 # A module is given a config by the workflow that takes it: the same keys, or the study itself.
-overrides = dict(config if IS_MODULE else workflow.config_settings.config)
+if IS_MODULE:
+    overrides = dict(config)
+else:
+    given_here = workflow.config_settings
+    overrides = {**given_here.config, **typed_paths(given_here.config_args)}
 for key in ("study", "out"):  # such as study=$NAME of a name that is not set
     if overrides.get(key, "path") in ("", None):
         raise WorkflowError(f"{key}: must be a path, got nothing")

@@ -30,11 +30,11 @@ def commands(root: Path, *words: str) -> str:
         (("STUDY=examples/hera.yaml",), "--cores all 'examples/hera.yaml'"),
         (
             ("STUDY=a/night.yaml", "OUT=/disk/night"),
-            "--out '/disk/night' --cores all 'a/night.yaml'",
+            "--out='/disk/night' --cores all 'a/night.yaml'",
         ),
         (("STUDY=my disk/a b.yaml",), "--cores all 'my disk/a b.yaml'"),
         (("STUDY=Ann's, Bo's/ü.yaml",), r"--cores all 'Ann'\''s, Bo'\''s/ü.yaml'"),
-        (("PROFILE=profiles/slurm",), "--profile 'profiles/slurm'"),
+        (("PROFILE=profiles/slurm",), "--profile='profiles/slurm'"),
     ],
 )
 @pytest.mark.parametrize("target", ["run", "check", "report"])

@@ -64,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return _report(snakemake, folder)
     flags = ["--elsewhere"] if _submits(given.profile) else []
     flags += ["--brief"] if name == "run" else []
-    checked = check([*flags, "--out", str(folder), str(given.study)])
+    checked = check([*flags, f"--out={folder}", "--", str(given.study)])
     if checked or name == "check":
         return checked
     return _run(snakemake, options, given.study, folder)

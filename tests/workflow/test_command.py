@@ -105,6 +105,12 @@ def test_what_cannot_be_done_is_said(
     assert called == []
 
 
+def test_names_that_begin_with_a_hyphen(called: list[list[str]]) -> None:
+    Path("-x.yaml").write_text(TINY)
+    assert command.main(["run", "./-x.yaml", "--out=-results"]) == 0
+    assert all({"study=-x.yaml", "out=-results"} <= {*words} for words in called)
+
+
 def test_a_folder_in_which_a_run_works_is_left_alone(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

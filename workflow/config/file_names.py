@@ -7,7 +7,7 @@ find but read as something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from workflow.config.mistakes import StudyError
@@ -32,27 +32,46 @@ _MISREAD = re.compile(r"[{}<>]")
 
 
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
+_MARKS = "'\""
+"""Quotation marks, which Snakemake takes from both ends of a value of --config."""
+
+
+def typed_paths(words: Iterable[str]) -> dict[str, str]:
+    """Return the paths ``study`` and ``out`` among the words of --config, as they were typed.
+
+    Snakemake itself reads 2026_11_30 as the number 20261130, 1.10 as 1.1, and ends text at `` #``.
+    """
+    pairs = (word.partition("=") for word in words)
+    return {key: value.strip(_MARKS) for key, _, value in pairs if key in ("study", "out")}
 
 
 def folder_of(study: Path) -> Path:
     """Return where the results of a study go that is in this file: a folder of its file's name.
 
-    What names of files need not have, such as spaces and braces, becomes a hyphen.
+    What names of files need not have, such as spaces and braces, becomes a hyphen. Raises
+    StudyError for a path that Snakemake would not be given whole.
     """
+    _refuse_marks("study", str(study))
     return RESULTS / (_UNUSUAL.sub("-", study.stem).strip(".-") or "study")
 
 
 def named_folder(text: str) -> Path:
     """Return the folder that a user names for results.
 
-    Raises StudyError for one that Snakemake reads as a pattern, and for one that this folder is or
-    lies in: what is in the way there is removed.
+    Raises StudyError for one that Snakemake reads as a pattern or would not be given whole, and for
+    one that this folder is or lies in: what is in the way there is removed.
     """
+    _refuse_marks("out", text)
     if found := _MISREAD.search(text):
         raise StudyError([f"out: must be a path without {found[0]!r}, got {text!r}"])
     if Path.cwd().is_relative_to(Path(text).resolve()):
         raise StudyError([f"out: must be a folder for results alone, got {text!r}"])
     return Path(text)
+
+
+def _refuse_marks(key: str, path: str) -> None:
+    if path.strip(_MARKS) != path:
+        raise StudyError([f"{key}: must be a path without quotation marks at its ends, got {path}"])
 
 
 _REPEATED = re.compile(r"(.+?)\1{19}$")

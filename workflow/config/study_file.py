@@ -93,7 +93,8 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             line = key.start_mark.line + 1
             if key.tag not in (f"{_YAML}str", f"{_YAML}merge"):
-                self._refuse(line, f"a key must be text, got {key.value!r:.60}")
+                found = repr(key.value) if isinstance(key.value, str) else f"a {key.id}"
+                self._refuse(line, f"a key must be text, got {found:.60}")
             if key.value in seen:
                 self._refuse(line, f"{key.value!r:.60} is in line {seen[key.value]} too")
             seen[key.value] = line
@@ -128,6 +129,8 @@ def read_study_file(path: Path) -> dict[str, Any]:
     nested too deep or too many (aliases written out), and anything but a mapping.
     """
     try:
+        if not path.is_file() and not path.is_dir() and path.exists():
+            raise OSError("a pipe or a device, which jobs cannot read again; name a file")
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         text = content.decode("utf-8")

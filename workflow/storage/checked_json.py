@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from argand.runtime.plain_files import refuse_other
+
 from workflow.storage.files import atomic_text
 
 DIGEST, ROWS = "sha256", "rows"
@@ -84,6 +86,7 @@ def _digest(text: str) -> str:
 
 
 def _text(path: Path) -> str:
+    refuse_other(path)  # a pipe would be waited for
     try:
         # As it stands: reading as text would take a carriage return for the end of a line.
         return path.read_bytes().decode()

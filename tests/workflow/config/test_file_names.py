@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 from slurm_project import Project
+from snakemake_forks import run_snakemake
 
 from tests.covers import EXHAUSTIVE, examples
 from workflow.config.check import check_study
@@ -192,6 +193,31 @@ def test_folders_that_a_user_may_not_name(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(StudyError, match=f"^out: .*{why}"):
             named_folder(text)
     assert named_folder("../night") == Path("../night")
+    for text in ("'a", 'a"'):  # Snakemake drops them
+        with pytest.raises(StudyError, match=r"^out: .*quotation marks at its ends"):
+            named_folder(text)
+        with pytest.raises(StudyError, match=r"^study: .*quotation marks at its ends"):
+            folder_of(Path(text))
+
+
+@pytest.mark.parametrize(
+    ("study", "out"),
+    [
+        ("2026_11_30", "1.10"),
+        ("night #2.yaml", "r: 2"),
+        ("[a] b.yaml", "r #2"),
+    ],
+)
+def test_snakemake_takes_paths_as_they_are_typed(
+    root: Path, tmp_path: Path, study: str, out: str
+) -> None:
+    """It reads a number, a comment or a mapping there, and the results would lie elsewhere."""
+    text = json.dumps(study_of({"a": 1}))  # JSON is YAML
+    (tmp_path / study).write_text(text)
+    flags = ["--snakefile", str(root / "Snakefile"), "--cores", "1", "--dry-run", "--config"]
+    done = run_snakemake([*flags, f"study={study}", f"out={out}"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"would do  tabulate {out}/tables\n" in done.stderr
 
 
 def test_another_studys_product_is_an_input_and_ones_own_is_not(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -98,6 +99,18 @@ def test_numbers_and_text_that_python_cannot_hold(tmp_path: Path) -> None:
 
 def test_a_config_larger_than_any(tmp_path: Path) -> None:
     assert "a config may have 1048576 bytes" in error_of(tmp_path, "#" * (1 << 20) + "\n" + GEMM)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "study.yaml")
+    for path in (tmp_path / "study.yaml", Path("/dev/null")):
+        with pytest.raises(StudyError, match=r"cannot be read \(a pipe or a device"):
+            load_study(path)
+
+
+def test_keys_that_are_no_text(tmp_path: Path) -> None:
+    assert error_of(tmp_path, "? [1, 2]\n: 3").endswith("a key must be text, got a sequence")
+    assert error_of(tmp_path, "null: 3").endswith("a key must be text, got 'null'")
 
 
 def test_sweeps_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
