@@ -23,6 +23,7 @@ from argand.gates.gate import diagonal_qubits
 from argand.gates.sequence_tables import tables
 from argand.gates.sequences import in_groups, sequences_of
 
+from tests.kernels.gates.gate_cases import random_state
 from tests.kernels.gates.test_gate_sequences import PLAN
 
 X = np.array([[0, 1], [1, 0]])
@@ -57,11 +58,6 @@ def evolved(state: Any, gates: Sequence[Gate]) -> Any:
     for gate in gates:
         apply_gate(found, gate.matrix, gate.targets, controls=gate.controls)
     return found
-
-
-def random_state(rng: np.random.Generator, qubits: int) -> Any:
-    state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
-    return state / np.linalg.norm(state)
 
 
 def test_a_phase_of_cx_is_one_gate() -> None:

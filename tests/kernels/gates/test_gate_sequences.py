@@ -18,14 +18,10 @@ from argand.gates.sequences import in_groups, sequences_of
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
+from tests.kernels.gates.gate_cases import random_unitary
 from tests.kernels.precisions import TENSOR
 
 PLAN = plans.plan_sequence(PRECISIONS["3xfp16"], ARCHS["sm_90a"])
-
-
-def unitary(rng: np.random.Generator, width: int) -> Any:
-    parts = rng.standard_normal((2, 2**width, 2**width))
-    return np.linalg.qr(parts[0] + 1j * parts[1])[0]
 
 
 def random_circuit(rng: np.random.Generator, qubits: int, count: int) -> list[Gate]:
@@ -36,7 +32,7 @@ def random_circuit(rng: np.random.Generator, qubits: int, count: int) -> list[Ga
         if width == 1 and rng.random() < 0.5:
             found.append(Gate(np.diag([1, 1j]), (taken[0],), (taken[1],)))
         else:
-            found.append(Gate(unitary(rng, width), tuple(taken[:width])))
+            found.append(Gate(random_unitary(rng, width), tuple(taken[:width])))
     return found
 
 
@@ -155,7 +151,7 @@ def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], si
     """Every amplitude is read and written once, and accesses of eight lanes meet all banks."""
     threads = plans.SequencePlan(PRECISIONS["3xfp16"], size, 1, 1).group_threads
     targets = tuple(place % size for place in targets)
-    matrix = unitary(rng, 4)
+    matrix = random_unitary(rng, 4)
     tile = rng.standard_normal((2**size, 2)).view(complex)[:, 0]
     roles = tables.roles_of(targets, size)
     moved = tables.permuted(matrix, [targets.index(place) for place in roles.rows])
@@ -211,7 +207,7 @@ def test_the_last_gate_stores_each_chunk_of_a_tile_once(size: int, qubits: int) 
 
 def test_gates_on_fewer_qubits_are_placed(rng: np.random.Generator) -> None:
     tile = (0, 1, 2, 5, 6, 9, 11, 12, 13, 15, 18, 20)
-    matrix = unitary(rng, 2)
+    matrix = random_unitary(rng, 2)
     form = gate_form(21, matrix, (11, 2))
     places, placed = tables.placed_gate(form, tile)
     assert places == (2, 6, 10, 11)

@@ -12,7 +12,7 @@ from argand.device import gpu
 from argand.gates import sequence_plan as plans
 from argand.gates.canonical import GateForm, gate_form
 
-from tests.kernels.gates.test_gate_sequences import unitary
+from tests.kernels.gates.gate_cases import random_unitary
 
 pytestmark = pytest.mark.gpu
 TENSOR = [name for name, row in argand.PRECISIONS.items() if not row.exact_operands]
@@ -26,7 +26,7 @@ def forms_on(
     for number in range(count):
         width = 1 + number % 4
         taken = [int(qubit) for qubit in rng.permutation(list(chosen))[:width]]
-        found.append(gate_form(qubits, unitary(rng, width), taken))
+        found.append(gate_form(qubits, random_unitary(rng, width), taken))
     first, second = (int(qubit) for qubit in rng.permutation(list(chosen))[:2])
     return [*found, gate_form(qubits, np.eye(2)[::-1], [first], [second])]
 

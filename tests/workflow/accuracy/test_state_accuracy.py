@@ -5,6 +5,7 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.rounding import round_operand
 
+from tests.kernels.gates.gate_cases import random_unitary
 from tests.normal import normal
 from tests.verdicts import is_right
 from workflow.accuracy.gate_deviations import (
@@ -83,10 +84,6 @@ class TestStates:
             state_reference(np.ones(2, np.complex64))
 
 
-def unitary(rng, width):
-    return np.linalg.qr(normal(rng, 2**width, 2**width, dtype=complex))[0]
-
-
 class TestRepeatedMatrices:
     """A matrix that is applied again moves the state in the same direction again."""
 
@@ -113,7 +110,7 @@ class TestRepeatedMatrices:
 
     def test_what_is_counted(self):
         rng = np.random.default_rng(33)
-        full, swap = unitary(rng, 2), np.eye(4)[[0, 2, 1, 3]]
+        full, swap = random_unitary(rng, 2), np.eye(4)[[0, 2, 1, 3]]
         nearly = swap + np.where(swap == 1, 1e-15, 0)  # the same, fused in another order
         assert applied_matrices([full, swap, nearly, 1j * swap], [2, 2, 2, 3]) == [
             Applied(2, 4, 1), Applied(2, 1, 2), Applied(2, 1, 2), Applied(3, 1, 1)
