@@ -28,9 +28,11 @@ _MOST_KEPT = 1 << 16
 _SKEW = 72
 """Numbers that arrays whose elements are added or multiplied are apart in a page of memory: a
 processor takes a load for one of what was stored just before in the same place of another page."""
-_Memory = tuple[Any, Any, Any, list[Callable[[], object]]]
+_FEW_ROWS = 3
+"""Rows up to which a step for each takes less time than one that adds their products."""
+_Memory = tuple[Any, Any, Any, list[Callable[[], object]], Any]
 """Memory of systems, along its last axis: conjugates of matrices; right-hand sides, systems first;
-reciprocals of pivots; the steps."""
+reciprocals of pivots; the steps; solutions, systems first."""
 
 
 def together(systems: int, n: int, columns: int, dtype: str) -> Callable[[Any, Any], Any]:
@@ -54,13 +56,13 @@ def together(systems: int, n: int, columns: int, dtype: str) -> Callable[[Any, A
                 memory = kept.new()
         else:
             memory = make()
-        matrices, sides, diagonals, steps = memory
+        matrices, sides, diagonals, steps, solutions = memory
         conjugate(r.T, matrices)
         copyto(sides, b)
         quiet_context().run(_run, steps)
         found = None
         if least <= least_of(diagonals, None) and most_of(diagonals, None) <= most:
-            found = sides.copy("C")
+            found = solutions.copy("C")
         if is_kept:
             kept.append(memory)
         return found
@@ -76,7 +78,10 @@ def _run(steps: list[Callable[[], object]]) -> None:
 def _memory(systems: int, n: int, columns: int, dtype: np.dtype[Any]) -> _Memory:
     # Rows of D L^H, then of L^H; numbers left of the diagonal may be anything and are not read.
     a = np.empty((n, n + columns, systems), dtype)
-    x, above = a[:, n:], np.empty((n, n, systems), dtype)  # conjugates of rows of D L^H
+    above = np.empty((n, n, systems), dtype)  # conjugates of rows of D L^H
+    x = np.empty(
+        (n, columns, systems), dtype
+    )  # apart: a step takes less time on what is contiguous
     reciprocals = np.zeros((n, systems), dtype)  # complex, as NumPy would convert them otherwise
     diagonals, pivots = reciprocals.real, a.real
     most = systems * max(row * (n + columns - row) for row in range(n))
@@ -96,15 +101,17 @@ def _memory(systems: int, n: int, columns: int, dtype: np.dtype[Any]) -> _Memory
 
     for row in range(n):
         left, right = a[row, row:], a[row, row + 1 :]
-        if row == 1:
-            add(np.subtract, left, product(above[:1, 1, None], a[:1, 1:])[0], left)
-        elif row:
-            some = product(above[:row, row, None], a[:row, row:])
+        some = product(above[:row, row, None], a[:row, row:]) if row else []
+        if row > _FEW_ROWS:
             add(np.add.reduce, some, 0, None, sums[row:])
-            add(np.subtract, left, sums[row:], left)
+            some = sums[None, row:]
+        for one in some:
+            add(np.subtract, left, one, left)
         add(np.reciprocal, pivots[row, row], diagonals[row])
         add(np.conjugate, right[: n - 1 - row], above[row, row + 1 :])
         add(np.multiply, right, reciprocals[row], right)
+    add(np.copyto, x, a[:, n:])
     for row in range(n - 1, 0, -1):
         add(np.subtract, x[:row], product(a[:row, row, None], x[row]), x[:row])
-    return a[:, :n], x.transpose(2, 0, 1), diagonals, steps
+    sides, solutions = (rows.transpose(2, 0, 1) for rows in (a[:, n:], x))
+    return a[:, :n], sides, diagonals, steps, solutions

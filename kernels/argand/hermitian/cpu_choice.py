@@ -31,8 +31,8 @@ class _Times(NamedTuple):
 
 
 _TIMES: Mapping[str, _Times] = MappingProxyType({
-    "complex64": _Times((5.2, 1.9e-3), (4.7, 0.39, 6.3e-3, 1.8e-2), (5.4, 2.2e-2, 3.5e-2)),
-    "complex128": _Times((4.9, 3.3e-3), (4.3, 0.38, 6.8e-3, 2.0e-2), (5.2, 1.5e-2, 3.0e-2)),
+    "complex64": _Times((5.2, 1.6e-3), (4.4, 0.39, 6.3e-3, 1.8e-2), (5.4, 2.2e-2, 3.5e-2)),
+    "complex128": _Times((5.0, 2.9e-3), (4.0, 0.38, 6.8e-3, 2.0e-2), (5.2, 1.5e-2, 3.0e-2)),
 })  # fmt: skip
 
 _PAIRS = 5.2, 6e-3, 1.8e-2

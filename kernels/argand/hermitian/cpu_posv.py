@@ -6,6 +6,7 @@ arguments that exist: they name memory that is kept, into which some systems are
 
 from __future__ import annotations
 
+import cmath
 import ctypes
 from collections import deque
 from collections.abc import Callable
@@ -19,13 +20,15 @@ from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.kept_memory import KeptMemory
 from argand.runtime.scipy_routines import address_of
+from argand.runtime.threads import ONE_CORE_DOT
 
 _NUMBERS, _MOST_NUMBERS = 1 << 13, 1 << 16
 """Numbers that are copied at a time, which stay in a core's cache, and most numbers of a system:
 beside the arithmetic of more SciPy's copies take no time."""
-_Memory = tuple[Any, Any, list[tuple[Any, ...]], Any, bytes]
+_Memory = tuple[Any, Any, list[tuple[Any, ...]], Any, bytes, Any]
 """Memory of some systems: their matrices; the conjugates of their right-hand sides; the arguments
-of a call of posv for each; the rows without a pivot, or 0, that the calls write."""
+of a call of posv for each; the rows without a pivot, or 0, that the calls write; zeros of as many
+bytes; all matrices and right-hand sides in a row."""
 
 
 def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[Any, Any], Any]:
@@ -46,41 +49,41 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
         partial(_memory, some, n, columns, np.dtype(dtype)),
         some * numbers * np.dtype(dtype).itemsize,
     )
-    starts = range(0, systems, some)
-    empty, conjugate = np.empty, np.conjugate
+    # The last ones are as many, and some of them are solved twice.
+    starts = [*range(0, systems - some, some), systems - some]
+    empty, conjugate, vdot, finite = np.empty, np.conjugate, np.vdot, cmath.isfinite
+
+    def solved(memory: _Memory, r: Any, b: Any, x: Any) -> bool:
+        matrices, sides, calls, rows, zeros, _ = memory
+        matrices[...] = r
+        conjugate(b, sides)
+        run_all(starmap(posv, calls))
+        conjugate(sides, x)
+        return bytes(rows) == zeros
 
     def solve(r: Any, b: Any) -> Any:
         try:
             memory = kept.pop()
         except IndexError:
             memory = kept.new()
-        matrices, sides, calls, rows, zeros = memory
         x = empty(b.shape, b.dtype)
-        found = True
         if some == systems:
-            matrices[...] = r
-            conjugate(b, sides)
-            run_all(starmap(posv, calls))
-            conjugate(sides, x)
-            found = bytes(rows) == zeros
+            found, numbers = solved(memory, r, b, x), memory[-1]
+            # One product for solutions and factors, which what is not finite in a pivot reaches.
+            sure = numbers.size <= ONE_CORE_DOT and finite(vdot(numbers, numbers))
         else:
-            for first in starts:
-                part = slice(first, first + some)
-                count = min(some, systems - first)
-                matrices[:count] = r[part]
-                conjugate(b[part], sides[:count])
-                run_all(starmap(posv, calls[:count]))
-                conjugate(sides[:count], x[part])
-                found = found and not any(rows[:count])
+            parts = [slice(first, first + some) for first in starts]
+            found, sure = all(solved(memory, r[i], b[i], x[i]) for i in parts), False
         kept.append(memory)
-        return x if found and is_finite(x) and has_finite_pivots(r) else None
+        return x if found and (sure or (is_finite(x) and has_finite_pivots(r))) else None
 
     return solve
 
 
 def _memory(systems: int, n: int, columns: int, dtype: np.dtype[Any]) -> _Memory:
-    matrices = np.empty((systems, n, n), dtype)
-    sides = np.empty((systems, columns, n), dtype)
+    numbers = np.empty(systems * n * (n + columns), dtype)
+    matrices = numbers[: systems * n * n].reshape(systems, n, n)
+    sides = numbers[systems * n * n :].reshape(systems, columns, n)
     rows, at = (ctypes.c_int * systems)(), ctypes.byref
     triangle, order, count = at(ctypes.c_char(b"U")), at(ctypes.c_int(n)), at(ctypes.c_int(columns))
     to_matrices, to_sides = (
@@ -92,4 +95,4 @@ def _memory(systems: int, n: int, columns: int, dtype: np.dtype[Any]) -> _Memory
          at(rows, i * ctypes.sizeof(ctypes.c_int)))
         for i in range(systems)
     ]  # fmt: skip
-    return matrices, sides.swapaxes(1, 2), calls, rows, bytes(rows)
+    return matrices, sides.swapaxes(1, 2), calls, rows, bytes(rows), numbers
