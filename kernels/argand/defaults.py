@@ -22,6 +22,12 @@ ON_GPU: dict[Operation, str] = {
 which 3xfp16 cuts; a transform is scaled as a whole, and its errors are relative to its norm at any
 precision. So are a gate's, whose state has the norm 1."""
 _SINGLE = np.dtype(np.complex64)
+_DOUBLE = {
+    dtype.name
+    for dtype in map(np.dtype, np.typecodes["All"])
+    if dtype.kind in "biufc" and np.result_type(dtype, _SINGLE) != _SINGLE
+}
+"""Names of the types whose product with complex64 NumPy computes in fp64."""
 _EXTENDED = {np.dtype(kind) for kind in (np.longdouble, np.clongdouble)} - {
     np.dtype(kind) for kind in (np.float64, np.complex128)
 }
@@ -41,18 +47,21 @@ def default_precision(operation: Operation, arrays: tuple[Any, ...], *, on_gpu: 
                 f"no precision has the digits of {x.dtype}: name one, such as precision='fp64', "
                 "to which it is rounded"
             )
-    if any(_is_double(x) for x in arrays):
+    if any(is_double(x) for x in arrays):
         return "fp64"
     return ON_GPU[operation] if on_gpu else "fp32"
 
 
-def _is_double(x: Any) -> bool:
-    if x is None or isinstance(x, int | float | complex):
+def is_double(x: Any) -> bool:
+    """Return whether NumPy would compute a product of x with complex64 in fp64.
+
+    ``x`` is an array of any library, what NumPy makes one of, or anything else, which is narrower.
+    """
+    if x is None or isinstance(x, int | float | complex | np.number):
         return False
     dtype = getattr(x, "dtype", None)
-    if dtype is None and isinstance(x, list | tuple):  # else an object of ours
+    if dtype is None and (isinstance(x, list | tuple | memoryview) or hasattr(x, "__array__")):
         with suppress(ValueError):  # lists that are no array, which the call itself refuses
             dtype = np.asarray(x).dtype
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc":
-        return False
-    return np.result_type(dtype, _SINGLE) != _SINGLE
+    name = getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
+    return name in _DOUBLE

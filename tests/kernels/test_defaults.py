@@ -26,6 +26,18 @@ def test_what_numpy_computes_in_fp64_is(dtype: Any) -> None:
             assert found == ("fp64" if wide else "fp32")
 
 
+def test_what_numpy_makes_an_array_of_has_its_type() -> None:
+    """Such as pandas' tables, which have no type of their own."""
+
+    class Table:
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            return np.full((2, 2), 0.1)
+
+    for given in (Table(), memoryview(np.full((2, 2), 0.1)), [[0.1, 0.1], [0.1, 0.1]]):
+        found = gemm(given, np.eye(2, dtype=np.float32))
+        np.testing.assert_array_equal(found, np.full((2, 2), 0.1 + 0j))
+
+
 @pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
 def test_wider_types_need_a_precision(dtype: Any) -> None:
     if np.finfo(dtype).nmant <= np.finfo(np.float64).nmant:

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.checks import as_array, as_flag, check_written, refuse_misaligned, shape_of, type_name
+from argand.checks import as_flag, check_written, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
+from argand.contract.libraries import converted, kind_of, namespace, type_like
+from argand.contract.lone_axes import reduced
 from argand.contract.subscripts import Subscripts, parse, sizes_of
-from argand.device import array_module, is_cupy_array
+from argand.defaults import is_double
+from argand.device import is_cupy_array
 from argand.framework import framework_of
 from argand.frameworks.foreign import call_on_foreign
 from argand.gemm.api import gemm
 from argand.gemm.operands import Op, as_operand
 from argand.gemm.pairs import Pairs
 from argand.gemm.squares import squared
-from argand.precision import Precision
+from argand.precision import Precision, get_precision
 from argand.runtime.array_context import context_of
 
 if TYPE_CHECKING:
@@ -49,14 +52,16 @@ def contract(
     Args:
         subscripts: labels of the axes of a, of b and, behind ``->``, of the result:
             ``"bij,bjk->bik"``. A label that appears twice in an operand takes its diagonal; one
-            that appears in one operand alone is summed over before.
+            that appears in one operand alone is summed over before, in fp64 where the data or the
+            precision are of it, else in fp32.
         a, b: arrays of one library, as of `argand.gemm`, of any strides. Axes are put in order and
             merged by views; where strides do not allow that, the operand is copied.
         conj_a, conj_b: conjugate the operand, which costs nothing.
         scale: a number, by which the kernel multiplies; or an array that broadcasts to the result,
             by which it is multiplied afterwards.
         bias: a number or an array that broadcasts to the result, added behind the scale; by the
-            kernel where the scale is a number.
+            kernel where the scale is a number. An array counts among the data, of which the result
+            has its type, a number does not.
         conj: conjugate the result, which costs nothing.
         power: the squared magnitude of the result, behind all else.
         precision, tolerance, rounding: of the product, as of `argand.gemm`.
@@ -102,10 +107,19 @@ def contract(
     with context_of(a, b, out):
         scale, bias = (_beside(a, x) for x in (scale, bias))
         by_kernel = _is_number(scale)
+        target = out if by_kernel and not power and dtype is None else None
+        double = any(map(is_double, (a, b, target, bias))) or (
+            precision is not None and get_precision(precision, exact=True).name == "fp64"
+        )
+        if by_kernel and _is_number(bias):  # the type of the data, as in NumPy
+            bias = namespace(a).asarray(bias, dtype=type_like(a, "complex", double=double))
+        operands = (
+            reduced(a, found.a, found.lone_a, double=double),
+            reduced(b, found.b, found.lone_b, double=double),
+        )
         made = _multiplied(
-            found, sizes, (a, b), (conj_a, conj_b, conj),
-            (scale, bias) if by_kernel else (1, None),
-            out if by_kernel and not power and dtype is None else None, product,
+            found, sizes, operands, (conj_a, conj_b, conj),
+            (scale, bias) if by_kernel else (1, None), target, product,
         )  # fmt: skip
         if made is out:
             return out
@@ -115,7 +129,7 @@ def contract(
 
 
 def _multiplied(
-    found: Subscripts, sizes: dict[str, int], operands: tuple[Any, Any],
+    found: Subscripts, sizes: dict[str, int], operands: tuple[tuple[Any, str], tuple[Any, str]],
     conjugates: tuple[bool, bool, bool], factors: tuple[Any, Any], out: Any,
     product: Callable[..., Any],
 ) -> Any:  # fmt: skip
@@ -123,15 +137,14 @@ def _multiplied(
 
     Args:
         found, sizes: the labels, and how long each axis is.
-        operands: a and b.
+        operands: a and b, each with its labels, as `reduced` returns them.
         conjugates: whether a, b and the result are conjugated.
         factors: the scale, a number, and the bias.
         out: memory of the result or None.
         product: makes the product, as `argand.gemm` does.
     """
-    (a, b), (conj_a, conj_b, conj), (scale, bias) = operands, conjugates, factors
-    a, labels_a = _reduced(a, found.a, found.lone_a)
-    b, labels_b = _reduced(b, found.b, found.lone_b)
+    (a, labels_a), (b, labels_b) = operands
+    (conj_a, conj_b, conj), (scale, bias) = conjugates, factors
     into = None if out is None else axes_of(out, found.result)
     orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
     rows, columns, sums = orders
@@ -157,15 +170,17 @@ def _check_out(out: Any, shape: tuple[int, ...]) -> None:
 def _operand(x: Any, name: str) -> Any:
     if isinstance(x, Pairs):
         raise TypeError(f"{name} must be an array, got {x.type_name}: use argand.gemm")
-    refuse_misaligned(name, x)
-    return x if hasattr(x, "ndim") else as_array(x, name)
+    if framework_of(x) is not None:
+        return x
+    x = as_operand(x, name)
+    return x.to_complex64() if isinstance(x, Pairs) else x
 
 
 def _factor(x: Any, name: str, shape: tuple[int, ...]) -> Any:
     """Return a scale or bias: a number, None, or an array that broadcasts to the result's shape."""
     if x is None or _is_number(x):
         return x
-    x = _operand(as_operand(x, name), name) if framework_of(x) is None else x
+    x = _operand(x, name)
     given = tuple(x.shape)
     if len(given) > len(shape) or any(
         n not in (1, size) for n, size in zip(given[::-1], shape[::-1], strict=False)
@@ -187,20 +202,6 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, int | float | complex | np.number)
 
 
-def _reduced(x: Any, labels: str, lone: str) -> tuple[Any, str]:
-    """Return an operand without repeated labels and without those that it alone has."""
-    repeated = dict.fromkeys(labels) if len(set(labels)) < len(labels) else ()
-    for label in repeated:
-        while labels.count(label) > 1:
-            first = labels.index(label)
-            second = labels.index(label, first + 1)
-            x = x.diagonal(0, first, second)  # the new axis is the last
-            labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :] + label
-    if lone:
-        x = x.sum(axis=tuple(labels.index(label) for label in lone))
-    return x, "".join(label for label in labels if label not in lone)
-
-
 def _conjugated(x: Any, conj: bool) -> tuple[Any, Op]:
     """Return a matrix and the op with which it is x or its conjugate."""
     return (x.swapaxes(-1, -2), "C") if conj else (x, "N")
@@ -210,35 +211,11 @@ def _addend(
     like: Any, bias: Any, shape: tuple[int, ...], found: Subscripts, orders: Any, conj: bool
 ) -> Any:
     """Return a bias as the product's C: a view that repeats it, where its axes merge."""
-    arrays = _namespace(like)
+    arrays = namespace(like)
     bias = arrays.asarray(bias)
     bias = bias + 0j if not arrays.iscomplexobj(bias) else bias
     whole = arrays.broadcast_to(bias.conj() if conj else bias, shape)
     return merged(whole, found.result, orders[:2], found.batch)
-
-
-def _namespace(x: Any) -> Any:
-    framework = framework_of(x)
-    if framework == "torch":
-        return _Torch(x)
-    if framework == "jax":
-        import jax.numpy
-
-        return jax.numpy
-    return array_module(x)
-
-
-class _Torch:
-    """The functions of NumPy that torch has under other names."""
-
-    def __init__(self, like: Any) -> None:
-        import torch
-
-        self._torch, self._device = torch, like.device
-        self.iscomplexobj, self.broadcast_to = torch.is_complex, torch.broadcast_to
-
-    def asarray(self, x: Any) -> Any:
-        return self._torch.as_tensor(x, device=self._device)
 
 
 def _written(out: Any, found: Subscripts, orders: tuple[str, str, str]) -> Any:
@@ -277,19 +254,12 @@ def _power(x: Any) -> Any:
 def _stored(made: Any, dtype: Any, out: Any) -> Any:
     if dtype is not None:
         asked = dtype if hasattr(dtype, "is_complex") else np.dtype(dtype)
-        if _kind(made.dtype) == "c" and _kind(asked) != "c":
+        if kind_of(made.dtype) == "c" and kind_of(asked) != "c":
             raise ValueError(f"dtype must be complex but with power, got {asked}")
-        made = made.astype(dtype) if hasattr(made, "astype") else made.to(dtype)
+        made = converted(made, dtype)
     if out is None:
         return made
-    if _kind(out.dtype) != _kind(made.dtype):
+    if kind_of(out.dtype) != kind_of(made.dtype):
         raise ValueError(f"out must have type {type_name(made)}, got {type_name(out)}")
     out[...] = made
     return out
-
-
-def _kind(dtype: Any) -> str:
-    """Return NumPy's letter of a type's kind of numbers; a torch type has none of its own."""
-    if hasattr(dtype, "is_complex"):
-        return "c" if dtype.is_complex else "f" if dtype.is_floating_point else "i"
-    return str(dtype.kind)

@@ -78,7 +78,9 @@ def best_orders(found: Subscripts, a: Axes, b: Axes, out: Axes | None) -> tuple[
             if x is not None and not all(merges(x, group) for group in groups)
         )
 
-    rows, columns, sums = min(product(*choices), key=copied)
+    all_orders = list(product(*choices))
+    sizes = [copied(orders) for orders in all_orders]
+    rows, columns, sums = all_orders[sizes.index(min(sizes))]  # torch traces no min with a key
     return rows, columns, sums
 
 

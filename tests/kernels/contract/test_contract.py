@@ -117,3 +117,38 @@ def test_an_infinite_bias_makes_no_nan() -> None:
     x = np.eye(2, dtype=complex)
     found = contract("ij,jk->ik", x, x, bias=[np.inf, -np.inf])
     np.testing.assert_array_equal(found, np.broadcast_to([np.inf, -np.inf], (2, 2)))
+
+
+def test_axes_of_one_operand_are_summed_in_the_type_of_the_product() -> None:
+    """Sums of 16 bits overflow, and those of fp32 have not the digits of an fp64 product."""
+    half = np.full((2, 4), 6e4, np.float16)
+    np.testing.assert_array_equal(contract("ij,k->ik", half, half[0]), np.full((2, 4), 1.44e10))
+    small = np.array([[1, 2.0**-30]], np.float32)
+    for options in ({"precision": "fp64"}, {"out": np.empty((1, 1), complex)}):
+        found = contract("ij,k->ik", small, np.ones(1, np.float32), **options)
+        np.testing.assert_array_equal(found, [[1 + 2.0**-30]])
+    np.testing.assert_array_equal(contract("ij,k->ik", small, np.ones(1)), [[1 + 2.0**-30]])
+    many = contract("ij,k->ik", np.full((1, 600), 127, np.int8), np.ones(1, np.float32))
+    assert many.dtype == np.complex64  # as without the sum
+    assert many == 127 * 600
+
+
+def test_a_number_as_bias_leaves_the_type_of_the_data() -> None:
+    x = np.eye(2, dtype=np.complex64)
+    for bias in (1, 0.5j, np.float64(1)):
+        assert contract("ij,jk->ik", x, x, bias=bias).dtype == np.complex64
+    assert contract("ij,jk->ik", x, x, bias=np.ones(2)).dtype == np.complex128
+    assert contract("ij,jk->ik", x, x, bias=0.1, precision="fp64")[0, 1] == 0.1
+
+
+def test_what_numpy_reads_is_an_array() -> None:
+    x = np.arange(4.0).reshape(2, 2)
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix(x)
+    structured = np.zeros((2, 2), [("r", np.float32), ("i", np.float32)])
+    structured["r"] = x
+    for given in (matrix, memoryview(x), structured):  # type: ignore[arg-type]
+        np.testing.assert_array_equal(contract("ii,jk->jk", given, x), 3 * x)
+        np.testing.assert_array_equal(contract("ij,k->ik", given, x[1]), np.outer([1, 5], x[1]))
+    with pytest.raises(TypeError, match="a must be numbers, got object"):
+        contract("ii,jk->jk", x.astype(object), x)

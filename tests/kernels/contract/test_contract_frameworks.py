@@ -55,6 +55,22 @@ def test_types_of_torch(rng: np.random.Generator) -> None:
     assert powers.dtype == torch.float16
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_sums_and_numbers_of_torch() -> None:
+    """Axes of one operand are summed in the product's type, and a bias keeps fp64's digits."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for dtype in (torch.float16, torch.bfloat16, torch.complex32):
+        x = torch.full((2, 4), 3e4).to(dtype)
+        found = contract("ij,k->ik", x, torch.ones(1))
+        exact = x.to(torch.complex64).sum(1, keepdim=True)
+        torch.testing.assert_close(found, exact, rtol=0, atol=0)
+    x = torch.eye(2, dtype=torch.complex128)
+    assert contract("ij,jk->ik", x, x, bias=0.1)[0, 1].item() == 0.1
+    small = torch.tensor([[1, 2.0**-30]], dtype=torch.float32)
+    assert contract("ij,jk->k", small, x).sum().item() == 1 + 2.0**-30
+    assert contract("ij,k->ik", small.to(torch.int8), small[0]).dtype == torch.complex64
+
+
 def test_a_real_type_of_torch_is_refused(rng: np.random.Generator) -> None:
     """A real result would drop imaginary parts."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -73,3 +89,13 @@ def test_of_jax(rng: np.random.Generator, subscripts: str) -> None:
         a, b = (jax.numpy.asarray(x) for x in operands(rng, subscripts))
         found = jax.jit(lambda *x: contract(subscripts, *x, bias=1j))(a, b)
         np.testing.assert_allclose(found, np.einsum(subscripts, a, b) + 1j, rtol=1e-12)
+
+
+def test_sums_and_numbers_of_jax() -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    with jax.enable_x64(True):
+        x = jax.numpy.full((2, 4), 3e4, "float16")
+        found = contract("ij,k->ik", x, jax.numpy.ones(1, "bfloat16"))
+        np.testing.assert_array_equal(found, np.full((2, 1), 4 * 3e4))
+        eye = jax.numpy.eye(2, dtype="complex64")
+        assert contract("ij,jk->ik", eye, eye, bias=0.5).dtype == np.complex64

@@ -1,0 +1,66 @@
+"""What contractions ask of the library of their arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argand.device import array_module
+from argand.framework import framework_of
+
+
+def namespace(x: Any) -> Any:
+    """Return the functions of the library of an array, by NumPy's names."""
+    framework = framework_of(x)
+    if framework == "torch":
+        return _Torch(x)
+    if framework == "jax":
+        import jax.numpy
+
+        return jax.numpy
+    return array_module(x)
+
+
+class _Torch:
+    """The functions of NumPy that torch has under other names."""
+
+    def __init__(self, like: Any) -> None:
+        import torch
+
+        self._torch, self._device = torch, like.device
+        self.iscomplexobj, self.broadcast_to = torch.is_complex, torch.broadcast_to
+        self.promote_types = torch.promote_types
+
+    def asarray(self, x: Any, dtype: Any = None) -> Any:
+        return self._torch.as_tensor(x, dtype=dtype, device=self._device)
+
+
+def type_like(x: Any, kind: str, *, double: bool) -> Any:
+    """Return the type ``"float"`` or ``"complex"`` of fp32's or fp64's parts, of x's library.
+
+    JAX's is that of fp32 where it has no fp64.
+    """
+    bits = (32 if kind == "float" else 64) << double
+    framework = framework_of(x)
+    if framework == "torch":
+        import torch
+
+        return getattr(torch, f"{kind}{bits}")
+    if framework == "jax":
+        import jax
+
+        return jax.dtypes.canonicalize_dtype(f"{kind}{bits}")
+    return np.dtype(f"{kind}{bits}")
+
+
+def kind_of(dtype: Any) -> str:
+    """Return NumPy's letter of a type's kind of numbers; a torch type has none of its own."""
+    if hasattr(dtype, "is_complex"):
+        return "c" if dtype.is_complex else "f" if dtype.is_floating_point else "i"
+    return str(dtype.kind)
+
+
+def converted(x: Any, dtype: Any) -> Any:
+    """Return an array in another type of its library."""
+    return x.astype(dtype) if hasattr(x, "astype") else x.to(dtype)
