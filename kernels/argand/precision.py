@@ -156,13 +156,16 @@ class Precision:
         """
         if rounding is None:
             return self
-        modes = [rounding] * self.terms if isinstance(rounding, str) else list(rounding)
+        modes = rounding_names(rounding)
+        if isinstance(rounding, str):
+            modes *= self.terms
         allowed = self.allowed_roundings
         if len(modes) != self.terms or any(mode not in allowed for mode in modes):
             raise ValueError(
-                f"rounding for {self.name} must be {self.terms} of {list(allowed)}, got {modes}"
+                f"rounding for {self.name} must be {self.terms} of {list(allowed)}, "
+                f"got {list(modes)}"
             )
-        return replace(self, roundings=tuple(modes))  # type: ignore[arg-type]
+        return replace(self, roundings=modes)
 
     @property
     def allowed_roundings(self) -> tuple[Rounding, ...]:
@@ -240,6 +243,16 @@ _OF_DTYPES = {
 }  # fmt: skip
 
 
+def rounding_names(rounding: Any) -> tuple[Any, ...]:
+    """Return the names of a rounding. Raises TypeError for what is no name and holds none."""
+    if isinstance(rounding, str):
+        return (rounding,)
+    try:
+        return tuple(rounding)
+    except TypeError:
+        raise TypeError(f"rounding must be a name or names, got {rounding!r}") from None
+
+
 def precision_name(precision: Any) -> Any:
     """Return the name of a precision that is given as a dtype of NumPy, CuPy, ml_dtypes or torch.
 
@@ -248,7 +261,7 @@ def precision_name(precision: Any) -> Any:
     if isinstance(precision, str | Precision):
         return precision
     name = str(precision).removeprefix("torch.")
-    if name not in _OF_DTYPES:
+    if name not in _OF_DTYPES and precision is not None:  # which NumPy takes for float64
         with suppress(TypeError):
             name = np.dtype(precision).name
     if name not in _OF_DTYPES:

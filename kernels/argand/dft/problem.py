@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from argand.checks import as_axis, as_flag, as_integer
 from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
-from argand.precision import Precision, get_precision
+from argand.precision import Precision, get_precision, precision_name, rounding_names
 
 Norm = Literal["backward", "ortho", "forward"]
 NORMS: tuple[Norm, ...] = get_args(Norm)
@@ -64,7 +64,11 @@ def dft_problem(
         raise TypeError(f"x must be numbers, got {x.dtype}")
     inverse = as_flag(inverse, "inverse")
     if not isinstance(rounding, str | None):
-        rounding = tuple(rounding)
+        rounding = rounding_names(rounding)
+    if not isinstance(precision, str):
+        precision = precision_name(precision)
+    if not isinstance(norm, str):
+        raise ValueError(f"norm must be one of {list(NORMS)}, got {norm!r}")
     if type(axis) is not int:
         axis = as_integer(axis, "axis")
     if n is not None and type(n) is not int:

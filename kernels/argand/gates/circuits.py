@@ -95,6 +95,11 @@ def plan_circuit(
     if width is not None and (width := as_integer(width, "width")) < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     found = checked_gates(qubits, gates)
+    if costs is not None and not isinstance(costs, GateCosts):
+        raise TypeError(
+            "costs must be those that argand.measure_gate_costs returns, "
+            f"got {type(costs).__name__}"
+        )
     if costs is None:
         costs = measured_costs(row, device, qubits)
     return CircuitSearch(qubits, diagonal_runs(qubits, found), row, costs).cheapest(width)

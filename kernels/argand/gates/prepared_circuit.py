@@ -42,6 +42,8 @@ class PreparedCircuit:
     """
 
     def __init__(self, plan: CircuitPlan, state: Any) -> None:
+        if not isinstance(plan, CircuitPlan):
+            raise TypeError(f"plan must be an argand.CircuitPlan, got {type(plan).__name__}")
         #: The passes that a call applies.
         self.plan = plan
         # The last state of CuPy's that was checked: of it nothing but the shape can change.
@@ -59,11 +61,11 @@ class PreparedCircuit:
             return
         plan = self.plan
         self._form = _form(state)
+        state_precision(state, plan.precision)
         if qubits_of(state) != plan.qubits:
             raise ValueError(
                 f"the plan is for {plan.qubits} qubits, the state has {qubits_of(state)}"
             )
-        state_precision(state, plan.precision)
         if not is_cupy_array(state):
             self._apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
             return

@@ -36,7 +36,7 @@ def as_operand(x: Any, name: str) -> Any:
         refuse_misaligned(name, x)
         return x
     x = as_array(x, name)
-    if x.dtype.kind in _NO_NUMBERS:
+    if x.dtype.kind in _NO_NUMBERS or (x.dtype.kind == "V" and x.dtype.names is None):
         raise TypeError(f"{name} must be numbers, got {x.dtype}")
     return x if x.dtype.names is None else pairs(x)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, refuse_masked, refuse_misaligned
+from argand.checks import as_array, refuse_masked, refuse_misaligned, shape_of
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32, HALF_FORMATS
@@ -50,7 +50,8 @@ class Pairs:
             raise ValueError(f"format must be one of {list(PAIR_FORMATS)}, got {self.format!r}")
         refuse_masked("array", self.array)
         refuse_misaligned("array", self.array)
-        shape, dtype = tuple(self.array.shape), str(self.array.dtype)
+        shape = shape_of(self.array, "array")
+        dtype = str(getattr(self.array, "dtype", type(self.array).__name__))
         held = PAIR_FORMATS[self.format]
         if dtype != held:
             raise ValueError(f"pairs of {self.format} must be an array of {held}, got {dtype}")

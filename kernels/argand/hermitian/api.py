@@ -63,17 +63,18 @@ def solve_hermitian(
     if has_foreign(r, b, out, info):
         arrays = {"r": r, "b": b, "out": out, "info": info}
         return call_on_foreign(solve_hermitian, arrays, adapted=adapted_system("r"))
-    on_gpu = [is_cuda_array(x) for x in (r, b, out, info) if x is not None]
-    if any(on_gpu) and not all(on_gpu):
+    on_gpus = [is_cuda_array(x) for x in (r, b, out, info) if x is not None]
+    on_gpu = any(on_gpus)
+    if on_gpu and not all(on_gpus):
         raise TypeError("r, b, out and info must all be NumPy arrays or all be CuPy arrays")
-    if not on_gpu[0]:
+    if not on_gpu:
         r, b = as_array(r, "r"), as_array(b, "b")
     dtype = solution_type("r", r.dtype, b.dtype)
     leading = _leading(r, b)
     shape = (*leading, *b.shape[-1 if b.ndim == 1 else -2 :])
     check_out(out, shape, dtype)
     _check_info(info, leading)
-    if on_gpu[0]:
+    if on_gpu:
         for name, x in (("r", r), ("b", b), ("info", info)):
             refuse_misaligned(name, x)
         return _cuda().solve_hermitian(r, b, dtype, shape, out, info, key)
@@ -83,7 +84,7 @@ def solve_hermitian(
 
 
 def _check_info(info: Any, leading: tuple[int, ...]) -> None:
-    if info is not None and not hasattr(info, "shape"):
+    if info is not None and not (isinstance(info, np.ndarray) or is_cuda_array(info)):
         raise TypeError(f"info must be an array of int32, got {type(info).__name__}")
     if info is not None and (
         info.shape != leading or info.dtype != np.int32 or not info.flags.c_contiguous
