@@ -138,6 +138,14 @@ def as_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def as_names(value: Any, name: str) -> tuple[Any, ...]:
+    """Return an argument that is a name or several as names. Raises TypeError for neither."""
+    try:
+        return (value,) if isinstance(value, str) else tuple(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a name or names, got {value!r}") from None
+
+
 def _converted(kind: Callable[[Any], Any], value: Any, name: str, words: str) -> Any:
     try:
         none = isinstance(value, str) or value is np.ma.masked

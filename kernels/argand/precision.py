@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from argand.checks import as_names
 from argand.operand_format import ROUNDINGS, Format, Rounding
 
 PeerClass = Literal["fp64", "fp32", "tf32", "half"]
@@ -156,7 +157,7 @@ class Precision:
         """
         if rounding is None:
             return self
-        modes = rounding_names(rounding)
+        modes = as_names(rounding, "rounding")
         if isinstance(rounding, str):
             modes *= self.terms
         allowed = self.allowed_roundings
@@ -241,16 +242,6 @@ _OF_DTYPES = {
     "float64": "fp64", "complex128": "fp64", "float32": "fp32", "complex64": "fp32",
     "float16": "fp16", "bfloat16": "bf16",
 }  # fmt: skip
-
-
-def rounding_names(rounding: Any) -> tuple[Any, ...]:
-    """Return the names of a rounding. Raises TypeError for what is no name and holds none."""
-    if isinstance(rounding, str):
-        return (rounding,)
-    try:
-        return tuple(rounding)
-    except TypeError:
-        raise TypeError(f"rounding must be a name or names, got {rounding!r}") from None
 
 
 def precision_name(precision: Any) -> Any:

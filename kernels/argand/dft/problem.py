@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from argand.checks import as_axis, as_flag, as_integer
+from argand.checks import as_axis, as_flag, as_integer, as_names
 from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
-from argand.precision import Precision, get_precision, precision_name, rounding_names
+from argand.precision import Precision, get_precision, precision_name
 
 Norm = Literal["backward", "ortho", "forward"]
 NORMS: tuple[Norm, ...] = get_args(Norm)
@@ -64,7 +64,7 @@ def dft_problem(
         raise TypeError(f"x must be numbers, got {x.dtype}")
     inverse = as_flag(inverse, "inverse")
     if not isinstance(rounding, str | None):
-        rounding = rounding_names(rounding)
+        rounding = as_names(rounding, "rounding")
     if not isinstance(precision, str):
         precision = precision_name(precision)
     if not isinstance(norm, str):
