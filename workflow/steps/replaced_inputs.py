@@ -48,7 +48,7 @@ def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list
         try:
             status = staged.stat()
             files = {one: one.stat() for one in study.input_files(name)}
-            touched = [one for one in files if _is_touched(files[one], status)]
+            touched = [one for one in files if _is_touched(one, files[one], status)]
             known = _checksums(read_staged_shape(staged).attributes) if touched else {}
             for one in touched if known else ():
                 if files[one].st_size >= _SAID_BYTES:
@@ -68,9 +68,13 @@ def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list
     return aged
 
 
-def _is_touched(given: os.stat_result, staged: os.stat_result) -> bool:
-    """Return whether an input may have been replaced without Snakemake seeing it by its time."""
-    return given.st_ctime_ns > staged.st_ctime_ns and given.st_mtime_ns <= staged.st_mtime_ns
+def _is_touched(path: Path, given: os.stat_result, staged: os.stat_result) -> bool:
+    """Return whether an input may have been replaced without Snakemake seeing it by its time.
+
+    Its own status tells, or that of a link in its place.
+    """
+    changed = max(given.st_ctime_ns, path.lstat().st_ctime_ns)
+    return changed > staged.st_ctime_ns and given.st_mtime_ns <= staged.st_mtime_ns
 
 
 def _shown(path: Path) -> str:

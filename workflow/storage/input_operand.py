@@ -33,7 +33,7 @@ from workflow.storage.stored_types import (
     is_number,
     stored_in,
 )
-from workflow.storage.text_attributes import unit_of
+from workflow.storage.units import unit_of_parts
 from workflow.storage.zero_level import check_level, levelled
 
 Array = npt.NDArray[Any]
@@ -110,21 +110,12 @@ class InputOperand:
         kinds = [self._stored(dataset).kind for dataset in self.datasets]
         wide = any(name in _WIDE for name in (*kinds, *(name for _, name in stored)))
         kind, bits = ("float", 32) if self.real else ("complex", 64)
-        units = self._unit() if self.units is None else self.units
+        units = self.units
+        if units is None:
+            units = unit_of_parts(self.datasets, self.key, separate=self.separate)
         said, mapped = " and ".join(text for text, _ in stored), self.mapped()
         numbers = self.picked.numbers(self.datasets[0].shape, mapped)
         return OperandHeader(mapped, f"{kind}{bits << wide}", said, units, numbers)
-
-    def _unit(self) -> str:
-        """Return the unit that the datasets say; raises InputError for parts of two units."""
-        said = {unit: one.name for one in self.datasets if (unit := unit_of(one))}
-        if len(said) > 1:
-            each = " and ".join(f"{unit!r} of {name}" for unit, name in said.items())
-            raise InputError(
-                f"{self.key}: both parts must be in one unit, got {each}; write them in one, or "
-                "where the file is wrong give input.units"
-            )
-        return next(iter(said), "")
 
     def mapped(self) -> AxisMap:
         """Return how the selected part becomes the operand.

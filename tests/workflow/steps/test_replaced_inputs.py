@@ -106,6 +106,24 @@ def test_two_inputs_of_one_workload_that_change_places(
     assert said[0].startswith("one.h5, two.h5: not what results/staged/w.h5 was made of")
 
 
+def test_a_link_that_leads_to_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both files were there before, of the same size and time."""
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(("one.h5", "two.h5")):
+        write(Path(name), number + 1.0)
+        os.utime(name, ns=(0, 10**18))
+    Path("in.h5").symlink_to("one.h5")
+    case = {"kind": "gemm", "input": {"file": "in.h5", "a": "a", "b": "a"}}
+    study = load_study({"device": "cpu", "workloads": {"w": case}}, folder=Path("results"))
+    staged = study.folder / "staged" / "w.h5"
+    staged.parent.mkdir(parents=True)
+    stage(study.workload("w"), [], staged, logging.getLogger())
+    assert aged(study) == ([], [])
+    Path("in.h5").unlink()
+    Path("in.h5").symlink_to("two.h5")
+    assert aged(study)[0] == [staged]
+
+
 def test_an_input_that_was_touched_is_read_once(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:

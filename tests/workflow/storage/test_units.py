@@ -128,6 +128,18 @@ def test_both_parts_have_one_unit(tmp_path: Path) -> None:
         assert given.workload("w").outline().units["voltages"] == "V"
 
 
+@pytest.mark.parametrize("unit", ["degrees", "rad", "dB", "dBm"])
+def test_amplitudes_and_phases_are_no_parts(tmp_path: Path, unit: str) -> None:
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w") as file:
+        file["abs"], file["arg"] = np.ones((2, 3, 8))
+        file["arg"].attrs["units"] = np.bytes_(unit)
+    source = {"file": str(path), "voltages": {"real": "abs", "imag": "arg"}}
+    with pytest.raises(StudyError, match=rf"/arg is in '{unit}', as amplitudes or phases are"):
+        check_study(study_of({"w": {"kind": "correlate", "input": source}}))
+    check_study(study_of({"w": {"kind": "correlate", "input": {**source, "units": "V"}}}))
+
+
 @pytest.mark.parametrize(
     ("stored", "said"),
     [(b"\xb5V", "?V"), (np.bytes_(b"\xb5V"), "\ufffdV"), (np.bytes_(b"V\0V"), "V V")],
