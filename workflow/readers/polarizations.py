@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -22,6 +23,19 @@ _SAME = {
 }  # fmt: skip
 """Other names of circular feeds in small letters."""
 _IN_TURN = {-3: -4, -4: -3, -7: -8, -8: -7}
+
+
+def named_codes(codes: Array, path: Path) -> Array:
+    """Return the names of the codes of a UVH5 file's polarizations; others are their numbers.
+
+    Raises InputError for a code of 0, which says that each spectral window has another one.
+    """
+    if 0 in codes:
+        raise InputError(
+            f"input.file: {path} has another polarization in each spectral window (a code of 0, "
+            "flex_spw_polarization_array); pyuvdata's UVData.remove_flex_pol makes an axis of them"
+        )
+    return np.array([POLARIZATIONS.get(int(code), str(code)) for code in codes])
 
 
 def in_turn(codes: Sequence[int]) -> Array:

@@ -22,7 +22,7 @@ from workflow.readers.antenna_header import names_of, places_of
 from workflow.readers.base import Reader
 from workflow.readers.covariance import AntennaPairs, pairs_of
 from workflow.readers.phasing import text_of, turned_metres, unturned
-from workflow.readers.polarizations import POLARIZATIONS, in_turn
+from workflow.readers.polarizations import in_turn, named_codes
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.coordinate_values import read_numbers
@@ -113,12 +113,12 @@ class Uvh5(Reader):
         rows = self.rows
         at = rows if self.by_time else rows.T
         times, one = self.time[at[:, 0]], at[0]
-        named = [POLARIZATIONS.get(int(code), str(code)) for code in self.polarization]
+        named = named_codes(self.polarization, self.path)
         since = f"time since the Julian date {times[0]:.9f}"
         coordinates = {
             "time": Coordinate(SECONDS_OF_DAY * (times - times[0]), "s", since),
             "frequency": Coordinate(self.frequency, "Hz", "frequency"),
-            "polarization": Coordinate(np.array(named), "", "polarization"),
+            "polarization": Coordinate(named, "", "polarization"),
         }
         if name == "covariance":
             numbers = self.pairs.antennas

@@ -122,6 +122,7 @@ DAMAGE: list[tuple[str, Any, str]] = [
     ("Header/freq_array", np.zeros(100), "is longer than the data"),
     ("Header/freq_array", np.array([b"x"] * 8), "must hold numbers"),
     ("Header/polarization_array", np.zeros(1), "must have 2 finite values"),
+    ("Header/polarization_array", np.array([-5, 0]), "another polarization in each spectral win"),
     ("Data/visdata", np.zeros((12, 8, 2)), "must be complex"),
     ("Data/visdata", np.zeros((12, 2, 8, 2), "c8"), "must be (baseline-time, frequency"),
     ("Data/visdata", h5py.ExternalLink("other.h5", "/x"), "is a link to"),
