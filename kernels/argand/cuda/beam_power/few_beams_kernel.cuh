@@ -214,6 +214,8 @@ struct FewBeamsKernel {
         }
     }
 
+    // The kernel: all beams of tile after tile of times, of one result, from weights in shared
+    // memory.
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ float4 memory[];
         float2* groups = reinterpret_cast<float2*>(memory);  // [group][beam][time]

@@ -71,6 +71,8 @@ struct Int8BeamPowerKernel {
     struct Rows {
         uint32 parts[2][4];
 
+        // Loads the antennas of a stage and gathers their bytes, real parts and imaginary parts
+        // apart.
         __device__ __forceinline__ void load(uint32 address) {
             constexpr int kPitch = Base::Copied::kPitch;
 #pragma unroll

@@ -119,6 +119,8 @@ struct ChanneliseKernel {
         }
     }
 
+    // The last stage of a batch's transforms: to the result, or of real samples to shared memory,
+    // where `split_real` reads them.
     static __device__ __forceinline__ void last_stage(const Item& item, float2* tile,
                                                       int thread) {
         constexpr int kCount = B * R0 * R1;
@@ -168,6 +170,7 @@ struct ChanneliseKernel {
                                                           at));
     }
 
+    // The kernel: groups of threads filter and transform batch after batch of spectra.
     static __device__ __forceinline__ void run(const ChanneliseArguments& args) {
         extern __shared__ __align__(128) unsigned char shared[];
         const int group = threadIdx.x / plan.threads, thread = threadIdx.x % plan.threads;

@@ -82,6 +82,7 @@ struct SingleThreadKernel {
         }
     }
 
+    // The kernel: a thread filters and transforms one spectrum, from samples in shared memory.
     static __device__ __forceinline__ void run(const SingleThreadArguments& args) {
         extern __shared__ __align__(16) unsigned char shared[];
         float* const h = reinterpret_cast<float*>(shared);

@@ -267,6 +267,8 @@ __device__ __forceinline__ void rader_transform(const DftArguments& args, const 
     group.sync();  // the tile and dc may be overwritten
 }
 
+// The kernel: groups of warps transform a row each, by Rader's or Bluestein's convolution, while
+// the next row comes to L2.
 template <ButterflyPlan plan>
 __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
     static_assert(plan.stages() >= 2, "a first stage and one for the spectrum");

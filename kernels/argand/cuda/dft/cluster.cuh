@@ -214,6 +214,8 @@ struct ClusterStages {
     }
 };
 
+// The kernel, persistent: a cluster transforms a row, each block some of its columns and then some
+// of its lines, while the next row is copied.
 template <ClusterPlan plan>
 __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
     using Stages = ClusterStages<plan>;

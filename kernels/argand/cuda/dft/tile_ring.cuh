@@ -100,6 +100,7 @@ struct TileRing {
         }
     }
 
+    // Begins to load a tile into buffer b; one beyond the last loads nothing.
     __device__ __forceinline__ void load_tile(int64 tile, int64 tiles, int b) const {
         float2* const shared_tile = buffer(b);
         if constexpr (kTmaLoads) {
@@ -127,6 +128,7 @@ struct TileRing {
         }
     }
 
+    // Waits until the tile of buffer b is loaded.
     __device__ __forceinline__ void wait_tile(int b, int phase) const {
         if constexpr (kTmaLoads) {
             mbarrier_wait(barriers + 8 * b, phase);
@@ -143,6 +145,7 @@ struct TileRing {
         if constexpr (!(kTmaLoads && kTmaStores)) group.sync();
     }
 
+    // Stores the tile of buffer b; by TMA it returns while the buffer is still read.
     __device__ __forceinline__ void store_tile(int64 tile, int b) const {
         float2* const shared_tile = buffer(b);
         if constexpr (kTmaStores) {

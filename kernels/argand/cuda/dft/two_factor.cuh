@@ -29,6 +29,8 @@ struct TwoFactorPlan {
     }
 };
 
+// The kernel: a ring of tiles, each of them one transform, which goes through both stages in shared
+// memory.
 template <TwoFactorPlan plan>
 __device__ __forceinline__ void dft_two_factor(const DftArguments& args) {
     constexpr TwoFactorStages stages = plan.stages();

@@ -110,6 +110,7 @@ struct DirectMmaGate {
                                                  : float2{chunk.x, chunk.y};
     }
 
+    // Rounds, scales and splits one of the two columns of a lane into operands.
     static __device__ __forceinline__ void split_column(const float4 (&x)[kChunks], int column,
                                                         float scale, State& state) {
 #pragma unroll
@@ -160,6 +161,8 @@ struct DirectMmaGate {
         }
     }
 
+    // The kernel: warps load columns of the state to registers, multiply them and store them back,
+    // tile after tile.
     static __device__ __forceinline__ void run(const GateArguments& args) {
         __shared__ __align__(16) uint32 matrix[kMatrixBytes / 4];
         copy_fragments(args, shared_address(matrix));

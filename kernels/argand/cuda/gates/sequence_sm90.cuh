@@ -76,6 +76,8 @@ struct WgmmaStep {
         return uint64(256 >> 4) << 32 | (128 >> 4) << 16 | (address & 0x3ffff) >> 4;
     }
 
+    // Issues the MMAs of the rows in registers by the matrix in shared memory; `wait` returns when
+    // they are done.
     __device__ __forceinline__ static void multiply(const Rows& x, uint32 matrix,
                                                     float (&found)[16]) {
         using Products = TermProducts<Terms>;  // of the rows and the matrix

@@ -28,6 +28,7 @@ struct WarpSpecializedGate
         int exponents[Buffers];
     };
 
+    // Two producer warpgroups: copy tiles, split them into planes and pass the planes on.
     __device__ __forceinline__ static void produce(const GateArguments& args,
                                                    SharedStorage& storage, uint32 ring,
                                                    uint32 first_planes) {
@@ -71,6 +72,8 @@ struct WarpSpecializedGate
         }
     }
 
+    // A consumer warpgroup: the MMAs of its rows of every tile, in turn with the other one, and the
+    // stores of its results.
     __device__ __forceinline__ void consume(const GateArguments& args, SharedStorage& storage,
                                             uint32 first_planes) {
         const uint32 thread = threadIdx.x - kRoleThreads, lane = thread % kWarp,
@@ -120,6 +123,7 @@ struct WarpSpecializedGate
         }
     }
 
+    // The kernel: mbarriers and roles of the warpgroups.
     __device__ __forceinline__ void run(const GateArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ SharedStorage storage;

@@ -43,6 +43,8 @@ __device__ __forceinline__ uint32 spread(uint32 number, uint32 taken) {
     return number;
 }
 
+// Multiplies the columns of a state in shared memory by a matrix; `first` of the `threads` of its
+// group is this thread.
 template <typename Real, int Width>
 __device__ __forceinline__ void apply_gate(Complex<Real>* state,
                                            const TrajectoryOperation& operation,
@@ -112,6 +114,7 @@ __device__ __forceinline__ void depolarise(Complex<Real>& low, Complex<Real>& hi
     }
 }
 
+// Draws a Pauli matrix and whether the qubit decays, applies both, and normalises the state.
 template <typename Real>
 __device__ __forceinline__ void apply_noise(const TrajectoryArguments& args, Complex<Real>* state,
                                             const TrajectoryOperation& operation, int64 trajectory,
@@ -151,6 +154,8 @@ __device__ __forceinline__ void apply_noise(const TrajectoryArguments& args, Com
     }
 }
 
+// The kernel: groups of threads run a trajectory each, with its state in shared memory, operation
+// after operation.
 template <typename Real>
 __device__ __forceinline__ void run_trajectories(const TrajectoryArguments& args) {
     extern __shared__ __align__(16) unsigned char memory[];

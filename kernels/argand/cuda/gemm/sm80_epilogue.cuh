@@ -56,6 +56,7 @@ __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, 
     }
 }
 
+// Multiplies sums by the powers of two that undo the scales of their row and their column.
 template <MmaPlan plan>
 __device__ __forceinline__ void descale_accumulators(Accumulators<plan>& accumulators,
                                                      const int (&a_exponent)[plan.warp_m() / 8],
@@ -248,6 +249,8 @@ struct VectorEpilogue {
           c(args.c + batch * args.c_stride_batch),
           out(args.out + batch * args.out_stride_batch) {}
 
+    // Stores two neighbouring results `x`, of which the first is at row and column `place` of the
+    // tile.
     __device__ __forceinline__ void store(const GemmArguments& args, const float4& x,
                                           int2 place) const {
         if (place.x >= rows || place.y >= columns) return;

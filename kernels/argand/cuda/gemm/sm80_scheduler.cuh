@@ -51,6 +51,7 @@ __device__ __forceinline__ int cluster_of_tile(const GemmArguments& args) {
     return static_cast<int>(cluster - quotient(cluster, args.grid_slices) * args.grid_slices);
 }
 
+// The tile of this block: products one after the other, each in raster order.
 template <MmaPlan plan>
 __device__ __forceinline__ Tile<plan> tile_at(const GemmArguments& args) {
     using Size = Stride<plan>;

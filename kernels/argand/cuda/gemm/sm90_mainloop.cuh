@@ -77,6 +77,7 @@ struct OneTermMainloop {
     using HalfColumns = float[kHalfRegisters];
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
+    // Multiplies the k-tiles of a work item into `re` and `im`.
     __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 work_slot,
                                         Ring<plan>& ring, const XTileReader<plan>& reader,
                                         int num_k_tiles, int lane, int warpgroup) {

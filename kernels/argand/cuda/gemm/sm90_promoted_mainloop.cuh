@@ -34,6 +34,8 @@ struct PromotedMainloop {
         }
     }
 
+    // Multiplies the k-tiles of a work item into `re` and `im`, promoting after each; a last k-tile
+    // that k ends in has only the MMAs within k.
     __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 work_slot,
                                         Ring<plan>& ring, const XTileReader<plan>& reader,
                                         int num_k_tiles, int lane, int warpgroup) {

@@ -49,6 +49,7 @@ __device__ __forceinline__ void solve_system(const HermitianGroup<Real, plan>& g
         args.info[system] = row_without_pivot(group);
 }
 
+// The kernel: groups of threads solve a system each, one after another.
 template <typename Real, HermitianPlan plan>
 __device__ __forceinline__ void solve_hermitian(const HermitianArguments<Real>& args) {
     using Value = Complex<Real>;

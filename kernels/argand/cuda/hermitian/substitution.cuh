@@ -12,6 +12,7 @@ struct HermitianSubstitution : HermitianGroup<Real, plan> {
     static constexpr int kRows = plan.exchanged_rows();
     static constexpr int kWidth = plan.width();
 
+    // Solves L y = b, from the first row on, where y holds b.
     __device__ __forceinline__ void forward(Value (&y)[P][S]) const {
 #pragma unroll 1
         for (int k = 0; k < N; k += kRows) {
@@ -42,6 +43,7 @@ struct HermitianSubstitution : HermitianGroup<Real, plan> {
         }
     }
 
+    // Solves D L^H x = y, from the last row back, in the place of y.
     __device__ __forceinline__ void backward(Value (&y)[P][S]) const {
 #pragma unroll 1
         for (int k = (N - 1) / kRows * kRows; k >= 0; k -= kRows) {

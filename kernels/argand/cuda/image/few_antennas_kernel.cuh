@@ -114,6 +114,8 @@ struct FewAntennasKernel {
         for (int d = 0; d < Directions; ++d) power[d] += own[d];
     }
 
+    // The kernel: each thread has the weights of its directions for channel after channel, and adds
+    // their power for some images.
     __device__ __forceinline__ static void run(const FewAntennasArguments& args) {
         __shared__ Channel held;
         const int blocks = (args.direction_count + kBlockDirections - 1) / kBlockDirections;

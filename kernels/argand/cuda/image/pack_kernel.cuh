@@ -26,6 +26,8 @@ __device__ __forceinline__ float lower_element(const PackArguments& args, int64 
     return sine_row ? x.y - y.y : y.y - x.y;
 }
 
+// The kernel: splits and scales the lower triangle of each covariance and stores it in the order of
+// the fragments of mma.sync.
 template <Operand operand, int Terms, Rounding first, Rounding second>
 __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
     constexpr int kNumbers = kNumbersPerRegister<operand>;

@@ -30,6 +30,8 @@ __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragm
                      args);
 }
 
+// A row that is read twice: once for its maximum and its sum, tile after tile, and backwards once
+// more for the results of all tiles but the last, which is still in registers.
 template <RowPlan plan>
 __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
                                                      ReduceStorage<plan>& storage,
@@ -97,6 +99,7 @@ __device__ __forceinline__ void softmax_staged_rows(int64 first, int thread_rank
     }
 }
 
+// The kernel: the plan decides how rows are held.
 template <RowPlan plan>
 __device__ __forceinline__ void softmax_rows(const SoftmaxArguments& args) {
     if constexpr (plan.ring) {

@@ -157,6 +157,7 @@ __device__ __forceinline__ void load_before_values(const RowView<const Element<p
     }
 }
 
+// Loads a thread's part of a row into its fragment; what lies outside the row becomes -inf.
 template <RowPlan plan>
 __device__ __forceinline__ void load_row(const RowView<const Element<plan.input>>& row,
                                          Fragment<plan>& fragment, const SoftmaxArguments& args) {
@@ -215,6 +216,7 @@ __device__ __forceinline__ void stage_row(const RowView<const Element<plan.input
     cp_async_commit();
 }
 
+// Waits for the copies of `stage_row` and loads the fragment from them.
 template <RowPlan plan>
 __device__ __forceinline__ void load_staged_row(const RowView<const Element<plan.input>>& row,
                                                 char* shared, Fragment<plan>& fragment) {

@@ -52,6 +52,7 @@ class RingKernel {
             mbarrier_arrive(shared_address(&barrier));
     }
 
+    // The producer thread: fills the load stages with the slice of row after row.
     __device__ __forceinline__ void produce() const {
         PipelineState stage{0, 0};
         const In* row = slice.first_row();
@@ -114,6 +115,7 @@ class RingKernel {
         arrive(storage.partials_full[slot.index]);
     }
 
+    // The reduce warps: row after row from load stages to epilogue stages.
     __device__ __forceinline__ void reduce() const {
         PipelineState stage{0, 0}, slot{0, 0};
         const int thread_offset = static_cast<int>(threadIdx.x) * plan.vector_width;
@@ -152,6 +154,7 @@ class RingKernel {
         }
     }
 
+    // The epilogue warps: write the results of row after row once its statistics are known.
     __device__ __forceinline__ void run_epilogue() const {
         PipelineState slot{0, 0};
         const In* row = slice.first_row();
@@ -220,6 +223,7 @@ class RingKernel {
           row_step(gridDim.x / plan.blocks_per_row),
           num_rows(static_cast<int>((args.rows - 1 - slice.group) / row_step + 1)) {}
 
+    // The kernel: mbarriers and roles of the warps.
     __device__ __forceinline__ void run() const {
         if (threadIdx.x == 0) {
             for (int i = 0; i < kMaxLoadStages; ++i) {

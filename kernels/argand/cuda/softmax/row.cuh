@@ -56,6 +56,7 @@ __device__ __forceinline__ void round_fragment(Fragment<plan>& fragment) {
     }
 }
 
+// The largest value of a fragment, NaN where one of them is.
 template <RowPlan plan>
 __device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& fragment) {
     if constexpr (plan.packed) {

@@ -172,6 +172,8 @@ class SlabKernel {
         return i + 1 < plan.values_per_thread || first + i * plan.row_threads < columns;
     }
 
+    // Loads a thread's values of its row, every `row_threads`-th one; those beyond the row become
+    // -inf.
     __device__ __forceinline__ void load_fragment(const In* from, int first,
                                                   Fragment<plan>& fragment) const {
 #pragma unroll
@@ -184,6 +186,7 @@ class SlabKernel {
         }
     }
 
+    // Writes the results of a thread's values where the slab's elements were.
     __device__ __forceinline__ void write_results(Out* to, int first,
                                                   const Fragment<plan>& fragment,
                                                   const Epilogue<plan>& epilogue) const {
@@ -244,6 +247,7 @@ class SlabKernel {
           num_slabs((args.rows + kRows - 1) / kRows),
           slab_step(static_cast<int64>(gridDim.x) * kTeams) {}
 
+    // The kernel: warps, or the block, work on slab after slab through a ring of stages.
     __device__ __forceinline__ void run() const {
         if constexpr (plan.bulk) {
             if (rank == 0) {

@@ -40,6 +40,7 @@ struct SpectrumKernel {
         int left;                // segments of this batch and those after it
     };
 
+    // The batches of segments that group number `index` of threads takes; none beyond the last.
     static __device__ __forceinline__ Item item_of(const SpectrumArguments& args, int64 index) {
         if (index >= args.items) return {nullptr, nullptr, nullptr, 0};
         const int64 chunk = index % args.chunks, which = index / args.chunks;
@@ -75,6 +76,8 @@ struct SpectrumKernel {
                 static_cast<float>(trend.without(x.y, 1, first + (kParts - 1), kMiddle))};
     }
 
+    // Windows one column of a batch's segments, whose trend it removes first, and runs the first
+    // stage of their transforms.
     static __device__ __forceinline__ void window_column(const SpectrumArguments& args,
                                                          const Item& item, float2* tile,
                                                          int column) {
@@ -188,6 +191,8 @@ struct SpectrumKernel {
         }
     }
 
+    // Writes the sums of a thread's bins: to the result, or to `partial` where several groups share
+    // an estimate.
     static __device__ __forceinline__ void write_sums(const SpectrumArguments& args,
                                                       const Item& item, int64 index, int thread,
                                                       const double (&sums)[kOwned][kParts]) {
@@ -219,6 +224,8 @@ struct SpectrumKernel {
             asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
     }
 
+    // The kernel: groups of threads window, transform and square batch after batch of segments, and
+    // sum the squares.
     static __device__ __forceinline__ void run(const SpectrumArguments& args) {
         extern __shared__ __align__(128) unsigned char shared[];
         const int group = threadIdx.x / plan.threads, thread = threadIdx.x % plan.threads;

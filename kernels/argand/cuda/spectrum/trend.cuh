@@ -57,6 +57,7 @@ struct FindTrends {
         }
     }
 
+    // The kernel: a warp finds the trend of a short segment, a block that of a long one.
     static __device__ __forceinline__ void run(const TrendArguments& args) {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         if (args.length <= kWarpSamples) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "trend.cuh"
 
+// Writes windowed segments, whose trend is removed first, for a transform of another kernel.
 template <typename Real, bool RealSamples>
 __device__ __forceinline__ void window_segments(const WindowArguments& args) {
     const Real* const window = static_cast<const Real*>(args.window);

@@ -69,6 +69,7 @@ __device__ __forceinline__ TileSlot load_slot(uint32 address, int lane) {
             first(x.k_tiles)};
 }
 
+// The producer thread: fills the stages of the tiles of its CTA by TMA, one tile after another.
 template <ResiduePlan plan>
 __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const TensorMap& b_map,
                                                const ResidueArguments& args, uint32 base) {
@@ -142,6 +143,8 @@ __device__ __forceinline__ void add_products(Slabs<plan>& accumulators, StageRin
     accumulators.each([](auto& slab, int) { wgmma_fence_operand(slab); });
 }
 
+// A consumer warpgroup: the mainloop of its rows of each tile, and the epilogue that reduces and
+// stores residues.
 template <ResiduePlan plan>
 __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uint32 base,
                                                int consumer) {
@@ -167,6 +170,7 @@ __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uin
     }
 }
 
+// The kernel: mbarriers and roles of the warpgroups.
 template <ResiduePlan plan>
 __device__ __forceinline__ void residue_product_wgmma(const TensorMap& a_map,
                                                       const TensorMap& b_map,

@@ -56,6 +56,8 @@ struct ResidentRing {
     }
 };
 
+// The producer thread: loads the tile of B of a stack once and streams the tiles of A through the
+// ring.
 template <ResiduePlan plan>
 __device__ __forceinline__ void produce_stacks(const TensorMap& a_map, const TensorMap& b_map,
                                                const ResidueArguments& args, uint32 base,
@@ -117,6 +119,8 @@ __device__ __forceinline__ void add_resident_products(Slabs<plan>& accumulators,
     accumulators.each([](auto& slab, int) { wgmma_fence_operand(slab); });
 }
 
+// A consumer warpgroup: every other tile of a stack, so that one multiplies while the other stores
+// residues.
 template <ResiduePlan plan>
 __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uint32 base,
                                                uint32 stacks, int consumer) {
@@ -162,6 +166,7 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
     }
 }
 
+// The kernel: mbarriers and roles of the warpgroups.
 template <ResiduePlan plan>
 __device__ __forceinline__ void residue_product_resident(const TensorMap& a_map,
                                                          const TensorMap& b_map,
