@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.harness.recorded import plain_rows
+from tools.docs.shown import rounded
 from workflow.tables.readable import Column, markdown_table, number
-
-
-def _number(text: str) -> str:
-    return number(float(text)) if text else "–"
 
 
 def _milliseconds(text: str) -> str:
@@ -34,9 +31,9 @@ def _readout(file: str) -> Callable[[Path], str]:
         Column("call", "what"),
         Column("implementation", "implementation"),
         Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
-        Column("passes", "passes", _number, numeric=True),
-        Column("speedup", "× NumPy's lines", _number, numeric=True),
-        Column("error", "error over bound", _number, numeric=True),
+        Column("passes", "passes", rounded, numeric=True),
+        Column("speedup", "× NumPy's lines", rounded, numeric=True),
+        Column("error", "error over bound", rounded, numeric=True),
     )
     return lambda data: markdown_table(columns, plain_rows(data / file))
 
@@ -46,29 +43,29 @@ def _spectral_errors(data: Path) -> str:
     columns = (
         Column("average", "segments of a mean"),
         Column("precision", "precision"),
-        Column("rel_frobenius", "error", _number, numeric=True),
-        Column("bound", "bound", _number, numeric=True),
-        Column("noise_floor_db", "noise floor (dB)", _number, numeric=True),
+        Column("rel_frobenius", "error", rounded, numeric=True),
+        Column("bound", "bound", rounded, numeric=True),
+        Column("noise_floor_db", "noise floor (dB)", rounded, numeric=True),
     )
     rows = plain_rows(data / "cpu-spectrum.csv")
     ours = [row for row in rows if row["implementation"] == "argand"]
     return markdown_table(columns, [row for row in ours if row["input"] == "complex64"])
 
 
-_RATE = Column("tflops", "TFLOP/s", _number, numeric=True)
+_RATE = Column("tflops", "TFLOP/s", rounded, numeric=True)
 ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-herk": _table(
         "h200-herk.csv",
         _RATE,
-        Column("fraction_of_real", "of cuBLAS's real product", _number, numeric=True),
-        Column("speedup", "× full product", _number, numeric=True),
-        Column("error", "error", _number, numeric=True),
+        Column("fraction_of_real", "of cuBLAS's real product", rounded, numeric=True),
+        Column("speedup", "× full product", rounded, numeric=True),
+        Column("error", "error", rounded, numeric=True),
     ),
     "h200-image": _table(
         "h200-image.csv",
         _RATE,
-        Column("speedup", "× CuPy", _number, numeric=True),
-        Column("componentwise", "error", _number, numeric=True),
+        Column("speedup", "× CuPy", rounded, numeric=True),
+        Column("componentwise", "error", rounded, numeric=True),
     ),
     "h200-beam-power": _table(
         "h200-beam-power.csv",
@@ -76,18 +73,18 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("beams", "beams", numeric=True),
         Column("antennas", "antennas", numeric=True),
         Column("input", "samples"),
-        Column("of_floor", "of floor", _number, numeric=True),
-        Column("over_product", "× product", _number, numeric=True),
-        Column("over_apart", "× product, detected", _number, numeric=True),
-        Column("error", "error over bound", _number, numeric=True),
+        Column("of_floor", "of floor", rounded, numeric=True),
+        Column("over_product", "× product", rounded, numeric=True),
+        Column("over_apart", "× product, detected", rounded, numeric=True),
+        Column("error", "error over bound", rounded, numeric=True),
     ),
     "h200-hermitian": _table(
         "h200-hermitian.csv",
         Column("n", "n", numeric=True),
-        Column("gbytes_per_s", "GB/s", _number, numeric=True),
-        Column("of_copy", "of copy", _number, numeric=True),
-        Column("speedup", "× torch", _number, numeric=True),
-        Column("error", "error over bound", _number, numeric=True),
+        Column("gbytes_per_s", "GB/s", rounded, numeric=True),
+        Column("of_copy", "of copy", rounded, numeric=True),
+        Column("speedup", "× torch", rounded, numeric=True),
+        Column("error", "error over bound", rounded, numeric=True),
     ),
     "h200-readout": _readout("h200-readout.csv"),
     "cpu-readout": _readout("cpu-readout.csv"),
@@ -95,10 +92,10 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         "h200-channelise.csv",
         Column("channels", "channels", numeric=True),
         Column("input", "samples"),
-        Column("gbytes_per_s", "GB/s", _number, numeric=True),
-        Column("of_copy", "of copy", _number, numeric=True),
-        Column("speedup", "× CuPy", _number, numeric=True),
-        Column("error", "error over bound", _number, numeric=True),
+        Column("gbytes_per_s", "GB/s", rounded, numeric=True),
+        Column("of_copy", "of copy", rounded, numeric=True),
+        Column("speedup", "× CuPy", rounded, numeric=True),
+        Column("error", "error over bound", rounded, numeric=True),
     ),
     "cpu-spectrum": _spectral_errors,
     "h200-spectrum": _table(
@@ -106,10 +103,10 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("input", "samples"),
         Column("length", "points"),
         Column("average", "mean of"),
-        Column("gbytes_per_s", "GB/s", _number, numeric=True),
-        Column("of_copy", "of copy", _number, numeric=True),
-        Column("speedup", "× CuPy", _number, numeric=True),
-        Column("rel_frobenius", "error", _number, numeric=True),
+        Column("gbytes_per_s", "GB/s", rounded, numeric=True),
+        Column("of_copy", "of copy", rounded, numeric=True),
+        Column("speedup", "× CuPy", rounded, numeric=True),
+        Column("rel_frobenius", "error", rounded, numeric=True),
     ),
 }
 """Tables by the names that pages call them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.exact import CHECKED, OURS, WAITED
 from benchmarks.harness.recorded import plain_rows
-from tools.docs.shown import text_table
+from tools.docs.shown import rounded, text_table
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
@@ -19,22 +19,18 @@ _SIZES = ("batch", "m", "n", "k")
 _SHAPE = "m x n x k"
 
 
-def _number(text: str) -> str:
-    return number(float(text))
-
-
 _COLUMNS = (
     Column("shape", _SHAPE),
     Column("operands", "operands"),
     Column("implementation", "implementation"),
     Column("precision", "precision"),
-    Column("idle_ms", "after idle (ms)", _number, numeric=True),
-    Column("idle_tflops", "TFLOP/s", _number, numeric=True),
-    Column("row_ms", "in a row (ms)", _number, numeric=True),
-    Column("row_tflops", "TFLOP/s", _number, numeric=True),
-    Column("times_cublas", "× cuBLAS", _number, numeric=True),
-    Column("error_normal", "error", _number, numeric=True),
-    Column("error_spread", "error, spread", _number, numeric=True),
+    Column("idle_ms", "after idle (ms)", rounded, numeric=True),
+    Column("idle_tflops", "TFLOP/s", rounded, numeric=True),
+    Column("row_ms", "in a row (ms)", rounded, numeric=True),
+    Column("row_tflops", "TFLOP/s", rounded, numeric=True),
+    Column("times_cublas", "× cuBLAS", rounded, numeric=True),
+    Column("error_normal", "error", rounded, numeric=True),
+    Column("error_spread", "error, spread", rounded, numeric=True),
 )
 
 
@@ -92,10 +88,10 @@ def gemmul8_table(data: Path) -> str:
             ratio = float(ours["row_tflops"]) / float(theirs["row_tflops"])
             lines.append({
                 _SHAPE: shape, "moduli": precision.removesuffix("xint8"),
-                "argand, TFLOP/s": _number(ours["row_tflops"]),
-                "GEMMul8, TFLOP/s": _number(theirs["row_tflops"]), "× GEMMul8": f"{ratio:.2f}",
-                "argand, error": _number(ours["error_normal"]),
-                "GEMMul8, error": _number(theirs["error_normal"]),
+                "argand, TFLOP/s": rounded(ours["row_tflops"]),
+                "GEMMul8, TFLOP/s": rounded(theirs["row_tflops"]), "× GEMMul8": f"{ratio:.2f}",
+                "argand, error": rounded(ours["error_normal"]),
+                "GEMMul8, error": rounded(theirs["error_normal"]),
             })  # fmt: skip
     return text_table(lines, _SHAPE, "moduli")
 
@@ -156,8 +152,8 @@ def solve_table(data: Path) -> str:
             "n": n, "ours (ms)": number(float(both[True]["time_us_p50"]) / 1e3),
             "cuSOLVER (ms)": number(float(both[False]["time_us_p50"]) / 1e3),
             "×": f"{float(both[True]['speedup']):.2f}",
-            "backward error": _number(both[True]["backward_error"]),
-            "cuSOLVER's": _number(both[False]["backward_error"]),
+            "backward error": rounded(both[True]["backward_error"]),
+            "cuSOLVER's": rounded(both[False]["backward_error"]),
         }
         for n, both in systems.items()
         if len(both) == 2

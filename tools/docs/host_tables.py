@@ -5,19 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.harness.recorded import plain_rows
-from workflow.tables.readable import Column, markdown_table, number
-
-
-def _rounded(text: str) -> str:
-    return number(float(text))
-
+from tools.docs.shown import rounded
+from workflow.tables.readable import Column, markdown_table
 
 _COLUMNS = (
     Column("operation", "operation"),
     Column("implementation", "implementation"),
     Column("calls", "calls", numeric=True),
-    Column("host_us", "host (µs)", _rounded, numeric=True),
-    Column("host_us_least", "least (µs)", _rounded, numeric=True),
+    Column("host_us", "host (µs)", rounded, numeric=True),
+    Column("host_us_least", "least (µs)", rounded, numeric=True),
 )
 
 
@@ -30,9 +26,9 @@ _SIZED = ("operation", "precision", "sizes")
 _FIRST_CALLS = (
     *(Column(name, name) for name in _SIZED),
     Column("kernels_compiled", "kernels", numeric=True),
-    Column("cold", "cold (s)", _rounded, numeric=True),
-    Column("warm", "warm (s)", _rounded, numeric=True),
-    Column("wheel", "with the wheel (s)", _rounded, numeric=True),
+    Column("cold", "cold (s)", rounded, numeric=True),
+    Column("warm", "warm (s)", rounded, numeric=True),
+    Column("wheel", "with the wheel (s)", rounded, numeric=True),
 )
 
 

@@ -9,14 +9,10 @@ from benchmarks.harness.recorded import Rows, read_rows
 from tools.docs.back_to_back import back_to_back
 from tools.docs.shown import shown_columns
 from workflow.records import NOT_RUN
-from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number
+from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number, percent
 
 LARGE, BATCHED, SMALL = "h200-gemm-large.csv", "h200-gemm-batched.csv", "h200-gemm-small.csv"
 """Files that `benchmarks.gemm --suite` wrote for the suite of each name."""
-
-
-def _percent(value: float) -> str:
-    return number(100 * value)
 
 
 def _whole(value: float) -> str:
@@ -26,7 +22,7 @@ def _whole(value: float) -> str:
 CONDITIONS = (
     Column("host_us", "host (µs)", number, numeric=True),
     Column("real_tflops", "real TFLOP/s", numeric=True),
-    Column("fraction_of_real", "of real (%)", _percent, numeric=True),
+    Column("fraction_of_real", "of real (%)", percent, numeric=True),
     Column("clock_mhz", "clock (MHz)", _whole, numeric=True),
     Column("power_w", "power (W)", _whole, numeric=True),
 )

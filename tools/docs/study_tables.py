@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness.recorded import is_verified, plain_rows, read_rows
-from tools.docs.shown import shown_columns
+from tools.docs.shown import rounded, shown_columns
 from workflow.accuracy.grading import read_growth
 from workflow.records import Record
 from workflow.tables.precisions import precisions_columns, precisions_rows
@@ -51,16 +51,12 @@ def survey_table(data: Path) -> str:
         Column("workload", "workload"),
         Column("precision", "precision"),
         Column("time_us_p50", "time (ms)", lambda text: number(1e-3 * float(text)), numeric=True),
-        Column("rel_frobenius", "error", _number, numeric=True),
-        Column("dynamic_range_db", "dynamic range (dB)", _number, numeric=True),
-        Column("peak_shift", "peaks moved by (cells)", _number, numeric=True),
+        Column("rel_frobenius", "error", rounded, numeric=True),
+        Column("dynamic_range_db", "dynamic range (dB)", rounded, numeric=True),
+        Column("peak_shift", "peaks moved by (cells)", rounded, numeric=True),
         Column("verdict", "verdict"),
     )
     return markdown_table(columns, plain_rows(data / "h100-survey.csv"))
-
-
-def _number(text: str) -> str:
-    return number(float(text)) if text else "–"
 
 
 STUDY_TABLES: dict[str, Callable[[Path], str]] = {

@@ -13,7 +13,7 @@ from workflow.compare.ratios import CONFIDENCE
 from workflow.compare.verdicts import Compared, Margins, peers_ratio
 from workflow.counted import counted
 from workflow.storage.files import atomic_text
-from workflow.tables.readable import Column, markdown_table, number
+from workflow.tables.readable import Column, markdown_table, number, scientific
 
 COLUMNS = (
     "workload", "implementation", "precision", "shard", "verdict", "reason", "regression",
@@ -21,10 +21,6 @@ COLUMNS = (
     "error_a", "error_b", "error_ratio",
 )  # fmt: skip
 """Columns of the CSV. Ratios are B over A; the interval has a confidence of 95 %."""
-
-
-def _scientific(value: Any) -> str:
-    return number(value, scientific=True)
 
 
 _SHOWN = (
@@ -37,8 +33,8 @@ _SHOWN = (
     Column("time_b_us", "time B (µs)", numeric=True, write=number),
     Column("time_ratio", "time B / A", numeric=True, write=number),
     Column("interval", "95 % interval", numeric=True),
-    Column("error_a", "error A", numeric=True, write=_scientific),
-    Column("error_b", "error B", numeric=True, write=_scientific),
+    Column("error_a", "error A", numeric=True, write=scientific),
+    Column("error_b", "error B", numeric=True, write=scientific),
     Column("error_ratio", "error B / A", numeric=True, write=number),
     Column("reason", "reason"),
 )

@@ -13,7 +13,7 @@ from typing import Any
 from workflow.accuracy.measures import of_one_result
 from workflow.records import Record
 from workflow.tables.ranking import best_baseline
-from workflow.tables.readable import Column, number
+from workflow.tables.readable import Column, number, scientific
 
 SAME = 0.03
 """A ratio of times that is nearer to 1 than this is called the same."""
@@ -192,10 +192,6 @@ def _time(us: float) -> str:
     return f"{number(1e3 * us)} ns"
 
 
-def _scientific(value: Any) -> str:
-    return number(value, scientific=True)
-
-
 ANSWER = (
     Column("workload", "workload"),
     Column("precision", "precision"),
@@ -205,8 +201,8 @@ ANSWER = (
     Column("speedup", "speedup (×)", number, numeric=True),
     Column("interval", "between (×)"),
     Column("peer", "over"),
-    Column("error", "error", _scientific, numeric=True),
-    Column("bound", "bound", _scientific, numeric=True),
+    Column("error", "error", scientific, numeric=True),
+    Column("bound", "bound", scientific, numeric=True),
     Column("kind", "kind"),
     Column("data", "data", words=True),
 )

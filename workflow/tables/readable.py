@@ -40,7 +40,8 @@ def _text(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-def _error(value: Any) -> str:
+def scientific(value: Any) -> str:
+    """Return a number with three digits and a power of ten."""
     return number(value, scientific=True)
 
 
@@ -48,7 +49,8 @@ def _settled(value: Any) -> str:
     return "–" if value else "unsettled"
 
 
-def _percent(value: Any) -> str:
+def percent(value: Any) -> str:
+    """Return a fraction in percent."""
     return number(100 * value)
 
 
@@ -95,8 +97,8 @@ _VERDICT = (
     Column("reason", "reason"),
 )
 _BOUND = (
-    _number("rel_frobenius", "error", _error),
-    _number("bound", "bound", _error),
+    _number("rel_frobenius", "error", scientific),
+    _number("bound", "bound", scientific),
     _number("ratio", "bound / error"),
 )
 
@@ -111,7 +113,7 @@ PERFORMANCE = (
     _number("predicted_us", "predicted (µs)"),
     _number("tflops", "TFLOP/s"),
     _number("gbytes_per_s", "GB/s"),
-    _number("limit_fraction", "of limit (%)", _percent),
+    _number("limit_fraction", "of limit (%)", percent),
     _number("speedup", "speedup (×)"),
     *_BOUND,
     *_VERDICT,
@@ -124,15 +126,15 @@ PERFORMANCE = (
 ACCURACY = (
     *_WHO,
     *_BOUND,
-    _number("worst_bound", "worst-case bound", _error),
-    _number("error_limit", "error at most", _error),
-    _number("componentwise_re", "componentwise, real", _error),
-    _number("componentwise_im", "componentwise, imag.", _error),
-    _number("max_row_error", "largest row error", _error),
+    _number("worst_bound", "worst-case bound", scientific),
+    _number("error_limit", "error at most", scientific),
+    _number("componentwise_re", "componentwise, real", scientific),
+    _number("componentwise_im", "componentwise, imag.", scientific),
+    _number("max_row_error", "largest row error", scientific),
     *(_own(measure) for measure in every_measure().values() if not measure.text),
     _number("lines_out_of_range", "lines out of range"),
-    _number("largest_spread", "largest spread", _error),
-    _number("tolerance", "tolerance", _error),
+    _number("largest_spread", "largest spread", scientific),
+    _number("tolerance", "tolerance", scientific),
     *_VERDICT,
     Column("reference", "reference"),
     _number("reference_rows", "reference rows"),
@@ -149,9 +151,9 @@ GROWTH = (
     _number("slope", "slope"),
     Column("grade", "grade"),
     _number("k_first", "from k"),
-    _number("error_first", "error there", _error),
+    _number("error_first", "error there", scientific),
     _number("k_last", "to k"),
-    _number("error_last", "error there", _error),
+    _number("error_last", "error there", scientific),
 )
 
 
