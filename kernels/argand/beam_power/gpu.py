@@ -71,6 +71,7 @@ def form_of(precision: Precision, x: Any) -> tuple[Precision, Samples]:
 
 
 def _computed(problem: BeamPowerProblem, w: Any, x: Any, target: Any, device: Device) -> None:
+    """Compute the power into ``target``; where bins are summed in parts, add these."""
     precision, samples = form_of(problem.precision, x)
     weights, many = _weights(problem, w)
     view = _samples(problem, x, samples)

@@ -120,6 +120,7 @@ def _in_one_kernel(
     problem: ChanneliseProblem, plan: ChannelisePlan, x: Any, coefficients: Any, target: Any,
     device: Device,
 ) -> None:  # fmt: skip
+    """Filter and transform by one kernel."""
     given, component = _units(problem, x)
     if not PLAN_OVERRIDE.active:
         found = None

@@ -92,6 +92,7 @@ def _tables(length: int, precision: Precision) -> tuple[list[Array], list[Array]
 
 
 def _dense(x: Array, precision: Precision) -> tuple[Array, int]:
+    """Return transforms as folded products, and the power of two by which they are scaled down."""
     length = x.shape[-1]
     half = length // 2
     shift = stage_shift(precision, length)
@@ -146,6 +147,7 @@ def _twiddles(first: int, second: int) -> Array:
 
 
 def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, int]:
+    """Return transforms by convolution, and the power of two by which they are scaled down."""
     inner = method.parts[0]
     kept = stage_shift(precision, method.length)
     numbers = order = np.arange(inner.length)

@@ -106,6 +106,7 @@ def _stride(x: Any) -> int | None:
 
 
 def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
+    """Return the plan override, the tuned plan or the choice for rows and their result."""
     arch = gpu(x.device.id).require_arch()
     method = problem.method
     plan = PLAN_OVERRIDE.value

@@ -142,6 +142,7 @@ def _known_form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]
 
 
 def _form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
+    """Return the form of a matrix: no idle targets, controls apart, targets in ascending order."""
     order = 2 ** len(targets)
     matrix = permuted(np.frombuffer(data, np.complex128).reshape(order, order), np.argsort(targets))
     kept, fixed = sorted(targets), sorted(controls)

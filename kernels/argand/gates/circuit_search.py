@@ -222,6 +222,7 @@ class CircuitSearch:
         fused: Sequence[Pass],
         groups: Sequence[SharedPass],
     ) -> CircuitPlan:
+        """Return the plan of these passes and of the groups that share one, with their costs."""
         forms, passes = [], []
         for one in fused:
             gate = fused_gate([runs[number].gate for number in one.gates], one.qubits)

@@ -210,6 +210,7 @@ class _OperandSource:
 def _operand_source(
     x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]
 ) -> tuple[OperandForm, _OperandSource]:
+    """Return the form of an operand, and the argument of a launch for it."""
     if isinstance(x, PackedOperand):
         assert x.planes is not None
         planes = planes_for(x.planes, x.batch_shape, batch_shape)

@@ -105,6 +105,7 @@ class Int8Launch:
         self._launches((x, c, out, memory.ptr), stream)
 
     def _pack(self, problem: Int8Problem, device: Device) -> BoundKernel:
+        """Return the launch that packs the operand in planes of real and of imaginary parts."""
         x = problem.x
         across = not is_k_major(x)
         strides = (x.row_stride, x.batch_stride)
@@ -126,6 +127,7 @@ class Int8Launch:
         return BoundKernel(kernel, blocks, PACK_THREADS, arguments)
 
     def _product(self, problem: Int8Problem, device: Device) -> BoundKernel:
+        """Return the launch that multiplies the planes and stores the result."""
         out, c, n = problem.out, problem.c or problem.out, problem.x.rows
         tiles = GemmSizes(problem.batch, n, n, 0, triangle=True).tiles(INT8_TILE, INT8_TILE)
         values = {

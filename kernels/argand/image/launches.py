@@ -218,6 +218,7 @@ def _packing(problem: ImageProblem, device: Device) -> BoundKernel:
 def _on_tensor_cores(
     problem: ImageProblem, plan: MmaImagePlan, blocks: int, splits: int, device: Device
 ) -> BoundKernel:
+    """Return the launch that multiplies covariances and weights on tensor cores."""
     precision = problem.precision
     return bound_kernel(
         image_source(plan, precision), kernel_name(plan, precision), blocks, plan.threads,

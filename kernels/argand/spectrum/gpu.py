@@ -90,6 +90,7 @@ def _in_one_kernel(
     problem: SpectrumProblem, plan: SpectrumPlan, x: Any, coefficients: Any, target: Any,
     device: Device,
 ) -> None:  # fmt: skip
+    """Window, transform and sum squares by one kernel, and add the sums of its parts."""
     given, component, stride = _units(problem, x)
     aligned = not problem.real or (
         given.data.ptr % UNITS[component][1] == 0 and stride % 2 == 0 and problem.hop % 2 == 0

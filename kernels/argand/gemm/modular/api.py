@@ -216,6 +216,7 @@ def _products(
     *,
     check: bool,
 ) -> Array:
+    """Return the products of a batch, one by one, as the model computes them."""
     shape = problem.batch_shape
     left = _matrices(a, problem.op_a, (*shape, problem.m, problem.k))
     right = _matrices(b, problem.op_b, (*shape, problem.k, problem.n))

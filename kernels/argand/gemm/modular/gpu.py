@@ -121,6 +121,7 @@ class _Operand(NamedTuple):
 
 
 def _operand(x: Any, op: Op, side: Side, shape: tuple[int, ...]) -> _Operand:
+    """Return an operand as launches take it, of the batch of a result."""
     if isinstance(x, PackedPlanes):
         found = for_batch(x, shape)
         return _Operand(

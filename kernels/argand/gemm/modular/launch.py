@@ -81,6 +81,7 @@ class ModularLaunch:
     def _operands(
         self, *, in_parts: bool
     ) -> tuple[OperandLaunch | GivenPlanes, OperandLaunch | GivenPlanes]:
+        """Return the launches that encode A and B, or where their planes are packed already."""
         problem, device, reserve = self._problem, self._device, self._reserve
         return (
             GivenPlanes(problem, problem.a, BaseAddress.ROWS, problem.a.rows)
@@ -148,6 +149,7 @@ class ModularLaunch:
         )  # fmt: skip
 
     def _kernel_launches(self) -> Iterator[KernelLaunch]:
+        """Yield the kernels of a call: norms, then residues, products and results of each piece."""
         problem, a, b, proof, pieces = self._problem, self._a, self._b, self._proof, self.pieces
         # The first piece is the largest: its slices are as many as the workspace has room for, and
         # its parts of k are those of the others.
@@ -240,6 +242,7 @@ class ModularLaunch:
         return found[0], found[1]
 
     def _decode(self, piece: Piece, residues: Address) -> KernelLaunch:
+        """Return the launch that makes the results of a piece from its residues."""
         problem, out, a, b = self._problem, self._problem.out, self._a, self._b
         c = out if problem.c is None else problem.c
         columns = piece.padded // COLUMN_BLOCK * piece.products
