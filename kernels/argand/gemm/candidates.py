@@ -244,7 +244,7 @@ def _slice_counts(plan: WgmmaPlan, sm_count: int, sizes: GemmSizes, terms: int) 
     return sorted({-(-num_k_tiles // -(-num_k_tiles // slices)) for slices in found})
 
 
-def adapted(
+def with_packing(
     choice: GemmChoice, precision: Precision, a: OperandTraits, b: OperandTraits
 ) -> GemmChoice:
     """Return the choice, with operands packed that it cannot read or hold in place."""
@@ -261,7 +261,7 @@ def adapted(
     laid = replace(plan, k_major=contiguous, odd_pitch=odd_pitch, fused_pack=fused)
     if odd_pitch and not is_legal(laid, precision, arch_for(HOPPER)):
         # Odd lines take more shared memory than a stage of this tile leaves.
-        return adapted(replace(choice, plan=in_planes(plan, precision)), precision, a, b)
+        return with_packing(replace(choice, plan=in_planes(plan, precision)), precision, a, b)
     odd_batches = plan.storage == "fp32" and rows.odd_batches
     fused = fused and not (odd_batches and rows.exchanges_k)
     plan = replace(

@@ -10,7 +10,7 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.gemm import tuned
-from argand.gemm.candidates import GemmChoice, adapted
+from argand.gemm.candidates import GemmChoice, with_packing
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
@@ -46,7 +46,9 @@ def prepare(form: ProductForm) -> GemmLaunch | PanelLaunch:
     if choice is None:
         return _prepare_within_limit(form, device, allowed_workspace(), tuned.TABLE.generation)
     computed = choice.computed_at(form.problem.precision)
-    return GemmLaunch(form, adapted(choice, computed, form.a.traits, form.b.traits), gpu(device))
+    return GemmLaunch(
+        form, with_packing(choice, computed, form.a.traits, form.b.traits), gpu(device)
+    )
 
 
 @lru_cache(maxsize=1024)

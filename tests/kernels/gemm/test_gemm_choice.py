@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.gemm.candidates import GemmChoice, adapted, candidates
+from argand.gemm.candidates import GemmChoice, candidates, with_packing
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
@@ -140,7 +140,7 @@ def test_a_plan_for_other_pitches_can_run() -> None:
     odd = replace(A, copyable=False, odd_pitch=True)
     row, found = PRECISIONS["tf32"], []
     for choice, _ in wgmma(candidates_of("tf32", A, B)):
-        plan = adapted(choice, row, odd, B).plan
+        plan = with_packing(choice, row, odd, B).plan
         assert plan is not None
         assert is_legal(plan, row, HOPPER)
         found.append(plan)
