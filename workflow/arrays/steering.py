@@ -8,7 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.arrays.plane_waves import steering_weights
-from workflow.data import PLACES, Array, Coordinate, Staged, blank
+from workflow.data import (
+    FALLING,
+    PLACES,
+    SELECTED,
+    UPPER_EDGE,
+    Array,
+    Coordinate,
+    Staged,
+    blank,
+)
 from workflow.storage.drawn import Drawn
 from workflow.storage.input_operand import InputError
 from workflow.storage.units import check_arrived, convertible, in_base
@@ -54,6 +63,22 @@ def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
     return values
 
 
+def mirrored(there: Mapping[str, Coordinate]) -> str:
+    """Return what to know of directions of samples whose frequencies fall, "" of any others.
+
+    Files do not say whether a receiver has reversed a spectrum, and with it conjugated phases, or
+    a recorder has put channels into this order.
+    """
+    names = ("frequency", f"{SELECTED}frequency")
+    said = [there[name].long_name for name in names if name in there]
+    if not any(end in text for end in (FALLING, UPPER_EDGE) for text in said):
+        return ""
+    return (
+        "the file's bandwidth is below 0: where a receiver has reversed the spectrum, phases are "
+        "conjugated too, and directions are mirrored, at -l and -m"
+    )
+
+
 def steered(
     samples: Staged, directions: Array, beams: Mapping[str, Coordinate], axes: tuple[str, ...],
     *, held: bool,
@@ -94,3 +119,16 @@ def steered(
         axes={"weights": axes, **samples.axes},
         coordinates={**kept, **beams, "antenna_position": position},
     )
+
+
+def beside_beams(staged: Staged) -> dict[str, Coordinate]:
+    """Return the coordinates of the axes of beams, from those of samples and weights.
+
+    Beams have no antennas: these are summed. Where they stand is kept, with an axis of its own, and
+    their names or numbers beside it; with nothing to stand beside these are left out.
+    """
+    kept = dict(staged.coordinates)
+    names = kept.pop("antenna", None)
+    if names is not None and any("antenna" in one.of(name) for name, one in kept.items()):
+        kept["antenna"] = replace(names, axes=("antenna",))
+    return kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -16,7 +15,7 @@ from pydantic import Field, model_validator
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
-from workflow.arrays.steering import steered
+from workflow.arrays.steering import beside_beams, mirrored, steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.case import Case
 from workflow.config.detected_case import DetectedCase
@@ -222,6 +221,10 @@ class Beamforming(MatrixProduct):
         time = blank((case.samples or 0,), np.float64)
         return Staged(data, axes, self._coordinates(time))
 
+    def remark(self, staged: Staged) -> str:
+        """See `Workload.remark`: directions of steered beams that may be mirrored."""
+        return mirrored(staged.coordinates) if self.case.steered else ""
+
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return (frequency, polarization, beam, time)."""
         weights, samples = (outline.operands[name].shape for name in NAMES)
@@ -285,16 +288,3 @@ class Beamforming(MatrixProduct):
         if self.case.input is not None and not self.case.steered:
             return 1, beams
         return antennas.beam_grid(self.case.array.geometry, beams)
-
-
-def beside_beams(staged: Staged) -> dict[str, Coordinate]:
-    """Return the coordinates of the axes of beams, from those of samples and weights.
-
-    Beams have no antennas: these are summed. Where they stand is kept, with an axis of its own, and
-    their names or numbers beside it; with nothing to stand beside these are left out.
-    """
-    kept = dict(staged.coordinates)
-    names = kept.pop("antenna", None)
-    if names is not None and any("antenna" in one.of(name) for name, one in kept.items()):
-        kept["antenna"] = replace(names, axes=("antenna",))
-    return kept

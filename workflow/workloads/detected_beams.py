@@ -16,6 +16,7 @@ from workflow.accuracy.beam_power_accuracy import (
     assess_beam_power,
     beam_power_reference,
 )
+from workflow.arrays.steering import beside_beams
 from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
 from workflow.readers.polarizations import check_linear, feeds_of
@@ -25,7 +26,7 @@ from workflow.storage.inputs import InputError
 from workflow.storage.units import squared, times
 from workflow.workloads.base import NOTHING
 from workflow.workloads.baselines import implementations
-from workflow.workloads.beamforming import NAMES, Beamforming, beside_beams
+from workflow.workloads.beamforming import NAMES, Beamforming
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +64,9 @@ class DetectedBeams(Beamforming):
                 check_linear(feeds_of(outline.coordinates, "polarization"))
 
     def remark(self, staged: Staged) -> str:
-        """See `Workload.remark`: bins over gaps in the times."""
-        return gap_within(staged.coordinates.get("time"), self.case.integrate, "bin")
+        """See `Workload.remark`: bins over gaps in the times, too."""
+        gaps = gap_within(staged.coordinates.get("time"), self.case.integrate, "bin")
+        return "; ".join(filter(None, (super().remark(staged), gaps)))
 
     def _problem(self, staged: Staged, precision: Precision = FP64) -> BeamPowerProblem:
         """Return the problem of what is staged; raises InputError with what of it does not fit."""

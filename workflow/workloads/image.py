@@ -17,7 +17,7 @@ from workflow.accuracy.image_accuracy import ImageReference, assess_image, image
 from workflow.arrays import sky
 from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import in_hz_or_m, places
+from workflow.arrays.steering import in_hz_or_m, mirrored, places
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
@@ -127,11 +127,12 @@ class Image(Workload):
         return Staged({"covariances": blank(shape, np.complex64)}, axes, coordinates)
 
     def remark(self, staged: Staged) -> str:
-        """See `Workload.remark`: a grid that is too coarse for the array."""
+        """See `Workload.remark`: a grid that is too coarse, directions that may be mirrored."""
         there = staged.coordinates
         across = max(float(np.ptp(in_hz_or_m(there, name))) for name in PLACES[:2] if name in there)
         highest = float(in_hz_or_m(there, "frequency").max())
-        return self.case.directions.coarseness(across, highest)
+        coarse = self.case.directions.coarseness(across, highest)
+        return "; ".join(filter(None, (coarse, mirrored(there))))
 
     def _places(self) -> Array:
         case = self.case

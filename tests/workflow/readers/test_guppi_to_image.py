@@ -13,6 +13,7 @@ from tests.workflow.chained_cases import study_of
 from tests.workflow.one_case import error_of
 from tests.workflow.readers.guppi_file import case, write
 from workflow.config.check import check_study
+from workflow.storage.certificates import read_certificate
 
 ANTENNAS, CHANNELS, SAMPLES, BLOCKS = 12, 4, 256, 4
 LIGHT, SOURCE = 299_792_458.0, (0.2, -0.1)
@@ -81,6 +82,8 @@ def test_the_source_is_where_it_was_planted(tmp_path: Path, places: dict[str, An
     )
     assert "since 2018-01-14T14:11:33.000000000 UTC" in there["summed_time"].long_name
     assert there["selected_fine_frequency"].values.tolist() == [0.0]
+    certificate = read_certificate(tmp_path / "image" / "products" / "w.h5")
+    assert "the file's bandwidth is below 0: where a receiver has rever" in certificate["caveats"]
 
 
 def test_what_stands_along_an_axis_must_fit_it(tmp_path: Path, places: dict[str, Any]) -> None:
