@@ -44,10 +44,9 @@ from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.captured_memory import keep_in_graph
 from argand.runtime.device_table import device_table, stream_table
-from argand.runtime.kernel import BoundKernel, max_active_clusters
+from argand.runtime.kernel import BoundKernel, bound_kernel, max_active_clusters
 from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
@@ -209,11 +208,8 @@ def _kernel_of(plan: ChannelisePlan, component: str) -> tuple[str, str]:
 def _kernel_launch(
     plan: ChannelisePlan, component: str, blocks: int, device: Device
 ) -> BoundKernel:
-    source, name = _kernel_of(plan, component)
-    kernel = load(source, device.target, name, plan.shared_bytes)
-    dtype = arguments_dtype(KERNEL_ARGUMENTS)
-    return BoundKernel(
-        kernel, blocks, plan.block_threads, Arguments(dtype, dict.fromkeys(dtype.names or (), 0)),
+    return bound_kernel(
+        *_kernel_of(plan, component), blocks, plan.block_threads, KERNEL_ARGUMENTS, device,
         shared_bytes=plan.shared_bytes,
     )  # fmt: skip
 

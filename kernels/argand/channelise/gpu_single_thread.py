@@ -17,10 +17,8 @@ from argand.channelise.single_thread_plan import (
 )
 from argand.device import Device
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import BoundKernel, bound_kernel
 
 
 def by_single_threads(
@@ -45,10 +43,8 @@ def by_single_threads(
 
 @lru_cache(maxsize=64)
 def _launch(plan: SingleThreadPlan, component: str, blocks: int, device: Device) -> BoundKernel:
-    source = single_thread_source(plan, component, device.require_arch())
-    kernel = load(source, device.target, single_thread_name(plan, component), plan.shared_bytes)
-    layout = arguments_dtype(SINGLE_THREAD_ARGUMENTS)
-    values = dict.fromkeys(layout.names or (), 0)
-    return BoundKernel(
-        kernel, blocks, plan.spectra, Arguments(layout, values), shared_bytes=plan.shared_bytes
-    )
+    return bound_kernel(
+        single_thread_source(plan, component, device.require_arch()),
+        single_thread_name(plan, component), blocks, plan.spectra, SINGLE_THREAD_ARGUMENTS, device,
+        shared_bytes=plan.shared_bytes,
+    )  # fmt: skip

@@ -26,10 +26,8 @@ from argand.dft.api import dft
 from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import BoundKernel, bound_kernel
 
 _WORKSPACE_BYTES = 256 << 20
 """Largest workspace of transforms of filtered real samples, which are longer than the result."""
@@ -110,11 +108,12 @@ def _launch(
     chunks: FilterChunks, device: Device,
 ) -> BoundKernel:  # fmt: skip
     channels, taps, hop, phases = sizes
-    name = filter_name(component, real=real, form=form)
-    kernel = load(filter_source(component, real=real, form=form), device.target, name)
-    layout = arguments_dtype(FILTER_ARGUMENTS)
-    values = dict.fromkeys(layout.names or (), 0) | {
-        "channels": channels, "taps": taps, "hop": hop, "phases": phases,
-        "columns": chunks.columns, "column_blocks": chunks.column_blocks,
-    }  # fmt: skip
-    return BoundKernel(kernel, chunks.blocks, FILTER_THREADS, Arguments(layout, values))
+    return bound_kernel(
+        filter_source(component, real=real, form=form),
+        filter_name(component, real=real, form=form), chunks.blocks, FILTER_THREADS,
+        FILTER_ARGUMENTS, device,
+        {
+            "channels": channels, "taps": taps, "hop": hop, "phases": phases,
+            "columns": chunks.columns, "column_blocks": chunks.column_blocks,
+        },
+    )  # fmt: skip

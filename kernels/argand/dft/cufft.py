@@ -12,13 +12,17 @@ from cupy.cuda import cufft
 from argand.device import gpu
 from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.problem import DftProblem
-from argand.dft.scale import SCALE_DTYPE, SCALE_KERNEL, SCALE_THREADS, SCALED_BY_BLOCK, scale_source
-from argand.runtime.arguments import Arguments
+from argand.dft.scale import (
+    SCALE_ARGUMENTS,
+    SCALE_KERNEL,
+    SCALE_THREADS,
+    SCALED_BY_BLOCK,
+    scale_source,
+)
 from argand.runtime.captured_graph import CapturedCalls
 from argand.runtime.captured_memory import is_captured
 from argand.runtime.kept_call import Run
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.workspace import parts_of_call
 from argand.runtime.workspace_limit import allowed_workspace, workspace_error
 
@@ -205,8 +209,7 @@ def _on_stream(
 @lru_cache(maxsize=64)
 def _scale_launch(output: str, count: int, device: int, factor: float) -> BoundKernel:
     """Return the launch that multiplies results of a type by a factor."""
-    kernel = load(scale_source(output), gpu(device).target, SCALE_KERNEL)
-    return BoundKernel(
-        kernel, -(-count // SCALED_BY_BLOCK), SCALE_THREADS,
-        Arguments(SCALE_DTYPE, {"x": 0, "count": count, "factor": factor}),
+    return bound_kernel(
+        scale_source(output), SCALE_KERNEL, -(-count // SCALED_BY_BLOCK), SCALE_THREADS,
+        SCALE_ARGUMENTS, gpu(device), {"count": count, "factor": factor},
     )  # fmt: skip

@@ -13,18 +13,15 @@ from argand.dft.plan import dft_source, kernel_names
 from argand.dft.problem import DftProblem
 from argand.dft.three_kernel import ARGUMENTS, ThreeKernelPlan, three_kernel_tables
 from argand.dft.two_pass import PASS_ARGUMENTS, TwoPassPlan, two_pass_tables
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.arguments import Address
 from argand.runtime.device_table import device_table
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import ArgumentUpdate, BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import ArgumentUpdate, BoundKernel, bound_kernel
 from argand.runtime.workspace import call_memory
 from argand.runtime.workspace_limit import workspace_error
 
 MultiKernelPlan = ThreeKernelPlan | TwoPassPlan
-_DTYPES = {
-    ThreeKernelPlan: arguments_dtype(ARGUMENTS), TwoPassPlan: arguments_dtype(PASS_ARGUMENTS),
-}  # fmt: skip
+_ARGUMENTS = {ThreeKernelPlan: ARGUMENTS, TwoPassPlan: PASS_ARGUMENTS}
 WORKSPACE_BYTES = 1 << 30
 """Largest workspace of a call, or that of one transform: rows are computed in chunks of it."""
 _X, _OUT, _WORK = range(3)
@@ -43,13 +40,11 @@ class MultiKernelLaunch:
         self, problem: DftProblem, plan: MultiKernelPlan, strides: tuple[int, int], device: int,
         allowed: int | None = None,
     ) -> None:  # fmt: skip
-        precision, target = problem.precision, gpu(device).require_arch().target
+        precision = problem.precision
         self._tables = _tables(plan, problem.inverse, device)  # what the kernels point to
         #: Bytes of the tables, which other launches may share.
         self.nbytes = sum(int(table.nbytes) for table in self._tables.values())
-        dtype = _DTYPES[type(plan)]
-        values: dict[str, Any] = dict.fromkeys(dtype.names or (), 0)
-        values |= {name: table.data.ptr for name, table in self._tables.items()}
+        values: dict[str, Any] = {name: x.data.ptr for name, x in self._tables.items()}
         values |= {"x_stride": strides[0], "out_stride": strides[1], "scale": problem.factor}
         if isinstance(plan, TwoPassPlan):
             values["sign"] = -1.0 if problem.inverse else 1.0
@@ -70,11 +65,10 @@ class MultiKernelLaunch:
             if isinstance(plan, ThreeKernelPlan):
                 values["rows"] = rows
             for role, name in zip(plan.roles, names, strict=True):
-                shared = plan.kernel_shared_bytes(role, precision)
-                kernel = load(source, target, name, shared)
-                bound = BoundKernel(
-                    kernel, plan.grid_blocks(role, rows), plan.kernel_threads(role),
-                    Arguments(dtype, values), shared_bytes=shared,
+                bound = bound_kernel(
+                    source, name, plan.grid_blocks(role, rows), plan.kernel_threads(role),
+                    _ARGUMENTS[type(plan)], gpu(device), values,
+                    plan.kernel_shared_bytes(role, precision),
                 )  # fmt: skip
                 self._kernels.append((bound, members))
         self._launches = LaunchSequence([kernel for kernel, _ in self._kernels], self._updates)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from argand.runtime.arguments import arguments_dtype, size_check
+from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 
 SCALE_KERNEL = "dft_scale"
 SCALE_THREADS = 256
 SCALED_BY_BLOCK = 4 * SCALE_THREADS
 """Elements; kScaledByThread of dft/scale.cuh."""
-_ARGUMENTS = (("void*", "x"), ("int64", "count"), ("double", "factor"))
-# ScaleArguments of dft/scale.cuh.
-SCALE_DTYPE = arguments_dtype(_ARGUMENTS)
+SCALE_ARGUMENTS = (("void*", "x"), ("int64", "count"), ("double", "factor"))
+"""ScaleArguments of dft/scale.cuh."""
 
 
 def scale_source(output: str) -> str:
@@ -20,6 +19,6 @@ def scale_source(output: str) -> str:
     return (
         '#include "dft/scale.cuh"\n'
         f"using Arguments = ScaleArguments<{real}2>;\n"
-        f"{size_check('Arguments', _ARGUMENTS)}"
+        f"{size_check('Arguments', SCALE_ARGUMENTS)}"
         + kernel_entry(SCALE_KERNEL, "Arguments", f"scale<{real}>(args);", SCALE_THREADS)
     )

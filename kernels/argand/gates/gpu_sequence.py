@@ -14,14 +14,10 @@ from argand.gates import sequence_tables as tables
 from argand.gates.canonical import GateForm
 from argand.gates.layout import CHUNK
 from argand.precision import Precision
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import bound_kernel
 from argand.runtime.layout import device_of
-from argand.runtime.loading import load
 from argand.runtime.plan import PlanError
-
-_DTYPE = arguments_dtype(plans.SEQUENCE_ARGUMENTS)
 
 
 class PreparedSequence:
@@ -59,12 +55,11 @@ class PreparedSequence:
             "products": len(matrices),
             **tables.gate_values(gates, plan),
         }
-        shared = plan.shared_bytes(len(matrices))
-        kernel = load(plans.kernel_source(plan), arch.target, plans.kernel_name(plan), shared)
-        blocks = min(values["tiles"], device.sm_count)
-        self._launch = BoundKernel(
-            kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
-        )
+        self._launch = bound_kernel(
+            plans.kernel_source(plan), plans.kernel_name(plan),
+            min(values["tiles"], device.sm_count), plan.threads, plans.SEQUENCE_ARGUMENTS, device,
+            values, plan.shared_bytes(len(matrices)),
+        )  # fmt: skip
 
     def __call__(self, state: Any) -> None:
         """Queue it on the current stream."""

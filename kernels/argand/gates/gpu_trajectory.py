@@ -10,9 +10,7 @@ import numpy as np
 from argand.device import Device
 from argand.gates import trajectory_source as source
 from argand.gates.noisy_circuit import NoisyCircuit
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import bound_kernel
 
 
 def run_in_one_launch(
@@ -37,9 +35,6 @@ def run_in_one_launch(
         states = cupy.empty((trajectories, 1 << qubits), dtype)
         bits = source.group_bits(qubits)
         blocks = -(-trajectories // (source.THREADS >> bits))
-        kernel = load(
-            source.kernel_source(dtype), arch.target, source.kernel_name(dtype), shared
-        )  # fmt: skip
         values = {
             "states": states.data.ptr, "operations": held[0].data.ptr, "matrices": held[1].data.ptr,
             "first": first, "trajectories": trajectories,
@@ -49,6 +44,9 @@ def run_in_one_launch(
             "kept": float(np.sqrt(1 - damping)), "operation_count": len(operations),
             "qubits": qubits, "group_bits": bits,
         }  # fmt: skip
-        arguments = Arguments(arguments_dtype(source.ARGUMENTS), values)
-        BoundKernel(kernel, blocks, source.THREADS, arguments, shared_bytes=shared)({})
+        launch = bound_kernel(
+            source.kernel_source(dtype), source.kernel_name(dtype), blocks, source.THREADS,
+            source.ARGUMENTS, device, values, shared,
+        )  # fmt: skip
+        launch({})
         return states

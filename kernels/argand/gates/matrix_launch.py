@@ -16,13 +16,11 @@ from argand.gates.matrix_source import (
     matrix_values,
 )
 from argand.gates.plan import GatePlan
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.workspace import call_memory
 
-_DTYPE = arguments_dtype(MATRIX_ARGUMENTS)
 _STATE, _OPERAND, _EXPONENT, _SOURCE = map(Address, range(4))
 """Addresses of a call: the state, the operand, the exponent behind it, and the matrix."""
 _GATE_MEMBERS = {"state": _STATE, "matrix": _OPERAND, "exponent_at": _EXPONENT}
@@ -47,10 +45,9 @@ class MatrixLaunch:
     ) -> None:
         item = matrix.dtype.itemsize
         rows, columns = (stride // item for stride in matrix.strides)
-        name = matrix_kernel_name(plan, str(matrix.dtype))
-        prepare = BoundKernel(
-            load(matrix_source(plan), device.require_arch().target, name), 1, MATRIX_THREADS,
-            Arguments(_DTYPE, matrix_values(plan, targets, (rows, columns))),
+        prepare = bound_kernel(
+            matrix_source(plan), matrix_kernel_name(plan, str(matrix.dtype)), 1, MATRIX_THREADS,
+            MATRIX_ARGUMENTS, device, matrix_values(plan, targets, (rows, columns)),
         )  # fmt: skip
         self._device = device.index
         self._operand_bytes = plan.operand_bytes

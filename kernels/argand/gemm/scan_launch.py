@@ -14,12 +14,8 @@ from argand.gemm.scan_plan import (
     SCAN_THREADS,
     scan_source,
 )
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import bound_kernel
 from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.loading import PendingKernel
-
-_DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 
 
 class ScanLaunch:
@@ -39,12 +35,13 @@ class ScanLaunch:
         blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
         # The kernel takes two operands; no block reads the second of a single one.
         both = (*operands, *operands)[:2]
-        kernel = PendingKernel(scan_source(*map(is_k_major, both)), device.target, SCAN_KERNEL)
         values = {"a_blocks": blocks[0]}
         for side, source in zip("ab", (*sources, *sources), strict=False):
-            values |= {f"{side}_x": 0, f"{side}_row_absmax": 0}
             values |= {f"{side}_{name}": number for name, number in source.items()}
-        self._kernel = BoundKernel(kernel, sum(blocks), SCAN_THREADS, Arguments(_DTYPE, values))
+        self._kernel = bound_kernel(
+            scan_source(*map(is_k_major, both)), SCAN_KERNEL, sum(blocks), SCAN_THREADS,
+            SCAN_ARGUMENTS, device, values,
+        )  # fmt: skip
 
     def __call__(self, addresses: Sequence[int], memory: int) -> list[int]:
         """Write ``nbytes`` of memory, and return the address of each operand's row absmax.

@@ -28,11 +28,10 @@ from argand.herk.kernel_sources import (
 )
 from argand.herk.problem import Form
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.arguments import Address
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import TensorMap, tensor_map
 from argand.runtime.workspace import call_memory
 
@@ -114,24 +113,22 @@ class Int8Launch:
             and all(stride * x.item % _VECTOR == 0 for stride in strides)
         )  # fmt: skip
         row_blocks = -(-x.rows // PACK_ROWS)
-        kernel = PendingKernel(
-            planes_source(across=across), device.target, planes_name(across=across)
-        )
         values = {
-            "x": 0, "planes": 0, "stride_row": x.row_stride, "stride_k": x.column_stride,
+            "stride_row": x.row_stride, "stride_k": x.column_stride,
             "stride_batch": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": self._pitch,
             "row_blocks": row_blocks, "vectors": vectors,
         }  # fmt: skip
         blocks = problem.batch * row_blocks * (self._pitch // INT8_TILE_K)
-        arguments = Arguments(arguments_dtype(PLANE_ARGUMENTS), values)
-        return BoundKernel(kernel, blocks, PACK_THREADS, arguments)
+        return bound_kernel(
+            planes_source(across=across), planes_name(across=across), blocks, PACK_THREADS,
+            PLANE_ARGUMENTS, device, values,
+        )  # fmt: skip
 
     def _product(self, problem: Int8Problem, device: Device) -> BoundKernel:
         """Return the launch that multiplies the planes and stores the result."""
         out, c, n = problem.out, problem.c or problem.out, problem.x.rows
         tiles = GemmSizes(problem.batch, n, n, 0, triangle=True).tiles(INT8_TILE, INT8_TILE)
         values = {
-            "c": 0, "out": 0,
             "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
             "c_stride_batch": c.batch_stride,
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
@@ -141,14 +138,10 @@ class Int8Launch:
             "tile_rows": -(-n // INT8_TILE), "tiles": tiles,
             "conjugate": problem.conjugate, "pairs": out.in_pairs(along_columns=True),
         }  # fmt: skip
-        kernel = PendingKernel(
-            int8_source(problem.dtype, problem.form), device.target,
-            int8_name(problem.dtype, problem.form), INT8_SHARED,
-        )  # fmt: skip
-        return BoundKernel(
-            kernel, min(tiles, device.sm_count), INT8_THREADS,
-            Arguments(arguments_dtype(INT8_ARGUMENTS), values),
-            maps=(self._map(INT8_HALF), self._map(INT8_TILE)), shared_bytes=INT8_SHARED,
+        return bound_kernel(
+            int8_source(problem.dtype, problem.form), int8_name(problem.dtype, problem.form),
+            min(tiles, device.sm_count), INT8_THREADS, INT8_ARGUMENTS, device, values, INT8_SHARED,
+            (self._map(INT8_HALF), self._map(INT8_TILE)),
         )  # fmt: skip
 
     def _map(self, box: int) -> Callable[[int], TensorMap]:

@@ -20,11 +20,9 @@ from argand.hermitian.plan import (
 )
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.layout import clashes, device_of, one_stride
-from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import call_memory
 
@@ -117,11 +115,10 @@ def _plan(n: int, columns: int, dtype: str, device: Device) -> HermitianPlan:
 
 @lru_cache(maxsize=512)
 def _kernel_launch(plan: HermitianPlan, dtype: str, blocks: int, device: Device) -> BoundKernel:
-    shared, name = plan.shared_bytes(dtype), kernel_name(plan, dtype)
-    kernel = load(kernel_source(plan, dtype), device.target, name, shared)
-    layout = arguments_dtype(ARGUMENTS)
-    values = dict.fromkeys(layout.names or (), 0)
-    return BoundKernel(kernel, blocks, plan.threads, Arguments(layout, values), shared_bytes=shared)
+    return bound_kernel(
+        kernel_source(plan, dtype), kernel_name(plan, dtype), blocks, plan.threads, ARGUMENTS,
+        device, shared_bytes=plan.shared_bytes(dtype),
+    )  # fmt: skip
 
 
 def _readable(x: Any, leading: tuple[int, ...]) -> Any:

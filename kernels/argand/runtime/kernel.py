@@ -136,17 +136,18 @@ class BoundKernel:
 
 def bound_kernel(
     source: str, name: str, blocks: int, threads: int, fields: Fields, device: Device,
-    values: Mapping[str, Any], shared_bytes: int = 0,
+    values: Mapping[str, Any] | None = None, shared_bytes: int = 0,
+    maps: Sequence[Callable[[int], TensorMap]] = (),
 ) -> BoundKernel:  # fmt: skip
     """Return a kernel, which another thread compiles, bound to its grid and its arguments.
 
-    ``fields`` are the members of the structure. Pointers are 0 until a launch sets them; of all
-    others ``values`` has a value, else KeyError is raised.
+    ``fields`` are the members of the structure. Those that launches may set, pointers and int64,
+    are 0 where they have no value; of all others ``values`` has one, else KeyError is raised.
     """
-    pointers = {field: 0 for kind, field in fields if kind.endswith("*")}
-    arguments = Arguments(arguments_dtype(fields), {**pointers, **values})
+    set_later = {field: 0 for kind, field in fields if kind.endswith("*") or kind == "int64"}
+    arguments = Arguments(arguments_dtype(fields), {**set_later, **(values or {})})
     kernel = PendingKernel(source, device.target, name, shared_bytes)
-    return BoundKernel(kernel, blocks, threads, arguments, shared_bytes=shared_bytes)
+    return BoundKernel(kernel, blocks, threads, arguments, maps=maps, shared_bytes=shared_bytes)
 
 
 def ensure_context() -> None:

@@ -17,11 +17,9 @@ from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.layout import device_of
-from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
 from argand.spectrum.gpu_trend import trends_of
 from argand.spectrum.gpu_unfused import add_terms, unfused
@@ -142,11 +140,9 @@ def _launch(
     problem: SpectrumProblem, plan: SpectrumPlan, component: str, aligned: bool, blocks: int,
     device: Device,
 ) -> BoundKernel:  # fmt: skip
-    name, one = kernel_name(plan, component, aligned=aligned), plan.transforms
-    source = kernel_source(plan, component, aligned=aligned)
-    kernel = load(source, device.target, name, one.shared_bytes)
-    dtype = arguments_dtype(KERNEL_ARGUMENTS)
-    values = dict.fromkeys(dtype.names or (), 0) | bin_factors(problem)
-    return BoundKernel(
-        kernel, blocks, one.block_threads, Arguments(dtype, values), shared_bytes=one.shared_bytes
-    )
+    one = plan.transforms
+    return bound_kernel(
+        kernel_source(plan, component, aligned=aligned),
+        kernel_name(plan, component, aligned=aligned), blocks, one.block_threads, KERNEL_ARGUMENTS,
+        device, bin_factors(problem), one.shared_bytes,
+    )  # fmt: skip

@@ -10,9 +10,7 @@ import numpy as np
 
 from argand.device import Device
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.spectrum.plan import THREADS, TREND_ARGUMENTS, trend_name, trend_source
 from argand.spectrum.problem import SpectrumProblem
 
@@ -39,12 +37,12 @@ def trends_of(problem: SpectrumProblem, x: Any, device: Device) -> Any:
 
 @lru_cache(maxsize=64)
 def _launch(problem: SpectrumProblem, part: str, blocks: int, device: Device) -> BoundKernel:
-    name = trend_name(part, real=problem.real)
-    kernel = load(trend_source(part, real=problem.real), device.target, name)
-    layout = arguments_dtype(TREND_ARGUMENTS)
-    values = dict.fromkeys(layout.names or (), 0) | {
-        "row_stride": problem.samples, "hop": problem.hop, "segments": problem.segments,
-        "count": problem.rows * problem.segments, "length": problem.length,
-        "linear": int(problem.detrend == "linear"),
-    }  # fmt: skip
-    return BoundKernel(kernel, blocks, THREADS, Arguments(layout, values))
+    return bound_kernel(
+        trend_source(part, real=problem.real), trend_name(part, real=problem.real), blocks, THREADS,
+        TREND_ARGUMENTS, device,
+        {
+            "row_stride": problem.samples, "hop": problem.hop, "segments": problem.segments,
+            "count": problem.rows * problem.segments, "length": problem.length,
+            "linear": int(problem.detrend == "linear"),
+        },
+    )  # fmt: skip

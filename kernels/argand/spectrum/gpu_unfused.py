@@ -12,10 +12,8 @@ from argand.device import Device
 from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
-from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import load
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.spectrum.gpu_trend import trends_of
 from argand.spectrum.plan import (
     SUM_ARGUMENTS,
@@ -113,22 +111,22 @@ def _window(
 @lru_cache(maxsize=64)
 def _window_launch(problem: SpectrumProblem, blocks: int, device: Device) -> BoundKernel:
     dtype, real = problem.precision.output, problem.real
-    kernel = load(window_source(dtype, real=real), device.target, window_name(dtype, real=real))
-    layout = arguments_dtype(WINDOW_ARGUMENTS)
-    values = dict.fromkeys(layout.names or (), 0) | {
-        "row_stride": problem.samples, "hop": problem.hop, "segments": problem.segments,
-        "length": problem.length,
-    }  # fmt: skip
-    return BoundKernel(kernel, blocks, THREADS, Arguments(layout, values))
+    return bound_kernel(
+        window_source(dtype, real=real), window_name(dtype, real=real), blocks, THREADS,
+        WINDOW_ARGUMENTS, device,
+        {
+            "row_stride": problem.samples, "hop": problem.hop, "segments": problem.segments,
+            "length": problem.length,
+        },
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
 def _sum_launch(
     problem: SpectrumProblem, term: str, partial: bool, blocks: int, device: Device
 ) -> BoundKernel:
-    kernel = load(sum_source(term, problem.dtype), device.target, sum_name(term, problem.dtype))
-    layout = arguments_dtype(SUM_ARGUMENTS)
-    values = dict.fromkeys(layout.names or (), 0) | bin_factors(problem) | {
-        "computed": problem.half, "partial": int(partial)
-    }  # fmt: skip
-    return BoundKernel(kernel, blocks, THREADS, Arguments(layout, values))
+    return bound_kernel(
+        sum_source(term, problem.dtype), sum_name(term, problem.dtype), blocks, THREADS,
+        SUM_ARGUMENTS, device,
+        bin_factors(problem) | {"computed": problem.half, "partial": int(partial)},
+    )  # fmt: skip
