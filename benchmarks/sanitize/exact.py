@@ -116,19 +116,19 @@ def overridden_products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
 def _in_place_of(members: dict[str, Any]) -> Iterator[None]:
     from argand.gemm.gpu_calls import CALLS
     from argand.gemm.modular import launch
-    from argand.gemm.modular.prepared import prepared
+    from argand.gemm.modular.kept_launches import launch_for
 
     held = {name: getattr(launch, name) for name in members}
     try:
         for name, value in members.items():
             setattr(launch, name, value)
-        prepared.cache_clear()
+        launch_for.cache_clear()
         CALLS.clear()
         yield
     finally:
         for name, value in held.items():
             setattr(launch, name, value)
-        prepared.cache_clear()
+        launch_for.cache_clear()
         CALLS.clear()
 
 

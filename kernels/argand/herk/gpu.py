@@ -21,7 +21,7 @@ from argand.herk import cublas
 from argand.herk.finish_launch import mirror_launch
 from argand.herk.gpu_lower import lower_triangle
 from argand.herk.gpu_triangle import Triangle, in_one_batch
-from argand.herk.int8_launch import Int8Problem, int8_planes_bytes, prepared
+from argand.herk.int8_launch import Int8Problem, int8_planes_bytes, launch_for
 from argand.herk.kernel_sources import INT8_LARGEST_K
 from argand.herk.problem import HerkProblem
 from argand.precision import Precision
@@ -194,7 +194,7 @@ def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -
     rows = view if problem.op == "N" else view.transposed
     result = _as_rows(problem, target)
     addend = None if c is None else _as_rows(problem, c)
-    launch = prepared(
+    launch = launch_for(
         Int8Problem(
             rows.layout, math.prod(shape), problem.op == "C", problem.alpha, problem.beta,
             None if addend is None else addend.layout, result.layout, problem.dtype, problem.form,

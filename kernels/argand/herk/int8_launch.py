@@ -155,6 +155,6 @@ class Int8Launch:
 
 
 @lru_cache(maxsize=256)
-def prepared(problem: Int8Problem, device: Device) -> Int8Launch:
+def launch_for(problem: Int8Problem, device: Device) -> Int8Launch:
     """Return the launches of a problem on a device, made once."""
     return Int8Launch(problem, device)

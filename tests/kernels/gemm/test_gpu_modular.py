@@ -26,12 +26,12 @@ def modular_launch(cp: Any) -> Iterator[Any]:
     """The module of launches, without those of other tests."""
     from argand.gemm.gpu_calls import CALLS
     from argand.gemm.modular import launch
-    from argand.gemm.modular.prepared import prepared
+    from argand.gemm.modular.kept_launches import launch_for
 
-    prepared.cache_clear()
+    launch_for.cache_clear()
     CALLS.clear()
     yield launch
-    prepared.cache_clear()
+    launch_for.cache_clear()
     CALLS.clear()
 
 

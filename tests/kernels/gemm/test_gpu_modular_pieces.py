@@ -74,7 +74,7 @@ def test_parts_of_k(
     dtype: Any, family: str,
 ) -> None:  # fmt: skip
     """Each part has exponents of whole lines; residues of all parts and their slices are added."""
-    from argand.gemm.modular.prepared import prepared
+    from argand.gemm.modular.kept_launches import launch_for
 
     parts = [2]
 
@@ -84,7 +84,7 @@ def test_parts_of_k(
 
     monkeypatch.setattr(modular_launch, "choose_pieces", pieces)
     for parts[0], (m, n, k) in ((2, (150, 141, 700)), (3, (64, 257, 2100)), (9, (70, 30, 2305))):
-        prepared.cache_clear()
+        launch_for.cache_clear()
         for op_a, op_b in itertools.product("NTC", "NTC"):
             a = stored(numbers(rng, 2, m, k, dtype=dtype, spread=2.0), op_a)
             b = stored(numbers(rng, 2, k, n, dtype=dtype, spread=2.0), op_b)
@@ -101,8 +101,8 @@ def test_blocks_of_rows_and_columns(
     dtype: Any, family: str, by_columns: bool,
 ) -> None:  # fmt: skip
     """Whose k is in parts or not."""
+    from argand.gemm.modular.kept_launches import launch_for
     from argand.gemm.modular.pieces import _pieces
-    from argand.gemm.modular.prepared import prepared
 
     form = [128, 128, 1]
 
@@ -112,7 +112,7 @@ def test_blocks_of_rows_and_columns(
     monkeypatch.setattr(modular_launch, "choose_pieces", pieces)
     m, n, k = 300, 390, 600
     for form[:], op_a, op_b in (([128, 256, 1], "N", "C"), ([128, 128, 3], "T", "N")):
-        prepared.cache_clear()
+        launch_for.cache_clear()
         a = stored(numbers(rng, m, k, dtype=dtype, spread=2.0), op_a)
         b = stored(numbers(rng, k, n, dtype=dtype, spread=2.0), op_b)
         c = numbers(rng, m, n, dtype=dtype)

@@ -13,10 +13,10 @@ SIDE = 4096
 
 def test_no_launch_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """There would be thousands, which take the host some ten seconds."""
-    names = ("launch", "prepared", "problem")
+    names = ("launch", "kept_launches", "problem")
     modules = ("device", "runtime.layout", "runtime.workspace_limit")
     with without_device(*modules, *(f"gemm.modular.{name}" for name in names)) as found:
-        _, device, layout, limits, launch, prepared, problem = found
+        _, device, layout, limits, launch, kept_launches, problem = found
         made: list[Any] = []
         monkeypatch.setattr(launch, "product_launch", lambda *given, **named: made.append(given))
         arch = device.arch_for(90)
@@ -26,6 +26,6 @@ def test_no_launch_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
             "complex64", 7, 1, lines, lines, None, lines, False, False, 1, 0
         )
         with pytest.raises(limits.WorkspaceError, match="in the smallest pieces") as raised:
-            prepared.prepared(product, card, 16 << 10)
+            kept_launches.launch_for(product, card, 16 << 10)
         assert raised.value.needed > raised.value.allowed == 16 << 10
         assert not made

@@ -24,11 +24,11 @@ def forget_calls() -> None:
     """The next call of any form is prepared again."""
     from argand.gemm import gpu_calls as cuda_calls
     from argand.gemm import launch as cuda_launch
-    from argand.gemm.modular.prepared import prepared
+    from argand.gemm.modular.kept_launches import launch_for
 
     cuda_calls.CALLS.clear()
     cuda_launch._prepare_within_limit.cache_clear()
-    prepared.cache_clear()
+    launch_for.cache_clear()
     gc.collect()
 
 

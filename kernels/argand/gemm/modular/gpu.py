@@ -10,8 +10,8 @@ import cupy
 from argand.device import gpu
 from argand.gemm.families import require_family
 from argand.gemm.gpu_calls import CALLS, run_of
+from argand.gemm.modular.kept_launches import launch_for
 from argand.gemm.modular.packing import PackedPlanes, for_batch
-from argand.gemm.modular.prepared import prepared
 from argand.gemm.modular.problem import ModularCall, ModularProblem
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side
@@ -87,7 +87,7 @@ def _solve(call: ModularCall, a: Any, b: Any, c: Any, target: Any) -> _Product:
     if swapped:
         left, right, result = right, left, result.transposed
         addend = None if addend is None else addend.transposed
-    prepared_launch = prepared(
+    prepared_launch = launch_for(
         ModularProblem(
             str(a.dtype), call.moduli, problem.batch, left.layout, right.layout,
             None if addend is None else addend.layout, result.layout,

@@ -12,7 +12,7 @@ from argand.gemm.modular.problem import ModularProblem
 
 
 @lru_cache(maxsize=256)
-def prepared(
+def launch_for(
     problem: ModularProblem, device: Device, allowed: int | None = None
 ) -> ModularLaunch | BatchLaunch:
     """Return the launches of a problem on a device, made once, of at most ``allowed`` bytes.
