@@ -32,9 +32,10 @@ for each."""
 _CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
 """The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
 only herk's triangle has mirrored, and, taken off, for each number in the other rows and columns."""
-_FEWEST_ROWS_ALONE, _STEPS_ALONE = 65, 170_000
-"""Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; and,
-taken off for one matrix, the time of steps that mirror some of its rows."""
+_FEWEST_ROWS_ALONE, _FEWEST_ROWS_IN_PANELS, _STEPS_ALONE = 65, 96, 170_000
+"""Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; from
+which it is so of several panels; and, taken off for one matrix, the time of steps that mirror some
+of its rows."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 _THREADED_PRODUCTS = 1 << 24
@@ -111,8 +112,8 @@ def _most_by_rows(problem: HerkProblem, matched: int) -> int:
     saved *= 2 if problem.dtype == "complex128" else 1
     if problem.batch == 1 and matched < problem.n:
         saved -= _STEPS_ALONE
-    most = _CALL + saved
-    return most if matched == problem.n else min(most, ONE_CORE_COMPLEX)
+    alone = problem.batch == 1 and problem.n < _FEWEST_ROWS_IN_PANELS
+    return min(_CALL + saved, ONE_CORE_COMPLEX) if alone else _CALL + saved
 
 
 def _is_large(problem: HerkProblem) -> bool:

@@ -17,6 +17,8 @@ _SHORT, _MANY = 24, 128
 """Numbers of a row and matrices from which a step a row takes less time than a mask of each."""
 _HALVED, _HALVED_VALUES = 64, 1 << 16
 """Rows, and numbers of all matrices, from which the quarter above both diagonal ones is apart."""
+_FEW_COLUMNS = 4
+"""Columns up to which each takes less time by itself than rows of so few numbers, and no mask."""
 _MIRRORED = 64
 """Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
 
@@ -97,11 +99,15 @@ def mirrored(problem: HerkProblem, start: int = 0) -> Callable[[Array], None]:
 
 def _fill_from(start: int, square: Array) -> None:
     """Write the conjugates of the rows from ``start`` on where they are above the diagonal."""
-    across = np.conjugate(square[..., start:, :]).swapaxes(-1, -2)
+    n, across = square.shape[-1], np.conjugate(square[..., start:, :]).swapaxes(-1, -2)
+    if n - start <= _FEW_COLUMNS:
+        for column in range(start, n):
+            square[..., :column, column] = across[..., :column, column - start]
+        return
     square[..., :start, start:] = across[..., :start, :]
     np.copyto(
         square[..., start:, start:], across[..., start:, :],
-        where=upper_mask(square.shape[-1] - start),
+        where=upper_mask(n - start),
     )  # fmt: skip
 
 

@@ -44,7 +44,8 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
     if address is None or numbers > _MOST_NUMBERS:
         return lambda r, b: None
     posv, run_all = ctypes.PYFUNCTYPE(None)(address), deque[Any](maxlen=0).extend
-    some = min(systems, max(1, _NUMBERS // numbers))
+    parts = -(-systems // max(1, _NUMBERS // numbers))
+    some = -(-systems // parts)
     kept = KeptMemory(
         partial(_memory, some, n, columns, np.dtype(dtype)),
         some * numbers * np.dtype(dtype).itemsize,
@@ -72,8 +73,8 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
             # One product for solutions and factors, which what is not finite in a pivot reaches.
             sure = numbers.size <= ONE_CORE_DOT and finite(vdot(numbers, numbers))
         else:
-            parts = [slice(first, first + some) for first in starts]
-            found, sure = all(solved(memory, r[i], b[i], x[i]) for i in parts), False
+            some_of = [slice(first, first + some) for first in starts]
+            found, sure = all(solved(memory, r[i], b[i], x[i]) for i in some_of), False
         kept.append(memory)
         return x if found and (sure or (is_finite(x) and has_finite_pivots(r))) else None
 
