@@ -92,10 +92,11 @@ FORMATS = {
     ),
     "sigmf": Format(
         "samples of a SigMF recording",
-        "`samples` (time, channel), or (time) of one channel, of a SigMF recording, named by its "
+        "`samples` (time, receiver), or (time) of one channel, of a SigMF recording, named by its "
         ".sigmf-meta or its .sigmf-data: numbers as they are stored, unsigned ones less half of "
-        "their range or `zero_level`. `core:frequency` stays in the product as "
-        "`selected_frequency`, the middle of what a `dft` or a filter bank has as frequency 0. "
+        "their range or `zero_level`. `core:frequency` is that of complex samples of antennas, and "
+        "stays else in the product as `selected_frequency`, the middle of what a `dft` or a filter "
+        "bank has as frequency 0. "
         "Captures of several frequencies are refused, and those between which samples are missing "
         "by `core:global_index` or `core:datetime`, unless `coordinates` say the times",
         lacks_zero=True,

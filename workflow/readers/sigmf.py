@@ -37,8 +37,9 @@ _OTHER_LAYOUTS = ("core:dataset", "core:trailing_bytes", "core:metadata_only")
 
 
 class SigMF(Reader):
-    """``samples`` (time, channel), of one channel (time), complex or real as they are.
+    """``samples`` (time, receiver), of one receiver (time), complex or real as they are.
 
+    Receivers are the format's channels, which have one time and one frequency, as antennas do.
     Integers are as they are stored, unsigned ones less half of their range, or less the config's
     ``zero_level``. The frequency that was tuned to is that of frequency 0 of complex samples.
     """
@@ -83,7 +84,7 @@ class SigMF(Reader):
         held = np.dtype(
             np.result_type(kind, np.float32, np.complex64 if self._is_complex else "f4")
         )
-        return Product(name, blank(shape, held), ("time", "channel")[: len(shape)], found, name)
+        return Product(name, blank(shape, held), ("time", "receiver")[: len(shape)], found, name)
 
     def _times(self, samples: int) -> dict[str, Coordinate]:
         """Return the times of samples; none where the recording does not say them, which is said.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
-from workflow.data import SELECTED, Coordinate, Product, Staged, blank
+from workflow.data import SELECTED, TUNED, Coordinate, Product, Staged, blank
 from workflow.readers import FileArray, Reader, reader_of
 from workflow.storage.agreement import check_agrees, differ, in_names, names_beside_count
 from workflow.storage.axes import AxisError
@@ -207,8 +208,22 @@ def _described(
                     check_agrees(operand.name, name, *alike)
                 else:
                     coordinates[name] = names
-    number_selected(coordinates, there, {name: header for name, (header, _) in found.items()})
+    headers = {name: header for name, (header, _) in found.items()}
+    number_selected(coordinates, there, headers)
+    _place_tuned(coordinates, headers)
     return found, coordinates, left_out
+
+
+def _place_tuned(coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]) -> None:
+    """Let what complex samples were tuned to be their frequency, where an axis of it is missing."""
+    tuned = coordinates.get(f"{SELECTED}frequency")
+    lengths = {
+        dict(zip(one.map.axes, one.map.shape, strict=True)).get("frequency")
+        for one in headers.values()
+    } - {None}
+    if tuned is not None and tuned.long_name == TUNED and lengths == {1}:
+        coordinates.setdefault("frequency", replace(tuned, axes=()))
+        del coordinates[f"{SELECTED}frequency"]
 
 
 def _read_otherwise(
@@ -226,7 +241,7 @@ def _read_otherwise(
     except AxisError as error:
         raise InputError(str(error)) from None
     outlined = with_given(found, source, operand.name, reader.faults, check=check)
-    return ProductOperand(operand, outlined, source, what)
+    return ProductOperand(operand, outlined, source, what, source.coordinates)
 
 
 def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:

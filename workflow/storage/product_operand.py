@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -45,8 +45,8 @@ class ProductOperand:
 
     The axes are the operand's by their names in the product, or in ``input.axes``, where the
     operand has them all; else they are its last ones, in their order, where that makes none of the
-    operand's axes another. Raises InputError for a selection or axes that do not fit, and for a
-    complex product where the operand is real.
+    operand's axes another. ``given`` are the coordinates that the study gives it. Raises InputError
+    for a selection or axes that do not fit, and for a complex product where the operand is real.
     """
 
     def __init__(
@@ -55,8 +55,9 @@ class ProductOperand:
         product: Product,
         source: FileInput | None = None,
         what: str = "",
+        given: Collection[str] = (),
     ) -> None:
-        name, self.product = operand.name, product
+        name, self.product, self.given = operand.name, product, given
         shape, what = product.data.shape, what or f"the product {product.name}"
         given = source.axes_of(name) if source is not None else None
         array = FORMATS[source.format].covariance if source is not None else None
@@ -120,9 +121,9 @@ class ProductOperand:
     def coordinates(self) -> dict[str, Coordinate]:
         """Return the coordinates of the kept axes, cut as the data, with the operand's names.
 
-        l of beams that have become rows m is ``m_l``. Of an axis that a number drops the entry that
-        it takes stays, with `SELECTED` before its name, in the place of one of that name which the
-        product has.
+        l of beams that have become rows m is ``m_l``; what the study gives keeps its name. Of an
+        axis that a number drops the entry that it takes stays, with `SELECTED` before its name, in
+        the place of one of that name which the product has.
         """
         found: dict[str, Coordinate] = {}
         for name, one in self.product.coordinates.items():
@@ -154,7 +155,7 @@ class ProductOperand:
                 own_name, own = self.renamed[name], ()
             else:
                 # On an axis of another name, which two operands may have, so has the coordinate.
-                own_name = name if own == axes else f"{own[0]}_{name}"
+                own_name = name if own == axes or name in self.given else f"{own[0]}_{name}"
             found[own_name] = replace(one, values=values, axes=own, step=step)
         return found
 

@@ -14,6 +14,7 @@ from test_chains import run
 from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.one_case import error_of, staged, study_of
 from tests.workflow.peak_memory import with_peak
+from workflow.config.check import check_study
 from workflow.readers import READERS
 from workflow.readers.sigmf import TOO_DEEP, SigMF
 from workflow.storage.input_operand import InputError
@@ -153,6 +154,42 @@ def test_what_was_tuned_to_is_added_once(tmp_path: Path) -> None:
         assert there[own].long_name == said
         assert -250e3 <= there[own].values.min() < -200e3
         assert there["selected_frequency"].values.tolist() == [selected]
+
+
+def test_receivers_are_antennas_at_what_was_tuned_to(tmp_path: Path) -> None:
+    """They were frequency channels, and places that a study gave them had other names."""
+    rng, apart = np.random.default_rng(3), 299_792_458.0 / 915e6 / 2
+    phases = np.exp(2j * np.pi * np.arange(4) * 0.5 * 0.25)  # from l = 0.25
+    wave = rng.normal(size=(64, 2)) @ [1, 1j]
+    values = (wave[:, None] * phases).astype(np.complex64)
+    path = write(tmp_path, values.view("<f4"), "cf32_le", num_channels=4)
+    given = {"file": str(path), "format": "sigmf", "voltages": "samples"}
+    said = "'receiver' is none of ['frequency', 'polarization', 'antenna', 'time'], so the axes"
+    assert said in error_of({"kind": "correlate", "input": given})
+    place = {"axis": "antenna", "units": "m"}
+    given |= {
+        "axes": ["time", "antenna"],
+        "coordinates": {
+            "east": {**place, "values": [apart * n for n in range(4)]},
+            "north": {**place, "values": [0.0] * 4},
+        },
+    }
+    study = study_of_all({
+        "vis": {"kind": "correlate", "input": given},
+        "sky": {
+            "kind": "image", "directions": {"n": 9, "field_of_view_deg": 60},
+            "input": {"covariances": {"workload": "vis"}},
+        },
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path)
+    hertz = found["vis"].coordinates["frequency"]
+    assert (hertz.values.tolist(), hertz.units) == ([915e6], "Hz")
+    assert hertz.long_name == "frequency that was tuned to"
+    assert "selected_frequency" not in found["vis"].coordinates
+    sky = found["sky"]
+    column = int(sky.data[0, 0].max(axis=0).argmax())
+    np.testing.assert_allclose(sky.coordinates["l"].values[column], 0.25, atol=1e-12)
 
 
 def test_a_value_that_is_too_deep_to_be_written_says_so(
