@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from argand.defaults import Operation, default_precision
 from argand.device import Device, cpu, is_cupy_array
 from argand.framework import framework_of
-from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
+from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor, may_be_on_gpu
 from argand.frameworks.rules import FrameworkRules, refuse_copies
 from argand.precision import PRECISIONS
 from argand.runtime.call_plan_forms import (
@@ -199,7 +199,7 @@ class CallPlan:
     def load(cls, path: str | Path, *arrays: Any) -> Self:
         """Return the plan in a file of `save`, for arrays of the forms that it names.
 
-        A tuned plan in the file becomes that of the process, for problems of about that size.
+        A tuned plan in the file becomes, for arrays on a GPU, that of the process for such sizes.
         Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError
         for one that is not a plan of this operation, was tuned on another card, driver or version,
         or is for other arrays.
@@ -212,7 +212,7 @@ class CallPlan:
             found += [None] * (len(cls.names) - len(found))
             if found != forms:
                 raise ValueError(f"{path} is for arrays {forms}, got {found}")
-            if tuned is not None:
+            if tuned is not None and any(map(may_be_on_gpu, arrays)):
                 cls._adopt(tuned)
             return cls(*arrays, **options)
         except (KeyError, TypeError, AttributeError) as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argand.checks import refuse_masked
+from argand.device import is_cuda_array
 from argand.framework import KNOWN, framework_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ def is_cuda_tensor(x: Any) -> bool:
 
         _is_compiling.append(torch.compiler.is_compiling)
     return not _is_compiling[0]()
+
+
+def may_be_on_gpu(x: Any) -> bool:
+    """Return whether x, or the array of `argand.Pairs`, may be on a GPU; those of JAX may be."""
+    x = getattr(x, "array", x)
+    return is_cuda_array(x) or is_cuda_tensor(x) or framework_of(x) in ("jax", "exchange")
 
 
 _is_compiling: list[Callable[[], bool]] = []

@@ -205,6 +205,15 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
         DftPlan.load(path, *arrays)
 
 
+def test_what_was_tuned_on_a_gpu_does_not_concern_a_cpu(tmp_path: Path) -> None:
+    plan, arrays, _ = transforms()
+    path = tmp_path / "plan.json"
+    plan.save(path)
+    tuned = {"name": "some entry", "choice": {}}
+    path.write_text(json.dumps(with_digest({**json.loads(path.read_text()), "tuned": tuned})))
+    np.testing.assert_array_equal(DftPlan.load(path, *arrays)(*arrays), plan(*arrays))
+
+
 def _named(name: str, row: dict[str, Any], _: Any) -> tuple[str, int]:
     return name, row["x"]
 
