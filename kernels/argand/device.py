@@ -277,9 +277,9 @@ def is_cupy_array(x: object) -> bool:
     kind = type(x)
     known = _OF_CUPY.get(kind)
     if known is None:
-        known = kind.__module__.partition(".")[0] == "cupy"
+        known = str(kind.__module__).partition(".")[0] == "cupy"
         # Torch traces with types of its own, and compiles again where what it read here changes.
-        if not kind.__module__.startswith("torch._"):
+        if not str(kind.__module__).startswith("torch._"):
             _OF_CUPY[kind] = known
     return known
 

@@ -22,7 +22,7 @@ def framework_of(x: object) -> Framework | None:
         return KNOWN[kind]
     except KeyError:
         found = _found_framework(x, kind)
-        if not kind.__module__.startswith("torch._"):  # see `argand.device.is_cupy_array`
+        if not str(kind.__module__).startswith("torch._"):  # see `argand.device.is_cupy_array`
             KNOWN[kind] = found
         return found
 
@@ -34,7 +34,7 @@ def name_of(function: Any) -> str:
 
 
 def _found_framework(x: object, kind: type) -> Framework | None:
-    library = kind.__module__.partition(".")[0]
+    library = str(kind.__module__).partition(".")[0]  # of Qiskit's gates it is None
     if issubclass(kind, np.ma.MaskedArray):
         return "masked"
     if library in _OWN or issubclass(kind, np.ndarray):

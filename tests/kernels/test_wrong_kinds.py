@@ -268,6 +268,16 @@ def test_a_real_number_may_lie_where_numpy_cannot_read_it() -> None:
     np.testing.assert_array_equal(softmax(X.real, scale=Tensor()), softmax(X.real, scale=2))
 
 
+def test_objects_of_classes_without_a_module_are_read() -> None:
+    """Qiskit's gates are such, and NumPy makes arrays of them."""
+    kind = type("Not", (), {"__module__": None, "__array__": lambda *_, **__: np.eye(2)[::-1]})
+    state = np.eye(4, dtype=complex)[0]
+    assert apply_gate(state, kind(), (1,)).argmax() == 2
+    np.testing.assert_array_equal(gemm(kind(), kind()), np.eye(2))
+    with pytest.raises(TypeError, match="state must be a NumPy or a CuPy array, got Not"):
+        probabilities(kind(), [0])
+
+
 def test_integers_of_numpy_are_integers() -> None:
     assert beam_power(X, X, integrate=np.array(2)).shape == (4, 2)
     assert channelise(X, 2, 1, conjugate=np.True_).shape == (4, 2, 2)

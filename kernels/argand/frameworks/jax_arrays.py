@@ -104,7 +104,7 @@ def call_on_jax(
 
 def _is_own(x: Any) -> bool:
     """Return whether x is `Pairs` or packed, which are no arrays to JAX."""
-    return type(x).__module__.startswith("argand.")
+    return str(type(x).__module__).startswith("argand.")
 
 
 def _refuse_to_write_or_trace(

@@ -36,8 +36,8 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
     together are off by at most 2^(n - 61) of the norm's square (docs/kernels/readout.md).
 
     Args:
-        state: (2^n,), contiguous, complex64 or complex128, of any norm. NumPy arrays are computed
-            on the CPU, CuPy arrays on their GPU.
+        state: (2^n,), contiguous, complex64 or complex128. NumPy arrays are computed on the CPU,
+            CuPy arrays on their GPU. The square of its norm may be from 2^-900 to 2^900.
         shots: how many, from 1 to 2^31 - 1.
         seed: from 0 to 2^64 - 1.
         qubits: those that are measured, in any order; bit j of an outcome is that of qubits[j]. By
@@ -112,7 +112,8 @@ def expectation(state: Any, observables: Sequence[Observable]) -> Any:
     Args:
         state: as of `sample`. Nothing is divided by its norm.
         observables: Pauli strings of n letters, the highest qubit's first as in Qiskit, each "ZZI",
-            ("ZZI", coefficient) or {"pauli": "ZZI", "coefficient": 0.5}.
+            ("ZZI", coefficient) or {"pauli": "ZZI", "coefficient": 0.5}; of Qiskit's SparsePauliOp
+            its ``to_list()``. Coefficients are real.
 
     Returns:
         One value for each observable, float64, of the state's kind.

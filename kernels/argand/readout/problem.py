@@ -93,15 +93,24 @@ def _parts(observable: Any) -> tuple[Any, float]:
             raise ValueError(
                 f"an observable has the keys pauli and coefficient, got {sorted(observable)}"
             )
-        return observable["pauli"], as_real(observable.get("coefficient", 1.0), "coefficient")
+        return observable["pauli"], _coefficient(observable.get("coefficient", 1.0))
     try:
         letters, coefficient = observable
     except (TypeError, ValueError):
+        letters = coefficient = None
+    if not isinstance(letters, str):
         raise ValueError(
             "an observable must be a Pauli string or a pair of one and its coefficient, "
             f"got {observable!r}"
-        ) from None
-    return letters, as_real(coefficient, "coefficient")
+        )
+    return letters, _coefficient(coefficient)
+
+
+def _coefficient(value: Any) -> float:
+    """Return a coefficient; Qiskit's are complex numbers with an imaginary part of zero."""
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        value = value.real
+    return as_real(value, "coefficient")
 
 
 def _mask(letters: str, among: str) -> int:

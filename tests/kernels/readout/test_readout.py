@@ -75,6 +75,7 @@ def test_many_strings_of_one_group(
 def test_forms_of_an_observable(rng: np.random.Generator) -> None:
     state = random_state(rng, 3)
     same = ["XZY", ("XZY", 1.0), {"pauli": "XZY"}, {"pauli": "XZY", "coefficient": 1.0}]
+    same += [("XZY", 1 + 0j), ("XZY", np.complex128(1))]  # type: ignore[list-item]
     assert len(set(argand.expectation(state, same).tolist())) == 1
     assert argand.expectation(state, []).shape == (0,)
 
@@ -197,6 +198,8 @@ GOOD = np.ones(8, complex)
         (lambda: argand.expectation(GOOD, ["ZZ"]), ValueError, "has 2 letters, but the state"),
         (lambda: argand.expectation(GOOD, ["ZZz"]), ValueError, "letters I, X, Y and Z"),
         (lambda: argand.expectation(GOOD, [3]), ValueError, "a Pauli string or a pair"),
+        (lambda: argand.expectation(GOOD, [[1, 2]]), ValueError, r"or a pair .*, got \[1, 2\]"),
+        (lambda: argand.expectation(GOOD, [("ZZZ", 1j)]), TypeError, "coefficient must be a real"),
         (lambda: argand.expectation(GOOD, [("ZZZ", np.inf)]), ValueError, "must be finite"),
         (lambda: argand.expectation(GOOD, [{"paul": "ZZZ"}]), ValueError, "keys pauli and"),
     ],
