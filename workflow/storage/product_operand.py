@@ -45,7 +45,7 @@ class ProductOperand:
 
     The axes are the operand's by their names in the product, or in ``input.axes``, where the
     operand has them all; else they are its last ones, in their order, where that makes none of the
-    operand's axes another. ``given`` are the coordinates that the study gives it. Raises InputError
+    operand's axes another. ``coordinates`` are those that the study gives it. Raises InputError
     for a selection or axes that do not fit, and for a complex product where the operand is real.
     """
 
@@ -55,9 +55,9 @@ class ProductOperand:
         product: Product,
         source: FileInput | None = None,
         what: str = "",
-        given: Collection[str] = (),
+        coordinates: Collection[str] = (),
     ) -> None:
-        name, self.product, self.given = operand.name, product, given
+        name, self.product, self.given = operand.name, product, coordinates
         shape, what = product.data.shape, what or f"the product {product.name}"
         given = source.axes_of(name) if source is not None else None
         array = FORMATS[source.format].covariance if source is not None else None
