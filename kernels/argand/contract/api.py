@@ -108,9 +108,7 @@ def contract(
         scale, bias = (_beside(a, x) for x in (scale, bias))
         by_kernel = _is_number(scale)
         target = out if by_kernel and not power and dtype is None else None
-        double = any(map(is_double, (a, b, target, bias))) or (
-            precision is not None and get_precision(precision, exact=True).name == "fp64"
-        )
+        double = _in_fp64((a, b, target, bias), precision)
         if by_kernel and _is_number(bias):  # the type of the data, as in NumPy
             bias = namespace(a).asarray(bias, dtype=type_like(a, "complex", double=double))
         operands = (
@@ -159,6 +157,13 @@ def _multiplied(
     written = _written(out, found, orders)
     made = product(x, y, op_a=op_a, op_b=op_b, out=written, **options)
     return _split(made, found, orders, sizes) if written is None else out
+
+
+def _in_fp64(arrays: tuple[Any, ...], precision: str | Precision | None) -> bool:
+    """Return whether sums beside the product are in fp64: where an array or the precision is."""
+    if any(map(is_double, arrays)):
+        return True
+    return precision is not None and get_precision(precision, exact=True).name == "fp64"
 
 
 def _check_out(out: Any, shape: tuple[int, ...]) -> None:

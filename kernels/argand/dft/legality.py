@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import cache
 from math import prod
 
-from argand.device import HOPPER, Arch
+from argand.device import Arch
 from argand.dft.butterfly import (
     LARGEST_FIRST_BUTTERFLIES,
     LARGEST_RADIX,
@@ -18,7 +18,8 @@ from argand.dft.cluster import LARGEST_STAGE, ClusterPlan
 from argand.dft.hankel import LARGEST_COLUMNS, ROW_COPIES, HankelPlan
 from argand.dft.method import LARGEST_FUSED, is_prime
 from argand.dft.mixed_radix import LARGEST_MIXED_RADIX, MIXED_STAGES, MixedRadixPlan
-from argand.dft.plan import DensePlan, Fp32Plan, Plan, TwoFactorPlan
+from argand.dft.plan import Plan, TwoFactorPlan
+from argand.dft.registers import check_registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import LARGEST_LINE, ThreeKernelPlan
 from argand.dft.two_pass import (
@@ -28,7 +29,7 @@ from argand.dft.two_pass import (
     TwoPassPlan,
     pairs_of,
 )
-from argand.multiprocessor import LARGEST_BLOCK, LARGEST_REGISTERS, PORTABLE_CLUSTER, registers
+from argand.multiprocessor import LARGEST_BLOCK, PORTABLE_CLUSTER
 from argand.precision import Precision
 from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
 
@@ -54,6 +55,18 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"groups of warps must be at most {_NAMED_BARRIERS}, got {plan.groups}")
     if plan.wide_copies and plan.kind == "two_factor" and plan.length % 2:
         raise PlanError(f"wide copies of products need an even length, got {plan.length}")
+    _check_kind(plan, precision, arch)
+    blocks = plan.blocks_per_sm if isinstance(plan, ClusterPlan) else 1
+    check_registers(plan, precision, arch, blocks)
+    if blocks > arch.resident_blocks(plan.shared_bytes(precision)):
+        raise PlanError(
+            f"shared memory of {plan.shared_bytes(precision)} bytes for each of {blocks} is more "
+            f"than the {arch.shared_bytes} that a block has on {arch.target}"
+        )
+
+
+def _check_kind(plan: Plan, precision: Precision, arch: Arch) -> None:
+    """Raise PlanError where a plan breaks a rule of its own kind of kernel."""
     if isinstance(plan, HankelPlan):
         _check_hankel(plan, precision, arch)
     elif isinstance(plan, ButterflyPlan):
@@ -70,28 +83,15 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         _check_three_kernel(plan)
     elif isinstance(plan, TwoPassPlan):
         _check_two_pass(plan)
-    blocks = plan.blocks_per_sm if isinstance(plan, ClusterPlan) else 1
-    for threads, data, beside in _register_demands(plan, precision):
-        have = registers(blocks * threads)
-        if arch.sm < TMA_SM:
-            have -= 8  # threads copy in place of TMA
-        elif arch.sm > HOPPER:
-            have -= _newer_registers(plan)
-        if data + beside > have:
-            raise PlanError(
-                f"{data} data registers a thread and {beside} "
-                f"registers beside them are more than the {have} that {threads} threads have"
-            )
-    if isinstance(plan, HankelPlan) and precision.terms == 2 and not plan.cached_k_tiles(precision):
-        raise PlanError(
-            f"{plan.threads} threads with {data} accumulators have no registers for "
-            "a k-tile's high-order terms, without which the compiler serialises MMAs"
-        )
-    if blocks > arch.resident_blocks(plan.shared_bytes(precision)):
-        raise PlanError(
-            f"shared memory of {plan.shared_bytes(precision)} bytes for each of {blocks} is more "
-            f"than the {arch.shared_bytes} that a block has on {arch.target}"
-        )
+
+
+def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
+    """Return whether `check_dft_plan` accepts a plan."""
+    try:
+        check_dft_plan(plan, precision, arch)
+    except PlanError:
+        return False
+    return True
 
 
 @cache
@@ -232,20 +232,6 @@ def _check_two_pass(plan: TwoPassPlan) -> None:
         )
 
 
-def _register_demands(plan: Plan, precision: Precision) -> list[tuple[int, int, int]]:
-    """Return threads, a thread's data registers and those beside them, of each kernel that differs.
-
-    The largest of three kernels stands for all of them.
-    """
-    if isinstance(plan, TwoPassPlan):
-        data = plan.data_registers
-        return [
-            (plan.kernel_threads(role), data, plan.kernel_registers(role) - data)
-            for role in plan.roles
-        ]
-    return [(plan.threads, plan.data_registers, other_registers(precision, plan))]
-
-
 def wide_fits(kind: str, length: int, stride: int) -> bool:
     """Return whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
 
@@ -258,42 +244,3 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
     if kind == "hankel" or (kind == "dense" and length % 8):
         return stride == length
     return length % 2 == 0 and stride % 2 == 0
-
-
-def other_registers(precision: Precision, plan: Plan) -> int:
-    """Return a thread's registers beside its data. Tests compile all kernels: none spills."""
-    if isinstance(plan, HankelPlan):
-        return plan.other_registers(precision)
-    if isinstance(plan, Fp32Plan):
-        return plan.other_registers
-    base, have = 32 + 40 * precision.terms, registers(plan.threads)
-    found = base + 8 * (not plan.wide_copies) - 16 * (plan.data_registers <= 48)
-    if isinstance(plan, TwoFactorPlan):
-        if plan.m_tiles == 1 and precision.terms == 2 and plan.n2 > 24:
-            found += 8 * (plan.buffers > 2)
-        if plan.m_tiles == 1 and have == LARGEST_REGISTERS:
-            return min(found + 40 * (plan.data_registers > 96), LARGEST_REGISTERS - 8 - 128)
-        return found + 24 * (plan.m_tiles > 1) + 40 * (plan.data_registers > 96)
-    if plan.folds_in_shared(precision):
-        return found + 8 * (plan.data_registers > 96) + 24 * (plan.m_tiles > 1)
-    many = plan.m_tiles > 1 and plan.data_registers > 96
-    found += 8 * (plan.warps == 2)
-    return found + 16 * (not plan.table_in_shared) + 24 * (plan.m_tiles > 1) + 32 * many
-
-
-def _newer_registers(plan: Plan) -> int:
-    """Return the further registers that a thread takes on targets newer than Hopper."""
-    if isinstance(plan, ClusterPlan | SingleCtaPlan):
-        return 0
-    if isinstance(plan, DensePlan) and not plan.table_in_shared:
-        return 32
-    return 16 if isinstance(plan, ButterflyPlan) else 8
-
-
-def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
-    """Return whether `check_dft_plan` accepts a plan."""
-    try:
-        check_dft_plan(plan, precision, arch)
-    except PlanError:
-        return False
-    return True

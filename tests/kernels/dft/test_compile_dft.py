@@ -13,10 +13,11 @@ from argand.dft.candidates import ordered
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
 from argand.dft.heuristics import own_plan
-from argand.dft.legality import check_dft_plan, other_registers, wide_fits
+from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, dft_source, kernel_names
+from argand.dft.registers import other_registers
 from argand.dft.scale import SCALE_KERNEL, scale_source
 from argand.multiprocessor import registers
 from argand.precision import Precision
