@@ -202,6 +202,8 @@ rule all:
         expand(rules.draw_sweep.output, sweep=SWEEPS),
         rules.draw_growth.output if study.grade else [],
         rules.tabulate_shards.output if SHARDED else [],
+        expand(RECORDS, workload=WORKLOADS),  # the manifest lists them
+        expand(rules.run.output.run, part=PARTS) if study.keep_runs else [],
         expand(PRODUCT, workload=WORKLOADS),
         expand(rules.deliver.output.product, part=PARTS),  # also those that shards are joined from
         expand(rules.write_uvh5.output, workload=UVH5),

@@ -54,7 +54,12 @@ def main(words: Sequence[str] | None = None) -> int:
     except StudyError as error:
         print(error, file=sys.stderr)
         return MISTAKE
-    snakemake = _snakemake(given, folder)
+    parsed = _parsed(options)
+    keys = (parsed.config or []) if parsed else []
+    if any(key.partition("=")[0] in ("study", "out") for key in keys):
+        print("study and out are named before --: STUDY --out PATH", file=sys.stderr)
+        return MISTAKE
+    snakemake = _snakemake(given, folder, keys)
     if name == "report":
         if _is_refused(given.study, folder):
             return 1
@@ -67,16 +72,19 @@ def main(words: Sequence[str] | None = None) -> int:
     checked = check([*flags, f"--out={folder}", "--", str(given.study)])
     if checked or name == "check":
         return checked
-    return _run(snakemake, options, given.study, folder)
+    if keys:  # Snakemake takes the last --config alone, so the study would be lost
+        options = [*options, "--config", *_config(given, folder, keys)]
+    runs_jobs = not options or (parsed is not None and not _run_no_job(parsed))
+    return _run([*snakemake, *options], snakemake, given.study, folder, runs_jobs)
 
 
-def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) -> int:
+def _run(run: list[str], snakemake: list[str], study: Path, folder: Path, runs_jobs: bool) -> int:
     if _is_refused(study, folder):
         return 1
     answer = folder / "answer.html"
     before = _written(answer)
-    status = finished([*snakemake, *options])
-    if _run_no_job(options):
+    status = finished(run)
+    if not runs_jobs:
         return status
     reported = status
     if status != INTERRUPTED:  # the folder is free again, so another run may have taken it
@@ -100,21 +108,26 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
     return reported
 
 
-def _run_no_job(options: list[str]) -> bool:
-    """Return whether Snakemake runs no job with these options, by its own parser.
+def _parsed(options: list[str]) -> argparse.Namespace | None:
+    """Return options as Snakemake's own parser reads them; None where it ends.
 
-    Options may be cut short, as ``--summ``, or stand together, as ``-np``.
+    It does so at --help and --version, and at what is none of its options. Options may be cut
+    short, as ``--summ``, or stand together, as ``-np``.
     """
     if not options:
-        return False
+        return None
     # Here: it takes more than a second to import, which most runs need not wait for.
     from snakemake.cli import get_argument_parser  # type: ignore[import-untyped]
 
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            given, _ = get_argument_parser().parse_known_args(options)
-    except SystemExit:  # --help and --version, and what is none of its options
-        return True
+            given: argparse.Namespace = get_argument_parser().parse_known_args(options)[0]
+    except SystemExit:
+        return None
+    return given
+
+
+def _run_no_job(given: argparse.Namespace) -> bool:
     return any(getattr(given, name) not in (None, False) for name in _WITHOUT_JOBS)
 
 
@@ -169,16 +182,20 @@ def _report(snakemake: list[str], folder: Path) -> int:
         return 1
 
 
-def _snakemake(given: argparse.Namespace, folder: Path) -> list[str]:
+def _snakemake(given: argparse.Namespace, folder: Path, keys: list[str]) -> list[str]:
     """Return the command line.
 
     An option follows the keys of --config, which take all words up to it.
     """
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
-    command += ["--config", f"study={given.study}", f"out={folder}"]
+    command += ["--config", *_config(given, folder, keys)]
     if given.profile:
         return [*command, "--workflow-profile", str(given.profile)]
     return [*command, "--cores", given.cores]
+
+
+def _config(given: argparse.Namespace, folder: Path, keys: list[str]) -> list[str]:
+    return [f"study={given.study}", f"out={folder}", *keys]
 
 
 def _submits(profile: Path | None) -> bool:

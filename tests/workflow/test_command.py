@@ -105,6 +105,19 @@ def test_what_cannot_be_done_is_said(
     assert called == []
 
 
+def test_keys_of_a_config_keep_the_study(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Snakemake takes the last --config alone: it would run the default study."""
+    assert command.main(["run", "v1.2.yaml", "--", "--config", "device=cpu", "--forceall"]) == 0
+    last = [[*words, "--"][len(words) - words[::-1].index("--config") :] for words in called]
+    assert len(called) == 2
+    assert all(words[:3] == ["study=v1.2.yaml", "out=results/v1.2", "device=cpu"] for words in last)
+    assert command.main(["run", "v1.2.yaml", "--", "--config", "study=b.yaml"]) == command.MISTAKE
+    assert "study and out are named before --" in capsys.readouterr().err
+    assert len(called) == 2
+
+
 def test_names_that_begin_with_a_hyphen(called: list[list[str]]) -> None:
     Path("-x.yaml").write_text(TINY)
     assert command.main(["run", "./-x.yaml", "--out=-results"]) == 0
@@ -131,8 +144,19 @@ def test_a_file_in_the_place_of_the_results_is_named(
     assert called == []
 
 
+@pytest.mark.parametrize("out", ["results", "results/night"])
+def test_results_that_a_link_leads_nowhere_for(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    """As one to a disk that is not mounted."""
+    Path("results").symlink_to("/no/such/disk")
+    assert command.main(["run", "v1.2.yaml", "--out", out]) == 1
+    assert "results: a link to /no/such/disk, where nothing is: mount" in capsys.readouterr().err
+    assert called == []
+
+
 @pytest.mark.parametrize("name", ["run", "report"])
-@pytest.mark.parametrize("read_only", ["results", "."])
+@pytest.mark.parametrize("read_only", ["results", ".", "cache"])
 def test_a_folder_that_cannot_be_written_to(
     called: list[list[str]],
     capsys: pytest.CaptureFixture[str],
@@ -141,7 +165,9 @@ def test_a_folder_that_cannot_be_written_to(
     read_only: str,
 ) -> None:
     """A stand-in answers for the file system, since root may write to every other folder."""
-    Path("results").mkdir()
+    for folder in ("results", "cache"):
+        Path(folder).mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("cache").absolute()))
     kept, unwritable = os.access, Path(read_only).absolute()
 
     def access(path: Path, mode: int) -> bool:

@@ -104,10 +104,23 @@ def check_folder(study: Path, folder: Path) -> None:
     tracebacks, or of a report not at all.
     """
     note, lock = folder / ".study", _lock_file(folder)
+    if link := _lost_link(folder):
+        raise FolderHeldError(
+            f"{link}: a link to {os.path.realpath(link)}, where nothing is: mount or make that "
+            "folder"
+        )
     above = visible_above(folder)
     if not above.is_dir():
         raise FolderHeldError(f"{above}: found a file where there must be a folder of results")
-    for place, whose in ((above, "results"), (Path.cwd(), "what Snakemake keeps where it runs")):
+    # Here: jobs import this module and have no use for it.
+    from platformdirs import user_cache_path
+
+    cache = visible_above(user_cache_path("snakemake"))
+    for place, whose in (
+        (above, "results"),
+        (Path.cwd(), "what Snakemake keeps where it runs"),
+        (cache, "Snakemake's cache (XDG_CACHE_HOME names another folder)"),
+    ):
         if not os.access(place, os.W_OK | os.X_OK):
             raise FolderHeldError(
                 f"{place.absolute()}: must be a folder that can be written to, for {whose}"
@@ -124,6 +137,15 @@ def check_folder(study: Path, folder: Path) -> None:
                 raise _held_by(file, folder) from None
     except OSError as error:
         raise FolderHeldError(f"{folder}: cannot be read: {error}") from None
+
+
+def _lost_link(folder: Path) -> Path | None:
+    """Return the folder, or one above it, where that is a link to nothing."""
+    for path in (folder, *folder.parents):
+        with contextlib.suppress(PermissionError):
+            if path.is_symlink() and not os.path.lexists(os.path.realpath(path)):
+                return path
+    return None
 
 
 def visible_above(folder: Path) -> Path:

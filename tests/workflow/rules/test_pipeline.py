@@ -81,6 +81,20 @@ def test_the_manifest_is_of_these_results(finished: Project) -> None:
     assert all(again.case_json(name) == study.case_json(name) for name in study.names)
 
 
+def test_what_is_deleted_or_asked_for_now_is_made_again(finished: Project) -> None:
+    """Records, which the manifest lists; the results of every precision, which were not kept."""
+    record = finished.folder / "results" / "records" / "product.jsonl"
+    content, text = record.read_bytes(), finished.study.read_text()
+    record.unlink()
+    done = finished.run("--dry-run")
+    record.write_bytes(content)
+    assert "would do  verify   product\n" in done.stdout + done.stderr
+    finished.study.write_text(f"{text}keep_runs: true\n")
+    done = finished.run("--dry-run")
+    finished.study.write_text(text)
+    assert "would do  run      spectrum\n" in done.stdout + done.stderr
+
+
 def test_one_line_for_each_step(finished: Project) -> None:
     (finished.folder / "results" / "tables" / "performance.md").unlink()
     done = finished.run()
