@@ -22,8 +22,7 @@ from workflow.config.check import main as check
 from workflow.config.file_names import folder_of, named_folder
 from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of
-from workflow.storage.checked_json import CheckedJsonError, read_object
-from workflow.storage.failures import printable
+from workflow.leftovers import left_over
 from workflow.storage.run_folder import FolderHeldError, check_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,8 +102,8 @@ def _run(run: list[str], snakemake: list[str], study: Path, folder: Path, runs_j
     pages += [] if reported else [f"{folder}/report.html"]
     done = "Done but for the report" if reported else "Done"
     print(f"{done}: open {', or '.join(pages)}" if pages else done)
-    if left := _left_over(folder):
-        print(f"Left from before, not of the study as it is now: {', '.join(left)}")
+    if left := left_over(folder):
+        print(f"Left from before, not of the study as it is now: {left}")
     return reported
 
 
@@ -129,19 +128,6 @@ def _parsed(options: list[str]) -> argparse.Namespace | None:
 
 def _run_no_job(given: argparse.Namespace) -> bool:
     return any(getattr(given, name) not in (None, False) for name in _WITHOUT_JOBS)
-
-
-def _left_over(folder: Path) -> list[str]:
-    """Return the products in a folder of results that its manifest does not list.
-
-    They are those of workloads that were renamed or taken out of the study.
-    """
-    try:
-        listed = {Path(file).name for file in read_object(folder / "manifest.json")["files"]}
-    except (OSError, CheckedJsonError, KeyError, TypeError):
-        return []
-    found = sorted((folder / "products").glob("*.*h5"))
-    return [printable(str(path)) for path in found if path.name not in listed]
 
 
 def _is_refused(study: Path, folder: Path) -> bool:

@@ -12,7 +12,6 @@ import pytest
 from argand.command.children import INTERRUPTED
 
 from workflow import command
-from workflow.storage.checked_json import write_object
 from workflow.storage.run_folder import claim_folder, hold_folder
 
 TINY = "device: cpu\nworkloads:\n  product: {kind: gemm, m: 8, n: 9, k: 10}\n"
@@ -233,26 +232,6 @@ def test_an_answer_is_named_as_a_page_and_as_text(
         "Done: open results/answer.html, which begins with the answer (results/answer.md on a "
         "terminal), or results/report.html\n"
     )
-
-
-def test_products_of_workloads_that_are_gone_are_named(
-    called: list[list[str]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """They lay beside the new ones and looked the same."""
-    products = Path("results/products")
-    products.mkdir(parents=True)
-    for name in ("new.h5", "new.uvh5", "old.h5", "old.uvh5"):
-        (products / name).touch()
-    (products / "new").mkdir()  # of shards
-    files = {f"results/products/{name}": "" for name in ("new.h5", "new.uvh5")}
-    write_object(Path("results/manifest.json"), {"files": files})
-    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 0
-    left = "results/products/old.h5, results/products/old.uvh5"
-    said = f"Left from before, not of the study as it is now: {left}\n"
-    assert capsys.readouterr().out.endswith(said)
-    Path("results/manifest.json").write_text("{}")
-    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 0
-    assert "Left from before" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("statuses", [[INTERRUPTED], [0, INTERRUPTED]])

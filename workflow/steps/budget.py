@@ -23,7 +23,7 @@ from workflow.data import Staged
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.storage.memory import in_words, machine_memory
-from workflow.storage.run_folder import visible_above
+from workflow.storage.places import visible_above
 from workflow.study import Study, outlined
 from workflow.workloads.base import Workload
 

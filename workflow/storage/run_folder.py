@@ -23,6 +23,7 @@ from argand.runtime.files import LEFTOVERS, atomic_path
 from argand.runtime.plain_files import open_plain, read_plain
 
 from workflow.storage.failures import printable, write_error
+from workflow.storage.places import unusable_place
 
 RESULTS = Path("results")
 """Where results are, from the folder that runs and their jobs work in: each study's in a folder of
@@ -100,31 +101,11 @@ def check_folder(study: Path, folder: Path) -> None:
     """Raise FolderHeldError where a folder has another study's results or another run works there.
 
     Nothing is written or taken, so that a run may be refused before it starts. A file in the
-    folder's place is refused too, and one to which nothing can be written, which Snakemake says in
-    tracebacks, or of a report not at all.
+    folder's place is refused too, and one to which nothing can be written.
     """
     note, lock = folder / ".study", _lock_file(folder)
-    if link := _lost_link(folder):
-        raise FolderHeldError(
-            f"{link}: a link to {os.path.realpath(link)}, where nothing is: mount or make that "
-            "folder"
-        )
-    above = visible_above(folder)
-    if not above.is_dir():
-        raise FolderHeldError(f"{above}: found a file where there must be a folder of results")
-    # Here: jobs import this module and have no use for it.
-    from platformdirs import user_cache_path
-
-    cache = visible_above(user_cache_path("snakemake"))
-    for place, whose in (
-        (above, "results"),
-        (Path.cwd(), "what Snakemake keeps where it runs"),
-        (cache, "Snakemake's cache (XDG_CACHE_HOME names another folder)"),
-    ):
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise FolderHeldError(
-                f"{place.absolute()}: must be a folder that can be written to, for {whose}"
-            )
+    if wrong := unusable_place(folder):
+        raise FolderHeldError(wrong)
     try:
         owner = read_plain(note).decode("utf-8", "replace").rstrip("\n") if note.exists() else ""
         _refuse_other_study(owner, study, folder)
@@ -137,24 +118,6 @@ def check_folder(study: Path, folder: Path) -> None:
                 raise _held_by(file, folder) from None
     except OSError as error:
         raise FolderHeldError(f"{folder}: cannot be read: {error}") from None
-
-
-def _lost_link(folder: Path) -> Path | None:
-    """Return the folder, or one above it, where that is a link to nothing."""
-    for path in (folder, *folder.parents):
-        with contextlib.suppress(PermissionError):
-            if path.is_symlink() and not os.path.lexists(os.path.realpath(path)):
-                return path
-    return None
-
-
-def visible_above(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that is there and may be seen."""
-    for path in (folder, *folder.parents):
-        with contextlib.suppress(PermissionError):
-            if path.exists():
-                return path
-    return Path()
 
 
 def _name_of(study: Path, folder: Path) -> str:

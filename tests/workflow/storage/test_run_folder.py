@@ -18,6 +18,7 @@ from planted import PLANTED, planted
 
 from workflow.storage import run_folder
 from workflow.storage.files import atomic_text
+from workflow.storage.places import visible_above
 from workflow.storage.run_folder import (
     RESULTS,
     RUN,
@@ -30,7 +31,6 @@ from workflow.storage.run_folder import (
     remove_leftovers,
     result_path,
     use_folder,
-    visible_above,
 )
 
 HOLDER = """

@@ -1,0 +1,55 @@
+"""Results of workloads and shards that are not in a study any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workflow.counted import counted
+from workflow.storage.checked_json import CheckedJsonError, read_object
+from workflow.storage.failures import printable
+from workflow.storage.memory import in_words
+
+_PRODUCTS, _RECORDS = "products", "records"
+_OTHERS = (
+    (_RECORDS, ".jsonl"), ("staged", ".h5"), ("runs", ".h5"), ("times", ".json"),
+    ("figures/pareto", ".svg"), ("figures/products", ".svg"),
+)  # fmt: skip
+"""Folders that have a file of each workload, or of each of its shards, and the file's suffix."""
+_MOST = 10
+
+
+def left_over(folder: Path) -> str:
+    """Return what a folder of results has of workloads and shards that its manifest does not list.
+
+    Products by name, since they look like those of the study, other files by their number and size.
+    It is empty where nothing is left, or nobody can say so without a manifest.
+    """
+    try:
+        manifest = read_object(folder / "manifest.json")
+        root, listed = Path(manifest["study"]).parent, list(map(Path, manifest["files"]))
+    except (OSError, CheckedJsonError, KeyError, TypeError):
+        return ""
+    products = _within(root / _PRODUCTS, listed)
+    parts = {name.with_suffix("") for name in products | _within(root / _RECORDS, listed)}
+    old = [
+        path
+        for path in sorted((folder / _PRODUCTS).rglob("*.*h5"))
+        if path.relative_to(folder / _PRODUCTS) not in products and not path.is_dir()
+    ]
+    others = [
+        path
+        for kind, suffix in _OTHERS
+        for path in (folder / kind).rglob(f"*{suffix}")
+        if path.relative_to(folder / kind).with_suffix("") not in parts and path.is_file()
+    ]
+    said = [printable(str(path)) for path in old[:_MOST]]
+    said += [f"{len(old) - _MOST} more products"] if len(old) > _MOST else []
+    if others:
+        size = in_words(sum(path.stat().st_size for path in others))
+        kinds = sorted({path.relative_to(folder).parts[0] for path in others})
+        said.append(f"{counted(len(others), 'file')} in {', '.join(kinds)} ({size})")
+    return ", ".join(said)
+
+
+def _within(folder: Path, files: list[Path]) -> set[Path]:
+    return {path.relative_to(folder) for path in files if path.is_relative_to(folder)}
