@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from workflow.data import Array, Coordinate, is_blank
-from workflow.storage.dates import date_in
+from workflow.storage.dates import date_in, same_date
 from workflow.storage.equal_steps import OFF_STEP
 from workflow.storage.input_operand import InputError
 from workflow.storage.units import FACTORS
@@ -69,8 +69,8 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     known = not any(is_blank(each.values) for each in (one, other))
     if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
         return False
-    dates = {date_in(each.long_name) for each in (one, other)}
-    if len(dates - {""}) > 1:
+    dates = [date for each in (one, other) if (date := date_in(each.long_name))]
+    if len(dates) > 1 and not same_date(*dates):
         return True
     if any(each.values.dtype.kind not in "fiu" for each in (one, other)):
         texts = [

@@ -51,14 +51,28 @@ def date_in(long_name: str) -> str:
 
 def julian_date(date: str) -> float | None:
     """Return the Julian date of a date in ISO 8601 and UTC; None of another text."""
+    start = _instant(date)
+    if start is None:
+        return None
+    return _UNIX_EPOCH + float((start - np.datetime64(0, "us")) / np.timedelta64(1, "D"))
+
+
+def same_date(one: str, other: str) -> bool:
+    """Return whether two texts are the same date, in ISO 8601 written in one way or another."""
+    instant = _instant(one)
+    return one == other or (instant is not None and instant == _instant(other))
+
+
+def _instant(date: str) -> np.datetime64 | None:
     text = date.removesuffix(" UTC").removesuffix("Z")
     if not _ISO.fullmatch(text):
         return None
     try:
-        start = np.datetime64(text).astype("datetime64[us]")
+        found = np.datetime64(text)
     except ValueError:  # such as a 13th month
         return None
-    return _UNIX_EPOCH + float((start - np.datetime64(0, "us")) / np.timedelta64(1, "D"))
+    digits = len(text.partition(".")[2])
+    return found.astype("datetime64[ns]" if digits > 6 else "datetime64[us]")
 
 
 def _later(date: str, nanoseconds: int) -> str:
