@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from argand.image.hermitian_check import require_hermitian
 
 from workflow.arrays.steering import HOW_TO_PLACE, in_hz_or_m, lacking_places
 from workflow.data import PLACES, Staged
@@ -12,6 +13,7 @@ from workflow.readers.polarizations import POLARIZATIONS
 from workflow.storage.agreement import check_agrees
 from workflow.storage.axes import Operand
 from workflow.storage.coordinates import NUMBERED
+from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
@@ -63,6 +65,28 @@ def check_inputs(outline: Staged) -> None:
                 f"input.select.covariances: rows and columns must be of the same {what}s, got "
                 f"another selection of input than of conjugated_input"
             )
+
+
+def refuse_not_hermitian(staged: Staged) -> None:
+    """Raise InputError where a covariance is not Hermitian, as one of a triangle is not.
+
+    Solvers read its lower triangle alone, so that they would not notice.
+    """
+    name = COVARIANCES.name
+    drawn = staged.drawn.get(name)
+    held = (
+        (part for _, part in drawn.read())
+        if isinstance(drawn, Stretched)
+        else [staged.operands[name]]
+    )
+    for some in held:
+        try:
+            require_hermitian(some, np)
+        except ValueError as error:
+            raise InputError(
+                f"input.{name}: {error}; where the file has one triangle, write both, and where an "
+                "element is of the row's conjugate, its conjugate"
+            ) from None
 
 
 def check_covariances(outline: Staged, array: str | None) -> None:

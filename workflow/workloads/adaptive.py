@@ -22,7 +22,13 @@ from workflow.accuracy.adaptive_accuracy import (
     hermitian,
 )
 from workflow.arrays import antennas, sky
-from workflow.arrays.covariances import COVARIANCES, check_covariances, check_inputs, placed
+from workflow.arrays.covariances import (
+    COVARIANCES,
+    check_covariances,
+    check_inputs,
+    placed,
+    refuse_not_hermitian,
+)
 from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import in_hz_or_m, places, steered
 from workflow.config.adaptive_case import AdaptiveCase
@@ -111,6 +117,7 @@ class Adaptive(Workload):
             self.check_again(upstream)
             found = placed(operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False))
             operand_values.refuse_zeros(found, COVARIANCES.name)
+            refuse_not_hermitian(found)
         else:
             waves = [Wave(source.direction, source.power) for source in case.sources]
             place = case.frequencies.centres(case.channels), self._positions()

@@ -119,6 +119,24 @@ def test_nan_is_refused_with_its_place(tmp_path, name):
         one.stage()
 
 
+@pytest.mark.parametrize("part", ["upper", "lower", "skew", "r"])
+def test_covariances_that_are_not_hermitian(tmp_path, part):
+    """Cholesky reads the lower triangle: of the upper one alone it took the diagonal."""
+    x = np.random.default_rng(5).standard_normal((4, 50, 2)) @ [1, 1j]
+    r = x @ x.conj().T / 50
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["upper"], file["lower"] = np.triu(r), np.tril(r)
+        file["skew"], file["r"] = r + np.triu(r, 1), r
+        file["w"] = np.ones((3, 4), np.complex64)
+    source = {"file": str(tmp_path / "r.h5"), "covariances": part, "weights": "w"}
+    one = adaptive(input=source)
+    if part == "r":
+        one.stage()
+        return
+    with pytest.raises(InputError, match=r"^input\.covariances: covariances must be Hermitian"):
+        one.stage()
+
+
 def test_weights_of_a_file_need_no_places(tmp_path):
     given = {"file": own(tmp_path), "covariances": "r", "weights": "w"}
     one = adaptive(input=given)
