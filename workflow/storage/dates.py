@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,8 @@ def same_date(one: str, other: str) -> bool:
     return one == other or (instant is not None and instant == _instant(other))
 
 
-def _instant(date: str) -> np.datetime64 | None:
+def _instant(date: str) -> Any:
+    """Return a date in ISO 8601 and UTC as NumPy has it; None of another text."""
     text = date.removesuffix(" UTC").removesuffix("Z")
     if not _ISO.fullmatch(text):
         return None
