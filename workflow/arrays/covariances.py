@@ -114,9 +114,10 @@ def check_covariances(outline: Staged, array: str | None) -> None:
     values = [] if polarizations is None else polarizations.values.tolist()
     names = [str(POLARIZATIONS.get(one, one)) for one in values]
     crossed = sorted({name for name in names if name.lower() in CROSSED})
+    others = [number for number, name in enumerate(names) if name.lower() not in CROSSED]
     if crossed:
         raise InputError(
             f"input.select.covariances: polarization {' and '.join(crossed)} "
             f"{'is' if len(crossed) == 1 else 'are'} of two feeds and no power; take those of one "
-            "feed each, such as `polarization: 0`, or `polarization: [0, 1]`"
+            f"feed each, which are numbers {others} of {', '.join(names)}"
         )

@@ -250,7 +250,10 @@ def test_mistakes_are_reported(changes, said):
 def test_the_mwa_is_imaged(real_data):
     path = real_data / "vis" / "mwa128_1061315448_mini.uvh5"
     given = {"file": path, "format": "uvh5", "covariances": "covariance"}
-    with pytest.raises(InputError, match="polarization xy and yx are of two feeds and no power"):
+    said = (
+        "polarization xy and yx are of two feeds and no power; take those of one feed each, which "
+    )
+    with pytest.raises(InputError, match=rf"{said}are numbers \[0, 1\] of xx, yy, xy, yx$"):
         imaged(directions=GRID, input=given).check()
     select = {"covariances": {"polarization": "0:2"}}
     one = imaged(
