@@ -7,7 +7,12 @@ from dataclasses import replace
 import numpy as np
 from argand.image.hermitian_check import require_hermitian
 
-from workflow.arrays.steering import HOW_TO_PLACE, in_hz_or_m, lacking_places
+from workflow.arrays.steering import (
+    HOW_TO_PLACE,
+    in_hz_or_m,
+    lacking_places,
+    refuse_geocentric,
+)
 from workflow.data import PLACES, Staged
 from workflow.readers.polarizations import POLARIZATIONS
 from workflow.storage.agreement import check_agrees
@@ -110,6 +115,7 @@ def check_covariances(outline: Staged, array: str | None) -> None:
     for name in ("frequency", *PLACES):
         if name in there:
             in_hz_or_m(there, name)
+    refuse_geocentric(there)
     polarizations = there.get("polarization")
     values = [] if polarizations is None else polarizations.values.tolist()
     names = [str(POLARIZATIONS.get(one, one)) for one in values]

@@ -34,6 +34,8 @@ def places(where: Array) -> dict[str, Coordinate]:
     }
 
 
+EARTH_M = 6.33e6, 6.40e6
+"""The Earth's surface is farther from its centre than the first, and nearer than the second."""
 HOW_TO_PLACE = (
     "give input.coordinates to the workload that reads the antennas' file, for east as "
     "{dataset: path, units: m, axis: antenna}"
@@ -61,6 +63,24 @@ def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
     if name == "frequency":
         check_arrived("input.coordinates.frequency", values, found.long_name)
     return values
+
+
+def refuse_geocentric(there: Mapping[str, Coordinate]) -> None:
+    """Raise InputError where antennas are as far from the origin as the Earth's surface.
+
+    Those places are x, y and z from its centre, and none to the east, north and up.
+    """
+    if any(name not in there for name in PLACES):
+        return
+    place = np.stack([in_hz_or_m(there, name) for name in PLACES])
+    distance = np.sqrt(np.square(place).sum(axis=0))
+    if distance.size and EARTH_M[0] < distance.min() and distance.max() < EARTH_M[1]:
+        raise InputError(
+            f"input.coordinates.east, north and up: antennas are {distance.min() / 1e3:.0f} km "
+            "from the origin, so these are x, y and z from the Earth's centre; of longitude a and "
+            "latitude b east is -x sin a + y cos a, north (-x cos a - y sin a) sin b + z cos b, up "
+            "(x cos a + y sin a) cos b + z sin b"
+        )
 
 
 def mirrored(there: Mapping[str, Coordinate]) -> str:
@@ -103,6 +123,7 @@ def steered(
             f"{HOW_TO_PLACE}"
         )
     frequencies = in_hz_or_m(there, "frequency")
+    refuse_geocentric(there)
     along = [name for name in PLACES if name in there and there[name].of(name) == ("antenna",)]
     place = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))

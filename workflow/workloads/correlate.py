@@ -20,7 +20,7 @@ from workflow.accuracy.correlation_accuracy import (
 )
 from workflow.arrays import antennas, visibilities
 from workflow.arrays.plane_waves import Wave, received
-from workflow.arrays.steering import places
+from workflow.arrays.steering import places, refuse_geocentric
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase
 from workflow.config.integration import integrated
@@ -101,7 +101,9 @@ class Correlate(Workload):
             found = operands.headers(self.case.input, (VOLTAGES,), upstream)
             self._integrations(found["voltages"].shape[-1])
         if self.case.uvh5 is not None:
-            check_for_uvh5(self.outline(upstream), self.case.uvh5)
+            outline = self.outline(upstream)
+            check_for_uvh5(outline, self.case.uvh5)
+            refuse_geocentric(outline.coordinates)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return operand voltages; complex64 when drawn."""

@@ -205,6 +205,21 @@ def test_covariances_that_are_none_are_refused(own):
         computed(imaged(directions=GRID, input=source(own, covariances="upper")))
 
 
+@pytest.mark.parametrize("unit", ["m", "km"])
+def test_places_from_the_centre_of_the_earth(own, unit):
+    """East, north and up of x, y and z would turn the sky by the place of the array."""
+    longitude, latitude = np.deg2rad([21.4, -30.7])
+    out = [np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)]
+    with h5py.File(own, "a") as file:
+        for name, cosine in zip(("east", "north", "up"), (*out, np.sin(latitude)), strict=True):
+            file[name][...] = (6.372e6 * cosine + file[name][...]) / (1e3 if unit == "km" else 1)
+    there = source(own)["coordinates"]
+    for name in ("east", "north", "up"):
+        there[name]["units"] = unit
+    with pytest.raises(InputError, match="are 6372 km from the origin, so these are x, y and z"):
+        imaged(directions=GRID, input=source(own, coordinates=there)).check()
+
+
 def test_frequencies_in_mhz_make_the_same_image(own):
     with h5py.File(own, "a") as file:
         file["f_mhz"] = file["f"][...] / 1e6
