@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from argand.image.problem import SPEED_OF_LIGHT
 
 from workflow.arrays.plane_waves import steering_weights
 from workflow.data import (
@@ -36,6 +37,8 @@ def places(where: Array) -> dict[str, Coordinate]:
 
 EARTH_M = 6.33e6, 6.40e6
 """The Earth's surface is farther from its centre than the first, and nearer than the second."""
+LEAST_WAVELENGTHS = 0.05
+"""An array that is smaller has nearly the same phase at all antennas: 9 degrees at most."""
 HOW_TO_PLACE = (
     "give input.coordinates to the workload that reads the antennas' file, for east as "
     "{dataset: path, units: m, axis: antenna}"
@@ -83,6 +86,24 @@ def refuse_geocentric(there: Mapping[str, Coordinate]) -> None:
         )
 
 
+def unresolved(place: Array, hertz: Array) -> str:
+    """Return what to know of an array that is far smaller than a wavelength, "" of any other.
+
+    Args:
+        place: (antennas, 2 or 3) in m.
+        hertz: (channels,) frequencies.
+    """
+    across = float(np.hypot.reduce(np.ptp(place, axis=0))) if len(place) else 0.0
+    wavelengths = across * float(hertz.max(initial=0.0)) / SPEED_OF_LIGHT
+    if len(place) < 2 or wavelengths >= LEAST_WAVELENGTHS:
+        return ""
+    return (
+        f"the antennas are {wavelengths:.2g} wavelengths of light apart at most, so that all "
+        "directions look alike: look at the units of frequencies and places, and of sound multiply "
+        "frequencies by the speed of light over its own"
+    )
+
+
 def mirrored(there: Mapping[str, Coordinate]) -> str:
     """Return what to know of directions of samples whose frequencies fall, "" of any others.
 
@@ -97,6 +118,12 @@ def mirrored(there: Mapping[str, Coordinate]) -> str:
         "the file's bandwidth is below 0: where a receiver has reversed the spectrum, phases are "
         "conjugated too, and directions are mirrored, at -l and -m"
     )
+
+
+def of_directions(there: Mapping[str, Coordinate]) -> str:
+    """Return what to know of the directions of `steered` weights, "" of nothing."""
+    close = unresolved(there["antenna_position"].values, in_hz_or_m(there, "frequency"))
+    return "; ".join(filter(None, (close, mirrored(there))))
 
 
 def steered(

@@ -30,7 +30,7 @@ from workflow.arrays.covariances import (
     refuse_not_hermitian,
 )
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import in_hz_or_m, places, steered
+from workflow.arrays.steering import in_hz_or_m, of_directions, places, steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
@@ -161,6 +161,11 @@ class Adaptive(Workload):
             "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
         }
         return steered(found, directions, beams, AXES, held=held)
+
+    def remark(self, staged: Staged) -> str:
+        """See `Workload.remark`: directions of steered weights that may be wrong."""
+        given = self._steered and self.case.input is not None
+        return of_directions(staged.coordinates) if given else ""
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return (frequency, polarization, beam, antenna)."""

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
-from workflow.arrays.steering import beside_beams, mirrored, steered
+from workflow.arrays.steering import beside_beams, of_directions, steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.case import Case
 from workflow.config.detected_case import DetectedCase
@@ -222,8 +222,8 @@ class Beamforming(MatrixProduct):
         return Staged(data, axes, self._coordinates(time))
 
     def remark(self, staged: Staged) -> str:
-        """See `Workload.remark`: directions of steered beams that may be mirrored."""
-        return mirrored(staged.coordinates) if self.case.steered else ""
+        """See `Workload.remark`: directions of steered beams that may be wrong."""
+        return of_directions(staged.coordinates) if self.case.steered else ""
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return (frequency, polarization, beam, time)."""

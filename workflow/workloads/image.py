@@ -17,7 +17,7 @@ from workflow.accuracy.image_accuracy import ImageReference, assess_image, image
 from workflow.arrays import sky
 from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import in_hz_or_m, mirrored, places
+from workflow.arrays.steering import in_hz_or_m, mirrored, places, unresolved
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
@@ -132,7 +132,8 @@ class Image(Workload):
         across = max(float(np.ptp(in_hz_or_m(there, name))) for name in PLACES[:2] if name in there)
         highest = float(in_hz_or_m(there, "frequency").max())
         coarse = self.case.directions.coarseness(across, highest)
-        return "; ".join(filter(None, (coarse, mirrored(there))))
+        close = unresolved(*self._place(staged))
+        return "; ".join(filter(None, (coarse, close, mirrored(there))))
 
     def _places(self) -> Array:
         case = self.case

@@ -9,7 +9,9 @@ from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays import antennas
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
+from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
+from workflow.workloads.image import Image, ImageCase
 
 
 def beamforming(**parameters):
@@ -147,3 +149,28 @@ def test_places_without_a_unit_steer_no_beams(tmp_path):
     one = beamforming(input=units_file(tmp_path / "v.h5", **{**UNITS, "up": ""}), beams=4)
     with pytest.raises(InputError, match=r"up must be in one of \['m', 'km', .*, got ''"):
         one.check()
+
+
+@pytest.mark.parametrize(
+    ("hertz", "said"), [(1.5e8, ""), (150.0, "the antennas are 1e-05 waveleng")]
+)
+def test_an_array_far_smaller_than_a_wavelength_is_said(tmp_path, hertz, said):
+    """Of frequencies in MHz that a study calls Hz, or of sound, all directions look alike."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"], file["r"] = np.ones((1, 3, 8), "c8"), np.eye(3)[None].astype("c8")
+    place = {"values": [0.0, 10.0, 20.0], "units": "m", "axis": "antenna"}
+    there = {"frequency": {"start": hertz, "step_hz": 1.0}, "east": place,
+             "north": {**place, "values": [0.0] * 3}}  # fmt: skip
+    source = {"file": tmp_path / "v.h5", "coordinates": there}
+    samples = {**source, "samples": "v", "axes": ["frequency", "antenna", "time"]}
+    given = {**source, "covariances": "r", "axes": ["frequency", "antenna", "column"]}
+    adaptive = AdaptiveCase.model_validate({"kind": "adaptive", "beams": 3, "input": given})
+    grid = {"n": 3, "field_of_view_deg": 40}
+    image = ImageCase.model_validate({"kind": "image", "directions": grid, "input": given})
+    for one in (
+        beamforming(beams=3, input=samples), beamforming(beams=3, detect="power", input=samples),
+        Adaptive("a", adaptive, 11), Image("i", image, 11),
+    ):  # fmt: skip
+        remark = one.remark(one.stage())
+        assert said in remark
+        assert ("wavelengths of light apart" in remark) == bool(said)
