@@ -16,6 +16,7 @@ from argand.precision import EXACT_PRECISIONS, PRECISIONS
 from argand.runtime.compiler import cache_folder
 from argand.runtime.cubin_cache import shipped_folder
 from argand.runtime.nvrtc import OLDEST, CompileError, nvrtc_version
+from argand.runtime.own_files import own_folder
 from argand.runtime.workspace_limit import VARIABLE, allowed_workspace
 
 PACKAGES = (
@@ -138,7 +139,14 @@ def _workspace() -> str:
 
 
 def _cache(folder: Path) -> str:
-    """Return where compiled kernels and measured plans are kept."""
+    """Return where compiled kernels and measured plans are kept, or why they are not."""
+    try:
+        with own_folder(folder):
+            pass
+    except FileNotFoundError:
+        pass  # the first compiled kernel makes it
+    except OSError as error:
+        return f"NOT usable, so that calls on a GPU fail: {error}"
     held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     there = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(there).free / 2**30

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from argand import workspace_limit
 from argand.command.doctor import compiler_named, report
@@ -24,3 +26,15 @@ def test_a_limit_of_workspace_is_said() -> None:
         assert ("workspace", "at most 1048576 bytes a call") in report()
     with workspace_limit(None):
         assert dict(report())["workspace"].startswith("no limit")
+
+
+def test_a_cache_that_others_may_write_to_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls on a GPU refuse it."""
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    assert dict(report())["cache"].startswith(f"{tmp_path}, 0 files")
+    tmp_path.chmod(0o777)
+    assert "can be written by everybody" in dict(report())["cache"]
+    monkeypatch.setenv("ARGAND_CACHE", "/dev/null")
+    assert dict(report())["cache"].startswith("NOT usable, so that calls on a GPU fail: /dev/null")
