@@ -106,7 +106,8 @@ def oversampling_of(given: Any, channels: int) -> Fraction:
         if isinstance(given, str) and not _FRACTION.fullmatch(given.strip()):
             raise ValueError
         found = Fraction(given)
-        if found > channels or found.denominator > channels:  # 1.33 is one of 2^52
+        if found.denominator > channels or (found > channels and not is_integer(given)):
+            # 1.33 is one of 2^52
             raise ValueError
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise ValueError(f"oversampling must be a fraction such as 4/3, got {given!r}") from None

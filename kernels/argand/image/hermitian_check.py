@@ -81,11 +81,12 @@ def is_small(apart: Any, entries: Any) -> bool:
     """Return whether the norm of few complex numbers is small beside some matrices' entries.
 
     It is half of what covariances may be apart from Hermitian, of which each has such an entry.
-    False also where squares may underflow.
+    False also where squares may underflow or overflow.
     """
     least = float(np.minimum.reduce(entries.real, axis=None))
-    allowed = (0.5 * HERMITIAN * least) ** 2
-    return least >= _LEAST_ENTRY and bool(_square(apart) <= allowed)
+    norm = 0.5 * HERMITIAN * least
+    allowed = norm * norm  # infinite, where a power would be an OverflowError
+    return least >= _LEAST_ENTRY and allowed < math.inf and bool(_square(apart) <= allowed)
 
 
 def _square(x: Any) -> float:

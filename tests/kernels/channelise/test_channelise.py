@@ -188,6 +188,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no fraction": ({"oversampling": "much"}, ValueError, "oversampling must be a fraction"),
     "NaN": ({"oversampling": np.nan}, ValueError, "oversampling must be a fraction"),
     "parts of samples": ({"oversampling": "6/5"}, ValueError, "channels must be a multiple of 6"),
+    "more than channels": ({"oversampling": 65}, ValueError, "channels must be a multiple of 65"),
     "window": ({"window": "hammng"}, ValueError, "window must be a window of scipy.signal"),
     "parameters": ({"window": ("kaiser",)}, ValueError, "window must be a window of scipy.signal"),
     "few coefficients": ({"window": np.ones(511)}, ValueError, "512 coefficients, taps times"),
