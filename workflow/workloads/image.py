@@ -129,11 +129,10 @@ class Image(Workload):
     def remark(self, staged: Staged) -> str:
         """See `Workload.remark`: a grid that is too coarse, directions that may be mirrored."""
         there = staged.coordinates
-        across = max(float(np.ptp(in_hz_or_m(there, name))) for name in PLACES[:2] if name in there)
-        highest = float(in_hz_or_m(there, "frequency").max())
-        coarse = self.case.directions.coarseness(across, highest)
-        close = unresolved(*self._place(staged))
-        return "; ".join(filter(None, (coarse, close, mirrored(there))))
+        where = np.stack([in_hz_or_m(there, name) for name in PLACES if name in there], axis=-1)
+        hertz, across = in_hz_or_m(there, "frequency"), float(np.ptp(where[:, :2], axis=0).max())
+        coarse = self.case.directions.coarseness(across, float(hertz.max()))
+        return "; ".join(filter(None, (coarse, unresolved(where, hertz), mirrored(there))))
 
     def _places(self) -> Array:
         case = self.case
