@@ -32,7 +32,7 @@ from workflow.steps.gpu_devices import study_gpus, list_gpus_for_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.steps.replaced_inputs import age_replaced
-from workflow.storage import run_folder
+from workflow.storage import run_folder, run_metadata
 from workflow.workloads import KINDS
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
@@ -132,6 +132,11 @@ GPU_PER_JOB = min(GPUS, 1)
 # the file, with the hash of every wheel, for each job, and read all of them for the report: three seconds.
 # It checks variables of the environment but where it lints.
 IS_LINT = not workflow.check_envvars
+if IS_MAIN and not IS_MODULE and not IS_LINT:
+    try:
+        run_metadata.check_metadata(Path(RESULTS))
+    except run_folder.FolderHeldError as error:
+        raise WorkflowError(str(error)) from None
 DEPLOYED = workflow.deployment_settings.deployment_method
 NAMED = IS_LINT or DeploymentMethod.CONDA in DEPLOYED
 ENVIRONMENT = "../../envs/environment.yaml" if NAMED else None
@@ -160,6 +165,7 @@ onstart:
         run_folder.hold_folder()
         if not IS_MODULE:
             run_folder.claim_folder(path)
+            run_metadata.note_metadata(Path(RESULTS))
         run_folder.remove_leftovers()
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None

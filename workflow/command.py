@@ -24,6 +24,7 @@ from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of
 from workflow.leftovers import left_over
 from workflow.storage.run_folder import FolderHeldError, check_folder
+from workflow.storage.run_metadata import check_metadata
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
@@ -131,9 +132,10 @@ def _run_no_job(given: argparse.Namespace) -> bool:
 
 
 def _is_refused(study: Path, folder: Path) -> bool:
-    """Return whether a folder is another run's or another study's, and say so."""
+    """Return whether a folder is another run's, another study's or not known here, and say so."""
     try:
         check_folder(study, folder)
+        check_metadata(folder)
     except FolderHeldError as error:
         print(error, file=sys.stderr)
         return True

@@ -95,6 +95,24 @@ def test_what_is_deleted_or_asked_for_now_is_made_again(finished: Project) -> No
     assert "would do  run      spectrum\n" in done.stdout + done.stderr
 
 
+def test_results_of_which_snakemake_knows_nothing(finished: Project) -> None:
+    """It would take them for up to date, whatever the study is now."""
+    known = finished.folder / ".snakemake"
+    away = known.rename(finished.folder / "away")
+    for flags in ("--dry-run",), (), ("results/staged/product.h5",):
+        done = finished.run(*flags)
+        assert done.returncode == 1
+        assert f"{known} knows nothing" in done.stdout + done.stderr
+    note = finished.folder / "results" / ".metadata"
+    content = note.read_bytes()
+    note.unlink()
+    assert finished.run("--dry-run").returncode == 0, "they are taken for up to date"
+    note.write_bytes(content)
+    shutil.rmtree(known)
+    away.rename(known)
+    assert finished.run("--dry-run").returncode == 0
+
+
 def test_one_line_for_each_step(finished: Project) -> None:
     (finished.folder / "results" / "tables" / "performance.md").unlink()
     done = finished.run()
