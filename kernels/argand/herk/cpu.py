@@ -63,13 +63,13 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
     matched = hermitian_rows(problem)
-    by_matmul = is_multiplied(problem, matched)
-    alone = problem.batch == 1 and dotted(problem) is None and not by_matmul
+    by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
+    alone = problem.batch == 1 and by_herk
     if alone and is_gathered(problem):
         return gathered_alone(problem)
     if alone and is_few(problem.n):
         return _alone(problem)
-    lower, start = lower_of(problem, matched), matched if by_matmul else 0
+    lower, start = lower_of(problem, matched), 0 if by_herk else matched
     if is_gathered(problem):
         return gathered(problem, lower, is_hermitian=start == problem.n)
     return _several(problem, lower, start)

@@ -1,73 +1,136 @@
-"""Lower triangles of Hermitian products of few rows on the CPU, by dot products of rows.
+"""Hermitian products of few rows on the CPU by dot products of rows, where those take less time.
 
 BLAS's products of matrices fill few of their lanes with few rows and copy all conjugates. Dot
-products read the operand in place. Which takes less time is estimated, in complex64
-multiplications of 0.076 ns (docs/experiments/2026-11-28-small-calls-on-a-cpu.md).
+products read the operand in place. Those of all pairs of rows mostly are Hermitian to the bit
+(`cpu_probe`), which no mirror follows then; of more numbers the lower triangle alone takes less
+time. Times are estimated (docs/experiments/2026-11-28-small-calls-on-a-cpu.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from argand.herk.cpu_matmul import matched_rows
+from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
-from argand.runtime.numpy_blas import has_avx512_kernels
+from argand.runtime.complex_types import ITEM
+from argand.runtime.numpy_blas import has_avx512_kernels, openblas_kernels
+from argand.runtime.threads import ONE_CORE_DOT
 
 Array = npt.NDArray[Any]
 _MOST_ROWS = 20
 """Most rows whose dot products may take less time."""
-_WHOLE, _SEVERAL = 11_200, 15_700
-"""Time of a step of NumPy that takes the operand whole, and of one of several by parts."""
-_HERK = 1_500
-"""Time of a call of herk without its arithmetic; it needs no steps that ignore errors and make
-diagonals real, which are subtracted."""
-_EDGE = 10
-"""Products of matrices compute a lower triangle in n (n / 2 + this) multiplications for each k."""
+_PANEL, _LOOP, _MIRROR, _HERK = 0.8, 0.02, 0.6, 0.9
+"""Times in us: of a step of NumPy that takes a part of the operand; of a loop over a row's pairs;
+of the steps of a mirror; and what a call of herk takes less than steps that ignore errors."""
+_AGAIN = 1e-5
+"""Time in us of a byte that a panel reads again, from a core's second cache."""
+_BLOCK = 16
+"""Numbers of a block of a dot product: those beyond its blocks are multiplied one by one."""
+_EDGE_OF_HERK, _EDGE = 11, 16
+"""BLAS computes a lower triangle in n (n / 2 + the first) multiplications for each k, and a product
+by matmul in n (n + the second)."""
+
+_TILE = {"complex64": 8, "complex128": 4}
+"""Rows of a tile by type of the result (SkylakeX)."""
 
 
 class _Times(NamedTuple):
-    """Times of a dot product of no length, of a multiplication, and of a matrix of a matmul."""
+    """Times in us, of 500 forms of up to 20 rows and 300 of Haswell's kernels on a Sapphire Rapids.
 
-    dot: float
-    in_dot: float
-    in_herk: float
-    in_matmul: float
+    Attributes:
+        short: of a dot product of less than `_BLOCK` numbers; of a number of it.
+        long: of another one; of a number of it; of a number beyond its blocks.
+        matrix, in_matmul, number: of a matrix of a matmul; of a multiplication; of a number of a.
+        edge: as `_EDGE`, of rows that are a multiple of `_TILE`, in multiplications.
+        in_herk: of a multiplication of herk.
+        mirrored: of a number of a result that is mirrored.
+    """
+
+    short: tuple[float, float]
+    long: tuple[float, float, float]
     matrix: float
+    in_matmul: float
+    number: float
+    edge: float
+    in_herk: float
+    mirrored: float
+
+    def of_dot(self, k: int) -> float:
+        """Return the time of a dot product."""
+        if k < _BLOCK:
+            start, number = self.short
+            return start + number * k
+        start, number, beyond = self.long
+        return start + number * k + beyond * (k % _BLOCK)
 
 
+_SHORT_64, _128 = (0.008, 5.5e-4), ((0.019, 2.8e-4), (0.019, 2.8e-4, 2e-4))
 _TIMES = {
-    "complex64": _Times(110, 1.15, 1.0, 1.0, 350), "complex128": _Times(160, 2.0, 1.75, 1.75, 350),
+    "complex64": _Times(
+        _SHORT_64, (0.0195, 1.2e-4, 6.5e-4), 0.08, 6.7e-5, 0, 16, 7.6e-5, 2.0e-3
+    ),
+    "complex128": _Times(*_128, 0.06, 1.2e-4, 0, 16, 1.3e-4, 2.9e-3),
 }  # fmt: skip
 _TIMES_BY_AVX512 = {
-    "complex64": _Times(300, 1.9, 1.35, 1.6, 4_000),
-    "complex128": _Times(350, 3.5, 1.7, 2.2, 3_600),
-}
+    "complex64": _Times(
+        _SHORT_64, (0.0195, 1.25e-4, 1.35e-3), 0.22, 7.8e-5, 5.3e-4, 8, 1.03e-4, 1.9e-3
+    ),
+    "complex128": _Times(*_128, 0.23, 1.1e-4, 6.0e-4, 8, 1.3e-4, 2.7e-3),
+}  # fmt: skip
 """Times by type of the result; those by OpenBLAS's kernels for AVX-512, measured by SkylakeX."""
 
 
 def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
-    """Return what computes lower triangles by dot products, None where others take less time."""
-    if problem.op != "N" or problem.n > _MOST_ROWS or not problem.n * problem.k:
+    """Return what computes products by dot products, None where others take less time.
+
+    `all_dots` computes them whole, Hermitian to the bit of contiguous operands; others their lower
+    triangles.
+    """
+    n, k, batch = problem.n, problem.k, problem.batch
+    if problem.op != "N" or n > _MOST_ROWS or not n * k:
         return None
-    all_times = _TIMES_BY_AVX512 if has_avx512_kernels() else _TIMES
-    times, n, k = all_times[problem.dtype], problem.n, problem.k
-    dots = problem.batch * n * n * (times.dot + times.in_dot * k)
-    panels = min(n, max(1, round(math.sqrt(dots / (2 * _SEVERAL)))))
-    ours = dots * (1 + 1 / panels) / 2 + (panels * _SEVERAL if panels > 1 else _WHOLE)
-    products = n * (n / 2 + _EDGE) * k
-    if problem.batch == 1:
-        others = _HERK + times.in_herk * products
+    times = (_TIMES_BY_AVX512 if has_avx512_kernels() else _TIMES)[problem.dtype]
+    dots, loops = batch * n * n * times.of_dot(k), _LOOP * batch * (n - 1)
+    panels = min(n, max(1, round(math.sqrt(dots / (2 * _PANEL)))))
+    mirror = _MIRROR + times.mirrored * batch * n * n
+    in_panels = dots * (1 + 1 / panels) / 2 + (panels * _PANEL if panels > 1 else 0) + mirror
+    in_panels += (panels - 1) / 2 * batch * n * k * ITEM[problem.dtype] * _AGAIN
+    if batch == 1:
+        others = times.in_herk * n * (n / 2 + _EDGE_OF_HERK) * k - _HERK + mirror
     else:
-        others = _WHOLE + problem.batch * (times.matrix + times.in_matmul * products)
-    if ours >= others:
+        edge = _EDGE if n % _TILE[problem.dtype] else times.edge
+        others = batch * (times.matrix + n * k * (times.in_matmul * (n + edge) + times.number))
+        others += 0 if matched_rows(problem) == n else mirror
+    others -= loops
+    whole = dots + _LOOP * batch < min(in_panels, others) and are_hermitian(n, k, problem.dtype)
+    if not whole and in_panels >= others:
         return None
+    if whole:
+        return all_dots
     rows = -(-n // panels)
     return _by_columns if rows == 1 else partial(_by_panels, rows)
+
+
+def are_hermitian(n: int, k: int, dtype: str) -> bool:
+    """Return whether `all_dots` of contiguous operands of this form are Hermitian to the bit."""
+    return openblas_kernels() is not None and k <= ONE_CORE_DOT and _seen(n, k, dtype)
+
+
+@lru_cache(maxsize=4096)
+def _seen(n: int, k: int, dtype: str) -> bool:
+    return rows_seen(all_dots, n, k, "N", dtype) == n
+
+
+def all_dots(a: Array, out: Array) -> None:
+    """Compute A A^H, all pairs of rows of all matrices at a time."""
+    np.vecdot(a if a.ndim == 2 else a[..., None, :, :], a[..., None, :], out)
 
 
 def _by_columns(a: Array, out: Array) -> None:
@@ -80,7 +143,7 @@ def _by_panels(rows: int, a: Array, out: Array) -> None:
     """Compute A A^H, so many rows up to their last column at a time, of all matrices."""
     n = a.shape[-2]
     if rows >= n:
-        np.vecdot(a if a.ndim == 2 else a[..., None, :, :], a[..., None, :], out)
+        all_dots(a, out)
         return
     for start in range(0, n, rows):
         end = start + rows

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from argand.device import available_cores
 from argand.gemm.operands import Op
 from argand.herk.cpu_blas import has_address, herk_by_address
-from argand.herk.cpu_dot import dotted
+from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_matmul import full_product, matched_rows, rows_on_one_core, weight
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
@@ -32,10 +32,9 @@ for each."""
 _CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
 """The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
 only herk's triangle has mirrored, and, taken off, for each number in the other rows and columns."""
-_FEWEST_ROWS_ALONE, _FEWEST_ROWS_IN_PANELS, _STEPS_ALONE = 65, 96, 170_000
-"""Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; from
-which it is so of several panels; and, taken off for one matrix, the time of steps that mirror some
-of its rows."""
+_FEWEST_ROWS_ALONE, _STEPS_ALONE = 65, 290_000
+"""Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; and,
+taken off for one matrix, the time of steps that mirror some of its rows."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 _THREADED_PRODUCTS = 1 << 24
@@ -56,7 +55,7 @@ _FINISHING = 16
 def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
     """Return what computes the lower triangles of a problem, of operands of the result's type.
 
-    ``matched`` are its `hermitian_rows` where they are left as matmul makes them.
+    ``matched`` are its `hermitian_rows` where they are left as they are computed.
     """
     by_dots = dotted(problem)
     if by_dots is not None:
@@ -84,10 +83,14 @@ def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
 
 
 def hermitian_rows(problem: HerkProblem) -> int:
-    """Return the `matched_rows` of a problem, 0 where matmul on one core would not compute it.
+    """Return how many rows and columns of a problem need no mirror, as they are computed.
 
-    They are not looked for there, which takes longer than a call.
+    All of `all_dots`, the `matched_rows` of matmul on one core, which are not looked for where it
+    would not compute them: that takes longer than a call.
     """
+    by_dots = dotted(problem)
+    if by_dots is not None:
+        return problem.n if by_dots is all_dots else 0
     most = ONE_CORE_COMPLEX if is_shared(problem) else _most_by_rows(problem, problem.n)
     if problem.batch > 1:
         most = max(most, _HERK_PRODUCTS)
@@ -95,7 +98,7 @@ def hermitian_rows(problem: HerkProblem) -> int:
         return 0
     if weight(problem) > most or _is_threaded(problem):
         return 0
-    return matched_rows(problem) if dotted(problem) is None else 0
+    return matched_rows(problem)
 
 
 def _most_multiplied(problem: HerkProblem, matched: int) -> int:
@@ -110,10 +113,9 @@ def _most_by_rows(problem: HerkProblem, matched: int) -> int:
     square, numbers = matched * matched, problem.n * problem.n
     saved = _MIRRORED * square - _MIRRORED_ROWS * (numbers - square)
     saved *= 2 if problem.dtype == "complex128" else 1
-    if problem.batch == 1 and matched < problem.n:
-        saved -= _STEPS_ALONE
-    alone = problem.batch == 1 and problem.n < _FEWEST_ROWS_IN_PANELS
-    return min(_CALL + saved, ONE_CORE_COMPLEX) if alone else _CALL + saved
+    if problem.batch > 1:
+        return _CALL + saved
+    return min(ONE_CORE_COMPLEX, saved - (_STEPS_ALONE if matched < problem.n else 0))
 
 
 def _is_large(problem: HerkProblem) -> bool:

@@ -1,16 +1,8 @@
 """Full products A A^H by NumPy's matmul on one core, and their rows that need no mirror.
 
-Where BLAS computes element (i, j) by the same steps as (j, i), both have the same bits but for the
-sign of the imaginary part. OpenBLAS's kernels do so in whole tiles: those for AVX-512 in 8 rows of
-complex64 and 4 of complex128, Haswell's in fewer rows than their tile. No library promises that, so
-it is seen by products of random numbers of the same shape.
-
-What is relied on is that these show the steps of every other product: that OpenBLAS chooses an
-element's steps by its place, by the shape, the transposes and the strides of operands, by its
-kernels and its number of threads, and not by numbers or addresses. It does, because it packs both
-operands, and compares none of their numbers. All these are the same here: operands are contiguous
-and the shape is, kernels are chosen as NumPy is imported, and products are so small that OpenBLAS
-takes one core for them whatever its number of threads is, which may change between calls.
+OpenBLAS's kernels compute element (i, j) by the steps of (j, i) in whole tiles: those for AVX-512
+in 8 rows of complex64 and 4 of complex128, Haswell's in fewer rows than their tile. `cpu_probe`
+sees which rows these are.
 """
 
 from __future__ import annotations
@@ -23,15 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.gemm.operands import Op
+from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.numpy_blas import openblas_kernels, openblas_threads
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
-_FEWEST_MATRICES, _ROWS, _NUMBERS = 8, 512, 1 << 16
-"""Fewest products that are compared; more have together up to so many rows, and operands of so many
-numbers, which take some milliseconds. Sums of two terms by other steps have other bits in two of
-five elements, longer ones in more, and by fused steps hardly a diagonal is real."""
 _TILE_ROWS, _MOST_PANELS = 16, 2
 """Rows that panels are a multiple of, so that BLAS's tiles are those of the whole product; most
 panels, as BLAS packs all columns again for each."""
@@ -76,14 +65,7 @@ def matched_rows(problem: HerkProblem) -> int:
 @lru_cache(maxsize=4096)
 def _matched(n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None) -> int:
     """See `matched_rows`; by so many threads, should an OpenBLAS share smaller products."""
-    matrices = max(_FEWEST_MATRICES, min(-(-_ROWS // n), _NUMBERS // (n * k)))
-    shape = (matrices, n, k) if op == "N" else (matrices, k, n)
-    real = np.float32 if dtype == "complex64" else np.float64
-    parts = np.random.default_rng(0).standard_normal((*shape, 2), real)
-    found = np.empty((matrices, n, n), dtype)
-    full_product(op, rows, n)(parts.view(dtype)[..., 0], found)
-    apart = np.tril((found != np.conjugate(found).swapaxes(-1, -2)).any(0)).any(1)
-    return int(apart.argmax()) if apart.any() else n
+    return rows_seen(full_product(op, rows, n), n, k, op, dtype)
 
 
 def _of_rows(a: Array, out: Array) -> None:

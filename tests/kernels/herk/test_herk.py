@@ -44,7 +44,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         scratch: {"LEAST_KEPT_BYTES": 0},
         cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20},
         cpu_mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
-        cpu_dot: {"_MOST_ROWS": 6, "_WHOLE": 300, "_SEVERAL": 1500, "_EDGE": 100},
+        cpu_dot: {"_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "_EDGE": 100},
         cpu_lower: {
             "ONE_CORE_COMPLEX": 1200,
             "_SHARED_PRODUCTS": 10_000,

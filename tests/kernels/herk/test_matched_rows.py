@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import herk
-from argand.herk import api, cpu_lower, cpu_matmul, cpu_parts
+from argand.herk import api, cpu_dot, cpu_lower, cpu_matmul, cpu_parts
 from argand.herk.problem import herk_problem
 
 from tests.kernels.herk.herk_cases import oriented
@@ -52,6 +52,47 @@ def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(op: Any, dtype
         np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_dot_products_that_are_hermitian_are_so_by_other_numbers(dtype: str) -> None:
+    """At any address, and where rows begin at different ones."""
+    for n, k in ((2, 2), (3, 5), (4, 31), (5, 100)):
+        if not cpu_dot.are_hermitian(n, k, dtype):
+            continue
+        numbers = normal(np.random.default_rng(n), 50 * n * k + 3).astype(dtype)
+        for first in range(4):
+            a, found = numbers[first:][: 50 * n * k].reshape(50, n, k), np.empty((50, n, n), dtype)
+            cpu_dot.all_dots(a, found)
+            np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("are_hermitian", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3, 9), (40, 5, 90), (500, 3, 300), (4, 300)])
+def test_few_rows_by_dot_products(
+    shape: tuple[int, ...], are_hermitian: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_lower, "available_cores", lambda: 1)
+    if not are_hermitian:
+        monkeypatch.setattr(cpu_dot, "are_hermitian", lambda *_: False)
+    api._CPU_CALLS.clear()
+    a = normal(np.random.default_rng(1), *shape)
+    a[..., 0, 1] = np.inf
+    problem = herk_problem(a.shape, precision=None, dtype="complex64")
+    by_dots = cpu_dot.dotted(problem)
+    assert are_hermitian or by_dots is not cpu_dot.all_dots
+    found = herk(a)
+    lost = np.zeros((shape[-2], shape[-2]), bool)
+    lost[0] = lost[:, 0] = True
+    assert (np.isfinite(found) == ~lost).all()
+    assert not np.diagonal(found, axis1=-2, axis2=-1).imag.any()
+    rest = found[..., 1:, 1:]
+    np.testing.assert_array_equal(rest, np.conjugate(rest).swapaxes(-1, -2))
+    kept = a[..., 1:, :]
+    full = kept @ kept.conj().swapaxes(-1, -2)
+    bound = 8 * shape[-1] * np.finfo(np.complex64).eps * np.abs(full).max()
+    assert np.abs(rest - full).max() <= bound
+    api._CPU_CALLS.clear()  # calls kept with other values
+
+
 def test_rows_of_one_wrong_number_are_not_hermitian(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(a: Any, b: Any, out: Any) -> None:
         found = np.tril(np.einsum("bik,bkj->bij", a, b), -1)
@@ -83,7 +124,7 @@ def test_rows_are_looked_for_again_with_another_number_of_threads(
     for threads, times in ((1, 1), (1, 1), (2, 2)):
         monkeypatch.setattr(cpu_matmul, "openblas_threads", lambda count=threads: count)
         assert cpu_matmul.matched_rows(problem) == 12
-        assert len(sizes) == times
+        assert len(sizes) == 2 * times  # at two addresses
     cpu_matmul._matched.cache_clear()
 
 
@@ -102,7 +143,8 @@ def test_few_numbers_show_which_rows_are_hermitian(
     cpu_matmul._matched.cache_clear()
     cpu_matmul._matched(n, k, n, "C", "complex64", 1)
     cpu_matmul._matched.cache_clear()
-    ((matrices, numbers),) = sizes
+    (matrices, numbers), other = sizes  # at two addresses
+    assert other == (matrices, numbers)
     assert matrices >= 8
     assert numbers <= max(1 << 16, 8 * n * k)
 

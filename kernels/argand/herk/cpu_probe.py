@@ -1,0 +1,49 @@
+"""How many rows of Hermitian products BLAS makes Hermitian to the bit, by random numbers.
+
+Where BLAS computes element (i, j) by the same steps as (j, i), both have the same bits but for the
+sign of the imaginary part. No library promises that, so it is seen by products of random numbers of
+the same shape.
+
+What is relied on is that these show the steps of every other product: that OpenBLAS chooses an
+element's steps by its place, by the shape, the transposes and the strides of operands, by its
+kernels and its number of threads, and not by numbers or addresses. It does, because it packs both
+operands of a product of matrices, whose numbers it does not compare, and because its kernels of dot
+products read any address alike; those that do not (of SSE) are seen by rows that begin at
+different addresses. All these are the same here: operands are contiguous and the shape is, kernels
+are chosen as NumPy is imported, and products are so small that OpenBLAS takes one core for them
+whatever its number of threads is, which may change between calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.gemm.operands import Op
+
+Array = npt.NDArray[Any]
+_FEWEST_MATRICES, _ROWS, _NUMBERS = 8, 512, 1 << 16
+"""Fewest products that are compared; more have together up to so many rows, and operands of so many
+numbers, which take some milliseconds. Sums of two terms by other steps have other bits in two of
+five elements, longer ones in more, and by fused steps hardly a diagonal is real."""
+
+
+def rows_seen(steps: Callable[[Array, Array], Any], n: int, k: int, op: Op, dtype: str) -> int:
+    """Return of how many rows and columns, from the first on, ``steps`` make Hermitian products.
+
+    ``steps`` write products (..., n, n) of contiguous operands, (..., n, k) after their op. They
+    are given operands at two addresses, a part of a number apart.
+    """
+    matrices = max(_FEWEST_MATRICES, min(-(-_ROWS // n), _NUMBERS // (n * k)))
+    shape = (matrices, n, k) if op == "N" else (matrices, k, n)
+    real, numbers = np.float32 if dtype == "complex64" else np.float64, 2 * matrices * n * k
+    parts = np.random.default_rng(0).standard_normal(numbers + 1, real)
+    found, apart = np.empty((matrices, n, n), dtype), np.zeros((n, n), bool)
+    for first in range(2):
+        steps(parts[first : first + numbers].view(dtype).reshape(shape), found)
+        apart |= (found != np.conjugate(found).swapaxes(-1, -2)).any(0)
+    wrong = np.tril(apart).any(1)
+    return int(wrong.argmax()) if wrong.any() else n
