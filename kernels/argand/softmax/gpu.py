@@ -22,6 +22,8 @@ from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned
+from argand.softmax.few_rows import are_few_rows
+from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
@@ -218,7 +220,9 @@ def form_of(problem: SoftmaxProblem, x: Any, out: Any) -> SoftmaxForm:
     # Vectors of a length that divides all of these never cross the edge of a row.
     even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
     if PLAN_OVERRIDE.value is None:
-        vector = choose_vector(most, even, problem.columns, problem.operation)
+        rows, columns, sm_count = problem.rows, problem.columns, gpu(x.device.id).sm_count
+        few = are_few_rows(rows, columns, ELEMENT_BYTES[problem.input], sm_count)
+        vector = choose_vector(most, even, columns, problem.operation, few=few)
     else:
         vector = min(most, PLAN_OVERRIDE.value[1])
     strides = [] if one_row else [read.stride, *([] if written is None else [written.stride])]

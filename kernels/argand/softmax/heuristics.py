@@ -12,6 +12,7 @@ from argand.multiprocessor import CLUSTER_SM, LARGEST_BLOCK, LARGEST_CLUSTER, RE
 from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
+from argand.softmax.few_rows import few_rows_candidate
 from argand.softmax.formats import ELEMENT_BYTES, Operation
 from argand.softmax.plan import (
     SMALL_BLOCK,
@@ -38,8 +39,15 @@ eight lanes took 1.07 to 1.14 of their time at 12 drawn lengths, of shorter unal
 1.01."""
 
 
-def choose_vector(most: int, even: int, columns: int, operation: Operation) -> int:
-    """Return the values of an access: ``most`` fill it, ``even`` never cross a row's edge."""
+def choose_vector(
+    most: int, even: int, columns: int, operation: Operation, *, few: bool = False
+) -> int:
+    """Return the values of an access: ``most`` fill it, ``even`` never cross a row's edge.
+
+    ``few`` says whether rows are (`softmax.few_rows`).
+    """
+    if few:
+        return even
     short = _SHORT_COLUMNS_OF_4 if most == _VALUES_OF_4 else _SHORT_COLUMNS
     if columns > short:
         return most
@@ -120,6 +128,7 @@ def plan_softmax(
         _slab_candidate(form, arch, rows, columns, sm_count),
         _sum_candidate(form, rows, columns, sm_count),
         *ring_candidates(form, arch, rows, columns, sm_count),
+        few_rows_candidate(rows, columns, form.element_bytes, sm_count),
         resident_candidate(form, arch, rows, columns, sm_count),
         *_tabulated_candidates(form, arch, rows, columns, sm_count),
     ):

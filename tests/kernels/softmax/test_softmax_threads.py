@@ -10,6 +10,8 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES, arch_for
 from argand.multiprocessor import CLUSTER_SM, WARP
 from argand.softmax.candidates import fitted
+from argand.softmax.few_rows import are_few_rows
+from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.resident import estimated_time, resident_candidate
@@ -35,14 +37,43 @@ def full(plan: RowPlan, columns: int) -> float:
 
 
 @pytest.mark.parametrize("form", [EXACT, replace(EXACT, operation="logsumexp"), HALVES])
-@pytest.mark.parametrize("rows", [MANY, FEW])
-def test_threads_leave_no_fifth_of_their_registers_empty(form: SoftmaxForm, rows: int) -> None:
-    """By the estimate, and by the table where few rows would leave multiprocessors idle."""
-    for columns in range(513, 32_768 if rows == MANY else 4096, 101):
-        plan = plan_of(form, columns, rows)
+def test_threads_leave_no_fifth_of_their_registers_empty(form: SoftmaxForm) -> None:
+    """By the estimate, of rows that fill a GPU many times."""
+    for columns in range(513, 32_768, 101):
+        plan = plan_of(form, columns)
         if plan.kind != "streamed":
             assert plan.kind == "resident"
-            assert full(plan, columns) > 0.8 or (rows == FEW and plan.row_threads <= WARP)
+            assert full(plan, columns) > 0.8
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16", "complex64"])
+@pytest.mark.parametrize("rows", [1, 16, 132, 133, 900])
+def test_few_rows_have_uncut_accesses_and_threads_for_latency(kind: str, rows: int) -> None:
+    """Rows that a GPU holds at once: one block each, of threads that few values wait for."""
+    size, most = ELEMENT_BYTES[kind], vector_for(kind, kind)
+    for columns in (257, 400, 513, 761, 1200, 3000, 8191, 8192):
+        few = are_few_rows(rows, columns, size, 132)
+        even = math.gcd(most, columns)
+        vector = choose_vector(most, even, columns, "softmax", few=few)
+        if not few:
+            assert rows * columns * size > 132 << 15
+            continue
+        assert vector == even
+        form = replace(EXACT, input=kind, output=kind, vector=vector, unaligned_rows=False)
+        plan = plan_of(form, columns, rows)
+        assert (plan.kind, plan.cluster) == ("resident", 1)
+        assert columns <= 512 or plan.row_threads > WARP or -(-rows // 132) * 2 * WARP > 1024
+        assert -(-rows // 132) * plan.row_threads <= 1024
+        assert columns // plan.row_threads >= 6
+
+
+def test_rows_are_few_only_where_that_was_measured() -> None:
+    """Shorter and longer rows, and more of them than registers hold, are not."""
+    assert are_few_rows(1, 257, 4, 132)
+    assert not are_few_rows(1, 256, 4, 132)
+    assert not are_few_rows(1, 8193, 4, 132)
+    assert are_few_rows(132 * 12, 1024, 4, 132)
+    assert not are_few_rows(132 * 12 + 1, 1024, 4, 132)
 
 
 def test_estimates_follow_the_hardware() -> None:
