@@ -36,8 +36,9 @@ def _small(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
 
 
 _DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
-    "gemm": products.draw, "softmax": softmaxes.draw, "dft": transforms.draw, "gates": gates.draw,
-    "small": _small, "channelise": banks.draw, "beam_power": beams.draw, "herk": correlations.draw,
+    "gemm": products.draw, "softmax": softmaxes.draw, "few_rows": softmaxes.draw_few,
+    "dft": transforms.draw, "gates": gates.draw, "small": _small, "channelise": banks.draw,
+    "beam_power": beams.draw, "herk": correlations.draw,
     "circuits": circuits.draw, "image": images.draw, "hermitian": systems.draw,
 }  # fmt: skip
 SWEEPS = tuple(_DRAWS)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 TITLES = {
     "gemm": "Products of 32 to 16384", "softmax": "Softmax of 16 to $2^{20}$ columns",
-    "dft": "Transforms of length 8 to $2^{20}$", "gates": "Gates on 20 to 30 qubits",
-    "small": "1 to 512 on every axis", "channelise": "Filter banks of 8 to 4096 channels",
+    "few_rows": "Softmax of 1 to 4096 rows", "dft": "Transforms of length 8 to $2^{20}$",
+    "gates": "Gates on 20 to 30 qubits", "small": "1 to 512 on every axis",
+    "channelise": "Filter banks of 8 to 4096 channels",
     "beam_power": "1 to 2048 detected beams", "herk": "Hermitian products of 16 to 4096",
     "circuits": "Circuits on 20 to 28 qubits", "image": "Images of 2 to 512 antennas",
     "hermitian": "Hermitian systems of 1 to 128 rows",

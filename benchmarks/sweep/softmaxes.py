@@ -187,16 +187,25 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
     What results are written as is drawn last, so that a seed draws the widths and kinds that it
     drew before.
     """
-    drawn = [
-        (columns, *(x[int(rng.integers(len(x)))] for x in (_KINDS, _OPERATIONS)))
-        for columns in sizes(rng, 16, 1 << 20, (cases,)).tolist()
-    ]
+    columns = sizes(rng, 16, 1 << 20, (cases,)).tolist()
+    return _drawn(rng, [(max(1, (1 << 27) // count), count) for count in columns])
+
+
+def draw_few(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
+    """Draw 1 to 4096 rows of 16 to 65536 columns, 2^24 elements at most, kinds and operations."""
+    rows, columns = (sizes(rng, *between, (cases,)) for between in ((1, 1 << 12), (16, 1 << 16)))
+    most = np.maximum(1, (1 << 24) // columns)
+    return _drawn(rng, list(zip(np.minimum(rows, most).tolist(), columns.tolist(), strict=True)))
+
+
+def _drawn(rng: np.random.Generator, shapes: Sequence[tuple[int, int]]) -> list[Case]:
+    """Draw kinds and operations of these rows and columns, then what results are written as."""
+    what = [[x[int(rng.integers(len(x)))] for x in (_KINDS, _OPERATIONS)] for _ in shapes]
     found: list[Case] = []
-    for columns, kind, operation in drawn:
+    for (rows, columns), (kind, operation) in zip(shapes, what, strict=True):
         written = _HALVES_WRITTEN[int(rng.integers(len(_HALVES_WRITTEN)))]
         if kind not in HALF_FORMATS or operation == "logsumexp":
             written = ""
-        rows = max(1, (1 << 27) // columns)
         found.append(SoftmaxCase(rows, columns, kind, operation, written))
     return found
 
