@@ -200,7 +200,10 @@ def draw_few(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
 
 def _drawn(rng: np.random.Generator, shapes: Sequence[tuple[int, int]]) -> list[Case]:
     """Draw kinds and operations of these rows and columns, then what results are written as."""
-    what = [[x[int(rng.integers(len(x)))] for x in (_KINDS, _OPERATIONS)] for _ in shapes]
+    what = [
+        (_KINDS[int(rng.integers(len(_KINDS)))], _OPERATIONS[int(rng.integers(len(_OPERATIONS)))])
+        for _ in shapes
+    ]
     found: list[Case] = []
     for (rows, columns), (kind, operation) in zip(shapes, what, strict=True):
         written = _HALVES_WRITTEN[int(rng.integers(len(_HALVES_WRITTEN)))]
