@@ -28,6 +28,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.shards import split_part
 from workflow.steps.code_digest import code_digest
+from workflow.steps.future_results import age_future
 from workflow.steps.gpu_devices import study_gpus, list_gpus_for_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
@@ -96,11 +97,12 @@ envvars:
 
 if IS_MAIN:  # before Snakemake looks at times
     try:
+        age_future(Path(RESULTS), logger.info)
         age_replaced(study, Path(RESULTS), logger.info)
     except OSError as error:
         raise WorkflowError(
-            f"{error}: its input was replaced; let the owner of that file run the study, or give it "
-            "another folder by --config out=PATH"
+            f"{error}: its input was replaced, or its time is to come; let the owner of that file "
+            "run the study, or give it another folder by --config out=PATH"
         ) from None
 
 WORKLOADS = study.names

@@ -1,0 +1,50 @@
+"""Results of a time to come, after a clock was set back: what is made anew is older than they are.
+
+Snakemake makes again what is older than its inputs, so it would keep them, also where one of their
+inputs was made again and the run was killed then. So they are given a time before any other.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from workflow.counted import counted
+from workflow.storage.failures import printable
+
+_SKEW_S = 60.0
+"""How far the clock of a file server or of another machine may be ahead."""
+_OF_NO_STEP = {"logs", "benchmarks", "times"}
+"""Folders of results whose times Snakemake does not compare."""
+
+
+def age_future(folder: Path, say: Callable[[str], None]) -> list[Path]:
+    """Give results that are of a time to come the time 0; return them and say how many.
+
+    What reads a file of a user's is made again then, because that is newer.
+
+    Args:
+        folder: the results.
+        say: is given a line where there are any.
+
+    Raises OSError where one is another user's, who alone may set its time.
+    """
+    latest, aged = time.time() + _SKEW_S, []
+    for path in sorted(folder.rglob("*")):
+        within = path.relative_to(folder).parts
+        if within[0] in _OF_NO_STEP or path.name.startswith("."):
+            continue
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_mtime > latest:
+            os.utime(path, ns=(status.st_atime_ns, 0))
+            aged.append(path)
+    if aged:
+        say(
+            f"{printable(str(folder))}: {counted(len(aged), 'file')} of a time to come, such as "
+            f"{printable(str(aged[0].relative_to(folder)))}: was a clock set back? What follows "
+            "from an input is made again"
+        )
+    return aged
