@@ -231,10 +231,13 @@ class Adaptive(Workload):
         return assess_adaptive(reference, beams, precision, self.case.loading)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Return the weights, with frequency, feed, direction and the antennas' places."""
+        """Return the weights, with frequency, feed, direction, the antennas' places and times."""
         kept = along(staged.coordinates, {*AXES, "east_north", "east_north_up"})
         if "polarization" in kept:
             kept["polarization"] = of_voltages(kept["polarization"])
+        if (time := staged.coordinates.get("time")) is not None:
+            said = f"{time.long_name or 'time'}, of covariances whose mean the weights are of"
+            kept["averaged_time"] = replace(time, long_name=said, axes=("integration",), step=None)
         return Product("weights", result, AXES, kept, f"{self.name}: adaptive weights")
 
     def picture(self, product: Product, axes: Axes) -> None:

@@ -163,6 +163,24 @@ def test_operands_that_do_not_fit(tmp_path, changes, said):
         adaptive(input=given).check()
 
 
+def test_weights_keep_the_times_that_they_are_averaged_over(tmp_path):
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["r"] = np.broadcast_to(np.eye(4), (3, 4, 4)).astype(np.complex64)
+        file["w"] = np.ones((2, 4), np.complex64)
+        file["t"] = np.array([0.0, 10.0, 20.0])
+        file["t"].attrs["units"] = np.bytes_("s since 2026-11-28T10:00:00")
+    source = {
+        "file": str(tmp_path / "r.h5"), "covariances": "r", "weights": "w",
+        "axes": {"covariances": ["time", "antenna", "column"], "weights": ["beam", "antenna"]},
+        "coordinates": {"time": "t"},
+    }  # fmt: skip
+    one = adaptive(input=source)
+    staged = one.stage()
+    kept = one.product(staged, result_of(one, staged)).coordinates["averaged_time"]
+    assert (kept.values.tolist(), kept.units) == ([0.0, 10.0, 20.0], "s")
+    assert kept.long_name.startswith("time since 2026-11-28T10:00:00, of covariances whose mean")
+
+
 def test_covariances_of_visibilities_and_a_line_of_antennas():
     drawn = {"antennas": 8, "samples": 64, "sources": SOURCES, "array": {"geometry": "linear"}}
     case = CorrelateCase.model_validate({"kind": "correlate", **drawn})
