@@ -26,9 +26,10 @@ from argand.runtime.threads import ONE_CORE_DOT
 Array = npt.NDArray[Any]
 _MOST_ROWS = 20
 """Most rows whose dot products may take less time."""
-_PANEL, _LOOP, _MIRROR, _HERK = 0.8, 0.02, 0.6, 0.9
+_PANEL, _LOOP, _MIRROR, _CONJUGATES, _HERK = 0.8, 0.02, 0.6, 0.9, 0.9
 """Times in us: of a step of NumPy that takes a part of the operand; of a loop over a row's pairs;
-of the steps of a mirror; and what a call of herk takes less than steps that ignore errors."""
+of the steps of a mirror; of matmul's conjugates where no mirror follows, whose time has them; and
+what a call of herk takes less than steps that ignore errors."""
 _AGAIN = 1e-5
 """Time in us of a byte that a panel reads again, from a core's second cache."""
 _BLOCK = 16
@@ -107,7 +108,7 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
     else:
         edge = _EDGE if n % _TILE[problem.dtype] else times.edge
         others = batch * (times.matrix + n * k * (times.in_matmul * (n + edge) + times.number))
-        others += 0 if matched_rows(problem) == n else mirror
+        others += _CONJUGATES if matched_rows(problem) == n else mirror
     others -= loops
     whole = dots + _LOOP * batch < min(in_panels, others) and are_hermitian(n, k, problem.dtype)
     if not whole and in_panels >= others:
