@@ -21,7 +21,7 @@ from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
 from workflow.readers.polarizations import check_linear, feeds_of
 from workflow.storage import operands
-from workflow.storage.equal_steps import gap_within
+from workflow.storage.equal_steps import gap_within, usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.units import squared, times
 from workflow.workloads.base import NOTHING
@@ -148,6 +148,12 @@ class DetectedBeams(Beamforming):
         if time is not None and time.of("time") == ("time",):
             middle = middles(time.values, self.case.integrate)
             kept["time"] = Coordinate(middle, time.units, time.middle_of("bin"))
+            if time.values.size > 1:
+                length = integrated(time.values.size, self.case.integrate)[1] * usual_step(time)
+                kept["integration_time"] = Coordinate(
+                    np.broadcast_to(abs(length), middle.shape), time.units, "length of the bin",
+                    ("time",),
+                )  # fmt: skip
         if detect == "stokes":
             kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter")
         what = "Stokes parameters" if detect == "stokes" else "power"

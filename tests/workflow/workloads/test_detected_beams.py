@@ -103,6 +103,10 @@ def test_the_product_has_bins_and_directions(detect: str, tmp_path: Path) -> Non
     second = "stokes" if detect == "stokes" else "polarization"
     assert product.axes == ("frequency", second, "beam", "time")
     assert product.data.shape == (2, 4 if detect == "stokes" else 2, 25, 15)
+    length = product.coordinates["integration_time"]
+    expected = 8 * np.diff(staged.coordinates["time"].values[:2])
+    np.testing.assert_allclose(length.values, np.repeat(expected, 15), rtol=1e-12)
+    assert (length.units, length.of("")) == ("s", ("time",))
     time = product.coordinates["time"]
     assert time.units == "s"
     np.testing.assert_allclose(time.values[:2], [3.5e-6, 11.5e-6])
