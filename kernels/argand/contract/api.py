@@ -10,7 +10,7 @@ import numpy as np
 
 from argand.checks import as_flag, check_written, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
-from argand.contract.libraries import converted, kind_of, namespace, type_like
+from argand.contract.libraries import converted, kind_of, namespace, type_in, type_like
 from argand.contract.lone_axes import reduced
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.defaults import is_double
@@ -65,7 +65,7 @@ def contract(
         conj: conjugate the result, which costs nothing.
         power: the squared magnitude of the result, behind all else.
         precision, tolerance, rounding: of the product, as of `argand.gemm`.
-        dtype: the type of the result, one of the arrays' library, to which it is converted last.
+        dtype: the type of the result, of any library, to which it is converted last.
             Products of torch's complex32 alone are rounded to complex32 by the kernel.
         out: where the result goes, of its type; it must not overlap the operands.
 
@@ -258,9 +258,9 @@ def _power(x: Any) -> Any:
 
 def _stored(made: Any, dtype: Any, out: Any) -> Any:
     if dtype is not None:
-        asked = dtype if hasattr(dtype, "is_complex") else np.dtype(dtype)
-        if kind_of(made.dtype) == "c" and kind_of(asked) != "c":
-            raise ValueError(f"dtype must be complex but with power, got {asked}")
+        dtype = type_in(made, dtype)
+        if kind_of(made.dtype) == "c" and kind_of(dtype) != "c":
+            raise ValueError(f"dtype must be complex but with power, got {dtype}")
         made = converted(made, dtype)
     if out is None:
         return made

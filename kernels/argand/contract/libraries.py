@@ -54,6 +54,22 @@ def type_like(x: Any, kind: str, *, double: bool) -> Any:
     return np.dtype(f"{kind}{bits}")
 
 
+def type_in(x: Any, dtype: Any) -> Any:
+    """Return a type, of any library, as one of x's library. Raises TypeError where it has none."""
+    of_torch = hasattr(dtype, "is_complex")
+    if framework_of(x) != "torch":
+        return np.dtype(str(dtype).removeprefix("torch.") if of_torch else dtype)
+    if of_torch:
+        return dtype
+    import torch
+
+    name = np.dtype(dtype).name
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise TypeError(f"dtype must be a type of torch, got {name}")
+    return found
+
+
 def kind_of(dtype: Any) -> str:
     """Return NumPy's letter of a type's kind of numbers; a torch type has none of its own."""
     if hasattr(dtype, "is_complex"):

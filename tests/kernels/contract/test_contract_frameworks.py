@@ -51,6 +51,11 @@ def test_types_of_torch(rng: np.random.Generator) -> None:
     assert found.dtype == torch.complex32
     exact = torch.einsum(SUBSCRIPTS[0], a, b)
     torch.testing.assert_close(found.to(torch.complex64), exact, rtol=0, atol=5e-2)
+    for dtype in ("complex128", np.complex128, torch.complex128):
+        assert contract(SUBSCRIPTS[0], a, b, dtype=dtype).dtype == torch.complex128
+        assert contract("i,j->ij", np.ones(2), np.ones(2), dtype=dtype).dtype == np.complex128
+    with pytest.raises(TypeError, match="dtype must be a type of torch, got complex256"):
+        contract(SUBSCRIPTS[0], a, b, dtype=np.clongdouble)
     powers = contract(SUBSCRIPTS[0], a, b, power=True, dtype=torch.float16)
     assert powers.dtype == torch.float16
 
