@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,8 @@ class NoisyCircuit:
         for name, probability in (("depolarising", self.depolarising), ("damping", self.damping)):
             if not 0 <= probability <= 1:
                 raise ValueError(f"{name} must be a probability from 0 to 1, got {probability}")
+        if not isinstance(self.gates, Iterable):
+            raise TypeError(f"gates must be a sequence of gates, got {self.gates!r}")
         for gate in self.gates:
             if not isinstance(gate, Gate):
                 raise TypeError(f"gates must be argand.Gate, got {gate!r}")

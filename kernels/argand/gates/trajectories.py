@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_integer
+from argand.checks import as_integer, as_real
 from argand.device import Device, checked_device
 from argand.gates.api import apply_gate
 from argand.gates.gate import Gate
@@ -78,6 +78,7 @@ def run_trajectories(
     row, device = get_precision(precision), checked_device(device)
     qubits, trajectories = as_integer(qubits, "qubits"), as_integer(trajectories, "trajectories")
     first, seed = as_integer(first, "first"), as_integer(seed, "seed")
+    depolarising, damping = as_real(depolarising, "depolarising"), as_real(damping, "damping")
     if not 1 <= qubits <= _MOST_QUBITS:
         raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
     if trajectories < 1:

@@ -16,7 +16,7 @@ def form_of(x: Any, name: str = "an operand") -> tuple[Any, ...] | None:
     """Return the type and shape of an operand, which errors call by ``name``."""
     if x is None:
         return None
-    kind = getattr(x, "format", None) or getattr(x, "dtype", None)
+    kind = getattr(x, "format" if hasattr(x, "array") else "dtype", None)  # `argand.Pairs` or not
     if kind is None and hasattr(x, "precision"):
         kind = f"packed {x.precision.name}"
     if kind is None:
