@@ -18,7 +18,7 @@ from workflow.storage.axes import Operand
 from workflow.storage.coordinate_values import values_along
 from workflow.storage.dates import from_the_first
 from workflow.storage.dimension_names import dimension_scales
-from workflow.storage.equal_steps import MOST_CHECKED
+from workflow.storage.equal_steps import MOST_CHECKED, check_distinct
 from workflow.storage.input_operand import (
     InputError,
     InputOperand,
@@ -243,6 +243,8 @@ def _values_of(
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by equal steps"
         raise InputError(f"{key} has no unit; give it as {how.replace('Hz', BASES[name])}")
     check_quantity(key, name, units)
+    if name in WITH_UNITS:
+        check_distinct(key, found)
     found = replace(found, units=units)
     if date or name == "time":
         found, date = from_the_first(found, date)

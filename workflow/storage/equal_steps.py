@@ -168,6 +168,19 @@ def usual_step(coordinate: Coordinate) -> float:
     return float(np.median(np.diff(coordinate.values[:65536])))
 
 
+def check_distinct(key: str, found: Coordinate) -> None:
+    """Raise InputError for several entries that all have one value, as of too few digits."""
+    values = found.values
+    if found.step is not None or values.ndim != 1 or len(values) < 2 or is_blank(values):
+        return
+    if values.dtype.kind in "fiu" and np.all(values == values[0]):
+        apart = f", where the file's numbers are {2 * found.rounding:.3g} apart"
+        raise InputError(
+            f"{key}: its {len(values)} entries are all at {values[0]:.10g}"
+            f"{apart if found.rounding else ''}; give equal steps by input.coordinates"
+        )
+
+
 def gap_within(times: Coordinate | None, integrate: int | None, what: str) -> str:
     """Return what to know of times of which sums span a gap, "" of any others.
 

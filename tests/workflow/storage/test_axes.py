@@ -258,7 +258,7 @@ class TestTransforms:
         )
         case["input"]["coordinates"]["time"] = {"values": [3] * 7, "units": "s"}
         assert error_of(case).startswith(
-            "input.coordinates.time must have equal steps, but all 7 entries are at 3; take"
+            "input.coordinates.time: its 7 entries are all at 3; give equal steps"
         )
 
     def test_nobody_named_it(self, file: Path) -> None:

@@ -198,3 +198,21 @@ def test_an_axis_without_entries_has_no_values() -> None:
 def test_gaps_within_sums(times: list[float], integrate: int | None, said: str) -> None:
     assert gap_within(Coordinate(np.array(times), "s"), integrate, "sum") == said
     assert gap_within(None, integrate, "sum") == ""
+
+
+def test_times_of_too_few_digits_are_no_times(tmp_path: Path) -> None:
+    """Seconds since 1970 in fp32 are 128 apart: integrations of them had a length of 0."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((3, 8), np.complex64)
+        file["t"] = (1.7e9 + np.arange(8)).astype("f4")
+        file["t"].attrs["units"] = np.bytes_("s since 1970-01-01")
+    source = {
+        "file": str(tmp_path / "v.h5"), "voltages": "v", "axes": ["antenna", "time"],
+        "coordinates": {"time": "t"},
+    }  # fmt: skip
+    one = study_of({"kind": "correlate", "input": source}).workload("w")
+    said = "its 8 entries are all at 1700000000, where the file's numbers are 128 apart; give equal"
+    with pytest.raises(InputError, match=rf"^input\.coordinates\.time: {said}"):
+        one.check()
+    source["select"] = {"voltages": {"time": "0:1"}}
+    study_of({"kind": "correlate", "input": source}).workload("w").check()
