@@ -89,12 +89,12 @@ def first_sample(staged: Staged) -> dict[str, Coordinate]:
 
     An inverse transform adds it again.
     """
-    found = staged.coordinates.get("time")
-    if found is None or staged.axes["samples"][-1] != "time" or found.units not in FACTORS["s"]:
+    axis = staged.axes["samples"][-1]
+    found = staged.coordinates.get(axis)
+    if found is None or found.units not in FACTORS["s"]:
         return {}
     values = blank((1,), np.float64) if is_blank(found.values) else found.values[:1]
-    name = f"{SELECTED}time"
-    said = f"{found.long_name or 'time'}, {FIRST}"
+    name, said = f"{SELECTED}{axis}", f"{found.long_name or axis}, {FIRST}"
     return {name: Coordinate(values, found.units, said, (name,))}
 
 

@@ -98,6 +98,10 @@ def test_a_transform_keeps_the_time_that_its_phases_count_from(tmp_path: Path, s
     assert (first.values.tolist(), first.units) == ([2.5], "ms")
     said = "time since 2026-11-28T10:00:00"
     assert first.long_name == f"{said}, of the first sample that is transformed"
+    along_t = {**source, "axes": ["antenna", "t"], "coordinates": {"t": "t"}}
+    other = {**there, "axis": "t", "input": along_t}
+    one = study_of({"a": other}).workload("a")
+    assert "selected_t" in one.product_outline(one.outline()).coordinates
     if not shift:
         times = found["b"].coordinates["time"]
         np.testing.assert_allclose(times.values, 2.5 + 0.25 * np.arange(8), rtol=1e-15)
