@@ -63,6 +63,8 @@ class SoftmaxPlan(OneArrayPlan):
         })  # fmt: skip
 
     def _function(self, x: Any, **arguments: Any) -> Any:
+        # A call that names no precision takes that of its out, which may be narrower than x.
+        arguments["precision"] = self._precision
         return FUNCTIONS[arguments.pop("function")](x, **arguments)
 
     def _cache(self) -> CallCache:

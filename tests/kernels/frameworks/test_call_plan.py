@@ -19,6 +19,7 @@ from argand import (
     image,
     log_softmax,
     pack,
+    softmax,
 )
 from argand.frameworks.call_plan import CallPlan
 from argand.runtime.own_files import NotOwnError
@@ -203,6 +204,14 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     path.chmod(0o666)
     with pytest.raises(NotOwnError, match="can be written by everybody"):
         DftPlan.load(path, *arrays)
+
+
+def test_a_narrow_out_does_not_change_the_precision(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((4, 300))
+    plan = SoftmaxPlan(x, output="fp32")
+    expected = softmax(x, precision="fp64", output="fp32")
+    np.testing.assert_array_equal(plan(x), expected)
+    np.testing.assert_array_equal(plan(x, out=np.empty_like(expected)), expected)
 
 
 def test_what_was_tuned_on_a_gpu_does_not_concern_a_cpu(tmp_path: Path) -> None:
