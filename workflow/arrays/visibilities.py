@@ -66,3 +66,17 @@ def coordinates_of(
             values = np.asarray(one.values)[places["antenna"]]
             found[name] = Coordinate(values, one.units, one.long_name, ("input",))
     return found
+
+
+def perhaps_turned(shape: tuple[int, ...]) -> str:
+    """Return what to know of unnamed voltages (..., antenna, time) of more antennas than times.
+
+    It is "" of others. Arrays of a recorder have most often time first.
+    """
+    antennas, times = shape[-2:]
+    if antennas <= times:
+        return ""
+    return (
+        f"nothing names the axes of voltages, which are read as antenna {antennas} and time "
+        f"{times}: where time is first, name them by input.axes"
+    )

@@ -131,8 +131,12 @@ class Correlate(Workload):
         return Staged(data, _axes(), self._coordinates(time))
 
     def remark(self, staged: Staged) -> str:
-        """See `Workload.remark`: integrations over gaps in the times."""
-        return gap_within(staged.coordinates.get("time"), self.case.integrate, "integration")
+        """See `Workload.remark`: integrations over gaps, axes that may be in another order."""
+        given, time = self.case.input, staged.coordinates.get("time")
+        held = staged.operands.get("voltages")  # of HDF5 alone; what others read has names
+        unnamed = given is not None and given.axes_of("voltages") is None and time is None
+        turned = visibilities.perhaps_turned(held.shape) if unnamed and held is not None else ""
+        return turned or gap_within(time, self.case.integrate, "integration")
 
     def _coordinates(self, time: Array) -> dict[str, Coordinate]:
         where = self.positions()

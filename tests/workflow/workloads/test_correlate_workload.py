@@ -182,3 +182,22 @@ def test_beams_of_another_workload_are_correlated(tmp_path: Path) -> None:
 def test_the_kind_in_a_study() -> None:
     study = load_study({"workloads": {"v": {"kind": "correlate", **SIZES, "shards": 2}}})
     assert isinstance(study.workload("v"), Correlate)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "said"),
+    [
+        ((64, 16), None, "nothing names the axes of voltages, which are read as antenna 64 and "
+         "time 16: where time is first, name them by input.axes"),
+        ((16, 64), None, ""), ((64, 16), ["time", "antenna"], ""),
+        ((64, 16), ["antenna", "time"], ""),
+    ],
+)  # fmt: skip
+def test_axes_that_may_be_in_another_order(
+    tmp_path: Path, shape: tuple[int, int], axes: list[str] | None, said: str
+) -> None:
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones(shape, np.complex64)
+    named = {} if axes is None else {"axes": axes}
+    one = correlate(input={"file": tmp_path / "v.h5", "voltages": "v", **named})
+    assert one.remark(one.stage()) == said
