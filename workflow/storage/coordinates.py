@@ -12,7 +12,7 @@ import numpy as np
 from workflow.config.axis_names import PAIR, SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import SELECTED, Array, Coordinate
+from workflow.data import SELECTED, Coordinate
 from workflow.storage.agreement import check_agrees, differ, names_beside_count
 from workflow.storage.axes import Operand
 from workflow.storage.coordinate_values import values_along
@@ -102,8 +102,8 @@ def _add_own(
             left_out[path] = str(error)
             continue
         is_along = operand.operand.named and name == operand.mapped().axes[-1]
-        numbers = operand.picked.axes[number].indices
-        if _tells_nothing(one, numbers) or (is_along and one.values.dtype.kind == "U"):
+        taken = operand.picked.axes[number]
+        if _tells_nothing(one, taken) or (is_along and one.values.dtype.kind == "U"):
             continue
         known = before.get(kept_as)
         if known is None or known.values.size == 1 < one.values.size:
@@ -133,11 +133,11 @@ def _scales_of(operand: InputOperand) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _tells_nothing(one: Coordinate, numbers: Array) -> bool:
-    """Return whether a coordinate is the ``numbers`` of its entries, or so many that it may be."""
+def _tells_nothing(one: Coordinate, taken: PickedAxis) -> bool:
+    """Return whether a coordinate is the numbers of its entries, or so many that it may be."""
     if one.units or one.values.dtype.kind not in "iuf":
         return False
-    return one.values.size > MOST_CHECKED or np.array_equal(one.values, numbers)
+    return one.values.size > MOST_CHECKED or np.array_equal(one.values, taken.indices)
 
 
 def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,25 @@ def test_of_several_scales_the_one_that_has_a_unit(tmp_path: Path) -> None:
         file["sky"].make_scale("sky")
         file["v"].dims[2].attach_scale(file["sky"])
     np.testing.assert_array_equal(staged(path)["frequency"].values, [1.5, 1.4, 1.3, 1.2])
+
+
+def test_a_long_scale_takes_no_memory_to_check(tmp_path: Path) -> None:
+    """Nor time: numbers of its entries were made to compare it with."""
+    path, samples = tmp_path / "v.h5", 1 << 26
+    with h5py.File(path, "w") as file:
+        for name, shape, kind in (("v", (1, samples), "c8"), ("t", (samples,), "f8")):
+            file.create_dataset(name, shape, kind, chunks=(*shape[:-1], 1 << 20))
+        file["v"].dims[1].attach_scale(file["t"])
+        file["t"].attrs["units"] = "s"
+    source = {"file": str(path), "voltages": "v", "axes": ["antenna", "time"]}
+    one = study_of({"kind": "correlate", "integrate": 1024, "input": source})
+    check_study(one)
+    tracemalloc.start()
+    try:
+        assert {*one.workload("w").outline().coordinates} == {"time"}
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_dimension_of_netcdf_without_a_variable(tmp_path: Path) -> None:
