@@ -112,7 +112,7 @@ class InputOperand:
         kind, bits = ("float", 32) if self.real else ("complex", 64)
         units = self.units
         if units is None:
-            units = unit_of_parts(self.datasets, self.key, separate=self.separate)
+            units = unit_of_parts(self.datasets, self.key)
         said, mapped = " and ".join(text for text, _ in stored), self.mapped()
         numbers = self.picked.numbers(self.datasets[0].shape, mapped)
         return OperandHeader(mapped, f"{kind}{bits << wide}", said, units, numbers)

@@ -99,15 +99,18 @@ def check_arrived(key: str, hertz: Array, long_name: str) -> None:
     )
 
 
-def unit_of_parts(datasets: Sequence[h5py.Dataset], key: str, *, separate: bool) -> str:
+def unit_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> str:
     """Return the unit that a dataset says, or those of real and imaginary parts; "" of none.
 
-    Raises InputError, which begins with ``key``, for parts of two units, and where ``separate``
-    parts are in one of angles or levels: those are amplitudes and phases, and no parts.
+    Raises InputError, which begins with ``key``, for parts of two units, and where one of two parts
+    is in a unit of angles and the other is not, or one is in decibels: those are amplitudes and
+    phases, and no parts. Two angles may be parts, as those of the Earth's pole are.
     """
-    said = {unit: one.name for one in datasets if (unit := unit_of(one))}
-    for unit, name in said.items() if separate else ():
-        if parted(unit)[0] in ("deg", "rad") or unit.lower().startswith("db"):
+    units = [unit_of(one) for one in datasets]
+    said = {unit: one.name for unit, one in zip(units, datasets, strict=True) if unit}
+    for unit, name in said.items() if len(datasets) > 1 else ():
+        one_angle = parted(unit)[0] in ("deg", "rad") and units[0] != units[-1]
+        if one_angle or unit.lower().startswith("db"):
             raise InputError(
                 f"{key}: {name} is in {unit!r}, as amplitudes or phases are, and no real or "
                 "imaginary part; write these, or where the file is wrong give input.units"

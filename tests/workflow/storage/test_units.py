@@ -140,6 +140,20 @@ def test_amplitudes_and_phases_are_no_parts(tmp_path: Path, unit: str) -> None:
     check_study(study_of({"w": {"kind": "correlate", "input": {**source, "units": "V"}}}))
 
 
+def test_angles_that_are_real_or_two_parts(tmp_path: Path) -> None:
+    """A series of directions, and the Earth's pole x + i y, are no amplitudes and phases."""
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w") as file:
+        for name in ("x", "y"):
+            file[name] = np.ones((3, 8))
+            file[name].attrs["units"] = np.bytes_("rad")
+    for parts in ({"real": "x"}, {"real": "x", "imag": "y"}):
+        source = {"file": str(path), "samples": parts}
+        study = study_of({"w": {"kind": "dft", "axis": -1, "input": source}})
+        check_study(study)
+        assert study.workload("w").outline().units["samples"] == "rad"
+
+
 @pytest.mark.parametrize(
     ("stored", "said"),
     [(b"\xb5V", "?V"), (np.bytes_(b"\xb5V"), "\ufffdV"), (np.bytes_(b"V\0V"), "V V")],
