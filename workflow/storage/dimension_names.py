@@ -18,6 +18,7 @@ _WORDS = {
     "times": "time",
 }  # fmt: skip
 """Other names of axes in files, and those of operands, beside `SYNONYMS`."""
+_OPERANDS = {*_WORDS.values(), *SYNONYMS.values()}
 _LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
 """Attributes with the names of a dataset's axes where it has neither labels nor scales.
 
@@ -52,18 +53,19 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
 def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | None:
     """Return `dimension_names` of a dataset, or of those of real and imaginary parts.
 
-    Raises AxisError, which begins with ``key``, where both parts are one dataset, or name an axis
-    otherwise: a study that names them by mistake would have numbers of neither.
+    Raises AxisError, which begins with ``key``, where both parts are one dataset, or have an axis
+    of operands or of each other in another place: a study that names them by mistake would have
+    numbers of neither. Other names may differ, as ``x_re`` and ``x_im``.
     """
     first, last = datasets[0], datasets[-1]
     if len(datasets) > 1 and first == last:
         raise AxisError(f"{key}: real and imaginary part are the same dataset, {first.name}")
     one, other = dimension_names(first), dimension_names(last)
-    named = zip(one or (), other or (), strict=False)
-    if any(a and b and a != b for a, b in named):
+    named = [(a, b) for a, b in zip(one or (), other or (), strict=False) if a and b and a != b]
+    if any(a in (other or ()) or b in (one or ()) or {a, b} <= _OPERANDS for a, b in named):
         raise AxisError(
             f"{key}: real and imaginary part must have the same axes, and the file names those of "
-            f"{first.name} {one}, and those of {last.name} {other}"
+            f"{first.name} {one}, and those of {last.name} {other}; correct the study{_LABELS}"
         )
     return one or other
 

@@ -144,13 +144,17 @@ def test_parts_of_other_axes_or_of_one_dataset(tmp_path: Path) -> None:
     given = case(path, voltages={"real": "re", "imag": "im"})
     assert error_of(given) == (
         "input.voltages: real and imaginary part must have the same axes, and the file names those "
-        "of /re ['antenna', 'time'], and those of /im ['time', 'antenna']"
+        "of /re ['antenna', 'time'], and those of /im ['time', 'antenna']; correct the study, or "
+        "where the file is wrong its dimension scales or labels"
     )
     given = case(path, voltages={"real": "re", "imag": "/re"})
     expected = "input.voltages: real and imaginary part are the same dataset, /re"
     assert error_of(given) == expected
     with h5py.File(path, "r+") as file:
         del file["im"].attrs["dims"]
+    check_study(study_of(case(path, voltages={"real": "re", "imag": "im"})))
+    with h5py.File(path, "r+") as file:
+        file["re"].attrs["dims"], file["im"].attrs["dims"] = ["ant", "t_re"], ["ant", "t_im"]
     check_study(study_of(case(path, voltages={"real": "re", "imag": "im"})))
 
 
