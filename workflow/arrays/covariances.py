@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from workflow.arrays.steering import (
     lacking_places,
     refuse_geocentric,
 )
-from workflow.data import PLACES, Staged
+from workflow.data import PLACES, Array, Staged
 from workflow.readers.polarizations import POLARIZATIONS
 from workflow.storage.agreement import check_agrees
 from workflow.storage.axes import Operand
@@ -72,26 +73,40 @@ def check_inputs(outline: Staged) -> None:
             )
 
 
-def refuse_not_hermitian(staged: Staged) -> None:
-    """Raise InputError where a covariance is not Hermitian, as one of a triangle is not.
+def held_to_be_hermitian(staged: Staged) -> Staged:
+    """Return operands whose covariances are Hermitian, which one of a triangle is not.
 
-    Solvers read its lower triangle alone, so that they would not notice.
+    Solvers read its lower triangle alone, so that they would not notice. Raises InputError, of
+    covariances that come in stretches while these are read.
     """
     name = COVARIANCES.name
     drawn = staged.drawn.get(name)
-    held = (
-        (part for _, part in drawn.read())
-        if isinstance(drawn, Stretched)
-        else [staged.operands[name]]
-    )
-    for some in held:
-        try:
-            require_hermitian(some, np)
-        except ValueError as error:
-            raise InputError(
-                f"input.{name}: {error}; where the file has one triangle, write both, and where an "
-                "element is of the row's conjugate, its conjugate"
-            ) from None
+    if not isinstance(drawn, Stretched):
+        _refuse_not_hermitian(staged.operands[name])
+        return staged
+    rows = staged.axes[name].index("antenna")
+    if drawn.axis == rows:  # a stretch has some rows of a matrix that is too large for one
+        _refuse_not_hermitian(drawn.held())
+        return staged
+
+    def read() -> Iterator[tuple[int, Array]]:
+        for start, values in drawn.read():
+            _refuse_not_hermitian(values, start if drawn.axis == rows - 1 else 0)
+            yield start, values
+
+    return replace(staged, drawn={**staged.drawn, name: replace(drawn, read=read)})
+
+
+def _refuse_not_hermitian(values: Array, first: int = 0) -> None:
+    """Raise InputError for covariances of channels from the ``first`` on."""
+    try:
+        require_hermitian(values, np)
+    except ValueError as error:
+        where = f"from channel {first} on, " if first else ""
+        raise InputError(
+            f"input.{COVARIANCES.name}: {where}{error}; where the file has one triangle, write "
+            "both, and where an element is of the row's conjugate, its conjugate"
+        ) from None
 
 
 def check_covariances(outline: Staged, array: str | None) -> None:
@@ -122,8 +137,10 @@ def check_covariances(outline: Staged, array: str | None) -> None:
     crossed = sorted({name for name in names if name.lower() in CROSSED})
     others = [number for number, name in enumerate(names) if name.lower() not in CROSSED]
     if crossed:
+        hint = f"take those of one feed each, which are numbers {others} of {', '.join(names)}"
+        if not others:
+            hint = "the selection has none of one feed"
         raise InputError(
             f"input.select.covariances: polarization {' and '.join(crossed)} "
-            f"{'is' if len(crossed) == 1 else 'are'} of two feeds and no power; take those of one "
-            f"feed each, which are numbers {others} of {', '.join(names)}"
+            f"{'is' if len(crossed) == 1 else 'are'} of two feeds and no power; {hint}"
         )

@@ -26,8 +26,8 @@ from workflow.arrays.covariances import (
     COVARIANCES,
     check_covariances,
     check_inputs,
+    held_to_be_hermitian,
     placed,
-    refuse_not_hermitian,
 )
 from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import in_hz_or_m, of_directions, places, steered
@@ -117,7 +117,7 @@ class Adaptive(Workload):
             self.check_again(upstream)
             found = placed(operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False))
             operand_values.refuse_zeros(found, COVARIANCES.name)
-            refuse_not_hermitian(found)
+            found = held_to_be_hermitian(found)
         else:
             waves = [Wave(source.direction, source.power) for source in case.sources]
             place = case.frequencies.centres(case.channels), self._positions()

@@ -9,6 +9,9 @@ from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import result_of
 from workflow.arrays.antennas import phases
+from workflow.arrays.covariances import COVARIANCES, held_to_be_hermitian
+from workflow.data import Staged
+from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.correlate import Correlate, CorrelateCase
@@ -135,6 +138,32 @@ def test_covariances_that_are_not_hermitian(tmp_path, part):
         return
     with pytest.raises(InputError, match=r"^input\.covariances: covariances must be Hermitian"):
         one.stage()
+
+
+@pytest.mark.parametrize("axis", [0, 2, 3])
+def test_covariances_that_come_in_stretches_are_checked_as_they_are_read(axis):
+    """A second pass would read a large file again; stretches of rows are of a large matrix."""
+    right = np.eye(4) + np.zeros((2, 1, 4, 4, 4), np.complex64)
+    wrong = right.copy()
+    wrong[1, 0, 3, 0, 1] = 1
+    passes = []
+
+    def stretches(values):
+        passes.append(axis)
+        for start in range(0, values.shape[axis], 2):
+            yield start, values.take(range(start, min(start + 2, values.shape[axis])), axis)
+
+    def staged(values):
+        drawn = Stretched(values.shape, values.dtype, axis, 2, lambda: stretches(values))
+        axes = {"covariances": COVARIANCES.axes}
+        return held_to_be_hermitian(Staged({}, axes, drawn={"covariances": drawn}))
+
+    np.testing.assert_array_equal(staged(right).drawn["covariances"].held(), right)
+    assert len(passes) == (2 if axis == 3 else 1)
+    said = r"^input\.covariances: "
+    said += "from channel 2 on, covariances .* channel 1 " if axis == 2 else ".* of channel 3 "
+    with pytest.raises(InputError, match=said):
+        staged(wrong).drawn["covariances"].held()
 
 
 def test_weights_of_a_file_need_no_places(tmp_path):
