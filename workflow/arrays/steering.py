@@ -73,7 +73,8 @@ def refuse_geocentric(there: Mapping[str, Coordinate]) -> None:
 
     Those places are x, y and z from its centre, and none to the east, north and up.
     """
-    if any(name not in there for name in PLACES):
+    shapes = {there[name].values.shape if name in there else None for name in PLACES}
+    if None in shapes or len(shapes) > 1:  # such as an up that stands along another axis
         return
     place = np.stack([in_hz_or_m(there, name) for name in PLACES])
     distance = np.sqrt(np.square(place).sum(axis=0))
