@@ -58,6 +58,8 @@ def folder_of(study: Path) -> Path:
 def named_folder(text: str) -> Path:
     """Return the folder that a user names for results.
 
+    It is a path from here where it lies here: Snakemake takes another path of a folder for one of
+    which it knows nothing.
     Raises StudyError for one that Snakemake reads as a pattern or would not be given whole, and for
     one that this folder is or lies in: what is in the way there is removed.
     """
@@ -66,7 +68,8 @@ def named_folder(text: str) -> Path:
         raise StudyError([f"out: must be a path without {found[0]!r}, got {text!r}"])
     if Path.cwd().is_relative_to(Path(text).resolve()):
         raise StudyError([f"out: must be a folder for results alone, got {text!r}"])
-    return Path(text)
+    path = Path(text)
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _refuse_marks(key: str, path: str) -> None:

@@ -1,8 +1,9 @@
 """What Snakemake knows of results: parameters and code of each, in `.snakemake` where it runs.
 
-Where that is missing, because they were made from another folder or it was removed, Snakemake takes
-each result that is there for up to date, whatever the study is now. So a folder of results has a
-token, and the `.snakemake` that knows them has a file of its name.
+Where that is missing, because they were made from another folder or under another path, or it was
+removed, Snakemake takes each result that is there for up to date, whatever the study is now. So a
+folder of results has a token, and the `.snakemake` that knows them has a file of its name with the
+path that it knows them by.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _TOKENS = Path(".snakemake") / "argand"
 
 
 def check_metadata(folder: Path) -> None:
-    """Raise FolderHeldError where results are there of which nothing is known here."""
+    """Raise FolderHeldError where results are there of which nothing is known here by this path."""
     note = folder / ".metadata"
     if not os.path.lexists(note):
         return
@@ -28,13 +29,18 @@ def check_metadata(folder: Path) -> None:
         token = read_plain(note).decode("ascii", "replace").strip()
     except OSError as error:
         raise FolderHeldError(f"{note}: cannot be read: {error}") from None
-    if not token.isalnum() or not (_TOKENS / token).exists():
-        raise FolderHeldError(
-            f"{folder}: has results of which {Path.cwd()}/.snakemake knows nothing, so nobody can "
-            "say which are of the study as it is now; they were made from another folder, or "
-            f".snakemake was removed. Run in that folder, or remove {folder}, or {note} to take "
-            "all that is there for up to date"
-        )
+    known = _path_of(token)
+    if known == str(folder):
+        return
+    what = f"has results of which {Path.cwd()}/.snakemake knows nothing"
+    why = "they were made from another folder, or .snakemake was removed. Run in that folder"
+    if known:
+        what = f"has results that {Path.cwd()}/.snakemake knows as {known}"
+        why = "the folder was moved, or is named otherwise. Give it that path again"
+    raise FolderHeldError(
+        f"{folder}: {what}, so nobody can say which are of the study as it is now; {why}, or "
+        f"remove {folder}, or {note} to take all that is there for up to date"
+    )
 
 
 def note_metadata(folder: Path) -> None:
@@ -46,8 +52,17 @@ def note_metadata(folder: Path) -> None:
     token = secrets.token_hex(8)
     try:
         _TOKENS.mkdir(parents=True, exist_ok=True)
-        (_TOKENS / token).touch()
+        (_TOKENS / token).write_text(f"{folder}\n")
         with atomic_path(note) as path:
             path.write_text(f"{token}\n")
     except OSError as error:
         raise FolderHeldError(f"{note}: cannot be written: {error}") from None
+
+
+def _path_of(token: str) -> str:
+    """Return the path that this folder's `.snakemake` knows results by; empty of others' tokens."""
+    try:
+        held = read_plain(_TOKENS / token) if token.isalnum() else b""
+    except OSError:
+        return ""
+    return held.decode("utf-8", "replace").removesuffix("\n")

@@ -193,6 +193,8 @@ def test_folders_that_a_user_may_not_name(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(StudyError, match=f"^out: .*{why}"):
             named_folder(text)
     assert named_folder("../night") == Path("../night")
+    for path in ("results/night", "./results/night", f"{Path.cwd()}/results/night"):
+        assert str(named_folder(path)) == "results/night"
     for text in ("'a", 'a"'):  # Snakemake drops them
         with pytest.raises(StudyError, match=r"^out: .*quotation marks at its ends"):
             named_folder(text)

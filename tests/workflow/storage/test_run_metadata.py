@@ -44,6 +44,14 @@ def test_another_folder_knows_nothing_of_them(
     assert not (other / ".snakemake").exists()
 
 
+def test_a_folder_that_was_moved_has_another_path(here: Path) -> None:
+    """By the new one Snakemake finds nothing of its results, which would all be up to date."""
+    note_metadata(Path("results"))
+    Path("results").rename("moved")
+    with pytest.raises(FolderHeldError, match=r"^moved: .*knows as results, .*Give it that path"):
+        check_metadata(Path("moved"))
+
+
 @pytest.mark.parametrize("content", ["", "\n", "../x\n", ".\n", "\0\n", "é\n"])
 def test_a_note_that_is_damaged_is_of_nothing(here: Path, content: str) -> None:
     results = here / "results"
