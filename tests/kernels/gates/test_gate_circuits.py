@@ -165,6 +165,20 @@ def test_a_circuit_is_its_gates(rng: np.random.Generator, precision: str, qubits
     assert record.predicted_seconds == record.plan.predicted_seconds
 
 
+def test_gates_of_qiskit_are_matrices() -> None:
+    """As docs/python.md has it."""
+    drawn = pytest.importorskip("qiskit.circuit.random").random_circuit
+    evolved = pytest.importorskip("qiskit.quantum_info").Statevector
+    for seed in range(5):
+        circuit = drawn(4, 6, max_operands=4, seed=seed)
+        gates = [(one.operation, [circuit.find_bit(q).index for q in one.qubits])
+                 for one in circuit.data]  # fmt: skip
+        state = np.eye(16, dtype=complex)[0]
+        run_circuit(state, gates)
+        expected = evolved(circuit).data * np.exp(-1j * circuit.global_phase)
+        np.testing.assert_allclose(state, expected, atol=1e-12)
+
+
 def test_a_plan_can_be_run_again(rng: np.random.Generator) -> None:
     gates = [(random_unitary(rng, 2), (0, 3)), (random_unitary(rng, 1), (2,), (1,))]
     plan = plan_circuit(4, gates, precision="fp64")
