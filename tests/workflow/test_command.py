@@ -186,7 +186,7 @@ def test_a_report_for_which_the_disk_has_no_room(
         path.write_text("new")
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    Path("results").mkdir()
+    hold_folder(Path("results")).close()
     Path("results/report.html").write_text("old report")
     Path("results/answer.html").write_text("answer")
     monkeypatch.setattr(shutil, "copyfile", full)
@@ -194,7 +194,7 @@ def test_a_report_for_which_the_disk_has_no_room(
     said = capsys.readouterr()
     assert "results/report.html: the report was not written: " in said.err
     assert "Done but for the report: open results/answer.html" in said.out
-    assert sorted(x.name for x in Path("results").iterdir()) == ["answer.html", "report.html"]
+    assert sorted(x.name for x in Path("results").glob("[!.]*")) == ["answer.html", "report.html"]
 
 
 def test_a_report_without_a_temporary_folder(
@@ -209,7 +209,7 @@ def test_a_report_without_a_temporary_folder(
 def test_an_answer_is_named_only_where_the_run_wrote_one(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("results").mkdir()
+    hold_folder(Path("results")).close()
     Path("results/answer.html").write_text("of an earlier run")
     monkeypatch.setattr(command, "finished", lambda words: 1)
     assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 1
@@ -219,7 +219,7 @@ def test_an_answer_is_named_only_where_the_run_wrote_one(
 def test_an_answer_is_named_as_a_page_and_as_text(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("results").mkdir()
+    hold_folder(Path("results")).close()
     report = command.finished
 
     def run(words: list[str]) -> int:

@@ -64,6 +64,11 @@ def named_folder(text: str) -> Path:
     one that this folder is or lies in: what is in the way there is removed.
     """
     _refuse_marks("out", text)
+    if not text.isprintable() or text != text.strip():
+        wrong = "that can be printed, without spaces at its ends"
+        raise StudyError([f"out: must be a path {wrong}, got {text!r}"])
+    if text.startswith("~"):
+        raise StudyError([f"out: must be a path without ~, which only a shell knows, got {text!r}"])
     if found := _MISREAD.search(text):
         raise StudyError([f"out: must be a path without {found[0]!r}, got {text!r}"])
     if Path.cwd().is_relative_to(Path(text).resolve()):

@@ -72,7 +72,10 @@ class _Log(logging.StreamHandler[TextIO]):
 
 
 def _terminate(number: int, frame: object) -> None:
-    raise TerminatedError("the job was asked to end (SIGTERM)")
+    said = "the job was asked to end (SIGTERM)"
+    if "SLURM_JOB_ID" in os.environ:
+        said += "; if by its time limit, --set-resources RULE:runtime=MINUTES raises that"
+    raise TerminatedError(said)
 
 
 def share_packages(root: Path) -> None:

@@ -57,6 +57,10 @@ def absent(path: Path) -> str:
     with contextlib.suppress(OSError):  # of a name that is too long, or a folder that is closed
         if path.is_dir():
             return f"{path} is a folder, not a file{_made_of(path)}"
+        if path.exists():
+            return f"{path} is a pipe or a device, not a file"
+        if path.is_symlink():
+            return f"{path} is a link to {path.readlink()}, where there is no file"
     hint = "; ~ and $NAME stand for themselves in a study" if {"~", "$"} & {*str(path)[:1]} else ""
     return f"there is no file {path} (looked in {Path.cwd()}){hint}"
 

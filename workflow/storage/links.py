@@ -159,8 +159,11 @@ def _check_raw(dataset: h5py.Dataset, path: Path, offset: int, size: int) -> Non
 
 def _check_source(dataset: h5py.Dataset, held: h5py.File, source: Any) -> None:
     """Check a source of a virtual dataset: there, with own values, and as large as is read."""
-    found = find_dataset(held, source.dset_name)
     rule = f"{dataset.name}: its source {source.dset_name} of {held.filename} must"
+    found, _ = _walk(held, source.dset_name, external=False)
+    if isinstance(found, h5py.Dataset) and (found.is_virtual or found.external):
+        raise DatasetError(f"{rule} hold its values itself, they lie in other files; copy them")
+    found = _checked(found, held, source.dset_name, external=False)
     if source.src_space.get_select_type() == h5py.h5s.SEL_ALL:
         # The file does not say how large the source was.
         needed = source.vspace.get_select_npoints()

@@ -18,12 +18,18 @@ from argand.runtime.plain_files import read_plain
 from workflow.storage.run_folder import FolderHeldError
 
 _TOKENS = Path(".snakemake") / "argand"
+_RESULTS = ("answer.html", "answer.md", "manifest.json", "report.html", "study.yaml", "products")
 
 
 def check_metadata(folder: Path) -> None:
-    """Raise FolderHeldError where results are there of which nothing is known here by this path."""
+    """Raise FolderHeldError where results are there of which nothing is known here by this path.
+
+    Files of their names that no run made, a user's own among them, are such results too.
+    """
     note = folder / ".metadata"
     if not os.path.lexists(note):
+        if not any(os.path.lexists(folder / name) for name in (".lock", ".study")):
+            _refuse_others(folder)
         return
     try:
         token = read_plain(note).decode("ascii", "replace").strip()
@@ -41,6 +47,16 @@ def check_metadata(folder: Path) -> None:
         f"{folder}: {what}, so nobody can say which are of the study as it is now; {why}, or "
         f"remove {folder}, or {note} to take all that is there for up to date"
     )
+
+
+def _refuse_others(folder: Path) -> None:
+    for name in _RESULTS:
+        if os.path.lexists(folder / name):
+            raise FolderHeldError(
+                f"{folder}: has {name}, which no run made there (it has no .study), and which a "
+                "run would replace or take for its own; give this study a folder for results "
+                "alone (argand: --out PATH, make: OUT=PATH, snakemake: --config out=PATH)"
+            )
 
 
 def note_metadata(folder: Path) -> None:

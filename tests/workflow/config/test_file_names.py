@@ -189,6 +189,8 @@ def test_folders_that_a_user_may_not_name(tmp_path: Path, monkeypatch: pytest.Mo
     for text, why in (
         (".", "for results alone"), ("..", "for results alone"), ("/", "for results alone"),
         ("x/..", "for results alone"), ("{a}", "without '{'"), ("a/<b>", "without '<'"),
+        (" ", "can be printed"), ("a ", "can be printed"), ("a\nb", "can be printed"),
+        ("\udcff", "can be printed"), ("~/night", "without ~"),
     ):  # fmt: skip
         with pytest.raises(StudyError, match=f"^out: .*{why}"):
             named_folder(text)

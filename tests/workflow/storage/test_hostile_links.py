@@ -75,6 +75,16 @@ class TestOtherFiles:
             source = OneInput(file=first, x=name, external=True)
             assert files_beside(source) == [linking, other]
 
+    def test_that_have_their_values_elsewhere_again(self, path: Path) -> None:
+        """Also where two virtual datasets are each other's source."""
+        for one, other in ((path, "b.h5"), (path.with_name("b.h5"), path.name)):
+            with h5py.File(one, "w") as file:
+                layout = h5py.VirtualLayout((3,), "c8")
+                layout[:] = h5py.VirtualSource(other, "x", (3,))
+                file.create_virtual_dataset("x", layout)
+        said = refused(path, "/x", external=True)
+        assert said.endswith("must hold its values itself, they lie in other files; copy them")
+
     def test_that_are_too_short(self, linking: Path, other: Path) -> None:
         with h5py.File(other, "w") as file:
             file["x"] = self.VALUES[:2]

@@ -1,6 +1,7 @@
 """Reading the user's operands: every stored form, every selection, every refusal."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import h5py
@@ -101,6 +102,11 @@ class TestRefusals:
             assert found.startswith(
                 f"input.file: {tmp_path / name} is a folder, not a file: {said}"
             )
+        os.mkfifo(tmp_path / "pipe.h5")
+        assert "pipe.h5 is a pipe or a device, not a file" in refused(tmp_path / "pipe.h5")
+        (tmp_path / "link.h5").symlink_to("gone.h5")
+        found = refused(tmp_path / "link.h5")
+        assert found.endswith("link.h5 is a link to gone.h5, where there is no file")
         assert refused(Path("~/x.h5")).endswith("; ~ and $NAME stand for themselves in a study")
 
     def test_not_hdf5(self, path):

@@ -52,6 +52,19 @@ def test_a_folder_that_was_moved_has_another_path(here: Path) -> None:
         check_metadata(Path("moved"))
 
 
+@pytest.mark.parametrize("name", ["study.yaml", "manifest.json", "products/x.h5"])
+def test_files_of_a_users_own_are_not_replaced(
+    here: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """The study itself was, where it was called study.yaml."""
+    (here / "night" / name).parent.mkdir(parents=True)
+    for path in (here / "night" / name, here / "study.yaml"):
+        path.write_text(TINY)
+    assert command.main(["run", "study.yaml", "--out", "night"]) == 1
+    first = name.partition("/")[0]
+    assert f"night: has {first}, which no run made there" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", ["", "\n", "../x\n", ".\n", "\0\n", "é\n"])
 def test_a_note_that_is_damaged_is_of_nothing(here: Path, content: str) -> None:
     results = here / "results"
