@@ -120,11 +120,11 @@ def stored_in_box(dataset: h5py.Dataset, box: Box) -> Iterator[tuple[h5py.Datase
         yield dataset, list(box)
         return
     for source in dataset.virtual_sources():
-        if not _meet(_bounds(source.vspace, dataset.shape), box):
+        if not _meet(bounds_of(source.vspace, dataset.shape), box):
             continue
         with _source(dataset, source.file_name) as file:
             held = find_dataset(file, source.dset_name)
-            yield held, _bounds(source.src_space, held.shape)
+            yield held, bounds_of(source.src_space, held.shape)
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _source(dataset: h5py.Dataset, name: str) -> Iterator[h5py.File]:
         yield file
 
 
-def _bounds(space: Any, shape: Sequence[int]) -> list[range]:
+def bounds_of(space: Any, shape: Sequence[int]) -> list[range]:
     """Return the box around a selection."""
     if space.get_select_type() == h5py.h5s.SEL_ALL:
         return [range(length) for length in shape]

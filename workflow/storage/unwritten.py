@@ -7,7 +7,7 @@ from typing import Any
 
 import h5py
 
-from workflow.storage.chunk_sizes import Box, stored_in_box
+from workflow.storage.chunk_sizes import Box, bounds_of, stored_in_box
 
 
 def unwritten(dataset: h5py.Dataset, box: Box) -> str:
@@ -24,10 +24,23 @@ def unwritten(dataset: h5py.Dataset, box: Box) -> str:
     if lacking:
         return f"{lacking} of {every} chunks were never written, and {fill}"
     if dataset.is_virtual:
-        mapped = sum(one.vspace.get_select_npoints() for one in dataset.virtual_sources())
-        if mapped < math.prod(dataset.shape):
-            return f"{math.prod(dataset.shape) - mapped} values lie in no source, and {fill}"
+        lacking = math.prod(one.stop - one.start for one in box) - _mapped(dataset, box)
+        if lacking > 0:
+            return f"{lacking} values lie in no source, and {fill}"
     return ""
+
+
+def _mapped(dataset: h5py.Dataset, box: Box) -> int:
+    """Return how many values of a box of a virtual dataset have a source.
+
+    It may be too many where sources overlap, or have some entries of what they span.
+    """
+    mapped = 0
+    for source in dataset.virtual_sources():
+        spans = zip(bounds_of(source.vspace, dataset.shape), box, strict=True)
+        inside = (max(0, min(a.stop, b.stop) - max(a.start, b.start)) for a, b in spans)
+        mapped += min(math.prod(inside), source.vspace.get_select_npoints())
+    return mapped
 
 
 def _chunks(dataset: h5py.Dataset, box: Box) -> tuple[int, int]:

@@ -60,6 +60,9 @@ def test_what_no_source_of_a_virtual_dataset_has(tmp_path: Path) -> None:
         file.create_virtual_dataset("v", layout)
     text = "16 values lie in no source, and have the fill value 0j (/v)"
     assert lost(path, external=True) == {"samples": text}
+    assert lost(path, external=True, select={"samples": {"time": "0:2"}}) == {}
+    text = "4 values lie in no source, and have the fill value 0j (/v)"
+    assert lost(path, external=True, select={"samples": {"time": "1:3"}}) == {"samples": text}
     layout[:, 2:] = h5py.VirtualSource(".", "second", (4, 4))
     with h5py.File(path, "r+") as file:
         del file["v"]
