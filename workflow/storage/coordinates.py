@@ -243,8 +243,8 @@ def _values_of(
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by equal steps"
         raise InputError(f"{key} has no unit; give it as {how.replace('Hz', BASES[name])}")
     check_quantity(key, name, units)
-    if name in WITH_UNITS:
-        check_distinct(key, found)
+    if name in WITH_UNITS and not (name == "frequency" and isinstance(of, ListedCoordinate)):
+        check_distinct(key, found)  # two receivers of one frequency are meant where a study says it
     found = replace(found, units=units)
     if date or name == "time":
         found, date = from_the_first(found, date)

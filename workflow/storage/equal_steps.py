@@ -177,7 +177,8 @@ def check_distinct(key: str, found: Coordinate) -> None:
         apart = f", where the file's numbers are {2 * found.rounding:.3g} apart"
         raise InputError(
             f"{key}: its {len(values)} entries are all at {values[0]:.10g}"
-            f"{apart if found.rounding else ''}; give equal steps by input.coordinates"
+            f"{apart if found.rounding else ''}; give equal steps by input.coordinates, or "
+            "`values` of frequencies that are meant to be the same"
         )
 
 

@@ -216,3 +216,19 @@ def test_times_of_too_few_digits_are_no_times(tmp_path: Path) -> None:
         one.check()
     source["select"] = {"voltages": {"time": "0:1"}}
     study_of({"kind": "correlate", "input": source}).workload("w").check()
+
+
+def test_a_study_may_say_that_channels_have_one_frequency(tmp_path: Path) -> None:
+    """As two receivers of one band, which are steered as two channels."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"], file["f"] = np.ones((2, 3, 8), np.complex64), [1e9, 1e9]
+    given: dict[str, Any] = {"values": [1e9, 1e9], "units": "Hz"}
+    source = {
+        "file": str(tmp_path / "v.h5"), "voltages": "v", "axes": ["frequency", "antenna", "time"],
+        "coordinates": {"frequency": given},
+    }  # fmt: skip
+    study_of({"kind": "correlate", "input": source}).workload("w").check()
+    given |= {"dataset": "f"}
+    del given["values"]
+    with pytest.raises(InputError, match=r"all at 1000000000; .* meant to be the same$"):
+        study_of({"kind": "correlate", "input": source}).workload("w").check()
