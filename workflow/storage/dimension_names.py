@@ -19,6 +19,7 @@ _WORDS = {
 }  # fmt: skip
 """Other names of axes in files, and those of operands, beside `SYNONYMS`."""
 _OPERANDS = {*_WORDS.values(), *SYNONYMS.values()}
+"""Names of operands' axes."""
 _LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
 """Attributes with the names of a dataset's axes where it has neither labels nor scales.
 
