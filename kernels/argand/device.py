@@ -174,9 +174,8 @@ def gpus() -> list[Device]:
 
 @lru_cache(maxsize=64)
 def gpu(index: int) -> Device:
-    """Return one GPU by CUDA's index; needs CuPy. Raises DeviceError where it has no kernels."""
-    import cupy
-
+    """Return one GPU by CUDA's index. Raises DeviceError without CuPy or kernels for it."""
+    cupy = require_cupy()
     found = cupy.cuda.runtime.getDeviceProperties(index)
     version = cupy.cuda.runtime.driverGetVersion()
     return Device(

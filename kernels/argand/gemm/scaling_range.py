@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.precision import Precision
+from argand.gemm.operands import as_operand, oriented_shape
+from argand.gemm.pairs import Pairs
+from argand.precision import Precision, get_precision
 from argand.rounding import Array
 
 _CHUNK_VALUES = 1 << 20
@@ -49,12 +51,21 @@ class LineRange:
         )
 
 
-def product_range(a: Array, b: Array, precision: Precision) -> LineRange:
+def product_range(a: Any, b: Any, precision: Any) -> LineRange:
     """Return the range of the rows of op(A) (..., m, k) and the columns of op(B) (..., k, n).
 
-    Lines that a broadcast repeats count once. Raises ValueError where the precision is not scaled.
+    ``precision`` is a name, a row or a dtype. Lines that a broadcast repeats count once. Raises
+    ValueError where the precision is not scaled.
     """
-    return line_range(a, precision, -1) + line_range(b, precision, -2)
+    row = get_precision(precision, exact=True)
+    return line_range(_numbers(a, "a"), row, -1) + line_range(_numbers(b, "b"), row, -2)
+
+
+def _numbers(x: Any, name: str) -> Array:
+    """Return an operand as an array of at least two axes."""
+    x = as_operand(x, name)
+    oriented_shape(tuple(x.shape), "N", name=name)
+    return np.asarray(x.to_complex64() if isinstance(x, Pairs) else x)
 
 
 def line_range(x: Array, precision: Precision, axis: int) -> LineRange:

@@ -84,7 +84,8 @@ def test_rows_of_a_and_columns_of_b():
     row = PRECISIONS["3xfp16"]
     assert line_range(a, row, -1) == LineRange(3, 1, 2.0**20)
     assert product_range(a, b, row) == LineRange(3 + 10, 2, 2.0**20)
-    assert product_range(a, b, PRECISIONS["fp16"]) == LineRange(13, 0, 2.0**20)
+    for named in (PRECISIONS["fp16"], "fp16", np.float16):
+        assert product_range(a, b.tolist(), named) == LineRange(13, 0, 2.0**20)
     assert line_range(np.zeros((0, 4)), row, -1) == LineRange(0, 0, 1.0)
     assert line_range(np.zeros((2, 0)), row, -1) == LineRange(2, 0, 1.0)
 
