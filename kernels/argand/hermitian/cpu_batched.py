@@ -25,6 +25,8 @@ _MOST_PIVOT: Mapping[str, float] = MappingProxyType({"complex64": 2.0**62, "comp
 matters to a further pivot is below the normal numbers. Others are LAPACK's."""
 _MOST_KEPT = 1 << 16
 """Numbers of systems up to which memory is kept."""
+_ROW_BYTES = 1 << 12
+"""Bytes of the steps of a row, as objects of Python."""
 _SKEW = 72
 """Numbers that arrays whose elements are added or multiplied are apart in a page of memory: a
 processor takes a load for one of what was stored just before in the same place of another page."""
@@ -44,7 +46,7 @@ def together(systems: int, n: int, columns: int, dtype: str) -> Callable[[Any, A
     numbers, most = systems * n * (n + columns), _MOST_PIVOT[dtype]
     is_kept, least = numbers <= _MOST_KEPT, 1 / most
     make = partial(_memory, systems, n, columns, np.dtype(dtype))
-    kept = KeptMemory(make, 3 * numbers * np.dtype(dtype).itemsize)
+    kept = KeptMemory(make, 3 * numbers * np.dtype(dtype).itemsize + n * _ROW_BYTES)
     conjugate, copyto = np.conjugate, np.copyto
     least_of, most_of = np.minimum.reduce, np.maximum.reduce
 

@@ -25,6 +25,8 @@ from argand.runtime.threads import ONE_CORE_DOT
 _NUMBERS, _MOST_NUMBERS = 1 << 13, 1 << 16
 """Numbers that are copied at a time, which stay in a core's cache, and most numbers of a system:
 beside the arithmetic of more SciPy's copies take no time."""
+_CALL_BYTES = 400
+"""Bytes of the arguments of a call, as objects of Python."""
 _Memory = tuple[Any, Any, list[tuple[Any, ...]], Any, bytes, Any]
 """Memory of some systems: their matrices; the conjugates of their right-hand sides; the arguments
 of a call of posv for each; the rows without a pivot, or 0, that the calls write; zeros of as many
@@ -48,7 +50,7 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
     some = -(-systems // parts)
     kept = KeptMemory(
         partial(_memory, some, n, columns, np.dtype(dtype)),
-        some * numbers * np.dtype(dtype).itemsize,
+        some * (numbers * np.dtype(dtype).itemsize + _CALL_BYTES),
     )
     # The last ones are as many, and some of them are solved twice.
     starts = [*range(0, systems - some, some), systems - some]

@@ -8,10 +8,13 @@ from typing import Any, Generic, TypeVar
 _Memory = TypeVar("_Memory")
 MOST_BYTES = 1 << 24
 """Bytes that are kept for all forms and threads."""
+_FORM_BYTES = 1 << 13
+"""Bytes that are counted for each memory beside those that its form gives: its views and Python's
+other objects, of which a form of few numbers has more than of numbers."""
 
 
 class KeptMemory(list[_Memory], Generic[_Memory]):
-    """Memory of one form that no call uses, made by a function.
+    """Memory of one form that no call uses, made by a function and of about ``nbytes``.
 
     A call takes it out and puts it back behind its last step, so that one of another thread, or of
     a signal's handler, has its own::
@@ -25,7 +28,7 @@ class KeptMemory(list[_Memory], Generic[_Memory]):
     """
 
     def __init__(self, make: Callable[[], _Memory], nbytes: int) -> None:
-        self.make, self.nbytes = make, nbytes
+        self.make, self.nbytes = make, nbytes + _FORM_BYTES
 
     def new(self) -> _Memory:
         """Return new memory; where much is kept already, that of all forms is dropped."""
