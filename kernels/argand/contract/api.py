@@ -184,7 +184,7 @@ def _operand(x: Any, name: str) -> Any:
 def _factor(x: Any, name: str, shape: tuple[int, ...]) -> Any:
     """Return a scale or bias: a number, None, or an array that broadcasts to the result's shape."""
     if x is None or _is_number(x):
-        return x
+        return x.item() if isinstance(x, np.number) else x  # NumPy's would count among the data
     x = _operand(x, name)
     given = tuple(x.shape)
     if len(given) > len(shape) or any(

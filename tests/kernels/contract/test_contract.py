@@ -137,6 +137,7 @@ def test_a_number_as_bias_leaves_the_type_of_the_data() -> None:
     x = np.eye(2, dtype=np.complex64)
     for bias in (1, 0.5j, np.float64(1)):
         assert contract("ij,jk->ik", x, x, bias=bias).dtype == np.complex64
+        assert contract("ij,jk->ik", x, x, scale=x[0], bias=bias).dtype == np.complex64
     assert contract("ij,jk->ik", x, x, bias=np.ones(2)).dtype == np.complex128
     assert contract("ij,jk->ik", x, x, bias=0.1, precision="fp64")[0, 1] == 0.1
 
