@@ -17,6 +17,7 @@ whatever its number of threads is, which may change between calls.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,11 @@ import numpy.typing as npt
 from argand.gemm.operands import Op
 
 Array = npt.NDArray[Any]
-_FEWEST_MATRICES, _ROWS, _NUMBERS = 8, 512, 1 << 16
-"""Fewest products that are compared; more have together up to so many rows, and operands of so many
-numbers, which take some milliseconds. Sums of two terms by other steps have other bits in two of
-five elements, longer ones in more, and by fused steps hardly a diagonal is real."""
+_FEWEST_MATRICES, _MOST_MATRICES, _ROWS, _NUMBERS = 8, 32, 512, 1 << 16
+"""Fewest and most products that are compared at each address; those beyond the fewest have together
+up to so many rows, and operands of so many numbers. Sums of two terms by other steps have other
+bits in two of five elements, so that 64 products miss them once in 10^14, longer ones in more, and
+by fused steps hardly a diagonal is real."""
 
 
 def rows_seen(steps: Callable[[Array, Array], Any], n: int, k: int, op: Op, dtype: str) -> int:
@@ -37,13 +39,20 @@ def rows_seen(steps: Callable[[Array, Array], Any], n: int, k: int, op: Op, dtyp
     ``steps`` write products (..., n, n) of contiguous operands, (..., n, k) after their op. They
     are given operands at two addresses, a part of a number apart.
     """
-    matrices = max(_FEWEST_MATRICES, min(-(-_ROWS // n), _NUMBERS // (n * k)))
+    matrices = min(_MOST_MATRICES, -(-_ROWS // n), _NUMBERS // (n * k))
+    matrices = max(_FEWEST_MATRICES, matrices)
     shape = (matrices, n, k) if op == "N" else (matrices, k, n)
     real, numbers = np.float32 if dtype == "complex64" else np.float64, 2 * matrices * n * k
-    parts = np.random.default_rng(0).standard_normal(numbers + 1, real)
+    parts = np.resize(_random(real), numbers + 1)  # an odd period: no matrix comes again
     found, apart = np.empty((matrices, n, n), dtype), np.zeros((n, n), bool)
     for first in range(2):
         steps(parts[first : first + numbers].view(dtype).reshape(shape), found)
         apart |= (found != np.conjugate(found).swapaxes(-1, -2)).any(0)
     wrong = np.tril(apart).any(1)
     return int(wrong.argmax()) if wrong.any() else n
+
+
+@lru_cache(maxsize=2)
+def _random(real: type[np.floating[Any]]) -> Array:
+    """Return random numbers, kept: to draw them takes longer than the products."""
+    return np.random.default_rng(0).standard_normal(2 * _NUMBERS + 1, real)
