@@ -23,7 +23,6 @@ from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned
 from argand.softmax.few_rows import are_few_rows
-from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
@@ -210,7 +209,8 @@ def form_of(problem: SoftmaxProblem, x: Any, out: Any) -> SoftmaxForm:
     """
     read, of_result = _sides(problem, x, out)
     written = None if problem.operation == "logsumexp" else of_result
-    most = vector_for(problem.input, problem.input if written is None else problem.output)
+    kinds = problem.input, problem.input if written is None else problem.output
+    most = vector_for(*kinds)
     one_row = problem.rows <= 1
     if written is not None and (
         (read.first - written.first) % most
@@ -221,7 +221,7 @@ def form_of(problem: SoftmaxProblem, x: Any, out: Any) -> SoftmaxForm:
     even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
     if PLAN_OVERRIDE.value is None:
         rows, columns, sm_count = problem.rows, problem.columns, gpu(x.device.id).sm_count
-        few = are_few_rows(rows, columns, ELEMENT_BYTES[problem.input], sm_count)
+        few = are_few_rows(rows, columns, *kinds, sm_count)
         vector = choose_vector(most, even, columns, problem.operation, few=few)
     else:
         vector = min(most, PLAN_OVERRIDE.value[1])

@@ -128,7 +128,7 @@ def plan_softmax(
         _slab_candidate(form, arch, rows, columns, sm_count),
         _sum_candidate(form, rows, columns, sm_count),
         *ring_candidates(form, arch, rows, columns, sm_count),
-        few_rows_candidate(rows, columns, form.element_bytes, sm_count),
+        few_rows_candidate(form, rows, columns, sm_count),
         resident_candidate(form, arch, rows, columns, sm_count),
         *_tabulated_candidates(form, arch, rows, columns, sm_count),
     ):

@@ -52,7 +52,7 @@ def test_few_rows_have_uncut_accesses_and_threads_for_latency(kind: str, rows: i
     """Rows that a GPU holds at once: one block each, of threads that few values wait for."""
     size, most = ELEMENT_BYTES[kind], vector_for(kind, kind)
     for columns in (257, 400, 513, 761, 1200, 3000, 8191, 8192):
-        few = are_few_rows(rows, columns, size, 132)
+        few = are_few_rows(rows, columns, kind, kind, 132)
         even = math.gcd(most, columns)
         vector = choose_vector(most, even, columns, "softmax", few=few)
         if not few:
@@ -62,18 +62,24 @@ def test_few_rows_have_uncut_accesses_and_threads_for_latency(kind: str, rows: i
         form = replace(EXACT, input=kind, output=kind, vector=vector, unaligned_rows=False)
         plan = plan_of(form, columns, rows)
         assert (plan.kind, plan.cluster) == ("resident", 1)
-        assert columns <= 512 or plan.row_threads > WARP or -(-rows // 132) * 2 * WARP > 1024
-        assert -(-rows // 132) * plan.row_threads <= 1024
-        assert columns // plan.row_threads >= 6
+        held, least = -(-rows // 132), max(6, 2 * vector)
+        if plan.row_threads > WARP:
+            assert columns > 512
+            assert columns // plan.row_threads >= least
+            assert held * plan.row_threads <= 1024
+        else:
+            assert columns <= 512 or 64 * max(least * 1024 // columns, held) > 1024
 
 
 def test_rows_are_few_only_where_that_was_measured() -> None:
     """Shorter and longer rows, and more of them than registers hold, are not."""
-    assert are_few_rows(1, 257, 4, 132)
-    assert not are_few_rows(1, 256, 4, 132)
-    assert not are_few_rows(1, 8193, 4, 132)
-    assert are_few_rows(132 * 12, 1024, 4, 132)
-    assert not are_few_rows(132 * 12 + 1, 1024, 4, 132)
+    assert are_few_rows(1, 257, "fp32", "fp32", 132)
+    assert not are_few_rows(1, 256, "fp32", "fp32", 132)
+    assert not are_few_rows(1, 8193, "fp32", "fp32", 132)
+    for kinds in (("fp32", "fp32"), ("fp16", "fp32"), ("fp32", "fp16")):
+        assert are_few_rows(132 * 12, 1024, *kinds, 132)
+        assert not are_few_rows(132 * 12 + 1, 1024, *kinds, 132)
+    assert are_few_rows(132 * 24, 1024, "fp16", "fp16", 132)
 
 
 def test_estimates_follow_the_hardware() -> None:
