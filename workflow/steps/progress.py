@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -29,15 +30,17 @@ class _Job:
     before: int | None
     """Time of change, in ns, of the log of an earlier job; None without one."""
     started: float
+    since: str
+    """The time of day."""
 
 
 class Progress(logging.Handler):
     """Prints ``time  [done/total]  step  workload  seconds  summary`` as jobs end.
 
     The summary is the last line of the job's log, or where a job failed before it wrote one, such
-    as one that a scheduler did not take, what the executor says. On a terminal the steps under way
-    are shown on a line that is overwritten; in a dry run each step is a line. Snakemake's own lines
-    about jobs are switched off in the profile.
+    as one that a scheduler did not take, what the executor says. On a terminal the steps under way,
+    and since when, are shown on a line that is overwritten; in a dry run each step is a line.
+    Snakemake's own lines about jobs are switched off in the profile.
     """
 
     def __init__(self, stream: TextIO | None = None, *, dry_run: bool = False) -> None:
@@ -88,7 +91,8 @@ class Progress(logging.Handler):
         rule = str(fields.get("rule_name") or "")
         wildcards = fields.get("wildcards") or {}
         part = str(wildcards.get("part") or wildcards.get("workload") or "")
-        job = _Job(title, rule, part, log, _written(log), time.monotonic())
+        since = time.strftime("%H:%M")
+        job = _Job(title, rule, part, log, _written(log), time.monotonic(), since)
         self._running[fields["jobid"]] = job
         self._status()
 
@@ -122,8 +126,11 @@ class Progress(logging.Handler):
 
     def _status(self) -> None:
         if self._stream.isatty() and self._running:
-            titles = ", ".join(" ".join(job.title.split()) for job in self._running.values())
-            self._print(f"          under way: {titles}"[:110] + "\r")
+            titles = (
+                f"{' '.join(job.title.split())} since {job.since}" for job in self._running.values()
+            )
+            text = f"          under way: {', '.join(titles)}"
+            self._print(text[: _columns(self._stream)] + "\r")
 
     def _print(self, text: str) -> None:
         clear = "\x1b[2K" if self._stream.isatty() else ""
@@ -165,8 +172,17 @@ class Bar:
         left = (now - self._began) * (1 - part) / part if part else 0.0
         bar = "#" * int(self._WIDTH * part)
         text = f"{self._title}  [{bar:.<{self._WIDTH}}] {100 * part:3.0f} %  {left:.0f} s left"
-        self._stream.write(f"\x1b[2K{text[:110]}\r")
+        self._stream.write(f"\x1b[2K{text[: _columns(self._stream)]}\r")
         self._stream.flush()
+
+
+def _columns(stream: TextIO) -> int:
+    """Return how long a line may be that is overwritten: of one that wraps, a part would stay."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return (columns or 80) - 1
 
 
 def _written(log: Path | None) -> int | None:

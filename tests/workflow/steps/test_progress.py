@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import io
 import logging
+import os
+import termios
+import time
 from pathlib import Path
+
+import pytest
 
 from workflow.steps.progress import Bar, Progress
 
@@ -58,20 +63,37 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_shows_what_is_under_way() -> None:
+def test_a_terminal_shows_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     progress = Progress(stream)
     for number in (1, 2):
+        monkeypatch.setattr(time, "strftime", lambda form, number=number: f"0{number}:00")
         _emit(progress, "job_info", jobid=number, rule_msg=f"run  w{number}", rule_name="run")
     _emit(progress, "job_finished", job_id=1)
     shown = stream.getvalue().replace("\x1b[2K", "").split("\r")
     assert [line.strip() for line in shown[:2]] == [
-        "under way: run w1",
-        "under way: run w1, run w2",
+        "under way: run w1 since 01:00",
+        "under way: run w1 since 01:00, run w2 since 02:00",
     ]
     ended, still = shown[2].splitlines()
     assert "run  w1" in ended
-    assert still.strip() == "under way: run w2"
+    assert still.strip() == "under way: run w2 since 02:00"
+
+
+def test_what_is_overwritten_fits_the_terminal() -> None:
+    """Of a line that wraps, all but the last row would stay."""
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        for columns, most in ((40, 39), (0, 79)):
+            termios.tcsetwinsize(ours, (24, columns))
+            progress = Progress(stream)
+            for number in range(9):
+                _emit(progress, "job_info", jobid=number, rule_msg=f"run w{number}")
+            with Bar("beams", 9, stream) as bar:
+                bar.show(9)
+            shown = os.read(ours, 1 << 16).decode().replace("\x1b[2K", "").split("\r")
+            assert max(map(len, shown)) == most
+    os.close(ours)
 
 
 def test_a_bar_on_a_terminal() -> None:
