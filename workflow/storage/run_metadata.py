@@ -79,6 +79,8 @@ def _path_of(token: str) -> str:
     """Return the path that this folder's `.snakemake` knows results by; empty of others' tokens."""
     try:
         held = read_plain(_TOKENS / token) if token.isalnum() else b""
-    except OSError:
+    except FileNotFoundError:
         return ""
+    except OSError as error:
+        raise FolderHeldError(f"{_TOKENS / token}: cannot be read: {error}") from None
     return held.decode("utf-8", "replace").removesuffix("\n")

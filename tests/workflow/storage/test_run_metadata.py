@@ -85,3 +85,9 @@ def test_a_note_that_is_no_file_is_refused(here: Path) -> None:
     os.mkfifo(note)
     with pytest.raises(FolderHeldError, match="found a pipe"):
         note_metadata(results)
+    note.unlink()
+    note_metadata(results)
+    (token,) = (here / ".snakemake" / "argand").iterdir()
+    (here / "backup").hardlink_to(token)
+    with pytest.raises(FolderHeldError, match=r"argand/\w+: .*found a file with 2 names"):
+        check_metadata(results)
