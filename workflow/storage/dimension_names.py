@@ -121,14 +121,12 @@ def order_by_file(
     """Return an error's text where a dataset is read in another order than its own names have.
 
     ``kept`` are those ``own`` names that a selection leaves. The text is empty where each axis of
-    the operand's is read in the place that has its name, and where one stands there twice, as of a
-    square of antennas. Other names tell nothing.
+    the operand's is read in the place that has its name. Other names tell nothing, and one that
+    stands there twice does not, as of a square of antennas.
     """
     read_as = [axis for axis in found.axes if axis not in found.missing]
-    known = [one for one in kept if one in operand.axes]
-    places = zip(kept, read_as, strict=True)
-    in_place = all(one == axis for one, axis in places if one in operand.axes)
-    if in_place or len({*known}) < len(known):
+    known = [one for one in kept if one in operand.axes and list(kept).count(one) == 1]
+    if all(one == axis for one, axis in zip(kept, read_as, strict=True) if one in known):
         return ""
     where = (
         f"{name} names its axes {list(own)}, and is read as {read_as} where input.axes says nothing"

@@ -104,8 +104,11 @@ ONE_IS_KNOWN = (
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize(
     ("names", "read_as"),
-    [(("time", "rcvr"), ["antenna", "time"]), (("t", "rcvr", "channel"), [*AXES[1:]])],
-)
+    [
+        (("time", "rcvr"), ["antenna", "time"]), (("t", "rcvr", "channel"), [*AXES[1:]]),
+        (("time", "ant", "station"), [*AXES[1:]]),  # a square of antennas, whose names are one
+    ],
+)  # fmt: skip
 def test_one_name_in_another_place_is_a_mistake(
     tmp_path: Path, names: tuple[str, ...], read_as: list[str], labels: bool
 ) -> None:
