@@ -14,7 +14,7 @@ from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
-from argand.gemm.in_tf32 import SAME_TILE, tf32_margin
+from argand.gemm.in_tf32 import FROM_WGMMA, SAME_TILE, tf32_margin
 from argand.gemm.question import Question
 from argand.gemm.sm80_heuristics import plan_mma
 from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
@@ -73,13 +73,18 @@ def _fastest_beside_tf32(
     """Return the fastest plan of 16 bits that is clearly faster than the one in tf32, else that."""
     precision, k = question.precision, question.sizes.k
     other, alike = in_tf32, replace(in_tf32[1], in_tf32=False)
-    one_term = precision.terms == 1 and not precision.scaled
-    if one_term and alike.family == "mma.sync" and not question.sizes.triangle:
+    one_term = precision.terms == 1 and not (precision.scaled or question.sizes.triangle)
+    of_wgmma = 0.0
+    if one_term and alike.family == "mma.sync":
         other = _same_tile_in_16_bits(in_tf32, question, sm_count, memory)
         alike = other[1]
+    elif one_term and alike.family == "wgmma":
+        of_wgmma = next((seconds for seconds, choice in own if choice == alike), other[0])
 
     def clearly_faster(one: _Timed) -> bool:
         seconds, choice = one
+        if choice.family == "mma.sync" and 0 < of_wgmma < FROM_WGMMA * seconds:
+            return False
         packs = choice.plan is not None and choice.plan.storage == "planar"
         margin = tf32_margin(
             precision, k, packs=packs, same_plan=choice == alike, seconds=seconds,

@@ -36,6 +36,10 @@ SAME_TILE = 1.03
 """Time over that of tf32's plan, by estimate, up to which the same plan of mma.sync at bf16 is
 taken to be no slower: in 62 of 63 drawn products it took 1.01 of tf32's or less, 0.965 in the
 geometric mean (an H200), in the other one registers leave room for fewer blocks."""
+FROM_WGMMA = 1.06
+"""Margin of bf16 by mma.sync beside tf32's plan of wgmma in 16 bits, where the errors of two
+families' estimates add: 18 drawn products that took mma.sync without it took 1.08 of that plan's
+time, five of them more than tf32, up to 1.29, and by that plan none (an H200)."""
 
 
 _SHORT_CALL, _SHORT_CALL_MARGIN = 12e-6, 0.81

@@ -12,7 +12,7 @@ from argand import PRECISIONS, gemm
 from argand.device import ARCHITECTURES, arch_for
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import choose, estimate
-from argand.gemm.in_tf32 import SAME_TILE, product_in_tf32, tf32_margin
+from argand.gemm.in_tf32 import FROM_WGMMA, SAME_TILE, product_in_tf32, tf32_margin
 from argand.gemm.names import computed_name
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
@@ -50,15 +50,17 @@ def test_the_estimates_decide(precision: str) -> None:
         if precision == "bf16" and other.family == "mma.sync":  # the test of its tile
             continue
         least, faster = cost(other), []
+        alike = replace(other, in_tf32=False)
+        by_wgmma = precision == "bf16" and other.family == "wgmma"
         for own in candidates(question, HOPPER, SM_COUNT):
             packs = own.plan is not None and own.plan.storage == "planar"
-            same = own == replace(other, in_tf32=False)
             taken = cost(own)
             margin = tf32_margin(
-                row, sizes.k, packs=packs, same_plan=same, seconds=taken,
+                row, sizes.k, packs=packs, same_plan=own == alike, seconds=taken,
                 families_differ=(own.family, other.family) == ("wgmma", "mma.sync"),
             )  # fmt: skip
-            faster += [taken] if margin * taken < least else []
+            near = by_wgmma and own.family == "mma.sync" and cost(alike) < FROM_WGMMA * taken
+            faster += [taken] if margin * taken < least and not near else []
         assert found.in_tf32 == (not faster)
         assert cost(found) == min(faster, default=least)
         seen.add(found.in_tf32)
