@@ -49,7 +49,9 @@ class Costs:
         scan: microseconds of the launch that scans for the absmax before.
         scan_bytes: bytes of a microsecond that this scan reads.
         bytes: bytes of a microsecond in which memory moves operands and results.
-        exposed: fraction of the shorter of work and traffic that the longer does not hide.
+        exposed: fraction of the shorter of work and the result's traffic that the longer does not
+            hide, at one term where blocks fill more than one wave or a multiprocessor holds one
+            (2026-11-28-estimates-of-calls-in-rows.md); of triangles, of all their traffic.
     """
 
     clock: float = 1755.0
@@ -79,14 +81,14 @@ class Costs:
     scan: float = 3.8
     scan_bytes: float = 0.57e6
     bytes: float = 3.2e6
-    exposed: float = 0.0
+    exposed: float = 0.25
 
 
 _COSTS = Costs()
 _TRIANGLE_COSTS = Costs(
-    launch=1.95, groups=0.0, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
+    groups=0.0, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
     waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
-    term=0.176, cluster=0.83, cluster_vector=0.0, grid=2.09, bytes=2.6e6, exposed=0.203,
+    cluster=0.83, cluster_vector=0.0, bytes=2.6e6, exposed=0.203,
 )  # fmt: skip
 """Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
 rows (an H200). They were not timed in rows; the launch is that of a call in a row."""

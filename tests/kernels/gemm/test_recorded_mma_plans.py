@@ -66,7 +66,7 @@ def test_the_choice_loses_little_to_the_fastest() -> None:
     assert np.quantile(regrets, 0.9) < 1.1
     assert max(regrets) < 1.3
     # Each number of terms has an offset of its own: the recorded kernels were slower.
-    assert max(np.std(some) for some in errors.values()) < 0.13
+    assert max(np.std(some) for some in errors.values()) < 0.135
 
 
 def test_the_largest_tile_is_as_slow_as_it_was() -> None:
