@@ -28,9 +28,19 @@ def is_cuda_tensor(x: Any) -> bool:
 
 
 def may_be_on_gpu(x: Any) -> bool:
-    """Return whether x, or the array of `argand.Pairs`, may be on a GPU; those of JAX may be."""
+    """Return whether x, the array of `argand.Pairs` or a packed operand may be on a GPU.
+
+    Arrays of JAX may be where it has one, those of which only DLPack is known anywhere.
+    """
+    if hasattr(x, "backend_data"):
+        return bool(x.device.backend == "cuda")
     x = getattr(x, "array", x)
-    return is_cuda_array(x) or is_cuda_tensor(x) or framework_of(x) in ("jax", "exchange")
+    framework = framework_of(x)
+    if framework == "jax":
+        from argand.frameworks.jax_arrays import has_gpu
+
+        return has_gpu()
+    return is_cuda_array(x) or is_cuda_tensor(x) or framework == "exchange"
 
 
 _is_compiling: list[Callable[[], bool]] = []

@@ -89,7 +89,7 @@ def call_on_jax(
         rules.adapted(given, options)
     rank = max(x.ndim for x in given.values())
     if rules.leading_axes and any(x.ndim != rank for x in given.values()):
-        rules.result(_specs(given), options, _has_gpu())  # which refuses an operand of too few axes
+        rules.result(_specs(given), options, has_gpu())  # which refuses an operand of too few axes
         given = {name: x.reshape((1,) * (rank - x.ndim) + x.shape) for name, x in given.items()}
     given = {name: _readable(x, "format" in options) for name, x in given.items()}
     if "format" in options and any(x.dtype == jnp.bfloat16 for x in given.values()):
@@ -226,7 +226,7 @@ def _traced(call: _Call, values: Sequence[Any], *, in_graphs: bool = True) -> An
     """Return the result of XLA's call, which XLA may capture into graphs."""
     register()
     specs = _specs(dict(zip(call.names, values, strict=True)))
-    spec = call.rules.result(specs, dict(call.options), _has_gpu())
+    spec = call.rules.result(specs, dict(call.options), has_gpu())
     if spec.dtype == "complex32":
         raise TypeError("JAX has no type for a result of complex-half: give its operands as Pairs")
     wide = str(spec.dtype) in ("float64", "complex128")
@@ -252,13 +252,14 @@ def _traced(call: _Call, values: Sequence[Any], *, in_graphs: bool = True) -> An
 
 
 @cache
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
+    """Return whether JAX has a GPU."""
     return any(device.platform == "gpu" for device in jax.devices())
 
 
 def _is_captured(call: _Call, specs: Mapping[str, Spec], result: Spec) -> bool:
     """Return whether XLA may capture a call into a graph."""
-    if not call.rules.same_launches(call.keywords) or not _has_gpu():
+    if not call.rules.same_launches(call.keywords) or not has_gpu():
         return False
     return _takes_no_memory(call, *specs.values(), result)
 

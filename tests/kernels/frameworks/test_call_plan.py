@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from argand import (
     softmax,
 )
 from argand.frameworks.call_plan import CallPlan
+from argand.frameworks.foreign import may_be_on_gpu
 from argand.runtime.own_files import NotOwnError
 from argand.runtime.plain_files import NotPlainError
 from argand.runtime.plan_files import with_digest
@@ -221,6 +223,12 @@ def test_what_was_tuned_on_a_gpu_does_not_concern_a_cpu(tmp_path: Path) -> None:
     tuned = {"name": "some entry", "choice": {}}
     path.write_text(json.dumps(with_digest({**json.loads(path.read_text()), "tuned": tuned})))
     np.testing.assert_array_equal(DftPlan.load(path, *arrays)(*arrays), plan(*arrays))
+
+
+def test_packed_operands_say_where_they_are() -> None:
+    a = pack(np.ones((2, 3), np.complex64), "fp32", side="a")
+    assert not may_be_on_gpu(a)
+    assert may_be_on_gpu(replace(a, device=replace(a.device, backend="cuda")))
 
 
 def _named(name: str, row: dict[str, Any], _: Any) -> tuple[str, int]:
