@@ -232,10 +232,14 @@ def test_a_repeated_call_leaves_earlier_results_as_they_are(shape: tuple[int, ..
 def test_little_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_memory, "_FORMS", [])
     monkeypatch.setattr(kept_memory, "MOST_BYTES", 20_000)
+    forms: list[kept_memory.KeptMemory[Any]] = []
     for n in range(2, 7):
         a = normal(np.random.default_rng(n), n, 3)
         np.testing.assert_array_equal(herk(a), herk(a))
         kept = kept_memory._FORMS
+        dropped = [form for form in forms if all(form is not x for x in kept)]
+        assert not any(map(len, dropped))
+        forms = [*dropped, *kept]
         assert 1 <= len(kept) <= 2
         assert sum(form.nbytes for form in kept) <= 20_000
 

@@ -184,21 +184,6 @@ def test_systems_on_one_diagonal(
         solve_hermitian(r, b)
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-def test_a_system_leaves_its_neighbours_as_they_are(rng: np.random.Generator, dtype: str) -> None:
-    """One that is not finite or has no factor would reach those of the same band."""
-    r, b = covariances(rng, 4, n=2, dtype=dtype), wide_normal(rng, 4, 2, 1).astype(dtype)
-    x = solve_hermitian(r, b)
-    info = np.full(4, -1, np.int32)
-    for value in (np.nan, np.inf, -1.0):
-        broken, sides = r.copy(), b.copy()
-        broken[1, 1, 1], sides[2, 0, 0] = value, np.nan
-        found = solve_hermitian(broken, sides, info=info)
-        np.testing.assert_array_equal(info, [0, 2, 0, 0])
-        assert np.isnan(found[1:3]).any(axis=(1, 2)).all()
-        np.testing.assert_allclose(found[[0, 3]], x[[0, 3]], rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("n", "columns", "alone"), [(32, 1, False), (33, 1, True), (64, 5, True), (128, 99, False)]
 )
