@@ -214,8 +214,8 @@ struct FewBeamsKernel {
         }
     }
 
-    // The kernel: all beams of tile after tile of times, of one result, from weights in shared
-    // memory.
+    // The kernel: a block computes all beams of one result, tile of times after tile, from weights
+    // in shared memory.
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ float4 memory[];
         float2* groups = reinterpret_cast<float2*>(memory);  // [group][beam][time]

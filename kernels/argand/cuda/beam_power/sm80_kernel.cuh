@@ -146,8 +146,8 @@ struct BeamPowerKernel {
         }
     }
 
-    // The kernel: the beams of a block of rows at tile after tile of times, detected in the
-    // accumulators and summed to bins.
+    // The kernel: a block computes the beams of its rows, tile of times after tile, detects them in
+    // the accumulators and sums them to bins.
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ __align__(16) unsigned char memory[];
         const uint32 ring = shared_address(memory);

@@ -125,8 +125,8 @@ struct StreamedBeamPowerKernel {
         }
     }
 
-    // The kernel: mbarriers and roles of the warpgroups. The producer streams weights, and each
-    // consumer has tiles of times of its own.
+    // The kernel: initialises mbarriers and gives each warpgroup its role. The producer streams
+    // weights, and each consumer has tiles of times of its own.
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ unsigned char memory[];
         __shared__ __align__(8) uint64 barriers[2 * WeightStages];

@@ -119,8 +119,8 @@ struct ChanneliseKernel {
         }
     }
 
-    // The last stage of a batch's transforms: to the result, or of real samples to shared memory,
-    // where `split_real` reads them.
+    // The last stage of a batch's transforms. It writes to the result, or of real samples to shared
+    // memory, where `split_real` reads them.
     static __device__ __forceinline__ void last_stage(const Item& item, float2* tile,
                                                       int thread) {
         constexpr int kCount = B * R0 * R1;

@@ -96,8 +96,8 @@ struct SpecializedKernel {
         }
     };
 
-    // A filter thread: the taps of its column for spectrum after spectrum and the first stage of
-    // the transform, into the ring.
+    // A filter thread: for spectrum after spectrum it sums the taps of its column, computes the
+    // first stage of the transform and writes to the ring.
     static __device__ __forceinline__ void filter(const ChanneliseArguments& args,
                                                   const Item& item, unsigned char* frames_ring,
                                                   Ring ring) {

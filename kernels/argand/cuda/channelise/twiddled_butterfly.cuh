@@ -40,8 +40,8 @@ struct PlainTwiddles {
     }
 };
 
-// The transform of a power of two N numbers in registers by levels of radix 2, whose twiddles are
-// part of fused multiply-adds: `twiddles(level, k)`.
+// Transforms N numbers in registers, a power of two, by levels of radix 2, whose twiddles are part
+// of fused multiply-adds: `twiddles(level, k)`.
 template <int N, typename Twiddles>
 __device__ __forceinline__ void twiddled_butterfly(float2 (&x)[N], const Twiddles& twiddles) {
     constexpr int kLevels = log2_of(N);

@@ -1,6 +1,6 @@
 // Programmatic dependent launch (sm_90): a kernel takes its multiprocessors while the one before it
-// ends, in a graph as on a stream (argand/runtime/dependent_launch.py). In a kernel that is not
-// launched so both instructions do nothing.
+// ends, in a graph as on a stream (argand/runtime/dependent_launch.py). In a kernel that is
+// launched otherwise both instructions do nothing.
 #pragma once
 
 // Lets the next kernel's blocks begin where multiprocessors have room for them, before this one has

@@ -76,8 +76,8 @@ __device__ __forceinline__ int place_before(int index) {
     }
 }
 
-// Stage `kStage` and those after it: butterflies from global memory (the first), through shared
-// memory, and to global memory (the last). All threads of the block call it.
+// Computes stage `kStage` and those after it. The first reads global memory, the last writes to it,
+// and shared memory lies between them. All threads of the block call it.
 template <MixedRadixPlan plan, int kStage>
 __device__ __forceinline__ void mixed_radix_stages(const float2* x, float2* out, float2* numbers,
                                                    int rows, const DftArguments& args) {

@@ -103,8 +103,8 @@ __device__ __forceinline__ void apply_column_twiddles(float2 (&z)[B], const floa
         z[j] = complex_product(z[j], complex_product(base, __ldg(steps + j * plan.line_length())));
 }
 
-// The first kernel: the chirp, the transforms of columns, and the twiddles between columns and
-// lines, to the workspace.
+// The first kernel: multiplies by the chirp, transforms columns, multiplies by the twiddles between
+// columns and lines, and writes to the workspace.
 template <ThreeKernelPlan plan>
 __device__ __forceinline__ void dft_three_kernel_forward_columns(const ThreeKernelArguments& args) {
     constexpr int A = plan.column_radices[0], B = plan.column_radices[1],
@@ -144,8 +144,8 @@ __device__ __forceinline__ void dft_three_kernel_forward_columns(const ThreeKern
     }
 }
 
-// The second kernel: transforms of lines, their products with the spectrum of the chirp, and the
-// transforms back, in the workspace.
+// The second kernel: transforms lines, multiplies them by the spectrum of the chirp and transforms
+// them back, in the workspace.
 template <ThreeKernelPlan plan>
 __device__ __forceinline__ void dft_three_kernel_convolve_lines(const ThreeKernelArguments& args) {
     constexpr ButterflyPlan kLine = plan.line_plan();

@@ -29,7 +29,7 @@ struct TwoFactorPlan {
     }
 };
 
-// The kernel: a ring of tiles, each of them one transform, which goes through both stages in shared
+// The kernel: a ring holds tiles of one transform each, which go through both stages in shared
 // memory.
 template <TwoFactorPlan plan>
 __device__ __forceinline__ void dft_two_factor(const DftArguments& args) {

@@ -50,8 +50,8 @@ struct StageTables {
     float sign;
 };
 
-// The first stage: transforms of the N2 columns of length N1 of a tile, times the twiddles. Results
-// overwrite the tile, as lines of k1.
+// The first stage: transforms the N2 columns of length N1 of a tile and multiplies by the twiddles.
+// Results overwrite the tile, as lines of k1.
 template <TwoFactorStages plan>
 __device__ __forceinline__ void first_stage(float2* tile, const StageTables& tables, float scale) {
     const auto group = TileGroup<plan.warps>::current();

@@ -169,8 +169,8 @@ struct Placed {
     float2* to;
 };
 
-// The first kernel: transforms of columns, times the twiddles between columns and lines, to the
-// workspace.
+// The first kernel: transforms columns, multiplies by the twiddles between columns and lines, and
+// writes to the workspace.
 template <TwoPassPlan plan>
 __device__ __forceinline__ void dft_two_pass_transform_columns(const TwoPassArguments& args) {
     constexpr PassPlan kPass = plan.columns;
@@ -201,7 +201,7 @@ __device__ __forceinline__ void dft_two_pass_transform_columns(const TwoPassArgu
     });
 }
 
-// The second kernel: transforms of lines, scaled, to the result.
+// The second kernel: transforms lines, scales them and writes to the result.
 template <TwoPassPlan plan>
 __device__ __forceinline__ void dft_two_pass_transform_lines(const TwoPassArguments& args) {
     constexpr PassPlan kPass = plan.lines;

@@ -109,8 +109,7 @@ struct MmaGate {
         }
     }
 
-    // The products of the matrix and a tile, over all k, of the columns that a lane reads from `at`
-    // on.
+    // Multiplies the matrix and the columns of a tile that a lane reads from `at` on, over all k.
     template <typename Arguments>
     __device__ __forceinline__ void mainloop(const Arguments& args, uint32 stage, uint32 at,
                                              float scale, float (&re)[8], float (&im)[8]) const {
@@ -146,7 +145,7 @@ struct MmaGate {
         }
     }
 
-    // The kernel: a ring of tiles by cp.async, each multiplied and written back.
+    // The kernel: cp.async fills a ring of tiles, each of which is multiplied and written back.
     __device__ __forceinline__ void run(const GateArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ __align__(16) uint32 warp_maxima[kThreads / kWarp];

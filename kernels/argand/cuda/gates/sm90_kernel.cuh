@@ -185,8 +185,8 @@ struct WgmmaGate : WgmmaMatrix<operand, Terms, first, second, Width, TargetsQubi
                       im);
     }
 
-    // The kernel: a ring of tiles by cp.async. A tile is split into operand planes while the MMAs
-    // of the tile before run.
+    // The kernel: cp.async fills a ring of tiles. A tile is split into operand planes while the
+    // MMAs of the tile before run.
     __device__ __forceinline__ void run(const GateArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ __align__(16) uint32 warp_maxima[2][kRowTiles];

@@ -72,8 +72,8 @@ struct WarpSpecializedGate
         }
     }
 
-    // A consumer warpgroup: the MMAs of its rows of every tile, in turn with the other one, and the
-    // stores of its results.
+    // A consumer warpgroup: issues the MMAs of its rows of every tile, in turn with the other one,
+    // and stores its results.
     __device__ __forceinline__ void consume(const GateArguments& args, SharedStorage& storage,
                                             uint32 first_planes) {
         const uint32 thread = threadIdx.x - kRoleThreads, lane = thread % kWarp,
@@ -123,7 +123,7 @@ struct WarpSpecializedGate
         }
     }
 
-    // The kernel: mbarriers and roles of the warpgroups.
+    // The kernel: initialises mbarriers and gives each warpgroup its role.
     __device__ __forceinline__ void run(const GateArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ SharedStorage storage;

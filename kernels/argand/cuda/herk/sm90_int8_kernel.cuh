@@ -202,8 +202,8 @@ __device__ __forceinline__ void store_int8(const Int8Arguments& args,
     }
 }
 
-// A consumer warpgroup: 64 rows of each tile, in turn with the other one, so that one multiplies
-// while the other stores.
+// A consumer warpgroup: computes 64 rows of each tile, in turn with the other one, so that one
+// multiplies while the other stores.
 template <typename Real, bool full>
 __device__ __forceinline__ void consume_int8(const Int8Arguments& args, uint32 base, int half) {
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
@@ -228,7 +228,7 @@ __device__ __forceinline__ void consume_int8(const Int8Arguments& args, uint32 b
     }
 }
 
-// The kernel: mbarriers and roles of the warpgroups.
+// The kernel: initialises mbarriers and gives each warpgroup its role.
 template <typename Real, bool full>
 __device__ __forceinline__ void herk_int8(const TensorMap& x_map, const TensorMap& y_map,
                                           const Int8Arguments& args) {

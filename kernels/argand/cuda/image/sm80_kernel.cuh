@@ -144,8 +144,8 @@ struct ImageKernel {
         }
     }
 
-    // The kernel: the power of a block's directions, summed over the pairs of antenna panels of its
-    // channels.
+    // The kernel: a block computes the power of its directions, summed over the pairs of antenna
+    // panels of its channels.
     __device__ __forceinline__ static void run(const ImageArguments& args) {
         extern __shared__ __align__(16) unsigned char memory[];
         __shared__ double places[kPanelAntennas][3];

@@ -67,8 +67,8 @@ __device__ __forceinline__ void multiply_k_tile(int (&accumulators)[2][kWarpColu
     }
 }
 
-// The kernel: a ring of stages by cp.async, one tile of one plane a CTA, whose accumulators become
-// residues at the end.
+// The kernel: a CTA multiplies one tile of one plane through a ring of stages that cp.async fills,
+// and reduces its accumulators to residues at the end.
 template <ResiduePlan plan>
 __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args) {
     constexpr int kWarpsM = plan.block_m / kWarpRows, kWarpsN = plan.block_n / kWarpColumns;

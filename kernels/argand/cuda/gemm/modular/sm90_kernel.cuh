@@ -143,8 +143,8 @@ __device__ __forceinline__ void add_products(Slabs<plan>& accumulators, StageRin
     accumulators.each([](auto& slab, int) { wgmma_fence_operand(slab); });
 }
 
-// A consumer warpgroup: the mainloop of its rows of each tile, and the epilogue that reduces and
-// stores residues.
+// A consumer warpgroup: runs the mainloop of its rows of each tile, then the epilogue, which
+// reduces and stores residues.
 template <ResiduePlan plan>
 __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uint32 base,
                                                int consumer) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uin
     }
 }
 
-// The kernel: mbarriers and roles of the warpgroups.
+// The kernel: initialises mbarriers and gives each warpgroup its role.
 template <ResiduePlan plan>
 __device__ __forceinline__ void residue_product_wgmma(const TensorMap& a_map,
                                                       const TensorMap& b_map,

@@ -119,8 +119,8 @@ __device__ __forceinline__ void add_resident_products(Slabs<plan>& accumulators,
     accumulators.each([](auto& slab, int) { wgmma_fence_operand(slab); });
 }
 
-// A consumer warpgroup: every other tile of a stack, so that one multiplies while the other stores
-// residues.
+// A consumer warpgroup: computes every other tile of a stack, so that one multiplies while the
+// other stores residues.
 template <ResiduePlan plan>
 __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uint32 base,
                                                uint32 stacks, int consumer) {
@@ -166,7 +166,7 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
     }
 }
 
-// The kernel: mbarriers and roles of the warpgroups.
+// The kernel: initialises mbarriers and gives each warpgroup its role.
 template <ResiduePlan plan>
 __device__ __forceinline__ void residue_product_resident(const TensorMap& a_map,
                                                          const TensorMap& b_map,
