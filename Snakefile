@@ -82,10 +82,11 @@ pathvars:
 RESULTS = str(workflow.modifier.modify_path(str(folder)))
 run_folder.use_folder(Path(RESULTS))
 if IS_MAIN:
-    run_folder.name_run("" if IS_MODULE else None)
+    run_folder.name_run(None if IS_MODULE else study.as_read())
 else:
     try:  # a job may have waited in a queue while its run was killed and another one began
         run_folder.check_run()
+        run_folder.check_study(study.as_read())
     except run_folder.ReplacedRunError as error:
         raise WorkflowError(str(error)) from None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import pwd
 import secrets
@@ -50,12 +51,30 @@ class ReplacedRunError(RuntimeError):
     """Another run has taken the folder since the run of this job."""
 
 
-def name_run(name: str | None = None) -> None:
+def name_run(study: str | None = "") -> None:
     """Give this process and the jobs that it will start the name of a new run.
 
-    With an empty name they are jobs of no run, and no later run keeps them from writing.
+    It ends with a digest of the study as it is read, by which `check_study` knows it. With None
+    they are jobs of no run, and no later run keeps them from writing.
     """
-    os.environ[RUN] = secrets.token_hex(8) if name is None else name
+    os.environ[RUN] = "" if study is None else f"{secrets.token_hex(8)}-{_digest(study)}"
+
+
+def check_study(study: str) -> None:
+    """Raise ReplacedRunError where this is a job of a run that read another study.
+
+    Snakemake notes the parameters that the run read, whatever a job of a cluster's computes.
+    """
+    ours = os.environ.get(RUN)
+    if ours and ours.rpartition("-")[2] != _digest(study):
+        raise ReplacedRunError(
+            "the study was edited since the run of this job began; put it back for the jobs that "
+            "wait, or run again, once this run has ended, for what it is now. Nothing was written"
+        )
+
+
+def _digest(study: str) -> str:
+    return hashlib.sha256(study.encode()).hexdigest()[:16]
 
 
 def use_folder(folder: Path) -> None:

@@ -122,4 +122,11 @@ def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
     run = (finished.folder / "results" / ".lock").read_text().splitlines()[1]
     done = finished.run(*job, ARGAND_RUN=run)
     assert done.returncode == 0, done.stderr
-    assert staged.stat().st_mtime_ns > before
+    assert (after := staged.stat().st_mtime_ns) > before
+    text = finished.study.read_text()
+    finished.study.write_text(text.replace("k: 10", "k: 11"))
+    done = finished.run(*job, ARGAND_RUN=run)
+    finished.study.write_text(text)
+    assert done.returncode != 0
+    assert "the study was edited since the run of this job began" in done.stderr
+    assert staged.stat().st_mtime_ns == after
