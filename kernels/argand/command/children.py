@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 INTERRUPTED = 130
 """The status of a program that the keyboard interrupted, as shells have it."""
@@ -15,10 +17,11 @@ def finished(command: Sequence[str], environment: Mapping[str, str] | None = Non
     """Run a program to its end and return its exit status, `INTERRUPTED` after Ctrl-C.
 
     The status of a program that a signal ended is 128 plus the signal's number, as in shells.
-    Ctrl-C reaches the program too, which ends by itself; `subprocess.run` would kill it.
+    Ctrl-C reaches the program too, which ends by itself; `subprocess.run` would kill it. SIGTERM,
+    as `kill` and service managers send it to one process, is passed on.
     """
     interrupted = False
-    with subprocess.Popen(command, env=environment) as process:
+    with subprocess.Popen(command, env=environment) as process, _passed_on(process):
         while True:
             try:
                 status = process.wait()
@@ -26,6 +29,19 @@ def finished(command: Sequence[str], environment: Mapping[str, str] | None = Non
                 interrupted = True
             else:
                 return INTERRUPTED if interrupted else 128 - status if status < 0 else status
+
+
+@contextlib.contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    except ValueError:  # a thread that is not the main one gets no signal
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def ended(command: Callable[[], int]) -> int:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from argand.command.children import INTERRUPTED, finished
@@ -33,6 +34,29 @@ def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
         assert process.stdout.readline() == "begun\n"
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=20)[0].split() == ["ended", str(INTERRUPTED)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
+def test_sigterm_ends_the_program_too() -> None:
+    """It would go on alone, as Snakemake and its jobs, where `kill` ends the command."""
+    child = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), print('ended'), sys.exit(3)))\n"
+        "print('begun', flush=True)\n"
+        "for _ in range(600): time.sleep(0.05)"
+    )
+    parent = (
+        "import sys; from argand.command.children import finished\n"
+        f"print(finished([sys.executable, '-c', {child!r}]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.2)
+        process.terminate()
+        assert process.communicate(timeout=20)[0].split() == ["ended", "3"]
 
 
 def test_a_program_that_a_signal_ended_has_the_status_of_shells() -> None:
