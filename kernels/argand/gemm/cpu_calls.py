@@ -55,10 +55,10 @@ def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bo
 
 
 def _of_contiguous(problem: GemmProblem, multiply: Run) -> Run:
-    """Return what computes A B by products of vectors, whose gaps change the order of BLAS's sums.
+    """Return what computes A B by products of vectors, of operands with gaps by `gemm`.
 
-    All other products without options are a function of NumPy's itself, which multiplies operands
-    with gaps as copies of them, as `gemm` does: ``dot`` of few results of two matrices, or matmul.
+    Gaps would change the order of BLAS's sums, so `gemm` copies such operands. NumPy's ``dot`` and
+    matmul, which are all other products without options, copy them by themselves.
     """
 
     def run(a: Array, b: Array) -> Array:

@@ -81,9 +81,8 @@ def _memory(systems: int, n: int, columns: int, dtype: np.dtype[Any]) -> _Memory
     # Rows of D L^H, then of L^H; numbers left of the diagonal may be anything and are not read.
     a = np.empty((n, n + columns, systems), dtype)
     above = np.empty((n, n, systems), dtype)  # conjugates of rows of D L^H
-    x = np.empty(
-        (n, columns, systems), dtype
-    )  # apart: a step takes less time on what is contiguous
+    # Solutions lie apart: a step takes less time on what is contiguous.
+    x = np.empty((n, columns, systems), dtype)
     reciprocals = np.zeros((n, systems), dtype)  # complex, as NumPy would convert them otherwise
     diagonals, pivots = reciprocals.real, a.real
     most = systems * max(row * (n + columns - row) for row in range(n))
