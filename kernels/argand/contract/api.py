@@ -103,12 +103,14 @@ def contract(
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
+    if precision is None and tolerance is None and _widens((a, b), (out, bias)):
+        precision = "fp64"  # also where the product is given neither out nor the bias
     product = partial(gemm, precision=precision, tolerance=tolerance, rounding=rounding)
     with context_of(a, b, out):
         scale, bias = (_beside(a, x) for x in (scale, bias))
         by_kernel = _is_number(scale)
         target = out if by_kernel and not power and dtype is None else None
-        double = _in_fp64((a, b, target, bias), precision)
+        double = _in_fp64((a, b), precision)
         if by_kernel and _is_number(bias):  # the type of the data, as in NumPy
             bias = namespace(a).asarray(bias, dtype=type_like(a, "complex", double=double))
         operands = (
@@ -157,6 +159,11 @@ def _multiplied(
     written = _written(out, found, orders)
     made = product(x, y, op_a=op_a, op_b=op_b, out=written, **options)
     return _split(made, found, orders, sizes) if written is None else out
+
+
+def _widens(operands: tuple[Any, Any], others: tuple[Any, Any]) -> bool:
+    """Return whether a result or a bias makes a product of narrower operands one of fp64."""
+    return any(map(is_double, others)) and not any(map(is_double, operands))
 
 
 def _in_fp64(arrays: tuple[Any, ...], precision: str | Precision | None) -> bool:

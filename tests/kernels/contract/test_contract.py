@@ -142,6 +142,25 @@ def test_a_number_as_bias_leaves_the_type_of_the_data() -> None:
     assert contract("ij,jk->ik", x, x, bias=0.1, precision="fp64")[0, 1] == 0.1
 
 
+@pytest.mark.parametrize("conj", [False, True])
+def test_a_wider_result_or_bias_makes_the_product_one_of_fp64(conj: bool) -> None:
+    """Whether the kernel writes the result and adds the bias, or steps after it."""
+    x, scale = np.array([[1, 2.0**-30]], np.complex64), np.ones(1, np.complex64)
+    expected = 1 + 2.0**-30
+    apart = np.empty((4, 3, 2), complex)[::3, :1, ::2]  # its axes do not merge
+    for out in (np.empty((1, 1), complex), apart[0], np.empty((1, 1))):
+        power = out.dtype == float
+        options: dict[str, Any] = {"out": out, "power": power, "conj": conj}
+        for more in ({}, {"scale": scale}):
+            found = contract("ij,kj->ik", x, np.ones_like(x), **options, **more)
+            assert found == expected ** (1 + power)
+    y = np.broadcast_to(x, (2, 3, 1, 2))
+    out = np.empty((2, 4, 1, 6), complex)[:, :3, :, ::2]
+    assert (contract("abij,jk->abik", y, np.ones((2, 3), np.complex64), out=out) == expected).all()
+    for more in ({}, {"scale": scale}):
+        assert contract("ij,kj->ik", x, np.ones_like(x), bias=np.zeros(1), **more) == expected
+
+
 def test_what_numpy_reads_is_an_array() -> None:
     x = np.arange(4.0).reshape(2, 2)
     with pytest.warns(PendingDeprecationWarning):
