@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ from argand.hermitian.cpu_block_diagonal import are_diagonal_blocks, diagonal_bl
 from argand.hermitian.cpu_choice import Way, fastest
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.hermitian.cpu_posv import each_by_posv
-from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import on_one_core
+from argand.runtime.scipy_routines import lapack
 from argand.runtime.threads import on_all_cores
 
 _LEAST_ROWS = 2048
@@ -137,7 +137,7 @@ def _how(systems: int, n: int, columns: int, dtype: str, way: Way) -> Callable[[
         return lambda r, b: _alone(r[0], b[0])
     if are_diagonal_blocks(systems, n):
         kind = np.dtype(dtype)
-        return diagonal_blocks(systems, n, columns, kind, _posv(kind))
+        return diagonal_blocks(systems, n, columns, kind, lapack("posv", kind))
     if way == "band":
         return solve_banded
     return (together if way == "steps" else each_by_posv)(systems, n, columns, dtype)
@@ -149,7 +149,7 @@ def _alone(r: Any, b: Any) -> Any:
     None where it has no positive or finite pivot, or is not `is_finite`. posv copies both
     operands, column-major.
     """
-    _, x, row = _posv(r.dtype)(r, b, _LOWER)
+    _, x, row = lapack("posv", r.dtype)(r, b, _LOWER)
     return None if row or not is_finite(x) or not has_finite_pivots(r) else x
 
 
@@ -175,7 +175,7 @@ def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
     Some libraries' let NaN pass, which is then in the solution; an infinite pivot is on R's
     diagonal. Such systems' factors say in which row.
     """
-    posv, rows = _posv(r.dtype), np.zeros(len(b), np.int32)
+    posv, rows = lapack("posv", r.dtype), np.zeros(len(b), np.int32)
     x = np.empty(b.shape, b.dtype)
     if not b.size:
         return x, rows
@@ -194,10 +194,3 @@ def _mark_pivots(posv: Any, matrices: Any, rows: Any) -> None:
         beyond = ~np.isfinite(posv(matrices[system], nothing, lower=1)[0].diagonal())
         if beyond.any():
             rows[system] = beyond.argmax() + 1
-
-
-@lru_cache(maxsize=2)
-def _posv(dtype: np.dtype[Any]) -> Any:
-    from scipy.linalg import lapack
-
-    return getattr(lapack, f"{PREFIX[str(dtype)]}posv")

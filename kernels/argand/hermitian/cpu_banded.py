@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
-from argand.runtime.complex_types import PREFIX
+from argand.runtime.scipy_routines import lapack
 
 
 def solve_banded(r: Any, b: Any) -> Any:
@@ -32,7 +32,7 @@ def solve_banded(r: Any, b: Any) -> Any:
     if not cmath.isfinite(np.vdot(band, band)):
         return None
     # Its arguments by name take longer: lower, and both of them overwritten.
-    _, x, row = _lapack("pbsv", b.dtype)(band.reshape(-1, n).T, b.reshape(-1, columns), 1, n, 1)
+    _, x, row = lapack("pbsv", b.dtype)(band.reshape(-1, n).T, b.reshape(-1, columns), 1, n, 1)
     if row or not cmath.isfinite(np.vdot(x, x)):
         return None
     return np.ascontiguousarray(x.reshape(b.shape))  # LAPACK's columns are contiguous
@@ -48,7 +48,7 @@ def _solve_pairs(r: Any, b: Any) -> Any:
     couplings = np.zeros(2 * systems, b.dtype)
     couplings[::2] = numbers[:, 2]
     pivots, sides = numbers[:, ::3].real.ravel(), b.reshape(-1, columns)
-    _, _, x, row = _lapack("ptsv", b.dtype)(pivots, couplings[:-1], sides, 1, 1)
+    _, _, x, row = lapack("ptsv", b.dtype)(pivots, couplings[:-1], sides, 1, 1)
     if row or not is_finite(x) or not has_finite_pivots(r):
         return None
     return np.ascontiguousarray(x.reshape(b.shape))
@@ -59,10 +59,3 @@ def _band(n: int) -> tuple[Any, Any]:
     """Return where each column of a matrix's lower triangle is, and what is beyond its end."""
     column, row = np.arange(n)[:, None], np.arange(n)
     return np.minimum(column + row, n - 1) * n + column, column + row >= n
-
-
-@lru_cache(maxsize=4)
-def _lapack(routine: str, dtype: np.dtype[Any]) -> Any:
-    from scipy.linalg import lapack
-
-    return getattr(lapack, PREFIX[str(dtype)] + routine)

@@ -1,7 +1,7 @@
-"""BLAS's and LAPACK's routines by their addresses, as SciPy has them for callers in Cython.
+"""LAPACK's routines as functions of SciPy, and its and BLAS's by their addresses.
 
-To check and copy arguments takes SciPy's own functions longer than the arithmetic of a small
-matrix, and they hold the interpreter.
+SciPy has the addresses for callers in Cython. To check and copy arguments takes its functions
+longer than the arithmetic of a small matrix, and they hold the interpreter.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ import ctypes
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal
+
+import numpy as np
+
+from argand.runtime.complex_types import PREFIX
 
 
 @lru_cache(maxsize=16)
@@ -30,3 +34,11 @@ def address_of(library: Literal["blas", "lapack"], routine: str) -> int | None:
         return None
     found: int = python.PyCapsule_GetPointer(capsule, signature)
     return found
+
+
+@lru_cache(maxsize=8)
+def lapack(routine: str, dtype: np.dtype[Any]) -> Any:
+    """Return SciPy's own function of a routine of LAPACK, such as posv, for a type."""
+    from scipy.linalg import lapack as routines
+
+    return getattr(routines, PREFIX[str(dtype)] + routine)
