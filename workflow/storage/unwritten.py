@@ -46,7 +46,7 @@ def _mapped(dataset: h5py.Dataset, box: Box) -> int:
 def _chunks(dataset: h5py.Dataset, box: Box) -> tuple[int, int]:
     """Return how many chunks that meet a box were never written, and how many there are."""
     if dataset.chunks is None:
-        never = dataset.id.get_storage_size() == 0 and not dataset.external
+        never = dataset.id.get_storage_size() == 0
         return int(never and dataset.size > 0), 1
     spans = list(zip(box, dataset.chunks, strict=True))
     every = math.prod(-(-one.stop // n) - one.start // n for one, n in spans)

@@ -69,3 +69,10 @@ def test_what_no_source_of_a_virtual_dataset_has(tmp_path: Path) -> None:
         file.create_virtual_dataset("v", layout)
     text = "3 of 5 chunks were never written, and have the fill value 0j (/v)"
     assert lost(path, external=True) == {"samples": text}
+    layout = h5py.VirtualLayout((4, 6), "c8")
+    layout[:, ::3] = h5py.VirtualSource(".", "first", (4, 2))  # which spans more than it has
+    with h5py.File(path, "r+") as file:
+        del file["v"]
+        file.create_virtual_dataset("v", layout)
+    text = "16 values lie in no source, and have the fill value 0j (/v)"
+    assert lost(path, external=True) == {"samples": text}
