@@ -20,6 +20,7 @@ _WORDS = {
 """Other names of axes in files, and those of operands, beside `SYNONYMS`."""
 _OPERANDS = {*_WORDS.values(), *SYNONYMS.values()}
 """Names of operands' axes."""
+_EXCHANGED = ("time", "frequency")
 _LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
 """Attributes with the names of a dataset's axes where it has neither labels nor scales.
 
@@ -146,16 +147,16 @@ def check_exchanged(
     """Raise AxisError where a study exchanges time or frequency with another axis of a file.
 
     That is where the names ``given`` have it elsewhere than the file's ``own``, and another of
-    these in its place, or it in that of an axis without a name. A name of the study's own in its
-    place is meant, and other axes may be exchanged on purpose, as of a matrix that is meant
-    transposed. ``otherwise`` is what else than the study a user may correct.
+    these or the other of the two in its place, or it in that of an axis without a name. A name of
+    the study's own in its place is meant, and other axes may be exchanged on purpose, as of a
+    matrix that is meant transposed. ``otherwise`` is what else than the study a user may correct.
     """
     named = [SYNONYMS.get(one, one) for one in given]
     for own_name, axis in zip(own, named, strict=False):
-        if axis == own_name or own_name not in named or own_name not in ("time", "frequency"):
+        if axis == own_name or own_name not in named or own_name not in _EXCHANGED:
             continue
         there = own[named.index(own_name)] if named.index(own_name) < len(own) else ""
-        if axis in own or not there:
+        if axis in (*own, *_EXCHANGED) or not there:
             raise AxisError(
                 f"input.axes.{operand}: {name} names its axes {list(own)}, and the study "
                 f"{list(given)}; correct the study{otherwise}"

@@ -62,6 +62,11 @@ def test_a_study_that_exchanges_time_and_another_axis(tmp_path: Path, labels: bo
         "['antenna', 'time', 'channel']; correct the study, or where the file is wrong its "
         "dimension scales or labels"
     )
+    path = written(tmp_path / "r.h5", ("time", "rcvr"), labels=labels)
+    assert "and the study ['channel', 'time']; correct" in error_of(
+        case(path, axes=["channel", "time"])
+    )
+    path = tmp_path / "v.h5"
     for axes in (["time", "polarization", "channel"], ["polarization", "antenna", "time"]):
         check_study(study_of(case(path, axes=axes)))
     path = written(tmp_path / "w.h5", ("antenna", "polarization"), labels=labels)
