@@ -36,6 +36,8 @@ def test_frequencies_within_channels(tmp_path: Path, width: float) -> None:
             "input": {"samples": {"workload": "all"}},
         },
         "power": {"kind": "dft", "axis": "time", "power": True, "length": 16, "input": one},
+        "across": {"kind": "dft", "inverse": True, "axis": "frequency", "input": source},
+        "along": {"kind": "dft", "inverse": True, "axis": "time", "input": one},
     })  # fmt: skip
     check_study(study)
     found = run(study, tmp_path)
@@ -49,6 +51,10 @@ def test_frequencies_within_channels(tmp_path: Path, width: float) -> None:
     assert peak("fine", "fine_frequency") == above
     assert peak("sky", "frequency") == centre + above
     assert peak("all", "frequency") == peak("power", "frequency") == above
+    # Inverse transforms of samples: along channels their own steps fall, along times none do.
+    across, along = (found[name].coordinates for name in ("across", "along"))
+    np.testing.assert_allclose(across["frequency_time"].values, np.arange(4) / (1e6 * width))
+    assert along["time_sample"].values.min() == 0
     np.testing.assert_allclose(
         found["back"].coordinates["time"].values, 1e-6 * np.arange(SAMPLES), atol=1e-15
     )

@@ -166,6 +166,8 @@ def test_receivers_are_antennas_at_what_was_tuned_to(tmp_path: Path) -> None:
     given = {"file": str(path), "format": "sigmf", "voltages": "samples"}
     said = "'receiver' is none of ['frequency', 'polarization', 'antenna', 'time'], so the axes"
     assert said in error_of({"kind": "correlate", "input": given})
+    channels = study_of({"kind": "correlate", "input": {**given, "axes": ["time", "channel"]}})
+    assert "frequency" not in channels.workload("w").outline().coordinates
     place = {"axis": "antenna", "units": "m"}
     given |= {
         "axes": ["time", "antenna"],

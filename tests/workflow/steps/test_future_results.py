@@ -30,7 +30,9 @@ def test_results_of_tomorrow_are_older_than_any_file(tmp_path: Path) -> None:
         put(tmp_path / "times" / "beams.json", day),
     ]
     outside = put(tmp_path.parent / "outside", day)
-    (tmp_path / "staged" / "link.h5").symlink_to(outside)
+    link = tmp_path / "staged" / "link.h5"
+    link.symlink_to(outside)
+    os.utime(link, (time.time() + day,) * 2, follow_symlinks=False)
     times = [path.stat().st_mtime_ns for path in [*kept, outside]]
     said: list[str] = []
     assert set(age_future(tmp_path, said.append)) == set(old)

@@ -202,6 +202,27 @@ def test_one_entry_for_all_of_another_operand(tmp_path: Path) -> None:
     assert found.values.tolist() == [100.0, 101.0, 102.0, 103.0]
 
 
+@pytest.mark.parametrize(("b", "kept"), [(3, [3.0]), (4, None)])
+def test_the_selected_entry_of_both_operands(
+    tmp_path: Path, b: int, kept: list[float] | None
+) -> None:
+    """It is that of the product, and of matrices of two times there is none."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["t"] = np.arange(6.0)
+        file["t"].attrs["units"] = np.bytes_("s")
+        for name in ("a", "b"):
+            file[name] = np.ones((6, 3, 3), np.complex64)
+            file[name].dims[0].attach_scale(file["t"])
+    source = {
+        "file": str(tmp_path / "v.h5"), "a": "a", "b": "b",
+        "axes": {"a": ["time", "m", "k"], "b": ["time", "k", "n"]},
+        "select": {"a": {"time": 3}, "b": {"time": b}},
+    }  # fmt: skip
+    found = study_of({"kind": "gemm", "input": source}).workload("w").outline().coordinates
+    selected = found.get("selected_time")
+    assert (selected.values.tolist() if selected else None) == kept
+
+
 NAMES = np.array([b"core", b"east", b"west"])
 
 

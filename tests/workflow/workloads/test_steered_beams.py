@@ -11,6 +11,7 @@ from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
+from workflow.workloads.correlate import Correlate, CorrelateCase
 from workflow.workloads.image import Image, ImageCase
 
 
@@ -149,6 +150,24 @@ def test_places_without_a_unit_steer_no_beams(tmp_path):
     one = beamforming(input=units_file(tmp_path / "v.h5", **{**UNITS, "up": ""}), beams=4)
     with pytest.raises(InputError, match=r"up must be in one of \['m', 'km', .*, got ''"):
         one.check()
+
+
+def test_places_from_the_centre_of_the_earth(tmp_path):
+    """They steer no beams and stand in no UVH5 file; an up of another axis than antennas may."""
+    given = units_file(tmp_path / "v.h5", **UNITS)
+    with h5py.File(tmp_path / "v.h5", "r+") as file:
+        file["up"][...] = 6.371e6
+    places = given["coordinates"]
+    there = {**places, "time": {"step_s": 1.0}}
+    vis = {key: one for key, one in given.items() if key != "samples"}
+    vis |= {"voltages": "samples", "axes": [*given["axes"]["samples"]], "coordinates": there}
+    site = {"latitude_deg": 0.0, "longitude_deg": 0.0, "julian_date": 2461372.75}
+    written = CorrelateCase.model_validate({"kind": "correlate", "input": vis, "uvh5": site})
+    for one in (beamforming(input=given, beams=4), Correlate("c", written, 11)):
+        with pytest.raises(InputError, match="antennas are 6371 km from the origin, so these are"):
+            one.check()
+    places["up"] = {"values": [6.371e6] * 3, "units": "m", "axis": "frequency"}
+    beamforming(input=given, beams=4).check()
 
 
 @pytest.mark.parametrize(
