@@ -25,7 +25,7 @@ _MOST_PIVOT: Mapping[str, float] = MappingProxyType({"complex64": 2.0**62, "comp
 matters to a further pivot is below the normal numbers. Others are LAPACK's."""
 _MOST_KEPT = 1 << 16
 """Numbers of systems up to which memory is kept."""
-_ROW_BYTES = 1 << 12
+_ROW_BYTES = 5 << 10
 """Bytes of the steps of a row, as objects of Python."""
 _SKEW = 72
 """Numbers that arrays whose elements are added or multiplied are apart in a page of memory: a
