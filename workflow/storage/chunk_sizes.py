@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +19,8 @@ from argand.device import available_cores
 
 from workflow.storage.chunk_filters import NAMES, ChunkError, Filter, allowed, decoded_size
 from workflow.storage.links import find_dataset
+from workflow.storage.virtual_spaces import Box, bounds_of
 
-Box = Sequence[range]
 _HEADERS = 1 << 16
 """Bytes that a filter may add to a chunk that it makes no smaller."""
 _MOST_THREADS = 8
@@ -134,14 +134,6 @@ def _source(dataset: h5py.Dataset, name: str) -> Iterator[h5py.File]:
         return
     with h5py.File(Path(dataset.file.filename).parent / name, "r") as file:
         yield file
-
-
-def bounds_of(space: Any, shape: Sequence[int]) -> list[range]:
-    """Return the box around a selection."""
-    if space.get_select_type() == h5py.h5s.SEL_ALL:
-        return [range(length) for length in shape]
-    first, last = space.get_select_bounds()
-    return [range(int(a), int(b) + 1) for a, b in zip(first, last, strict=True)]
 
 
 def _meet(a: Box, b: Box) -> bool:

@@ -14,6 +14,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from workflow.storage.virtual_spaces import is_unlimited
+
 _LISTED = 20
 """Most datasets of a file that a message names."""
 _MOST_LINKS = 16
@@ -169,6 +171,8 @@ def _check_source(dataset: h5py.Dataset, held: h5py.File, source: Any) -> None:
         needed = source.vspace.get_select_npoints()
         if found.size != needed:
             raise DatasetError(f"{rule} have {needed} elements, got shape {found.shape}")
+        return
+    if is_unlimited(source.src_space):  # it has as many entries as the source
         return
     last = tuple(int(end) for end in source.src_space.get_select_bounds()[1])
     if len(last) != found.ndim or any(np.greater_equal(last, found.shape)):

@@ -7,7 +7,8 @@ from typing import Any
 
 import h5py
 
-from workflow.storage.chunk_sizes import Box, bounds_of, stored_in_box
+from workflow.storage.chunk_sizes import stored_in_box
+from workflow.storage.virtual_spaces import Box, bounds_of, is_unlimited
 
 
 def unwritten(dataset: h5py.Dataset, box: Box) -> str:
@@ -39,7 +40,8 @@ def _mapped(dataset: h5py.Dataset, box: Box) -> int:
     for source in dataset.virtual_sources():
         spans = zip(bounds_of(source.vspace, dataset.shape), box, strict=True)
         inside = (max(0, min(a.stop, b.stop) - max(a.start, b.start)) for a, b in spans)
-        mapped += min(math.prod(inside), source.vspace.get_select_npoints())
+        most = math.inf if is_unlimited(source.vspace) else source.vspace.get_select_npoints()
+        mapped += int(min(math.prod(inside), most))
     return mapped
 
 

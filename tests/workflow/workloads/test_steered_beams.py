@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays import antennas
+from workflow.arrays.steering import unresolved
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
@@ -193,3 +194,4 @@ def test_an_array_far_smaller_than_a_wavelength_is_said(tmp_path, hertz, said):
         remark = one.remark(one.stage())
         assert said in remark
         assert ("wavelengths of light apart" in remark) == bool(said)
+    assert unresolved(np.zeros((1, 2)), np.array([hertz])) == ""  # of one antenna
