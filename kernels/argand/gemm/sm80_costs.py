@@ -35,7 +35,7 @@ class Costs:
         k_tile: microseconds of a k-tile's barrier and of the latency behind it.
         shared_k_tile: least microseconds of a k-tile that groups of warps share, for its reads and
             barriers.
-        groups: microseconds in which groups of warps that share k exchange their sums: without it
+        groups: microseconds in which groups of warps that share k reduce accumulators: without it
             59 plans took 1.05 of what others of the same products did beside their estimates (an
             H200).
         term: microseconds in which the code of each further term is read.
@@ -44,7 +44,7 @@ class Costs:
         cluster: microseconds in which the blocks of a cluster start and exchange their slices.
         cluster_vector: microseconds of that for a vector of each thread: tiles of 64 x 64 took 0.7
             us longer.
-        grid: microseconds in which clusters leave their sums and the last one is found.
+        grid: microseconds in which clusters store partial tiles and the last one is found.
         grid_vector: microseconds of the last one for a vector of each thread.
         scan: microseconds of the launch that scans for the absmax before.
         scan_bytes: bytes of a microsecond that this scan reads.

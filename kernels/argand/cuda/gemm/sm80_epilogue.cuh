@@ -56,7 +56,7 @@ __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, 
     }
 }
 
-// Multiplies sums by the powers of two that undo the scales of their row and their column.
+// Descales accumulators: multiplies them by the powers of two of their row and their column.
 template <MmaPlan plan>
 __device__ __forceinline__ void descale_accumulators(Accumulators<plan>& accumulators,
                                                      const int (&a_exponent)[plan.warp_m() / 8],

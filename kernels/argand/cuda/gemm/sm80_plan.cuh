@@ -42,7 +42,7 @@ struct MmaPlan {
     constexpr int stages_at_once() const {
         return whole_k > 0 ? (whole_k + block_k - 1) / block_k : stages - 1;
     }
-    // Whether several warps or blocks hold sums of the same elements, over different k.
+    // Whether several warps or blocks hold accumulators of the same elements, over different k.
     constexpr bool sliced() const { return grid_split || warps_k * split_k_slices > 1; }
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
