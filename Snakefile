@@ -42,6 +42,12 @@ from workflow.workloads import KINDS
 IS_MAIN = workflow.is_main_process
 ON_CLUSTER = not IS_MAIN or workflow.nodes is not None
 RUNS_HERE = not ON_CLUSTER and not workflow.output_settings.dryrun
+if IS_MAIN and workflow.nodes is not None and not workflow.output_settings.dryrun:
+    if workflow.resource_settings.cores is not None:  # it would be taken for a cluster
+        raise WorkflowError(
+            "--jobs beside --cores: must be --cores N alone where jobs run on this machine, and "
+            "--jobs N alone where a profile's executor submits them"
+        )
 
 # A study replaces the default one: no configfile directive, which merges. It is named by --config
 # study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the

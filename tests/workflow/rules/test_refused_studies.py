@@ -63,3 +63,12 @@ def test_a_study_that_the_command_line_does_not_name(
     done = run_snakemake([*flags, "--dry-run"], tmp_path)
     assert done.returncode != 0
     assert message in done.stdout  # where Snakemake says what a dry run finds
+
+
+def test_jobs_beside_cores(root: Path, tmp_path: Path) -> None:
+    """With both, these were jobs of a cluster: timed on one core, no GPU leased."""
+    project = Project(root, tmp_path, "device: cpu\nworkloads: {p: {kind: gemm, m: 2, n: 3, k: 4}}")
+    done = project.run("--jobs", "2")
+    assert done.returncode != 0
+    assert "--jobs beside --cores: must be --cores N alone" in done.stderr
+    assert not (tmp_path / "results").exists()
