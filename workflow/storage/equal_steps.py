@@ -162,10 +162,14 @@ def _digits(values: Array, step: float) -> str:
 
 
 def usual_step(coordinate: Coordinate) -> float:
-    """Return the step of two entries or more, or the median of the first: some may be missing."""
+    """Return the step of two entries or more, or the median of the first: some may be missing.
+
+    It is their mean where most stand several times, as times of samples in whole seconds.
+    """
     if coordinate.step is not None:
         return coordinate.step
-    return float(np.median(np.diff(coordinate.values[:65536])))
+    apart = np.diff(coordinate.values[:65536])
+    return float(np.median(apart)) or float(np.mean(apart))
 
 
 def check_distinct(key: str, found: Coordinate) -> None:
@@ -185,14 +189,16 @@ def check_distinct(key: str, found: Coordinate) -> None:
 def gap_within(times: Coordinate | None, integrate: int | None, what: str) -> str:
     """Return what to know of times of which sums span a gap, "" of any others.
 
-    A gap is a step of 1.5 usual ones or more, or one back. ``what`` is a sum of ``integrate``
-    neighbours, or of all of them.
+    A gap is a step of 1.5 usual ones or more, or one back; none is seen where most times stand
+    several times. ``what`` is a sum of ``integrate`` neighbours, or of all of them.
     """
     if times is None or times.step is not None or times.values.ndim != 1:
         return ""
     if len(times.values) < 2 or is_blank(times.values):
         return ""
     each, usual = integrated(len(times.values), integrate)[1], usual_step(times)
+    if not np.median(np.diff(times.values[:65536])):
+        return ""
     apart = np.diff(np.asarray(times.values, np.float64).reshape(-1, each))
     far = (apart * np.sign(usual) >= 1.5 * abs(usual)) | (apart * np.sign(usual) <= 0)
     if not far.any():

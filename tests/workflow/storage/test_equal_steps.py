@@ -18,6 +18,7 @@ from workflow.storage.equal_steps import (
     given_coordinate,
     step_of,
     step_of_rounded,
+    usual_step,
     whole_axis,
 )
 from workflow.storage.input_operand import InputError
@@ -189,6 +190,7 @@ def test_an_axis_without_entries_has_no_values() -> None:
         ([0, 1, 2, 13, 14, 15], 3, ""),  # between integrations
         ([5, 4, 3, 2, 1, 0], None, ""),
         ([0, 1.1, 1.9, 3, 4.2, 5], None, ""),
+        ([0, 0, 0, 1, 1, 1], 3, ""),  # in whole seconds
         ([0, 1, 12, 13, 14, 15], 3, "1 of 2 sums span gaps: in number 0 two neighbours are 11 s "
          "apart, where most are 1"),
         ([0, 1, 2, 3, 2.5, 5], None, "1 of 1 sums span gaps: in number 0 two neighbours are -0.5 s "
@@ -198,6 +200,12 @@ def test_an_axis_without_entries_has_no_values() -> None:
 def test_gaps_within_sums(times: list[float], integrate: int | None, said: str) -> None:
     assert gap_within(Coordinate(np.array(times), "s"), integrate, "sum") == said
     assert gap_within(None, integrate, "sum") == ""
+
+
+def test_the_usual_step_of_times_in_whole_seconds() -> None:
+    """It was 0, and with it the length of integrations."""
+    times = Coordinate(np.floor(np.arange(80) / 8), "s")
+    np.testing.assert_allclose(usual_step(times), 9 / 79)
 
 
 def test_times_of_too_few_digits_are_no_times(tmp_path: Path) -> None:
