@@ -84,9 +84,9 @@ def gemm(
             What is packed for wgmma can only be multiplied there (`argand.pack`).
 
     Returns:
-        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; the operands' own of the two
-        at a number of moduli, at exact that of ``out``; `Pairs` of the precision's format for
-        complex-half, float64 or float32 for power.
+        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; at a number of moduli the one
+        of the two that a and b have, whatever c has, at exact that of ``out``; `Pairs` of the
+        precision's format for complex-half, float64 or float32 for power.
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong
