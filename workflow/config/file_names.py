@@ -7,10 +7,12 @@ find but read as something else.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from workflow.config.mistakes import StudyError
+from workflow.storage.files import CLOCK_SKEW_S
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study
 
@@ -158,6 +160,12 @@ def unusable_inputs(study: Study, name: str) -> list[str]:
                 f"workloads.{name}: Snakemake reads braces and angle brackets in the path of an "
                 f"input as a pattern, got {found[0]!r} in {str(path)!r}; rename the file or folder"
             )
+        if hours := _hours_to_come(Path(path)):
+            mistakes.append(
+                f"workloads.{name}: {str(path)!r} was changed {hours:.1f} h from now, so Snakemake "
+                "would take no result for newer; touch it, copy it without its time, or set the "
+                "clock of this machine right"
+            )
         if Path(path).resolve().is_relative_to(results):
             mistakes.append(
                 f"workloads.{name}: an input must not lie in {study.folder}/, where runs of this "
@@ -165,3 +173,12 @@ def unusable_inputs(study: Study, name: str) -> list[str]:
                 "product by input.workload"
             )
     return mistakes
+
+
+def _hours_to_come(path: Path) -> float:
+    """Return how far a file's time of change is to come; 0 where it has passed."""
+    try:
+        ahead = path.stat().st_mtime - time.time()
+    except OSError:  # said elsewhere
+        return 0
+    return ahead / 3600 if ahead > CLOCK_SKEW_S else 0

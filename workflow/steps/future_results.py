@@ -14,9 +14,8 @@ from pathlib import Path
 
 from workflow.counted import counted
 from workflow.storage.failures import printable
+from workflow.storage.files import CLOCK_SKEW_S
 
-_SKEW_S = 60.0
-"""How far the clock of a file server or of another machine may be ahead."""
 _OF_NO_STEP = {"logs", "benchmarks", "times"}
 """Folders of results whose times Snakemake does not compare."""
 
@@ -32,7 +31,7 @@ def age_future(folder: Path, say: Callable[[str], None]) -> list[Path]:
 
     Raises OSError where one is another user's, who alone may set its time.
     """
-    latest, aged = time.time() + _SKEW_S, []
+    latest, aged = time.time() + CLOCK_SKEW_S, []
     for path in sorted(folder.rglob("*")):
         within = path.relative_to(folder).parts
         if within[0] in _OF_NO_STEP or path.name.startswith("."):

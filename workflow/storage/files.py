@@ -22,6 +22,9 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+CLOCK_SKEW_S = 60.0
+"""How far the clock of a file server or of another machine may be ahead of this one's."""
+
 FileState = tuple[int, int, int]
 """The inode, size and time of modification of a file."""
 

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import string
+import time
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,17 @@ def test_inputs_that_snakemake_misreads(
         assert message.split(" in ")[0] in line
     Path("link.h5").symlink_to(name)
     assert len(error_of(input_study("link.h5"))) == name.startswith("results")
+
+
+def test_inputs_of_a_time_to_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Snakemake would say so after the file was staged, and remove what was made of it."""
+    monkeypatch.chdir(tmp_path)
+    put("in.h5")
+    for ahead_s, lines in ((10, []), (9000, ["'in.h5' was changed 2.5 h from now"]), (2**40, [""])):
+        os.utime("in.h5", (0, time.time() + ahead_s))
+        found = error_of(input_study("in.h5"))
+        assert len(found) == len(lines)
+        assert all(line in said for line, said in zip(lines, found, strict=True))
 
 
 def test_files_that_an_input_names_are_inputs(
