@@ -162,7 +162,7 @@ def unusable_inputs(study: Study, name: str) -> list[str]:
             )
         if hours := _hours_to_come(Path(path)):
             mistakes.append(
-                f"workloads.{name}: {str(path)!r} was changed {hours:.1f} h from now, so Snakemake "
+                f"workloads.{name}: {str(path)!r} was changed {hours:.2g} h from now, so Snakemake "
                 "would take no result for newer; touch it, copy it without its time, or set the "
                 "clock of this machine right"
             )
