@@ -197,6 +197,8 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
         return _on_foreign(operation, x, axis, out, options)
     x = x if is_cuda_array(x) else as_array(x, "x")
     axis = as_axis(axis, x.ndim)
+    if x.shape[axis] == 0:
+        raise ValueError(f"x must have at least one column, got shape {x.shape} and axis {axis}")
     turned = x.swapaxes(axis, -1) if operation != "logsumexp" else _moved_last(x, axis)
     if operation == "logsumexp" or out is None:
         found = _dispatch(operation, turned, -1, out, options)

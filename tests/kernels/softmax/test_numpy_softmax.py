@@ -218,6 +218,8 @@ def test_mistakes(x, message):
         softmax(x)
     with pytest.raises(ValueError, match="out must have shape"):
         softmax(np.zeros(3), out=np.zeros(4))
+    with pytest.raises(ValueError, match=r"one column, got shape \(0, 2, 3\) and axis 0"):
+        softmax(np.zeros((0, 2, 3)), axis=0)
 
 
 @given(
