@@ -149,7 +149,7 @@ def _text(path: Path) -> str:
     try:
         if path.stat().st_size > LARGEST_BYTES:
             raise TableError(path, f"larger than any performance table ({LARGEST_BYTES >> 20} MiB)")
-        text = path.read_bytes().decode()
+        text = path.read_bytes().decode("utf-8-sig")  # a spreadsheet writes a mark before
     except UnicodeDecodeError as error:
         raise TableError(path, f"no text, so it is damaged ({error})") from None
     except OSError as error:

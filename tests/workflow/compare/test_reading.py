@@ -32,6 +32,9 @@ def test_a_folder_and_its_table_are_the_same(tmp_path: Path) -> None:
     assert (row.times.p20, row.times.p50, row.times.p80, row.times.iterations) == (9, 10, 12, 20)
     assert row.factors["size"] == "kind=gemm m=8 n=9 k=10"
     assert row.versions == {"numpy": "2.4.6", "argand": "0.1.0"}
+    by_spreadsheet = tmp_path / "saved.csv"
+    by_spreadsheet.write_text(table.read_text(), encoding="utf-8-sig", newline="\r\n")
+    assert read_rows(by_spreadsheet) == read_rows(table)
 
 
 def test_shards_of_a_folder_are_rows_of_their_own(tmp_path: Path) -> None:
