@@ -110,8 +110,10 @@ def contract(
         scale, bias = (_beside(a, x) for x in (scale, bias))
         by_kernel = _is_number(scale)
         target = out if by_kernel and not power and dtype is None else None
-        double = _in_fp64((a, b), precision)
-        if by_kernel and _is_number(bias):  # the type of the data, as in NumPy
+        added = by_kernel and _is_number(bias)
+        alone = added or found.lone_a or found.lone_b
+        double = bool(alone) and _in_fp64((a, b), precision)
+        if added:  # the type of the data, as in NumPy
             bias = namespace(a).asarray(bias, dtype=type_like(a, "complex", double=double))
         operands = (
             reduced(a, found.a, found.lone_a, double=double),
@@ -182,7 +184,7 @@ def _check_out(out: Any, shape: tuple[int, ...]) -> None:
 def _operand(x: Any, name: str) -> Any:
     if isinstance(x, Pairs):
         raise TypeError(f"{name} must be an array, got {x.type_name}: use argand.gemm")
-    if framework_of(x) is not None:
+    if framework_of(x) is not None or (type(x) is np.ndarray and x.dtype.kind in "biufc"):
         return x
     x = as_operand(x, name)
     return x.to_complex64() if isinstance(x, Pairs) else x
