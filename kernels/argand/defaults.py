@@ -28,7 +28,8 @@ _DOUBLE = {
     if dtype.kind in "biufc" and np.result_type(dtype, _SINGLE) != _SINGLE
 }
 """Names of the types whose product with complex64 NumPy computes in fp64."""
-_DOUBLE_TYPES = {np.dtype(name).newbyteorder(order) for name in _DOUBLE for order in "<>"}
+_DOUBLE_TYPES = {np.dtype(name) for name in _DOUBLE}
+_DOUBLE_TYPES |= {dtype.newbyteorder() for dtype in _DOUBLE_TYPES}
 _OF_NUMPY = {type(dtype) for dtype in map(np.dtype, np.typecodes["All"])}
 """The classes of NumPy's types."""
 _EXTENDED = {np.dtype(kind) for kind in (np.longdouble, np.clongdouble)} - {
