@@ -71,10 +71,11 @@ def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list
 def _is_touched(path: Path, given: os.stat_result, staged: os.stat_result) -> bool:
     """Return whether an input may have been replaced without Snakemake seeing it by its time.
 
-    Its own status tells, or that of a link in its place.
+    Its own status tells, or that of a link in its place. Some milliseconds have one time, so a
+    status of the staged file's own may be a later one.
     """
     changed = max(given.st_ctime_ns, path.lstat().st_ctime_ns)
-    return changed > staged.st_ctime_ns and given.st_mtime_ns <= staged.st_mtime_ns
+    return changed >= staged.st_ctime_ns and given.st_mtime_ns <= staged.st_mtime_ns
 
 
 def _shown(path: Path) -> str:
