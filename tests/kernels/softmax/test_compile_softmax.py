@@ -29,6 +29,8 @@ from tests.kernels.compiled import (
 from tests.kernels.precisions import SOFTMAX
 
 SOFTMAX_COLUMNS = (17, 100, 1000, 65_536, 1 << 20)
+FEW_ROWS, FEW_ROWS_COLUMNS = 64, 3001
+"""Rows that a GPU holds at once, of single elements (`argand.softmax.few_rows`)."""
 SOFTMAX_KINDS = {
     "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
     "fp32": [
@@ -59,6 +61,13 @@ def kernels() -> Iterator[Candidate]:
             plan = plan_softmax(form, arch, rows=100_000, columns=columns, sm_count=132)
             traits = (("warps", plan.row_threads > 32), ("blocks share a row", plan.cluster > 1))
             yield Candidate(precision, arch, plan, form, traits)
+        for form in softmax_forms(precision):
+            if not form.unaligned_rows:
+                few = replace(form, vector=1)
+                plan = plan_softmax(
+                    few, arch, rows=FEW_ROWS, columns=FEW_ROWS_COLUMNS, sm_count=132
+                )
+                yield Candidate(precision, arch, plan, few, (("few rows", True),))
 
 
 KERNELS = Kernels(kernels)
