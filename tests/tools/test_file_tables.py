@@ -1,4 +1,4 @@
-"""The page of all files has each folder of the package, and a sentence of each file."""
+"""Each folder of the package has a page of its files, and each file a sentence there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from tests.tools.test_pages import ROOT
 from tools.docs.file_tables import FILE_TABLES
 
 
-def test_every_folder_is_on_the_page() -> None:
-    page = (ROOT / "docs/kernels/files.md").read_text(encoding="utf-8")
-    assert [name for name in FILE_TABLES if f"<!-- table: {name} -->" not in page] == []
+def test_every_folder_has_a_page() -> None:
+    pages = ROOT / "docs/kernels/files"
+    listed = (ROOT / "docs/kernels/files.md").read_text(encoding="utf-8")
+    for name in FILE_TABLES:
+        page = pages / f"{name.removeprefix('files-')}.md"
+        assert f"<!-- table: {name} -->" in page.read_text(encoding="utf-8")
+        assert f"(files/{page.name})" in listed
+    assert len(list(pages.iterdir())) == len(FILE_TABLES)
 
 
 def test_every_file_says_what_it_is() -> None:
