@@ -19,7 +19,7 @@ def study_of(case: dict[str, Any]) -> Study:
 
 
 def error_of(case: dict[str, Any]) -> str:
-    """What is wrong with a case or its files."""
+    """The mistake of a case or of its files, in words."""
     with pytest.raises(StudyError) as error:
         check_study(study_of(case))
     return str(error.value).removeprefix("workloads.w.")

@@ -79,7 +79,7 @@ def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
 
 @pytest.mark.parametrize("shift", [False, True])
 def test_a_transform_keeps_the_time_that_its_phases_count_from(tmp_path: Path, shift: bool) -> None:
-    """And an inverse one has the times again, with their date."""
+    """The product of an inverse transform has the times again, with their date."""
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["v"] = np.ones((2, 8), np.complex64)
         file["t"] = 2.5 + 0.25 * np.arange(8)

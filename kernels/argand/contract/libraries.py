@@ -1,4 +1,4 @@
-"""What contractions ask of the library of their arrays."""
+"""NumPy's functions and types in the library of a contraction's arrays: CuPy, torch or JAX."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class OperandTraits:
 
 
 class Question(NamedTuple):
-    """What the choice of a product's plan depends on, and all that it depends on.
+    """The traits of a product that decide its plan: the same question has the same plan.
 
     Attributes:
         precision, sizes: of the product.

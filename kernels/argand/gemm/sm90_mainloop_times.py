@@ -27,7 +27,7 @@ them."""
 _ROUNDED_BESIDE = {160: 0.95}
 """Factor of it where rounding to 16 bits has few registers, by columns."""
 _SPLIT_EFFICIENCY = {1: 0.875, 2: 0.75}
-"""That of two terms, by the warpgroups that share the k of a tile."""
+"""The fraction that products of two terms reach, by the warpgroups that share the k of a tile."""
 _ROW_COLUMNS, _COLUMN = 36, 0.78
 """Columns, at that rate without loss, whose products take as long as a warpgroup loads and splits
 rows of X at two terms; and what each column of the tile takes then, with its promotions. So narrow

@@ -7,31 +7,43 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from argand.command.children import INTERRUPTED, finished
 
+FINISHED = (
+    "from argand.command.children import finished; print(finished([sys.executable, '-c', {}]))"
+)
+"""The command, as a program that waits for another."""
 
-@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
-def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
-    """The signal goes to the group of processes, as Ctrl-C of a terminal does."""
+
+@contextmanager
+def waiting(name: str, seconds: float, before: str = "") -> Iterator[subprocess.Popen[str]]:
+    """A program that waits for one which ends some time after a signal, with the status 3."""
     child = (
-        "import signal, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.6), print('ended'), exit(3)))\n"
+        "import signal, sys, time\n"
+        f"signal.signal(signal.{name}, lambda *_:"
+        f" (time.sleep({seconds}), print('ended'), sys.exit(3)))\n"
         "print('begun', flush=True)\n"
         "for _ in range(600): time.sleep(0.05)  # a signal just before one sleep does not end it"
     )
-    parent = (
-        "import signal, sys; from argand.command.children import finished\n"
-        # A shell's background jobs ignore interrupts, and what they start does.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        f"print(finished([sys.executable, '-c', {child!r}]))"
-    )
+    parent = f"import signal, sys\n{before}\n{FINISHED.format(repr(child))}"
     with subprocess.Popen(
         [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
+        yield process
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
+def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
+    """The signal goes to the group of processes, as Ctrl-C of a terminal does."""
+    # A shell's background jobs ignore interrupts, and what they start does.
+    heeded = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    with waiting("SIGINT", 0.6, heeded) as process:
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=20)[0].split() == ["ended", str(INTERRUPTED)]
 
@@ -39,21 +51,7 @@ def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
 def test_sigterm_ends_the_program_too() -> None:
     """It would go on alone, as Snakemake and its jobs, where `kill` ends the command."""
-    child = (
-        "import signal, sys, time\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), print('ended'), sys.exit(3)))\n"
-        "print('begun', flush=True)\n"
-        "for _ in range(600): time.sleep(0.05)"
-    )
-    parent = (
-        "import sys; from argand.command.children import finished\n"
-        f"print(finished([sys.executable, '-c', {child!r}]))"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
+    with waiting("SIGTERM", 0.3) as process:
         time.sleep(0.2)
         process.terminate()
         assert process.communicate(timeout=20)[0].split() == ["ended", "3"]

@@ -25,7 +25,7 @@ OTHERS = [arch for arch in ARCHITECTURES if arch.target != WGMMA_TARGET]
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_candidate_is_legal_and_there_once(precision: str) -> None:
-    """Of results of 4 bytes they are of wgmma, which alone stores them."""
+    """Candidates of results of 4 bytes are of wgmma, which alone stores them."""
     outputs = (None, "power", "half_output") if precision in SINGLE_HALF else (None, "power")
     for output in outputs:
         sizes = replace(LARGE, **{output: True}) if output else LARGE

@@ -102,7 +102,7 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
 
 
 def test_static_shared_memory_counts() -> None:
-    """What blocks of slices tell each other, 16 bytes beside the stages."""
+    """Blocks of slices tell each other 16 bytes, which lie beside the stages."""
     row, arch = PRECISIONS["tf32"], ARCHS["sm_80"]
     plan = mma_tiles(row, arch)[0]
     full = replace(arch, shared_bytes=plan.shared_bytes)

@@ -271,7 +271,7 @@ def test_the_bound_by_a_residual_looks_at_every_column(n: int, columns: int) -> 
 
 @pytest.mark.parametrize("n", [24, 100])
 def test_the_bound_of_one_column_is_no_less_than_the_error(n: int) -> None:
-    """Of a residual of one number beside an x of equal ones, whose 2-norms differ most."""
+    """The residual has one number, x equal ones: their 2-norms differ most."""
     rng, types = np.random.default_rng(n), np.dtype("complex128")
     problem = solve_problem(((n, n), types), ((n, 1), types), "cpu", precision=None)
     is_accepted = error_bounds.bounded_by_residual(problem)

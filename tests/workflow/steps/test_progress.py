@@ -81,7 +81,7 @@ def test_a_terminal_shows_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_is_overwritten_fits_the_terminal() -> None:
-    """Of a line that wraps, all but the last row would stay."""
+    """A line that wraps would leave all its rows but the last one on the terminal."""
     ours, theirs = os.openpty()
     with os.fdopen(theirs, "w") as stream:
         for columns, most in ((40, 39), (0, 79)):

@@ -65,7 +65,7 @@ def test_a_peers_result_is_no_product() -> None:
     [("fp32", "6xint8"), ("7xint8", "fp32"), ("fp64", "14xint8"), ("15xint8", "fp64")],
 )
 def test_exact_integers_stand_among_precisions_by_what_they_lose(accurate: str, other: str) -> None:
-    """Of equal times the more accurate is taken, whatever the order; the faster one else."""
+    """The more accurate one is taken at equal times, whatever the order, else the faster one."""
     found = [record(accurate, 6), record(other, 6)]
     assert choose(workload(tolerance=1e-2), found).precision == accurate
     assert choose(workload(tolerance=1e-2), found[::-1]).precision == accurate

@@ -183,7 +183,7 @@ def test_as_the_input_of_another_workload(gathered: Gathered) -> None:
 
 @pytest.mark.parametrize(("start", "stop"), [(1, 2), (2, 4), (1, 7), (4, 7), (3, 5)])
 def test_a_part_of_it(gathered: Gathered, start: int, stop: int) -> None:
-    """That begins and ends within a source, or where one does."""
+    """The part begins and ends within a source, or where one does."""
     part = [slice(start, stop), slice(2), slice(1, 3), slice(7, 40)]
     found = read_product(gathered.path, part=part)
     np.testing.assert_array_equal(found.data, gathered.whole.data[tuple(part)])

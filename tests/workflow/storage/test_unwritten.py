@@ -16,7 +16,7 @@ ONES = np.ones((4, 6), np.complex64)
 
 
 def lost(path: Path, **more: Any) -> dict[str, str]:
-    """What the stage step says of samples (antenna, time), and their certificates."""
+    """The words of the stage step on lost samples (antenna, time), which certificates repeat."""
     source = {"file": str(path), "samples": "v", "axes": ["antenna", "time"], **more}
     one = study_of({"kind": "dft", "axis": "time", "input": source}).workload("w").stage()
     found: dict[str, str] = one.attributes.get("lost", {})
