@@ -54,7 +54,7 @@ def test_the_data_of_a_workload(case: dict[str, Any], said: str) -> None:
 
 
 def test_what_to_know_of_the_data_stands_in_the_answer(tmp_path: Path) -> None:
-    """From the stage step to the product's certificate, and from there to the page."""
+    """The stage step says it to the product's certificate, which the page reads."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset("v", (4, 6), "c8", chunks=(4, 2))[:, :2] = 1

@@ -147,7 +147,7 @@ def test_a_file_in_the_place_of_the_results_is_named(
 def test_results_that_a_link_leads_nowhere_for(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], out: str
 ) -> None:
-    """As one to a disk that is not mounted."""
+    """The disk that it leads to may not be mounted."""
     Path("results").symlink_to("/no/such/disk")
     assert command.main(["run", "v1.2.yaml", "--out", out]) == 1
     assert "results: a link to /no/such/disk, where nothing is: mount" in capsys.readouterr().err

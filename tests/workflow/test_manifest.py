@@ -67,7 +67,7 @@ def test_an_input_that_is_gone_or_another_is_an_error_that_names_it(tmp_path: Pa
 
 @pytest.mark.parametrize("workloads", [("w", "w"), ("w", "v")])
 def test_inputs_that_change_places(tmp_path: Path, workloads: tuple[str, str]) -> None:
-    """Of one workload or of two: each file must be what results of its workload were made of."""
+    """Each file must be what results of its workload were made of, be it one workload or two."""
     one, other = tmp_path / "one.h5", tmp_path / "other.h5"
     one.write_bytes(b"of one")
     other.write_bytes(b"of another")

@@ -166,7 +166,7 @@ def test_a_circuit_is_its_gates(rng: np.random.Generator, precision: str, qubits
 
 
 def test_gates_of_qiskit_are_matrices() -> None:
-    """As docs/python.md has it."""
+    """docs/python.md has these lines."""
     drawn = pytest.importorskip("qiskit.circuit.random").random_circuit
     evolved = pytest.importorskip("qiskit.quantum_info").Statevector
     for seed in range(5):

@@ -107,7 +107,7 @@ def test_random_shapes(
 def test_ways_that_sizes_choose(
     n: int, op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the small panels of the other tests, with which no size comes to some of them."""
+    """No size comes to some of them with the small panels of other tests, which are undone."""
     monkeypatch.undo()
     single = normal(np.random.default_rng(n), *batch, *((n, 33) if op == "N" else (33, n)))
     for precision, a in (("fp32", single), ("fp64", single.astype(complex))):

@@ -21,7 +21,7 @@ from tests.normal import normal
 def test_small_products_of_any_strides_are_hermitian(
     n: int, op: Any, dtype: str, part_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, or some at a time."""
+    """They are mirrored at once, or some at a time."""
     for name in ("_PART_BYTES", "_MATCHED_BYTES"):
         monkeypatch.setattr(cpu_parts, name, part_bytes)
     api._CPU_CALLS.clear()
@@ -54,7 +54,7 @@ def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(op: Any, dtype
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_dot_products_that_are_hermitian_are_so_by_other_numbers(dtype: str) -> None:
-    """At any address, and where rows begin at different ones."""
+    """Rows may lie at any address, and begin at different ones."""
     for n, k in ((2, 2), (3, 5), (4, 31), (5, 100)):
         if not cpu_dot.are_hermitian(n, k, dtype):
             continue

@@ -38,7 +38,7 @@ def full(plan: RowPlan, columns: int) -> float:
 
 @pytest.mark.parametrize("form", [EXACT, replace(EXACT, operation="logsumexp"), HALVES])
 def test_threads_leave_no_fifth_of_their_registers_empty(form: SoftmaxForm) -> None:
-    """By the estimate, of rows that fill a GPU many times."""
+    """The estimate chooses threads of rows that fill a GPU many times."""
     for columns in range(513, 32_768, 101):
         plan = plan_of(form, columns)
         if plan.kind != "streamed":

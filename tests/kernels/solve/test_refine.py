@@ -21,7 +21,7 @@ U = UNIT_ROUNDOFF["complex128"]
 
 
 class Given:
-    """In the place of factors: solutions one after another."""
+    """Solutions that stand in the place of factors, one after another."""
 
     precision, as_zgesv = "given", False
 

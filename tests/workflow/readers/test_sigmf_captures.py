@@ -44,7 +44,7 @@ def test_captures_count_samples_from_the_offset(
     [(0.0, False), (0.9, False), (1.1, True), (-0.9, False), (-1.1, True)],
 )
 def test_clocks_of_samples_and_of_dates_may_be_apart(late: float, is_fault: bool) -> None:
-    """By 100 ppm, in an hour by 0.36 s."""
+    """Clocks may be apart by 100 ppm, which is 0.36 s in an hour."""
     hour = datetime(2026, 11, 28, 13, tzinfo=UTC) + timedelta(seconds=0.36 * late)
     captures = [
         {"core:sample_start": 0, "core:datetime": "2026-11-28T12:00:00.000000Z"},

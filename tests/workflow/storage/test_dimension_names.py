@@ -125,7 +125,7 @@ def test_one_name_in_another_place_is_a_mistake(
 @pytest.mark.parametrize("attribute", ["axis", "dims", "_ARRAY_DIMENSIONS"])
 @pytest.mark.parametrize("is_bytes", [False, True])
 def test_names_in_an_attribute(tmp_path: Path, attribute: str, is_bytes: bool) -> None:
-    """As of CHIME, whose files have no dimension scales, and of arrays of xarray."""
+    """Files of CHIME have such names and no dimension scales, as do arrays of xarray."""
     names = ["freq", "input", "time"]
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:

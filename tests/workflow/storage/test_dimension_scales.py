@@ -87,7 +87,7 @@ def test_what_cannot_be_a_coordinate_is_left_out(tmp_path: Path, scales: Any) ->
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    """In the line of the stage step and in certificates, of scales that say something."""
+    """The line of the stage step and certificates name scales that say something."""
     scales = {
         "t": (np.arange(6) + 5, ""), "rcvr": (np.arange(3), ""),
         "chan": (np.array([1.0, 2.0, np.nan, 4.0]), "Hz"),
@@ -117,7 +117,7 @@ def test_of_several_scales_the_one_that_has_a_unit(tmp_path: Path) -> None:
 
 
 def test_a_long_scale_takes_no_memory_to_check(tmp_path: Path) -> None:
-    """Nor time: numbers of its entries were made to compare it with."""
+    """It takes no time either: numbers of its entries were made to compare it with."""
     path, samples = tmp_path / "v.h5", 1 << 26
     with h5py.File(path, "w") as file:
         for name, shape, kind in (("v", (1, samples), "c8"), ("t", (samples,), "f8")):

@@ -227,7 +227,7 @@ def test_times_of_too_few_digits_are_no_times(tmp_path: Path) -> None:
 
 
 def test_a_study_may_say_that_channels_have_one_frequency(tmp_path: Path) -> None:
-    """As two receivers of one band, which are steered as two channels."""
+    """Two receivers of one band have it, which are steered as two channels."""
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["v"], file["f"] = np.ones((2, 3, 8), np.complex64), [1e9, 1e9]
     given: dict[str, Any] = {"values": [1e9, 1e9], "units": "Hz"}

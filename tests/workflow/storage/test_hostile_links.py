@@ -76,7 +76,7 @@ class TestOtherFiles:
             assert files_beside(source) == [linking, other]
 
     def test_that_have_their_values_elsewhere_again(self, path: Path) -> None:
-        """Also where two virtual datasets are each other's source."""
+        """Two virtual datasets may also be each other's source."""
         for one, other in ((path, "b.h5"), (path.with_name("b.h5"), path.name)):
             with h5py.File(one, "w") as file:
                 layout = h5py.VirtualLayout((3,), "c8")

@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_another_folder_knows_nothing_of_them(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As after an edit, from a folder where nobody knows of what the results are."""
+    """Nobody knows there of what the results are, so a run after an edit would keep them."""
     results, other = here.parent / "results", here.parent / "other"
     check_metadata(results)
     for _ in range(2):

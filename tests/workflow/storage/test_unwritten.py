@@ -79,7 +79,7 @@ def test_what_no_source_of_a_virtual_dataset_has(tmp_path: Path) -> None:
 
 
 def test_a_virtual_dataset_that_grows_with_its_source(tmp_path: Path) -> None:
-    """As of files that are read while a recorder writes the source, whose selection has no end."""
+    """A recorder may write the source meanwhile, so the selection has no end."""
     path, source = tmp_path / "v.h5", tmp_path / "s.h5"
     layout = h5py.VirtualLayout((4, 6), "c8", maxshape=(4, None))
     part = h5py.VirtualSource("s.h5", "held", (4, 6), maxshape=(4, None))
