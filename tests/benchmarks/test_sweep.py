@@ -47,6 +47,11 @@ def test_a_seed_draws_the_same_cases(what: str) -> None:
         sizes = [int(part) for _, shape, _ in first for part in shape.split("x")]
         assert min(sizes) >= 1
         assert max(sizes) <= 512
+    if what == "few_rows":
+        rows, columns = np.transpose([list(map(int, shape.split("x"))) for _, shape, _ in first])
+        assert 1 <= rows.min() <= rows.max() <= 1 << 12
+        assert 16 <= columns.min() <= columns.max() <= 1 << 16
+        assert (rows * columns).max() <= 1 << 24
 
 
 def test_products_of_complex64_are_multiplied_by_exact_integers_too() -> None:
