@@ -25,6 +25,7 @@ FIRST = "of the first sample that is transformed"
 """End of the long name of the time that the phases of a spectrum count from (`SELECTED`)."""
 FALLING = "of samples whose frequencies fall"
 UPPER_EDGE = "whose upper edge is frequency 0 of the samples"
+REVERSED = (FALLING, UPPER_EDGE)
 """Ends of the long names of channels whose samples have the spectrum in reverse."""
 
 
@@ -43,6 +44,11 @@ class Coordinate:
     axes: tuple[str, ...] = ()
     step: float | None = None
     rounding: float = 0.0
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether samples of these channels have the spectrum in reverse."""
+        return any(end in self.long_name for end in REVERSED)
 
     def of(self, name: str) -> tuple[str, ...]:
         """Return the axes of the values, of a coordinate with this name."""

@@ -10,11 +10,9 @@ from argand import ChanneliseProblem, SpectrumProblem
 
 from workflow.config.axis_names import SYNONYMS
 from workflow.data import (
-    FALLING,
     FIRST,
     SELECTED,
     TUNED,
-    UPPER_EDGE,
     Array,
     Coordinate,
     Staged,
@@ -172,9 +170,8 @@ def _sense(staged: Staged, *, inverse: bool = False) -> int:
     known = [
         staged.coordinates[name] for name in names if name in staged.coordinates and name != axis
     ]
-    falls = any(end in one.long_name for end in (FALLING, UPPER_EDGE) for one in known)
     of_samples = sample_step(staged)[1] in FACTORS["Hz" if inverse else "s"]
-    return -1 if falls and of_samples else 1
+    return -1 if of_samples and any(one.is_reversed for one in known) else 1
 
 
 def _tuned_hz(staged: Staged) -> float:

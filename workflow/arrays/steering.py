@@ -10,10 +10,8 @@ from argand.image.problem import SPEED_OF_LIGHT
 
 from workflow.arrays.plane_waves import steering_weights
 from workflow.data import (
-    FALLING,
     PLACES,
     SELECTED,
-    UPPER_EDGE,
     Array,
     Coordinate,
     Staged,
@@ -112,8 +110,7 @@ def mirrored(there: Mapping[str, Coordinate]) -> str:
     a recorder has put channels into this order.
     """
     names = ("frequency", f"{SELECTED}frequency")
-    said = [there[name].long_name for name in names if name in there]
-    if not any(end in text for end in (FALLING, UPPER_EDGE) for text in said):
+    if not any(there[name].is_reversed for name in names if name in there):
         return ""
     return (
         "the file's bandwidth is below 0: where a receiver has reversed the spectrum, phases are "

@@ -9,7 +9,7 @@ from typing import Any
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import FALLING, UPPER_EDGE, Coordinate, Product, is_blank
+from workflow.data import REVERSED, Coordinate, Product, is_blank
 from workflow.storage.coordinates import WITH_UNITS
 from workflow.storage.dates import from_the_first
 from workflow.storage.equal_steps import given_coordinate, is_uneven, whole_axis
@@ -87,7 +87,7 @@ def _of_axis(
     check_quantity(key, name, units)
     long_name = said.long_name if said is not None else name
     if given.values.size > 1 and given.values[0] < given.values[-1]:  # other than the file says
-        for end in (FALLING, UPPER_EDGE):
+        for end in REVERSED:
             long_name = long_name.removesuffix(f", {end}")
     given = replace(given, units=units, long_name=long_name)
     if not date:
