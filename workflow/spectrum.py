@@ -21,7 +21,7 @@ from workflow.data import (
 )
 from workflow.storage.equal_steps import MOST_CHECKED, OFF_STEP, step_of
 from workflow.storage.inputs import InputError
-from workflow.storage.units import FACTORS, OF_SAMPLES, in_base, squared
+from workflow.storage.units import FACTORS, OF_SAMPLES, OF_TUNED, in_base, squared
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -185,7 +185,7 @@ def _tuned_hz(staged: Staged) -> float:
 
 def _above_tuned(staged: Staged) -> str:
     """Return the suffix of the name of frequencies that count from the one that was tuned to."""
-    return ", less the one that was tuned to" if _tuned_hz(staged) else ""
+    return f", {OF_TUNED}" if _tuned_hz(staged) else ""
 
 
 def segments(

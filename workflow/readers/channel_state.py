@@ -22,6 +22,7 @@ from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.storage.files import absent, is_file
 from workflow.storage.input_operand import InputError
+from workflow.storage.units import OF_CARRIER
 
 _CHANNEL_STATE = 0xBB
 """The code of a record that holds a packet's channel state; others are passed over."""
@@ -88,7 +89,7 @@ class ChannelState(Reader):
         hertz = _SPACING_HZ * np.array(_PLACES[found.wide])
         coordinates = {
             "time": Coordinate(_seconds(found.clock), "s", "time since the first packet"),
-            "frequency": Coordinate(hertz, "Hz", "frequency from the carrier"),
+            "frequency": Coordinate(hertz, "Hz", f"frequency {OF_CARRIER}"),
             "receiver": Coordinate(np.array(found.antennas), "", "antenna of the card"),
             "transmitter": Coordinate(np.arange(1, found.transmitters + 1), "", "spatial stream"),
         }

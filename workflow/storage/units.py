@@ -28,7 +28,9 @@ BASES = {
 """The units that coordinates are computed with and written to UVH5 files in."""
 
 OF_SAMPLES = "from frequency 0 of the samples"
-OFFSETS = (OF_SAMPLES, "from the carrier", "less the one that was tuned to")
+OF_CARRIER = "from the carrier"
+OF_TUNED = "less the one that was tuned to"
+OFFSETS = (OF_SAMPLES, OF_CARRIER, OF_TUNED)
 """Parts of the long names of frequencies that are offsets from others."""
 _ENDINGS = {
     "_hz": "Hz", "_khz": "kHz", "_mhz": "MHz", "_ghz": "GHz", "_s": "s", "_ms": "ms", "_us": "us",
