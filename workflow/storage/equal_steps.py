@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
-from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.input_operand import InputError
 from workflow.storage.selections import PickedAxis
@@ -18,6 +17,8 @@ MOST_CHECKED = 1 << 20
 OFF_STEP = 1e-3
 """Fraction of a step that an entry may be off equal steps: at the highest frequency it then is
 wrong by at most pi times as much of itself, 0.3 %."""
+_FIRST = 1 << 16
+"""Values whose steps tell the usual one."""
 
 
 def whole_axis(length: int) -> PickedAxis:
@@ -99,9 +100,10 @@ def step_of(coordinate: Coordinate, key: str) -> float:
 def step_of_rounded(values: Array, stored: np.dtype[Any]) -> float | None:
     """Return the step of values that are equal steps apart but for rounding to fp32 or fp16.
 
-    None where they are as they stand, where they are not, and of other types.
+    It is None where they need no rounding for that, where rounding does not explain them, and where
+    ``stored`` is another type.
     """
-    if stored.kind != "f" or stored.itemsize > 4 or values.ndim != 1 or len(values) < 2:
+    if not _is_narrow(stored) or values.ndim != 1 or len(values) < 2:
         return None
     step, off = _steps(values)
     is_off = off.max() > OFF_STEP * abs(step)
@@ -115,7 +117,7 @@ def _are_rounded(values: Array, step: float, stored: np.dtype[Any]) -> bool:
     be small beside the span, so that the step is known, and leave entries apart. Values count from
     the first, so that nothing is rounded to fp64 once more.
     """
-    apart = float(np.spacing(np.abs(values).max().astype(stored)))
+    apart = _spacing(values, stored)
     if 2 * apart > abs(step) or apart > OFF_STEP * abs(step) * (len(values) - 1):
         return False
     off = np.abs((values - values[0]) - step * np.arange(len(values)))
@@ -124,9 +126,18 @@ def _are_rounded(values: Array, step: float, stored: np.dtype[Any]) -> bool:
 
 def rounding_to(values: Array, stored: np.dtype[Any]) -> float:
     """Return half the distance of numbers of fp32 or fp16 at the largest value, else 0."""
-    if stored.kind != "f" or stored.itemsize > 4 or not values.size:
-        return 0.0
-    return float(np.spacing(np.abs(values).max().astype(stored))) / 2
+    return _spacing(values, stored) / 2 if _is_narrow(stored) and values.size else 0.0
+
+
+def _is_narrow(stored: np.dtype[Any]) -> bool:
+    """Return whether a type is fp32 or fp16."""
+    return stored.kind == "f" and stored.itemsize <= 4
+
+
+def _spacing(values: Array, stored: np.dtype[Any] | None = None) -> float:
+    """Return how far numbers of a type, else that of the values, are apart at the largest value."""
+    largest = np.abs(values).max()
+    return float(np.spacing(largest if stored is None else largest.astype(stored)))
 
 
 def _uneven_entry(values: Array, step: float, off: Array) -> str:
@@ -150,14 +161,14 @@ def _uneven_entry(values: Array, step: float, off: Array) -> str:
 
 def is_coarse(values: Array, step: float) -> bool:
     """Return whether numbers of the size of the values are too far apart for such steps."""
-    return float(np.spacing(np.abs(values).max())) > OFF_STEP * abs(step)
+    return _spacing(values) > OFF_STEP * abs(step)
 
 
 def _digits(values: Array, step: float) -> str:
     """Return a remark for an error where the values' type is too coarse for the step, else ""."""
     if not is_coarse(values, step):
         return ""
-    apart = float(np.spacing(np.abs(values).max()))
+    apart = _spacing(values)
     return f" (numbers of that size are {apart:.2g} apart, which is too coarse for the step)"
 
 
@@ -168,16 +179,26 @@ def usual_step(coordinate: Coordinate) -> float:
     """
     if coordinate.step is not None:
         return coordinate.step
-    apart = np.diff(coordinate.values[:65536])
+    apart = first_steps(coordinate)
     return float(np.median(apart)) or float(np.mean(apart))
+
+
+def first_steps(coordinate: Coordinate) -> Array:
+    """Return how far the first neighbours are apart, of as many as tell the usual step."""
+    return np.diff(coordinate.values[:_FIRST])
+
+
+def is_listed(coordinate: Coordinate) -> bool:
+    """Return whether two values or more along an axis are known, and no step beside them."""
+    values = coordinate.values
+    several = values.ndim == 1 and len(values) > 1
+    return coordinate.step is None and several and not is_blank(values)
 
 
 def check_distinct(key: str, found: Coordinate) -> None:
     """Raise InputError for several entries that all have one value, as of too few digits."""
     values = found.values
-    if found.step is not None or values.ndim != 1 or len(values) < 2 or is_blank(values):
-        return
-    if values.dtype.kind in "fiu" and np.all(values == values[0]):
+    if is_listed(found) and values.dtype.kind in "fiu" and np.all(values == values[0]):
         apart = f", where the file's numbers are {2 * found.rounding:.3g} apart"
         raise InputError(
             f"{key}: its {len(values)} entries are all at {values[0]:.10g}"
@@ -186,37 +207,10 @@ def check_distinct(key: str, found: Coordinate) -> None:
         )
 
 
-def gap_within(times: Coordinate | None, integrate: int | None, what: str) -> str:
-    """Return what to know of times of which sums span a gap, "" of any others.
-
-    A gap is a step of 1.5 usual ones or more, or one back; none is seen where most times stand
-    several times. ``what`` is a sum of ``integrate`` neighbours, or of all of them.
-    """
-    if times is None or times.step is not None or times.values.ndim != 1:
-        return ""
-    if len(times.values) < 2 or is_blank(times.values):
-        return ""
-    each, usual = integrated(len(times.values), integrate)[1], usual_step(times)
-    if not np.median(np.diff(times.values[:65536])):
-        return ""
-    apart = np.diff(np.asarray(times.values, np.float64).reshape(-1, each))
-    far = (apart * np.sign(usual) >= 1.5 * abs(usual)) | (apart * np.sign(usual) <= 0)
-    if not far.any():
-        return ""
-    number = int(np.argmax(far.any(axis=1)))
-    gap = apart[number][np.argmax(far[number])]
-    return (
-        f"{np.count_nonzero(far.any(axis=1))} of {len(far)} {what}s span gaps: in number {number} "
-        f"two neighbours are {gap:.6g} {times.units} apart, where most are {usual:.6g}"
-    )
-
-
 def is_uneven(coordinate: Coordinate) -> bool:
     """Return whether a coordinate has numbers that are not of equal steps, as far as is known."""
     values = coordinate.values
-    if coordinate.step is not None or values.ndim != 1 or values.dtype.kind not in "fiu":
-        return False
-    if len(values) < 2 or is_blank(values):
+    if not is_listed(coordinate) or values.dtype.kind not in "fiu":
         return False
     step, off = _steps(np.asarray(values, np.float64))
     return step == 0 or float(off.max()) > OFF_STEP * abs(step)

@@ -33,12 +33,11 @@ from workflow.data import (
     Shape,
     Staged,
     blank,
-    middles,
 )
 from workflow.figures import pictures
+from workflow.integrations import gap_within, integrated_times
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
-from workflow.storage.equal_steps import gap_within, usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
 from workflow.storage.units import squared
@@ -247,19 +246,9 @@ class Correlate(Workload):
             if "time" not in one.of(name) and "antenna" not in one.of(name)[1:]
             and name not in ("antenna", "polarization", *PLACES)
         }  # fmt: skip
-        _, polarizations, elements, samples = staged.operands["voltages"].shape
-        count, each = self._integrations(samples)
-        time = staged.coordinates.get("time")
-        if time is not None:
-            middle = middles(time.values, each)
-            name = time.middle_of("integration")
-            found["integration"] = Coordinate(middle, time.units, name)
-            if samples > 1:
-                length = each * abs(usual_step(time))
-                found["integration_time"] = Coordinate(
-                    np.broadcast_to(length, count), time.units, "length of the integration",
-                    ("integration",),
-                )  # fmt: skip
+        _, polarizations, elements, _ = staged.operands["voltages"].shape
+        if (time := staged.coordinates.get("time")) is not None:
+            found |= integrated_times(time, self.case.integrate, "integration", "integration")
         found |= visibilities.coordinates_of(
             self.case.form, polarizations, elements, staged.coordinates
         )

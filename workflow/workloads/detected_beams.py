@@ -18,10 +18,10 @@ from workflow.accuracy.beam_power_accuracy import (
 )
 from workflow.arrays.steering import beside_beams
 from workflow.config.integration import integrated
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
+from workflow.integrations import gap_within, integrated_times
 from workflow.readers.polarizations import check_linear, feeds_of
 from workflow.storage import operands
-from workflow.storage.equal_steps import gap_within, usual_step
 from workflow.storage.inputs import InputError
 from workflow.storage.units import squared, times
 from workflow.workloads.base import NOTHING
@@ -146,14 +146,7 @@ class DetectedBeams(Beamforming):
         }
         time = staged.coordinates.get("time")
         if time is not None and time.of("time") == ("time",):
-            middle = middles(time.values, self.case.integrate)
-            kept["time"] = Coordinate(middle, time.units, time.middle_of("bin"))
-            if time.values.size > 1:
-                length = integrated(time.values.size, self.case.integrate)[1] * usual_step(time)
-                kept["integration_time"] = Coordinate(
-                    np.broadcast_to(abs(length), middle.shape), time.units, "length of the bin",
-                    ("time",),
-                )  # fmt: skip
+            kept |= integrated_times(time, self.case.integrate, "time", "bin")
         if detect == "stokes":
             kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter")
         what = "Stokes parameters" if detect == "stokes" else "power"
