@@ -36,6 +36,12 @@ def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tup
     return _every(places)
 
 
+def is_in_box(offset: Sequence[int], chunk: Sequence[int], box: Sequence[range]) -> bool:
+    """Return whether a chunk that begins at ``offset`` has elements of a box."""
+    places = zip(offset, chunk, box, strict=True)
+    return all(at < span.stop and span.start < at + length for at, length, span in places)
+
+
 def _every(places: Sequence[range]) -> Iterator[tuple[int, ...]]:
     """Yield the product of ranges, the last one fastest.
 

@@ -18,6 +18,7 @@ import h5py
 from argand.device import available_cores
 
 from workflow.storage.chunk_filters import NAMES, ChunkError, Filter, allowed, decoded_size
+from workflow.storage.chunk_places import is_in_box
 from workflow.storage.links import find_dataset
 from workflow.storage.virtual_spaces import Box, bounds_of
 
@@ -73,8 +74,7 @@ def _check(dataset: h5py.Dataset, box: Box) -> None:
     packed: list[tuple[tuple[int, ...], int]] = []
 
     def check(chunk: Any) -> None:
-        places = zip(chunk.chunk_offset, dataset.chunks, box, strict=True)
-        if not all(at < span.stop and span.start < at + length for at, length, span in places):
+        if not is_in_box(chunk.chunk_offset, dataset.chunks, box):
             return
         if chunk.filter_mask & every == every or chunk.size > 2 * needed + _HEADERS:
             _compare(dataset, chunk.chunk_offset, chunk.size, needed)

@@ -7,6 +7,7 @@ from typing import Any
 
 import h5py
 
+from workflow.storage.chunk_places import is_in_box
 from workflow.storage.chunk_sizes import stored_in_box
 from workflow.storage.virtual_spaces import Box, bounds_of, is_unlimited
 
@@ -50,14 +51,13 @@ def _chunks(dataset: h5py.Dataset, box: Box) -> tuple[int, int]:
     if dataset.chunks is None:
         never = dataset.id.get_storage_size() == 0
         return int(never and dataset.size > 0), 1
-    spans = list(zip(box, dataset.chunks, strict=True))
+    spans = zip(box, dataset.chunks, strict=True)
     every = math.prod(-(-one.stop // n) - one.start // n for one, n in spans)
     written = 0
 
     def count(chunk: Any) -> None:
         nonlocal written
-        places = zip(chunk.chunk_offset, spans, strict=True)
-        written += all(at < one.stop and one.start < at + n for at, (one, n) in places)
+        written += is_in_box(chunk.chunk_offset, dataset.chunks, box)
 
     dataset.id.chunk_iter(count)
     return every - written, every
