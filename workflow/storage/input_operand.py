@@ -33,7 +33,7 @@ from workflow.storage.stored_types import (
     is_number,
     stored_in,
 )
-from workflow.storage.units import unit_of_parts
+from workflow.storage.text_attributes import unit_of_parts
 from workflow.storage.zero_level import check_level, levelled
 
 Array = npt.NDArray[Any]

@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from workflow.storage.files import file_state
 from workflow.storage.input_error import InputError
+from workflow.storage.units import parted
 
 LONGEST_UNIT = 64
 """Characters of an attribute that is taken for a unit."""
@@ -35,6 +36,31 @@ _known: dict[tuple[Any, ...], Any] = {}
 def unit_of(dataset: h5py.Dataset) -> str:
     """Return the unit of a dataset by its attributes; empty where it is not said."""
     return text_attribute(dataset, "units") or text_attribute(dataset, "unit")
+
+
+def unit_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> str:
+    """Return the unit that a dataset says, or those of real and imaginary parts; "" of none.
+
+    Raises InputError, which begins with ``key``, for parts of two units, and where one of two parts
+    is in a unit of angles and the other is not, or one is in decibels: those are amplitudes and
+    phases, and no parts. Two angles may be parts, as those of the Earth's pole are.
+    """
+    units = [unit_of(one) for one in datasets]
+    said = {unit: one.name for unit, one in zip(units, datasets, strict=True) if unit}
+    for unit, name in said.items() if len(datasets) > 1 else ():
+        one_angle = parted(unit)[0] in ("deg", "rad") and units[0] != units[-1]
+        if one_angle or unit.lower().startswith("db"):
+            raise InputError(
+                f"{key}: {name} is in {unit!r}, as amplitudes or phases are, and no real or "
+                "imaginary part; write these, or where the file is wrong give input.units"
+            )
+    if len(said) > 1:
+        each = " and ".join(f"{unit!r} of {name}" for unit, name in said.items())
+        raise InputError(
+            f"{key}: both parts must be in one unit, got {each}; write them in one, or where the "
+            "file is wrong give input.units"
+        )
+    return next(iter(said), "")
 
 
 def text_attribute(dataset: h5py.Dataset, name: str, longest: int = LONGEST_UNIT) -> str:

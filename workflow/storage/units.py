@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from workflow.config.axis_names import SYNONYMS
 from workflow.storage.input_error import InputError
-from workflow.storage.text_attributes import unit_of
 
 Array = npt.NDArray[Any]
 
@@ -99,31 +97,6 @@ def check_arrived(key: str, hertz: Array, long_name: str) -> None:
         f"{hertz.max():.10g} Hz{said}; where these are offsets from a carrier, `centre_hz` of the "
         "filter bank adds it, or give the frequencies themselves"
     )
-
-
-def unit_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> str:
-    """Return the unit that a dataset says, or those of real and imaginary parts; "" of none.
-
-    Raises InputError, which begins with ``key``, for parts of two units, and where one of two parts
-    is in a unit of angles and the other is not, or one is in decibels: those are amplitudes and
-    phases, and no parts. Two angles may be parts, as those of the Earth's pole are.
-    """
-    units = [unit_of(one) for one in datasets]
-    said = {unit: one.name for unit, one in zip(units, datasets, strict=True) if unit}
-    for unit, name in said.items() if len(datasets) > 1 else ():
-        one_angle = parted(unit)[0] in ("deg", "rad") and units[0] != units[-1]
-        if one_angle or unit.lower().startswith("db"):
-            raise InputError(
-                f"{key}: {name} is in {unit!r}, as amplitudes or phases are, and no real or "
-                "imaginary part; write these, or where the file is wrong give input.units"
-            )
-    if len(said) > 1:
-        each = " and ".join(f"{unit!r} of {name}" for unit, name in said.items())
-        raise InputError(
-            f"{key}: both parts must be in one unit, got {each}; write them in one, or where the "
-            "file is wrong give input.units"
-        )
-    return next(iter(said), "")
 
 
 def parted(text: str) -> tuple[str, str]:
