@@ -1,9 +1,10 @@
-"""Where a run writes: whether it can, before Snakemake says in tracebacks that it cannot."""
+"""Checks that a run can write to its folders, before Snakemake fails there with a traceback."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -34,17 +35,20 @@ def unusable_place(folder: Path) -> str:
 
 def visible_above(folder: Path) -> Path:
     """Return the folder, or the nearest one above it that is there and may be seen."""
-    for path in (folder, *folder.parents):
-        with contextlib.suppress(PermissionError):
-            if path.exists():
-                return path
-    return Path()
+    return _nearest(folder, Path.exists) or Path()
 
 
 def _lost_link(folder: Path) -> Path | None:
     """Return the folder, or one above it, where that is a link to nothing."""
+    return _nearest(
+        folder, lambda path: path.is_symlink() and not os.path.lexists(os.path.realpath(path))
+    )
+
+
+def _nearest(folder: Path, is_wanted: Callable[[Path], bool]) -> Path | None:
+    """Return the folder, or the nearest one above it, that is wanted and may be seen."""
     for path in (folder, *folder.parents):
         with contextlib.suppress(PermissionError):
-            if path.is_symlink() and not os.path.lexists(os.path.realpath(path)):
+            if is_wanted(path):
                 return path
     return None
