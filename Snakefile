@@ -141,14 +141,15 @@ GPU_PER_JOB = min(GPUS, 1)
 # the file, with the hash of every wheel, for each job, and read all of them for the report: three seconds.
 # It checks variables of the environment but where it lints.
 IS_LINT = not workflow.check_envvars
+DEPLOYED = workflow.deployment_settings.deployment_method
+NAMED = IS_LINT or DeploymentMethod.CONDA in DEPLOYED
+ENVIRONMENT = "../../envs/environment.yaml" if NAMED else None
+
 if IS_MAIN and not IS_MODULE and not IS_LINT:
     try:
         run_metadata.check_metadata(Path(RESULTS))
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None
-DEPLOYED = workflow.deployment_settings.deployment_method
-NAMED = IS_LINT or DeploymentMethod.CONDA in DEPLOYED
-ENVIRONMENT = "../../envs/environment.yaml" if NAMED else None
 
 # What a job of a workload asks a cluster's scheduler for.
 asks = partial(asked, study, gpu=GPU_PER_JOB > 0)
