@@ -78,7 +78,7 @@ def write_answers(
         records: of all of them.
         drawn: the figures; of a run that failed those that there are.
         files: what is written.
-        made: by workload the product files that there are, whose certificates may have caveats.
+        made: by workload its product file, where there is one; certificates may have caveats.
         lacking: by workload why it has no product, whatever its records say.
         failed: the jobs that failed, rows of `workflow.tables.readable.FAILED`.
     """

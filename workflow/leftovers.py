@@ -21,8 +21,8 @@ _MOST = 10
 def left_over(folder: Path) -> str:
     """Return what a folder of results has of workloads and shards that its manifest does not list.
 
-    Products by name, since they look like those of the study, other files by their number and size.
-    It is empty where nothing is left, or nobody can say so without a manifest.
+    Products are named, since they look like those of the study; of other files the number and size
+    are given. The text is empty where nothing is left, and where no manifest says so.
     """
     try:
         manifest = read_object(folder / "manifest.json")

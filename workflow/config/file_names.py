@@ -176,7 +176,7 @@ def unusable_inputs(study: Study, name: str) -> list[str]:
 
 
 def _hours_to_come(path: Path) -> float:
-    """Return how far a file's time of change is to come; 0 where it has passed."""
+    """Return by how many hours a file's time of change is in the future; 0 where it has passed."""
     try:
         ahead = path.stat().st_mtime - time.time()
     except OSError:  # said elsewhere

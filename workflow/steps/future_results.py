@@ -1,7 +1,8 @@
-"""Results of a time to come, after a clock was set back: what is made anew is older than they are.
+"""Results whose time of change is in the future, as after a clock was set back.
 
-Snakemake makes again what is older than its inputs, so it would keep them, also where one of their
-inputs was made again and the run was killed then. So they are given a time before any other.
+Snakemake makes again what is older than its inputs. It would keep such a result, also where one of
+its inputs was made again and the run was killed then, because the new input is older. So these
+results are given a time before any other.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ _OF_NO_STEP = {"logs", "benchmarks", "times"}
 
 
 def age_future(folder: Path, say: Callable[[str], None]) -> list[Path]:
-    """Give results that are of a time to come the time 0; return them and say how many.
+    """Give results whose time of change is in the future the time 0; return them, say how many.
 
-    What reads a file of a user's is made again then, because that is newer.
+    Snakemake then makes again each result that reads a user's file, because that is newer.
 
     Args:
         folder: the results.

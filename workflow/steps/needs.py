@@ -70,8 +70,8 @@ _EXPONENTIAL_SECONDS = 2.8e-8
 Rapids), and with the roundings of a model of two terms (28 ns; others 6 to 12)."""
 _TERM_SECONDS = 2e-9
 """Seconds of a product that NumPy adds to a sum on one core, read from a cache: 65 images of 3
-channels, 5 antennas and 256 directions in complex128 took 1.8 and 2.0 ns a term of R w times w
-more than their products and weights are estimated."""
+channels, 5 antennas and 256 directions in complex128 took longer than the estimate of their
+products and weights, by 1.8 and 2.0 ns a term of R w times w."""
 _PASS_RATE = 2e9
 """Bytes a second of NumPy's steps over arrays that are too large for a cache and for memory that is
 kept: of 134 MB each 2.2e9."""

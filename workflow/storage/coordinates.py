@@ -119,7 +119,7 @@ def _add_own(
 def _scales_of(operand: InputOperand) -> dict[str, tuple[str, int]]:
     """Return the path of what the file has along an operand's axes, and each axis's place there.
 
-    Also of those that a number drops. Axes go by the study's names, else by the file's own where
+    It has axes that a number drops too. Axes go by the study's names, else by the file's own where
     those are the operand's.
     """
     names = operand.names or operand.own_names or ()

@@ -47,7 +47,7 @@ Array = npt.NDArray[Any]
 NOTHING: Mapping[str, Any] = {}
 """No products of other workloads."""
 _Headers = dict[str, tuple[OperandHeader, ProductOperand | None]]
-"""By operand."""
+"""By operand its header, and what makes it where another product or a reader does."""
 
 
 def sizes_or_input(case: Case, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
@@ -156,9 +156,10 @@ def staged(
 def _lacking(
     readers: Mapping[str, Reader], never: Mapping[str, str], left_out: dict[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return by operand what was made 0, and what is lost or was ``never`` written, of files.
+    """Return the attributes of staged data that say what it lacks, those that say something.
 
-    And by its path why something that a file has along an axis is no coordinate.
+    ``zeros`` has by operand what was made 0, ``lost`` what is lost or was ``never`` written, and
+    ``left_out`` by its path why something that a file has along an axis is no coordinate.
     """
     zeros = {name: text for name, one in readers.items() if (text := one.made_zero())}
     said = {**{name: one.lost() for name, one in readers.items()}, **never}

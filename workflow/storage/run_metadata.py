@@ -1,9 +1,9 @@
-"""What Snakemake knows of results: parameters and code of each, in `.snakemake` where it runs.
+"""Checks that Snakemake has metadata of results: it takes those without for up to date.
 
-Where that is missing, because they were made from another folder or under another path, or it was
-removed, Snakemake takes each result that is there for up to date, whatever the study is now. So a
-folder of results has a token, and the `.snakemake` that knows them has a file of its name with the
-path that it knows them by.
+The metadata, parameters and code of each result, lie in `.snakemake` where Snakemake runs. They are
+missing where results were made from another folder or under another path, or `.snakemake` was
+removed. So a folder of results has a token, and the `.snakemake` that knows them has a file of the
+token's name with the path that it knows them by.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where in arrays the parts of virtual datasets lie, also of those that grow with their sources."""
+"""Bounds of the parts of virtual datasets, also of those that grow with their sources."""
 
 from __future__ import annotations
 

@@ -220,9 +220,9 @@ class Gemm(MatrixProduct):
         )
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Return C with what stands along its rows and columns, or their numbers.
+        """Return C with the coordinates of its rows and columns, and of entries that were selected.
 
-        And beside it what both operands are the same selected entry of, such as a time.
+        Those are the entries that both operands are of, such as one time.
         """
         found = {
             name: one
