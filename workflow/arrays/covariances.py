@@ -73,7 +73,7 @@ def check_inputs(outline: Staged) -> None:
             )
 
 
-def held_to_be_hermitian(staged: Staged) -> Staged:
+def checked_hermitian(staged: Staged) -> Staged:
     """Return operands whose covariances are Hermitian, which one of a triangle is not.
 
     Solvers read its lower triangle alone, so that they would not notice. Raises InputError, of

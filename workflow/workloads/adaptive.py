@@ -26,7 +26,7 @@ from workflow.arrays.covariances import (
     COVARIANCES,
     check_covariances,
     check_inputs,
-    held_to_be_hermitian,
+    checked_hermitian,
     placed,
 )
 from workflow.arrays.plane_waves import Wave
@@ -117,7 +117,7 @@ class Adaptive(Workload):
             self.check_again(upstream)
             found = placed(operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False))
             operand_values.refuse_zeros(found, COVARIANCES.name)
-            found = held_to_be_hermitian(found)
+            found = checked_hermitian(found)
         else:
             waves = [Wave(source.direction, source.power) for source in case.sources]
             place = case.frequencies.centres(case.channels), self._positions()

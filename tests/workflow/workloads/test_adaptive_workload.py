@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import result_of
 from workflow.arrays.antennas import phases
-from workflow.arrays.covariances import COVARIANCES, held_to_be_hermitian
+from workflow.arrays.covariances import COVARIANCES, checked_hermitian
 from workflow.data import Staged
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
@@ -156,7 +156,7 @@ def test_covariances_that_come_in_stretches_are_checked_as_they_are_read(axis):
     def staged(values):
         drawn = Stretched(values.shape, values.dtype, axis, 2, lambda: stretches(values))
         axes = {"covariances": COVARIANCES.axes}
-        return held_to_be_hermitian(Staged({}, axes, drawn={"covariances": drawn}))
+        return checked_hermitian(Staged({}, axes, drawn={"covariances": drawn}))
 
     np.testing.assert_array_equal(staged(right).drawn["covariances"].held(), right)
     assert len(passes) == (2 if axis == 3 else 1)
