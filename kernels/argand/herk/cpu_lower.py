@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from argand.herk.cpu_blas import has_address, herk_by_address
 from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_matmul import full_product, matched_rows, rows_on_one_core, weight
 from argand.herk.problem import HerkProblem
-from argand.runtime.complex_types import PREFIX
 from argand.runtime.scipy_blas import is_limited, on_one_core
+from argand.runtime.scipy_routines import blas
 from argand.runtime.scratch import with_conjugates
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
@@ -175,7 +175,7 @@ def _by_herk(trans: int, a: Array, out: Array) -> None:
 
     It is given A^T and computes C^T, whose upper triangle is the lower one of C.
     """
-    routine, matrices = blas_herk(a.dtype), a.reshape(-1, *a.shape[-2:]).swapaxes(1, 2)
+    routine, matrices = blas("herk", a.dtype), a.reshape(-1, *a.shape[-2:]).swapaxes(1, 2)
     products = out.reshape(-1, *out.shape[-2:]).swapaxes(1, 2)
     for matrix, product in zip(matrices, products, strict=True):
         routine(1.0, matrix, 0.0, product, trans, 0, 1)  # lower: 0, overwrite_c: 1
@@ -183,16 +183,8 @@ def _by_herk(trans: int, a: Array, out: Array) -> None:
 
 def herk_alone(problem: HerkProblem) -> Any:
     """Return BLAS's herk for a problem, on one core."""
-    routine = blas_herk(problem.dtype)
+    routine = blas("herk", problem.dtype)
     return partial(on_one_core, routine) if _takes_threads(problem) else routine
-
-
-@lru_cache(maxsize=4)
-def blas_herk(dtype: str | np.dtype[Any]) -> Any:
-    """Return BLAS's herk for a result's type."""
-    from scipy.linalg import blas
-
-    return getattr(blas, f"{PREFIX[str(dtype)]}herk")
 
 
 def trans_of(op: Op) -> int:

@@ -1,4 +1,4 @@
-"""LAPACK's routines as functions of SciPy, and its and BLAS's by their addresses.
+"""BLAS's and LAPACK's routines as functions of SciPy, and by their addresses.
 
 SciPy has the addresses for callers in Cython. To check and copy arguments takes its functions
 longer than the arithmetic of a small matrix, and they hold the interpreter.
@@ -37,7 +37,15 @@ def address_of(library: Literal["blas", "lapack"], routine: str) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def lapack(routine: str, dtype: np.dtype[Any]) -> Any:
+def blas(routine: str, dtype: str | np.dtype[Any]) -> Any:
+    """Return SciPy's own function of a routine of BLAS, such as herk, for a type."""
+    from scipy.linalg import blas as routines
+
+    return getattr(routines, PREFIX[str(dtype)] + routine)
+
+
+@lru_cache(maxsize=16)
+def lapack(routine: str, dtype: str | np.dtype[Any]) -> Any:
     """Return SciPy's own function of a routine of LAPACK, such as posv, for a type."""
     from scipy.linalg import lapack as routines
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from argand.runtime.complex_types import PREFIX
+from argand.runtime.scipy_routines import blas, lapack
 from argand.solve.library import Exchanges, singular
 
 
@@ -22,8 +21,7 @@ class CpuLibrary:
 
     def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x by its factors (LAPACK's getrf)."""
-        getrf, _ = lapack_lu(str(x.dtype))
-        x[...], pivots, info = getrf(x)
+        x[...], pivots, info = lapack("getrf", x.dtype)(x)
         order = order_of(pivots, len(x))
         (moved,) = np.nonzero(order != np.arange(len(order)))
         return Exchanges(order, np.stack([moved, order[moved]], axis=1), np.array([info]))
@@ -36,9 +34,7 @@ class CpuLibrary:
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """Overwrite b by the solution of t x = b (BLAS's trsm)."""
-        from scipy.linalg import blas
-
-        trsm = getattr(blas, f"{PREFIX[str(t.dtype)]}trsm")
+        trsm = blas("trsm", t.dtype)
         # The transpose of the whole matrix is column-major, so SciPy does not copy it.
         b[...] = trsm(1, t.T, b, trans_a=1, lower=not unit_lower, diag=unit_lower)
 
@@ -48,12 +44,10 @@ class CpuLibrary:
         NumPy has another BLAS with threads of its own. The threads of either spin for milliseconds
         after a call, on the cores that the other needs for its next one.
         """
-        from scipy.linalg import blas
-
         matrix, trans = (a, 0) if a.flags.f_contiguous else (a.T, 1)
         if x.shape[1] == 1:
-            return blas.zgemv(-1, matrix, x[:, 0], 1, b[:, 0], trans=trans)[:, None]
-        return blas.zgemm(-1, matrix, x, 1, b, trans_a=trans)
+            return blas("gemv", "complex128")(-1, matrix, x[:, 0], 1, b[:, 0], trans=trans)[:, None]
+        return blas("gemm", "complex128")(-1, matrix, x, 1, b, trans_a=trans)
 
 
 def order_of(pivots: npt.NDArray[np.integer[Any]], rows: int) -> npt.NDArray[np.int64]:
@@ -71,7 +65,7 @@ class WholeFactors:
 
     def __init__(self, lu: Any, pivots: Any, precision: str) -> None:
         self._lu, self._pivots, self.precision = lu, pivots, precision
-        self._getrs = lapack_lu(str(lu.dtype))[1]
+        self._getrs = lapack("getrs", lu.dtype)
         self.as_zgesv = lu.dtype == np.complex128
 
     @classmethod
@@ -80,7 +74,7 @@ class WholeFactors:
 
         Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.
         """
-        lu, pivots, info = lapack_lu(working)[0](a)
+        lu, pivots, info = lapack("getrf", working)(a)
         if info > 0:
             raise singular(info - 1)
         return cls(lu, pivots, precision)
@@ -89,12 +83,3 @@ class WholeFactors:
         """Return x (n, r) of A x = b, column-major, in the type of the factors."""
         x, _ = self._getrs(self._lu, self._pivots, b)
         return x
-
-
-@lru_cache(maxsize=2)
-def lapack_lu(dtype: str) -> tuple[Any, Any]:
-    """Return LAPACK's getrf and getrs of a type."""
-    from scipy.linalg import lapack
-
-    getrf, getrs = (getattr(lapack, PREFIX[dtype] + name) for name in ("getrf", "getrs"))
-    return getrf, getrs
