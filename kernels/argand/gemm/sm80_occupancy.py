@@ -40,9 +40,9 @@ def _by_memory(plan: MmaPlan, k: int) -> int:
     one part more among those that a cluster exchanges.
     """
     if not plan.triangle:
-        return SHARED_BYTES // (plan.launched_bytes(k) + RESERVED_BYTES)
+        return SHARED_BYTES // (plan.least_bytes(k) + RESERVED_BYTES)
     more = plan.part_bytes * (plan.split_k_slices > 1)
-    return (SHARED_BYTES - RESERVED_BYTES) // (plan.launched_bytes(k) + more)
+    return (SHARED_BYTES - RESERVED_BYTES) // (plan.least_bytes(k) + more)
 
 
 def launched_bytes(plan: MmaPlan, k: int, blocks: int, sm_count: int, arch: Arch) -> int:
@@ -53,7 +53,7 @@ def launched_bytes(plan: MmaPlan, k: int, blocks: int, sm_count: int, arch: Arch
     room for too few: 78 tiles of 64 x 16 in 3 slices took 1.2 times as long by three blocks a
     multiprocessor as by two (an H200).
     """
-    least = plan.launched_bytes(k)
+    least = plan.least_bytes(k)
     if plan.split_k_slices == 1:
         return least
     more = least + plan.part_bytes

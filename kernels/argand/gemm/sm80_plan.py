@@ -115,7 +115,7 @@ class MmaPlan:
 
     @property
     def shared_bytes(self) -> int:
-        """Least dynamic shared memory of a block (`sm80_occupancy.launched_bytes`)."""
+        """Least dynamic shared memory of a block whose k fills all stages."""
         received = self.part_bytes * (self.split_k_slices - 1)
         return max(self.stages * self._stage_bytes + received, self._result_bytes)
 
@@ -130,7 +130,7 @@ class MmaPlan:
         """Return the shared memory of a result that `one_tile` stores through it, 0 for others."""
         return _COMPLEX_BYTES * self.block_m * (self.block_n + 2) * self.one_tile
 
-    def launched_bytes(self, k: int) -> int:
+    def least_bytes(self, k: int) -> int:
         """Return the least shared memory of a block for a ``k``: that of the stages it fills.
 
         A short k leaves the others, so that a multiprocessor holds more blocks. Partial sums that

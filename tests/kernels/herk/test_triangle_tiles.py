@@ -58,7 +58,7 @@ def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -
         assert not apart.one_tile
         if one.one_tile:
             result = 8 * tile.block_m * (tile.block_m + 2)
-            assert one.launched_bytes(32) >= result
+            assert one.least_bytes(32) >= result
             assert one.shared_bytes <= max(result, 0.6 * replace(one, one_tile=False).shared_bytes)
             above = min(tile.warps_m, tile.warps_n) > 1
             assert (multiplying_warps(one) < tile.threads // 32) == above
