@@ -97,8 +97,8 @@ _ONE_TILE_COSTS = replace(_TRIANGLE_COSTS, store=0.2, bytes=3.8e6)
 calls (9% off in the standard deviation, an H200)."""
 
 _ONE_WARP_COSTS = replace(_ONE_TILE_COSTS, store=0.3)
-"""Costs of triangles that a warp has alone, whose groups add their sums: 144 times of 38 shapes
-of 9 to 44 rows in rows of calls (12% off in the standard deviation)."""
+"""Costs of triangles that a warp computes alone, whose groups reduce accumulators: fitted to 144
+times of 38 shapes of 9 to 44 rows in rows of calls (12% off in the standard deviation)."""
 
 
 def costs_of(plan: MmaPlan) -> Costs:

@@ -18,7 +18,7 @@ _COMPLEX_BYTES = 8
 SPLIT_K_SLICES = (1, 2, 3, 4, 5, 6, 8)
 """Slices that k is cut into. Each number is a kernel of its own."""
 MAX_GRID_SLICES = 32
-"""Most clusters that share a tile: the last one adds what each of them leaves in memory."""
+"""Most clusters that share a tile: the last one reduces the partial tiles of all."""
 FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 LARGEST_ONE_TILE = 80
@@ -47,7 +47,7 @@ class MmaPlan:
         any_strides: sizes or strides do not fit 32 bits, or an operand has no contiguous axis.
         mirror: results below the diagonal are stored above it, too, where columns are contiguous,
             and the diagonal is real.
-        grid_slices: clusters that share the k of a tile; the last one adds the sums of all.
+        grid_slices: clusters that share the k of a tile; the last one reduces the partial tiles.
         whole_k: all of k, rounded up to whole MMAs, where the stages hold it: all of it is loaded
             at once, and the compiler knows the number of MMAs. 0 where k is longer.
         copies_between: a later k-tile is copied between the MMAs of the present one.

@@ -84,12 +84,9 @@ def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
 
 
 def _alone(problem: HerkProblem) -> Run:
-    """Return what computes the only product of a problem that `_is_plain`, by BLAS's herk.
+    """Return what computes the only product of a problem that `_is_plain`, by `herk_alone`.
 
-    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
-    lower one of C. NumPy's matmul of a small matrix takes longer. Names of arguments take a call
-    longer: beta, C, ``trans``, ``lower`` and ``overwrite_c`` follow alpha and A. As beta is 0, what
-    C's memory holds is not read.
+    NumPy's matmul of a small matrix takes longer.
     """
     copyto, conjugate, upper = np.copyto, np.conjugate, upper_mask(problem.n)
     routine, trans, shape = herk_alone(problem), trans_of(problem.op), problem.shape

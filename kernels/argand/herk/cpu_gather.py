@@ -83,12 +83,9 @@ def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
 
 
 def gathered_alone(problem: HerkProblem) -> Run:
-    """Return what computes the only product of a problem, by BLAS's herk.
+    """Return what computes the only product of a problem, by BLAS's herk (`herk_alone`).
 
-    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
-    lower one of C, with a real diagonal. NumPy's matmul of a small matrix takes longer. As beta is
-    0, what C's memory holds is not read. Names of arguments take a call longer: beta, C, ``trans``,
-    ``lower`` and ``overwrite_c`` follow alpha and A.
+    NumPy's matmul of a small matrix takes longer.
     """
     kept, conjugate, is_flat = _kept(problem), np.conjugate, len(problem.shape) == 2
     routine, trans, few = herk_alone(problem), trans_of(problem.op), _has_few_numbers(problem)

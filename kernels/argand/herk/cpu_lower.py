@@ -171,10 +171,7 @@ def _by_matmul(conjugates: Array, a: Array, op: Op, rows: int, out: Array) -> No
 
 
 def _by_herk(trans: int, a: Array, out: Array) -> None:
-    """Compute products by a call of herk each, which reads a column-major matrix.
-
-    It is given A^T and computes C^T, whose upper triangle is the lower one of C.
-    """
+    """Compute products by a call of herk each (`herk_alone`)."""
     routine, matrices = blas("herk", a.dtype), a.reshape(-1, *a.shape[-2:]).swapaxes(1, 2)
     products = out.reshape(-1, *out.shape[-2:]).swapaxes(1, 2)
     for matrix, product in zip(matrices, products, strict=True):
@@ -182,7 +179,13 @@ def _by_herk(trans: int, a: Array, out: Array) -> None:
 
 
 def herk_alone(problem: HerkProblem) -> Any:
-    """Return BLAS's herk for a problem, on one core."""
+    """Return BLAS's herk for a problem, on one core.
+
+    It reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
+    lower one of C, with a real diagonal. As beta is 0, what C's memory holds is not read. Names of
+    arguments take a call longer: beta, C, ``trans``, ``lower`` and ``overwrite_c`` follow alpha
+    and A.
+    """
     routine = blas("herk", problem.dtype)
     return partial(on_one_core, routine) if _takes_threads(problem) else routine
 

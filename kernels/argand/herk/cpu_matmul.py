@@ -64,7 +64,10 @@ def matched_rows(problem: HerkProblem) -> int:
 
 @lru_cache(maxsize=4096)
 def _matched(n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None) -> int:
-    """See `matched_rows`; by so many threads, should an OpenBLAS share smaller products."""
+    """Return the `matched_rows` of a form.
+
+    They are kept by the number of threads, too, should an OpenBLAS share smaller products.
+    """
     return rows_seen(full_product(op, rows, n), n, k, op, dtype)
 
 

@@ -36,7 +36,7 @@ _TIMES: Mapping[str, _Times] = MappingProxyType({
 })  # fmt: skip
 
 _PAIRS = 5.2, 6e-3, 1.8e-2
-"""The same of a band of systems of 2 rows."""
+"""Times as `_Times.band`, of systems of 2 rows."""
 
 
 def fastest(systems: int, n: int, columns: int, dtype: str, shares: int) -> Way:

@@ -1,8 +1,9 @@
 """The choice among plans of mma.sync whose times on an H200 were recorded.
 
 ``recorded_mma_plans.csv`` has candidates of drawn products, 27 of which a library won at tf32
-(`python -m benchmarks.sweep gemm --seed 20261124`). The model of `argand.gemm.sm80_heuristics` is
-fitted to them; a change of its constants must not lose what it reaches here.
+(`python -m benchmarks.sweep gemm --seed 20261124`). The model of `argand.gemm.sm80_heuristics`
+has been fitted to later kernels since; a change of its constants must not lose what it reaches
+here.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ def test_the_choice_loses_little_to_the_fastest() -> None:
     assert np.mean(regrets) < 1.03
     assert np.quantile(regrets, 0.9) < 1.1
     assert max(regrets) < 1.3
-    # Each number of terms has an offset of its own: the recorded kernels were slower.
+    # Each number of terms has an offset of its own: the recorded kernels were slower. At tf32 they
+    # take 1.34 of their estimates (0.116 in the standard deviation of 253 plans), but 1.13 where
+    # `Costs.exposed` adds to these (0.109 of 63 plans). About their common mean that is 0.133; it
+    # is 0.128 without `exposed`, which was measured on later kernels. No choice here changes by it.
     assert max(np.std(some) for some in errors.values()) < 0.135
 
 
