@@ -150,6 +150,37 @@ def estimate(
     """
     batch, m, n, k = sizes
     costs = costs_of(plan)
+    work, exposed = _work(plan, precision, sm_count, sizes)
+    # Both operands of a triangle are one, which L2 holds from a row to its column.
+    read = m * k if plan.triangle else m * k + k * n
+    odd = plan.triangle and not plan.one_tile and n % 2 == 1
+    moved = 8 * batch * (read + (_ODD_ROWS if odd else 1) * m * n) / (memory * costs.bytes)
+    total = costs.launch + max(work, moved)
+    if plan.triangle:
+        total += costs.exposed * min(work, moved)
+    elif exposed:
+        total += costs.exposed * min(work, 8 * batch * m * n / (memory * costs.bytes))
+    total += costs.term * (precision.terms - 1)
+    if plan.grid_slices > 1:
+        vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
+        rounds = -(-vectors // plan.threads)
+        total += costs.grid + costs.grid_vector * rounds * plan.grid_slices
+    if precision.scaled:
+        scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
+        absmax = costs.absmax + costs.next_absmax * (k_tiles_of(plan, k) - 1)
+        total += absmax if plan.finds_absmax else scan
+    return total
+
+
+def _work(
+    plan: MmaPlan, precision: Precision, sm_count: int, sizes: tuple[int, int, int, int]
+) -> tuple[float, bool]:
+    """Return the microseconds of all waves of blocks, and whether stores of blocks are exposed.
+
+    They are at one term where blocks fill more than one wave, or a multiprocessor has room for one
+    block.
+    """
+    batch, m, n, k = sizes
     product = GemmSizes(batch, m, n, k, triangle=plan.triangle)
     tiles = product.tiles(plan.block_m, plan.block_n)
     blocks = tiles * plan.slices
@@ -169,25 +200,7 @@ def estimate(
     work *= _CROWDED if narrow and clustered and resident > 2 else 1.0
     if not plan.triangle:  # whose costs were fitted without it
         work = (work**4 + _copying(plan, blocks, k) ** 4) ** 0.25
-    # Both operands of a triangle are one, which L2 holds from a row to its column.
-    read = m * k if plan.triangle else m * k + k * n
-    odd = plan.triangle and not plan.one_tile and n % 2 == 1
-    moved = 8 * batch * (read + (_ODD_ROWS if odd else 1) * m * n) / (memory * costs.bytes)
-    total = costs.launch + max(work, moved)
-    if plan.triangle:
-        total += costs.exposed * min(work, moved)
-    elif precision.terms == 1 and (blocks > slots or most == 1):
-        total += costs.exposed * min(work, 8 * batch * m * n / (memory * costs.bytes))
-    total += costs.term * (precision.terms - 1)
-    if plan.grid_slices > 1:
-        vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
-        rounds = -(-vectors // plan.threads)
-        total += costs.grid + costs.grid_vector * rounds * plan.grid_slices
-    if precision.scaled:
-        scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
-        absmax = costs.absmax + costs.next_absmax * (k_tiles_of(plan, k) - 1)
-        total += absmax if plan.finds_absmax else scan
-    return total
+    return work, precision.terms == 1 and (blocks > slots or most == 1)
 
 
 def _copying(plan: MmaPlan, blocks: int, k: int) -> float:
