@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from argand.image.hermitian_check import require_hermitian
 
-from workflow.arrays.steering import (
+from workflow.arrays.antenna_places import (
     HOW_TO_PLACE,
     in_hz_or_m,
     lacking_places,

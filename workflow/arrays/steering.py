@@ -6,122 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from argand.image.problem import SPEED_OF_LIGHT
 
-from workflow.arrays.plane_waves import steering_weights
-from workflow.data import (
-    PLACES,
-    SELECTED,
-    Array,
-    Coordinate,
-    Staged,
-    blank,
+from workflow.arrays.antenna_places import (
+    HOW_TO_PLACE,
+    in_hz_or_m,
+    lacking_places,
+    refuse_geocentric,
 )
+from workflow.arrays.plane_waves import steering_weights
+from workflow.data import PLACES, Array, Coordinate, Staged, blank
 from workflow.storage.drawn import Drawn
 from workflow.storage.input_operand import InputError
-from workflow.storage.units import check_arrived, convertible, in_base
-
-REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
-"""The coordinates that say where antennas are, and the axis of each."""
-
-
-def places(where: Array) -> dict[str, Coordinate]:
-    """Return (antennas, 2 or 3) east, north and up in m, as the antennas' coordinates."""
-    return {
-        name: Coordinate(along, "m", f"{name} of the array's centre", ("antenna",))
-        for name, along in zip(PLACES, where.T, strict=False)
-    }
-
-
-EARTH_M = 6.33e6, 6.40e6
-"""The Earth's surface is farther from its centre than the first, and nearer than the second."""
-LEAST_WAVELENGTHS = 0.05
-"""An array that is smaller has nearly the same phase at all antennas: 9 degrees at most."""
-HOW_TO_PLACE = (
-    "give input.coordinates to the workload that reads the antennas' file, for east as "
-    "{dataset: path, units: m, axis: antenna}"
-)
-"""The advice of an error where antennas have no positions, in a file or in a workload's product."""
-
-
-def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
-    """Return the names of `REQUIRED` that are not there, or not along their axis."""
-    return [
-        name for name, axis in REQUIRED.items()
-        if name not in there or there[name].of(name) != (axis,)
-    ]  # fmt: skip
-
-
-def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
-    """Return the values of a frequency in Hz, or of a place in m.
-
-    Raises InputError for no unit, and for frequencies that are offsets (`check_arrived`).
-    """
-    found = there[name]
-    if found.units not in (known := convertible(name)):
-        raise InputError(f"input.coordinates.{name} must be in one of {known}, got {found.units!r}")
-    values = in_base(name, found.values, found.units)
-    if name == "frequency":
-        check_arrived("input.coordinates.frequency", values, found.long_name)
-    return values
-
-
-def refuse_geocentric(there: Mapping[str, Coordinate]) -> None:
-    """Raise InputError where antennas are as far from the origin as the Earth's surface.
-
-    Those places are x, y and z from its centre, and none to the east, north and up.
-    """
-    shapes = {there[name].values.shape if name in there else None for name in PLACES}
-    if None in shapes or len(shapes) > 1:  # such as an up that stands along another axis
-        return
-    place = np.stack([in_hz_or_m(there, name) for name in PLACES])
-    distance = np.sqrt(np.square(place).sum(axis=0))
-    if distance.size and EARTH_M[0] < distance.min() and distance.max() < EARTH_M[1]:
-        raise InputError(
-            f"input.coordinates.east, north and up: antennas are {distance.min() / 1e3:.0f} km "
-            "from the origin, so these are x, y and z from the Earth's centre; of longitude a and "
-            "latitude b east is -x sin a + y cos a, north (-x cos a - y sin a) sin b + z cos b, up "
-            "(x cos a + y sin a) cos b + z sin b"
-        )
-
-
-def unresolved(place: Array, hertz: Array) -> str:
-    """Return what to know of an array that is far smaller than a wavelength, "" of any other.
-
-    Args:
-        place: (antennas, 2 or 3) in m.
-        hertz: (channels,) frequencies.
-    """
-    across = float(np.hypot.reduce(np.ptp(place, axis=0))) if len(place) else 0.0
-    wavelengths = across * float(hertz.max(initial=0.0)) / SPEED_OF_LIGHT
-    if len(place) < 2 or wavelengths >= LEAST_WAVELENGTHS:
-        return ""
-    return (
-        f"the antennas are {wavelengths:.2g} wavelengths of light apart at most, so that all "
-        "directions look alike: look at the units of frequencies and places, and of sound multiply "
-        "frequencies by the speed of light over its own"
-    )
-
-
-def mirrored(there: Mapping[str, Coordinate]) -> str:
-    """Return what to know of directions of samples whose frequencies fall, "" of any others.
-
-    Files do not say whether a receiver has reversed a spectrum, and with it conjugated phases, or
-    a recorder has put channels into this order.
-    """
-    names = ("frequency", f"{SELECTED}frequency")
-    if not any(there[name].is_reversed for name in names if name in there):
-        return ""
-    return (
-        "the file's bandwidth is below 0: where a receiver has reversed the spectrum, phases are "
-        "conjugated too, and directions are mirrored, at -l and -m"
-    )
-
-
-def of_directions(there: Mapping[str, Coordinate]) -> str:
-    """Return what to know of the directions of `steered` weights, "" of nothing."""
-    close = unresolved(there["antenna_position"].values, in_hz_or_m(there, "frequency"))
-    return "; ".join(filter(None, (close, mirrored(there))))
 
 
 def steered(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import h5py
 import numpy as np
 
-from workflow.arrays.steering import places
+from workflow.arrays.antenna_places import places
 from workflow.data import Array, Coordinate
 from workflow.readers.covariance import east_north_up
 from workflow.storage.chunk_filters import ChunkError

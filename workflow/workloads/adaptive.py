@@ -22,6 +22,7 @@ from workflow.accuracy.adaptive_accuracy import (
     hermitian,
 )
 from workflow.arrays import antennas, sky
+from workflow.arrays.antenna_places import in_hz_or_m, of_directions, places
 from workflow.arrays.covariances import (
     COVARIANCES,
     check_covariances,
@@ -30,7 +31,7 @@ from workflow.arrays.covariances import (
     placed,
 )
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import in_hz_or_m, of_directions, places, steered
+from workflow.arrays.steering import steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS

@@ -14,8 +14,9 @@ from pydantic import Field, model_validator
 
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
+from workflow.arrays.antenna_places import of_directions
 from workflow.arrays.plane_waves import Wave, received, steering_weights
-from workflow.arrays.steering import beside_beams, of_directions, steered
+from workflow.arrays.steering import beside_beams, steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.case import Case
 from workflow.config.detected_case import DetectedCase

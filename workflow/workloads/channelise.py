@@ -19,8 +19,8 @@ from workflow.accuracy.channelise_accuracy import (
     channelise_reference,
     designed,
 )
+from workflow.arrays.antenna_places import places
 from workflow.arrays.plane_waves import Wave, received_band
-from workflow.arrays.steering import places
 from workflow.config.case import Case
 from workflow.config.channelise_case import ChanneliseCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power

@@ -19,8 +19,8 @@ from workflow.accuracy.correlation_accuracy import (
     correlation_reference,
 )
 from workflow.arrays import antennas, visibilities
+from workflow.arrays.antenna_places import places, refuse_geocentric
 from workflow.arrays.plane_waves import Wave, received
-from workflow.arrays.steering import places, refuse_geocentric
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase
 from workflow.config.integration import integrated

@@ -15,9 +15,9 @@ from benchmarks.peers import bytes_of_image
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
+from workflow.arrays.antenna_places import in_hz_or_m, mirrored, places, unresolved
 from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import in_hz_or_m, mirrored, places, unresolved
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase

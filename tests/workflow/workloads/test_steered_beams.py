@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays import antennas
-from workflow.arrays.steering import unresolved
+from workflow.arrays.antenna_places import unresolved
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
