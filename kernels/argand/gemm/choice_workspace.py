@@ -13,7 +13,7 @@ from argand.gemm.memory import OperandMemory
 from argand.gemm.pack_plan import planes_bytes
 from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_slices import left_bytes
+from argand.gemm.sm80_slices import partial_bytes
 
 if TYPE_CHECKING:
     from argand.gemm.candidates import GemmChoice
@@ -44,8 +44,8 @@ def _bytes_of(choice: GemmChoice, question: Question) -> int:
     if choice.fma is not None:
         return 0
     tile = choice.mma
-    left = left_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0
-    return left + memory.scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
+    partials = partial_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0
+    return partials + memory.scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
 
 
 def partials_capacity(choice: GemmChoice, question: Question) -> int:

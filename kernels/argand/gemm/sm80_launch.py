@@ -22,7 +22,7 @@ from argand.gemm.sm80_plan import (
     mma_kernel_name,
     mma_source,
 )
-from argand.gemm.sm80_slices import left_bytes
+from argand.gemm.sm80_slices import partial_bytes
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
@@ -88,9 +88,9 @@ class MmaLaunch:
             mma_kernel_name(problem.precision, plan), max(plan.shared_bytes, shared_bytes),
         )  # fmt: skip
         shared = problem.batch * tiles * (plan.grid_slices > 1)
-        self._left_bytes = problem.batch * tiles * left_bytes(plan)
-        #: Bytes of workspace: that, and what a scan finds.
-        self.nbytes = self._left_bytes + (self._scan.nbytes if self._scan else 0)
+        self._partial_bytes = problem.batch * tiles * partial_bytes(plan)
+        #: Bytes of workspace: of partial tiles, and of the absmax that a scan finds.
+        self.nbytes = self._partial_bytes + (self._scan.nbytes if self._scan else 0)
         self._counters = 4 * shared * plan.split_k_slices
         self._device = device.index
         self._launches = in_grids(
@@ -111,10 +111,10 @@ class MmaLaunch:
         memory = call_memory(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
         if self._scan is not None:
-            absmax = self._scan((a, b), at + self._left_bytes)
+            absmax = self._scan((a, b), at + self._partial_bytes)
         stream = cupy.cuda.get_current_stream().ptr
         workspace: tuple[int, ...] = ()
-        if self._left_bytes:
+        if self._partial_bytes:
             workspace = (at, zeroed_workspace(self._counters, stream, self._device))
         self._launches((a, b, c, out, *absmax, *workspace), stream)
 

@@ -25,8 +25,8 @@ def k_tiles_of(plan: MmaPlan, k: int) -> int:
     return -(-max(1, -(-k // plan.block_k)) // plan.slices)
 
 
-def left_bytes(plan: MmaPlan) -> int:
-    """Return the bytes that clusters which share a tile leave for the last of them."""
+def partial_bytes(plan: MmaPlan) -> int:
+    """Return the bytes of the partial tiles of one tile of C, 0 where one cluster computes it."""
     return 8 * plan.grid_slices * plan.exchanged * (plan.grid_slices > 1)
 
 

@@ -15,7 +15,7 @@ from argand.gemm.memory import scan_bytes
 from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_slices import left_bytes
+from argand.gemm.sm80_slices import partial_bytes
 
 from tests.kernels.gemm.mma_plans import mma_plan
 
@@ -143,10 +143,11 @@ def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
     shared = []
     for limit in (1 << 30, 1 << 20, 200_000, 4 * batch * (m + n), 0):
         plan = mma_plan(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT, allowed=limit)
-        left = left_bytes(plan) * sizes.tiles(plan.block_m, plan.block_n)
-        assert left + scan_bytes(row, batch, m, n) <= limit or not left
+        partials = partial_bytes(plan) * sizes.tiles(plan.block_m, plan.block_n)
+        assert partials + scan_bytes(row, batch, m, n) <= limit or not partials
         question = Question(row, sizes, *TRAITS, limit)
-        assert workspace_of(GemmChoice(mma=plan), question) == left + scan_bytes(row, batch, m, n)
+        needed = partials + scan_bytes(row, batch, m, n)
+        assert workspace_of(GemmChoice(mma=plan), question) == needed
         shared.append(plan.grid_slices)
     assert shared[0] == free.grid_slices > 1
     assert shared[-1] == 1
