@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from workflow.config.file_names import OF_PART, OF_WORKLOAD
 from workflow.counted import counted
 from workflow.storage.checked_json import CheckedJsonError, read_object
 from workflow.storage.failures import printable
 from workflow.storage.memory import in_words
 
 _PRODUCTS, _RECORDS = "products", "records"
-_OTHERS = (
-    (_RECORDS, ".jsonl"), ("staged", ".h5"), ("runs", ".h5"), ("times", ".json"),
-    ("figures/pareto", ".svg"), ("figures/products", ".svg"),
-)  # fmt: skip
+_OTHERS = {
+    tuple(pattern.split("/{}"))
+    for pattern in (*OF_WORKLOAD, *OF_PART)
+    if not pattern.startswith((_PRODUCTS, "logs", "benchmarks"))
+}
 """Folders that have a file of each workload, or of each of its shards, and the file's suffix."""
 _MOST = 10
 

@@ -16,17 +16,19 @@ from workflow.storage.files import CLOCK_SKEW_S
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study
 
-_OF_WORKLOAD = (
+OF_WORKLOAD = (
     "staged/{}.h5", "records/{}.jsonl", "products/{}.h5", "figures/pareto/{}.svg",
     "figures/products/{}.svg", "logs/stage/{}.log", "logs/draw/{}.log",
     "benchmarks/stage/{}.tsv",
 )  # fmt: skip
+"""Files named after a workload."""
 _OF_SHARDED = ("logs/combine/{}.log", "logs/gather/{}.log")
-_OF_PART = (
-    "runs/{}.h5", "records/{}.jsonl", "products/{}.h5", "logs/run/{}.log", "logs/verify/{}.log",
-    "logs/deliver/{}.log", "benchmarks/run/{}.tsv", "benchmarks/verify/{}.tsv",
-    "benchmarks/deliver/{}.tsv",
+OF_PART = (
+    "runs/{}.h5", "times/{}.json", "records/{}.jsonl", "products/{}.h5", "logs/run/{}.log",
+    "logs/verify/{}.log", "logs/deliver/{}.log", "benchmarks/run/{}.tsv",
+    "benchmarks/verify/{}.tsv", "benchmarks/deliver/{}.tsv",
 )  # fmt: skip
+"""Files named after a part, which is a workload or one shard of it."""
 _OF_STUDY = ("records/growth.json",)
 """Files of the study itself in folders that have files named after workloads."""
 _MISREAD = re.compile(r"[{}<>]")
@@ -141,9 +143,9 @@ def clashing_names(study: Study) -> list[str]:
 def _results(study: Study, name: str) -> Iterator[str]:
     """Yield the files of a workload, and of one of its shards."""
     shards = bool(study.shards(name))
-    for pattern in (*_OF_WORKLOAD, *(_OF_SHARDED if shards else ())):
+    for pattern in (*OF_WORKLOAD, *(_OF_SHARDED if shards else ())):
         yield pattern.format(name)
-    for pattern in _OF_PART:
+    for pattern in OF_PART:
         yield pattern.format(study.parts(name)[0])
 
 
