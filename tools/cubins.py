@@ -72,8 +72,7 @@ def _products(
     from argand.gemm.heuristics import choose
     from argand.gemm.operand_form import OperandForm
     from argand.gemm.problem import gemm_problem
-    from argand.gemm.question import Question
-    from argand.gemm.sizes import GemmSizes
+    from argand.gemm.question import GemmSizes, Question
 
     for target, precision, (m, n, k) in itertools.product(targets, precisions, tuple(sizes)):
         (arch,) = (arch for arch in ARCHITECTURES if arch.target == target)

@@ -23,8 +23,7 @@ from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.families import Family
 from argand.gemm.fma_plan import fma_plans
 from argand.gemm.operands import OPS
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_tiles import mma_tiles
 from argand.multiprocessor import CLUSTER_SM

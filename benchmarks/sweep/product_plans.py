@@ -9,8 +9,7 @@ from dataclasses import replace
 from argand.device import Arch, gpu
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import estimate
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_heuristics import cut_tiles
 from argand.gemm.tuned import trial
 from argand.precision import Precision

@@ -13,8 +13,7 @@ from argand.gates.heuristics import GateTraits, plan_gate
 from argand.gates.layout import tile_columns
 from argand.gemm import tuned
 from argand.gemm.heuristics import choose
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 from benchmarks.peers import Candidate
 from benchmarks.sweep import gates as sweep_gates

@@ -16,8 +16,7 @@ from argand.gates.plan import GatePlan, check_gate_plan
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_legality import check_plan
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin

@@ -12,8 +12,7 @@ from argand.gemm.choice_workspace import slices_bytes, slices_capacity
 from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan

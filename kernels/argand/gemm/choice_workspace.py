@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from argand.gemm import memory
 from argand.gemm.memory import OperandMemory
 from argand.gemm.pack_plan import planes_bytes
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_slices import partial_bytes
 
 if TYPE_CHECKING:

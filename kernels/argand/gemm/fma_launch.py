@@ -9,7 +9,7 @@ import cupy
 from argand.device import Device
 from argand.gemm.fma_plan import FmaPlan, fma_kernel_name, fma_source
 from argand.gemm.problem import GemmProblem
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_launch import are_long, argument_values, in_grids
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel

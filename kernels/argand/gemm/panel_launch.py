@@ -10,7 +10,7 @@ from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panels import Panels
 from argand.gemm.product_form import ProductForm
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.runtime import kernel_trace
 from argand.runtime.layout import Layout
 from argand.runtime.workspace import parts_of_call

@@ -16,8 +16,7 @@ from argand.device import Arch
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.heuristics import choose, estimate
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.runtime.workspace_limit import WorkspaceError
 
 _UNIT = 64

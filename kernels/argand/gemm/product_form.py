@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.problem import GemmProblem
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.runtime.layout import Layout
 
 

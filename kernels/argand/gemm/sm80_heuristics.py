@@ -10,8 +10,7 @@ from dataclasses import replace
 from argand.device import Arch
 from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
 from argand.gemm.memory import scan_bytes
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_costs import Costs, costs_of
 from argand.gemm.sm80_legality import check_plan
 from argand.gemm.sm80_occupancy import (

@@ -11,9 +11,8 @@ import numpy as np
 
 from argand.device import Device
 from argand.gemm.problem import GemmProblem
-from argand.gemm.question import OperandTraits, Question
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.scan_launch import ScanLaunch
-from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_mma
 from argand.gemm.sm80_occupancy import launched_bytes
 from argand.gemm.sm80_plan import (

@@ -6,7 +6,7 @@ CuPy. `gemm.sm90_heuristics` says to what the constants were fitted.
 
 from __future__ import annotations
 
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_store_times import STORE_BYTES
 

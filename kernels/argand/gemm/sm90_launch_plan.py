@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from argand.device import Arch, Device
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm90_epilogue_choice import epilogue_of, with_epilogue, with_tma_epilogue
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import WgmmaPlan

@@ -22,8 +22,7 @@ from argand.gemm.candidates import (
     most_slices,
 )
 from argand.gemm.fma_plan import FmaPlan
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS
 from argand.runtime.tuned_plans import TunedPlans, size_bucket

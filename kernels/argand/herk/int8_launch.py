@@ -9,7 +9,7 @@ from functools import lru_cache
 import cupy
 
 from argand.device import Device
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.herk.kernel_sources import (
     INT8_ARGUMENTS,
     INT8_HALF,

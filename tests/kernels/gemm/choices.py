@@ -9,8 +9,7 @@ from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.heuristics import choose
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 
 HOPPER = arch_for(90)

@@ -16,9 +16,8 @@ from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma
 from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.pack_tiles import laid_out
-from argand.gemm.question import OperandTraits, Question
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
-from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_legality import check_plan, whole_passes
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,

@@ -6,8 +6,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.candidates import candidates as gemm_choices
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.runtime.plan import WGMMA_TARGET
 

@@ -11,8 +11,7 @@ from argand.gemm.candidates import GemmChoice, candidates, with_packing
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 

@@ -8,8 +8,7 @@ import pytest
 from argand import PRECISIONS, Device
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.heuristics import estimate
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime.plan import WGMMA_TARGET
 

@@ -14,8 +14,7 @@ from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.names import in_place_name, wgmma_name
 from argand.gemm.problem import gemm_problem
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.runtime import kernel_trace

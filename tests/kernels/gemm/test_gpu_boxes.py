@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm90_plan import STORE_SIDE
 
 from tests.kernels.gemm.wgmma_cases import choices, overridden

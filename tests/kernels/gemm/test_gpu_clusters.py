@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from argand import Pairs, gemm, launched, to_pairs
 from argand.gemm.candidates import GemmChoice
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.precision import HALF_FORMATS
 
 from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored

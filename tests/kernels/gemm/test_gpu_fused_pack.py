@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, gemm, pack
 from argand.gemm.candidates import candidates
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
 from tests.kernels.gemm.wgmma_cases import choices, overridden

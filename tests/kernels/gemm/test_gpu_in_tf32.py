@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, pack
 from argand.gemm.candidates import GemmChoice, candidates_in_tf32
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.runtime.plan import PlanError
 
 from tests.kernels.gemm.product_cases import (

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.gemm.candidates import GemmChoice, candidates
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm90_scheduler import divide, min_saved_k
 
 from tests.kernels.gemm.product_cases import (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
 from argand.gemm.candidates import GemmChoice
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_tiles import mma_tiles
 
 from tests.kernels.compiled import ARCHS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm90_store_times import stores_directly
 
 from tests.kernels.gemm.wgmma_cases import choices

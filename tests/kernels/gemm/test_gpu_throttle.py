@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 
 from tests.kernels.gemm.product_cases import normal
 from tests.kernels.gemm.wgmma_cases import first_choices, overridden

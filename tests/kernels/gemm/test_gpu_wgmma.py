@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.device import Device
 from argand.gemm.pack_plan import PackPlan, panel_rows, panels_resident, pitch_of
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm90_scheduler import divide, min_saved_k
 
 from tests.kernels.gemm.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored

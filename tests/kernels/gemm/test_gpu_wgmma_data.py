@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 from argand import gemm, get_precision
 from argand.gemm.candidates import GemmChoice
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 from argand.operand_format import ROUNDINGS
 
 from tests.kernels.gemm.product_cases import OPS, normal, stored

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.candidates import GemmChoice, candidates
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 from tests.kernels.gemm.product_cases import (
     FP32_CLASS,

@@ -13,8 +13,7 @@ from argand.gemm.choice_workspace import partials_capacity, workspace_of
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import scan_bytes
 from argand.gemm.panels import Panels, panels_by_time
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_slices import partial_bytes
 
 from tests.kernels.gemm.mma_plans import mma_plan

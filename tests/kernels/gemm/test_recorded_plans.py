@@ -21,8 +21,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.heuristics import choose, estimate
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 from tests.kernels.gemm.recorded_times import Case
 from tests.kernels.gemm.test_recorded_row_plans import (

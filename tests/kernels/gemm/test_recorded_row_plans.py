@@ -14,8 +14,7 @@ import numpy as np
 from argand.device import arch_for
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import choose, estimate
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_heuristics import cut_tiles
 
 from tests.kernels.gemm.recorded_times import (

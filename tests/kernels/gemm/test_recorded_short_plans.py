@@ -18,8 +18,7 @@ from argand.device import arch_for
 from argand.gemm import sm80_heuristics
 from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import estimate
-from argand.gemm.question import Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_slices import shared
 from argand.gemm.sm80_tiles import mma_tiles

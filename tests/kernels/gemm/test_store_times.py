@@ -6,8 +6,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.candidates import candidates
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_store_times import sectors_factor
 
 HOPPER, SM_COUNT = arch_for(90), 132

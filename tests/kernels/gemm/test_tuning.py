@@ -13,8 +13,7 @@ import pytest
 from argand import PRECISIONS
 from argand.gemm import tuned
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime import tuned_plans
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from argand import PRECISIONS
 from argand.gemm.candidates import GemmChoice, candidates
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 
 def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:

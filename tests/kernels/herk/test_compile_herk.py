@@ -10,8 +10,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Arch
 from argand.gemm.candidates import candidates as gemm_choices
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_plan import MmaPlan, mma_kernel_name, mma_source
 from argand.gemm.sm80_tiles import one_tile_of
 from argand.gemm.sm90_legality import is_legal

@@ -12,8 +12,7 @@ from argand import PRECISIONS, gemm, herk, launched, pairs
 from argand.device import arch_for, gpu
 from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.families import families_of
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_tiles import mma_tiles
 from argand.gemm.sm90_scheduler import CallWorkspace, Tiles
 from argand.gemm.tuned import trial

@@ -11,8 +11,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import gpu
 from argand.gemm.candidates import GemmChoice, candidates
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_heuristics import cut_tiles
 from argand.gemm.tuned import trial
 from argand.runtime.plan import WGMMA_TARGET, PlanError

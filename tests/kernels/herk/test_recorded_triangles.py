@@ -20,8 +20,7 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.heuristics import choose
-from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_heuristics import cut_tiles, estimate, plan_mma
 
 from tests.kernels.gemm.mma_plans import mma_plan

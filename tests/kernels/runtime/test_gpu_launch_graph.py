@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm, pack
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import GemmSizes
 
 from tests.kernels.gemm.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import TENSOR
