@@ -70,8 +70,8 @@ def _products(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of `GemmLaunch` of each product on each card."""
     from argand.gemm.heuristics import choose
-    from argand.gemm.operand_form import OperandForm
     from argand.gemm.problem import gemm_problem
+    from argand.gemm.product_form import OperandForm
     from argand.gemm.question import GemmSizes, Question
 
     for target, precision, (m, n, k) in itertools.product(targets, precisions, tuple(sizes)):

@@ -14,13 +14,12 @@ from argand.gemm.gpu_calls import CALLS, empty, run_of
 from argand.gemm.gpu_packed import PackedOperand, on_hopper, rows_by_k
 from argand.gemm.launch import PLAN_OVERRIDE, prepare
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
-from argand.gemm.operand_form import OperandForm
 from argand.gemm.operands import Op, Side
 from argand.gemm.pack_launch import Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.problem import GemmProblem
-from argand.gemm.product_form import ProductForm
+from argand.gemm.product_form import OperandForm, ProductForm
 from argand.gemm.squares import squared
 from argand.precision import Precision
 from argand.runtime.call_cache import Key

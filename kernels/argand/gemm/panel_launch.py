@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panels import Panels
-from argand.gemm.product_form import ProductForm
+from argand.gemm.product_form import OperandForm, ProductForm
 from argand.gemm.question import GemmSizes
 from argand.runtime import kernel_trace
 from argand.runtime.layout import Layout

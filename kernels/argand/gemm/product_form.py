@@ -4,10 +4,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.gemm.operand_form import OperandForm
 from argand.gemm.problem import GemmProblem
-from argand.gemm.question import GemmSizes, Question
-from argand.runtime.layout import Layout
+from argand.gemm.question import GemmSizes, OperandTraits, Question
+from argand.gemm.tma_layout import has_odd_batches, has_odd_pitch, tma_addressable
+from argand.runtime.layout import Layout, is_k_major
+
+
+@dataclass(frozen=True)
+class OperandForm:
+    """The layout of an operand that a launch is prepared for, at any address.
+
+    Attributes:
+        layout: of the rows of op(A), or of the columns of op(B) as rows, by k; None for planes.
+        half: it holds pairs of 16 bits.
+        conjugated: it is yet to be conjugated.
+        batched: each product has its own.
+        copy: the layout of a copy beside planes; None where there is none.
+    """
+
+    layout: Layout | None
+    half: bool = False
+    conjugated: bool = False
+    batched: bool = True
+    copy: Layout | None = None
+
+    @property
+    def traits(self) -> OperandTraits:
+        """The properties that the choice of a plan depends on."""
+        if self.layout is None:
+            copied = self.copy is not None
+            return OperandTraits(packed=True, batched=self.batched, copied=copied)
+        return OperandTraits(
+            tma_addressable(self.layout), is_k_major(self.layout), self.half,
+            batched=self.batched, conjugated=self.conjugated,
+            odd_pitch=has_odd_pitch(self.layout), odd_batches=has_odd_batches(self.layout),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

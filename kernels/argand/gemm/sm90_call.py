@@ -13,10 +13,9 @@ from argand.gemm.base_address import BaseAddress
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.memory import slices_pitch
-from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
-from argand.gemm.product_form import ProductForm
+from argand.gemm.product_form import OperandForm, ProductForm
 from argand.gemm.sm90_launch import WgmmaLaunch
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem

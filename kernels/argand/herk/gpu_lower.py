@@ -9,10 +9,9 @@ import cupy
 from argand.gemm.launch import GemmLaunch, prepare
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.moduli import EXACT
-from argand.gemm.operand_form import OperandForm
 from argand.gemm.pairs import Pairs
 from argand.gemm.panel_launch import PanelLaunch
-from argand.gemm.product_form import ProductForm
+from argand.gemm.product_form import OperandForm, ProductForm
 from argand.herk import cublas
 from argand.herk.problem import FULL_PRODUCT, HerkProblem
 from argand.runtime import kernel_trace

@@ -45,7 +45,7 @@ def modules() -> Iterator[Any]:
         patch.setattr(launch, "gpu", lambda _: CARD)
         patch.setattr(launch.tuned, "lookup", lambda *_: None)
         names = {
-            "form": "gemm.product_form", "operand": "gemm.operand_form", "layout": "runtime.layout",
+            "form": "gemm.product_form", "layout": "runtime.layout",
             "candidates": "gemm.candidates", "limit": "runtime.workspace_limit",
             "workspace": "gemm.choice_workspace", "plan": "runtime.plan",
         }  # fmt: skip
@@ -72,7 +72,7 @@ def drawn(modules: Any, rng: np.random.Generator, kernels: Any) -> Any:
     a = drawn_operand(modules, rng, batch, m, k, pairs=pairs, packed=not triangle)
     b = drawn_operand(modules, rng, batch, n, k, pairs=pairs, packed=not triangle)
     if triangle:
-        b = modules.operand.OperandForm(a.layout, a.half, not a.conjugated, a.batched)
+        b = modules.form.OperandForm(a.layout, a.half, not a.conjugated, a.batched)
     c = drawn_result(modules, rng, batch, m, n, 8) if beta else None
     item = 8 if output == "complex64" else 4
     return modules.form.ProductForm(problem, a, b, c, drawn_result(modules, rng, batch, m, n, item))
@@ -84,7 +84,7 @@ def drawn_operand(
 ) -> Any:  # fmt: skip
     conjugated = bool(rng.random() < 0.3)
     if packed and rng.random() < 0.1:
-        return modules.operand.OperandForm(None, False, conjugated, batch > 1)
+        return modules.form.OperandForm(None, False, conjugated, batch > 1)
     lines, inner = (rows, k) if rng.random() < 0.5 else (k, rows)
     step = int(rng.choice([1] * 8 + [2]))
     pitch = (inner + int(rng.choice([0, 0, 0, 1, 2, 3, 8]))) * step
@@ -95,7 +95,7 @@ def drawn_operand(
     layout = modules.layout.Layout(
         rows, k, *strides, between, item, int(rng.choice([32, 32, 16, item]))
     )
-    return modules.operand.OperandForm(layout, pairs, conjugated, between != 0)
+    return modules.form.OperandForm(layout, pairs, conjugated, between != 0)
 
 
 def drawn_result(

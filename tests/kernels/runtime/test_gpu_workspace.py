@@ -31,8 +31,7 @@ pytestmark = pytest.mark.gpu
 def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta: int) -> None:
     """Where beta is not 0 C is one of them: accumulators of a long k may spill beside it."""
     from argand.gemm.launch import prepare
-    from argand.gemm.operand_form import OperandForm
-    from argand.gemm.product_form import ProductForm
+    from argand.gemm.product_form import OperandForm, ProductForm
     from argand.runtime.layout import Layout
 
     m, n, k = shape.m, shape.n, shape.k
