@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
-from argand.gemm.sm90_epilogue import Epilogue
 from argand.gemm.sm90_legality import is_legal
-from argand.gemm.sm90_plan import WIDEST_IN_PLACE, WgmmaPlan
+from argand.gemm.sm90_plan import WIDEST_IN_PLACE, Epilogue, WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaProblem
 from argand.gemm.tma_layout import tma_addressable
 from argand.precision import Precision
@@ -40,7 +39,7 @@ def with_epilogue(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> WgmmaP
 
 
 def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue:
-    """Return the name of the epilogue that a problem's kernel has (`sm90_epilogue`)."""
+    """Return the epilogue that a problem's kernel has."""
     if plan.overlapped_stages:  # a real alpha is applied beforehand
         return "descale"
     if problem.alpha != 1 or problem.beta != 0:

@@ -7,14 +7,19 @@ or in planes, Y the column operand, in planes. The choice decides which of A and
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
-from argand.gemm.sm90_epilogue import Epilogue
 from argand.multiprocessor import WARPGROUP
 from argand.precision import Precision
 
 Storage = Literal["fp32", "half", "planar"]
 """Storage of the row operand: interleaved pairs of fp32 or of 16 bits, or planes."""
+Epilogue = Literal[
+    "combine", "descale", "descale_rows", "descale_shifted_rows", "descale_columns"
+]  # fmt: skip
+"""``Epilogue`` of gemm/sm90_plan.cuh: alpha x + beta C; or a descaled x alone, stored at any
+strides, in whole vectors of rows, of rows that begin within one, or of columns."""
+EPILOGUES: tuple[Epilogue, ...] = get_args(Epilogue)
 
 _WARPGROUP_ROWS = 64
 SWIZZLE_BYTES = 128

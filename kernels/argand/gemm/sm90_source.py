@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from argand.gemm.precision_fields import precision_fields
-from argand.gemm.sm90_epilogue import LETTERS
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_plan import Epilogue, WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.dependent_launch import WAIT_FIRST
@@ -17,6 +16,10 @@ _FLAG_LETTERS = (
     ("mirror", "u"), ("shared_columns", "e"),
 )  # fmt: skip
 """A letter for each part of a plan that is not 0, in the order of a name."""
+_EPILOGUE_LETTERS: dict[Epilogue, str] = {
+    "combine": "", "descale": "d", "descale_rows": "dn", "descale_shifted_rows": "ds",
+    "descale_columns": "dm",
+}  # fmt: skip
 _RARE_FLAGS = (
     "triangle", "conjugate_y", "power", "odd_pitch", "odd_batches", "mirror", "ping_pong",
 )  # fmt: skip
@@ -29,7 +32,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     It has the precision, the tile, letters and the stages of the ring. Letters are the storage of X
     (``_STORAGE_LETTERS``), k if X is k-major, h of 16-bit results, p of operands that are scaled
     already, o and the overlapped stages, those of ``_FLAG_LETTERS``, g and the warpgroups that
-    share k, y of a ping-pong, and last those of the epilogue (`sm90_epilogue.LETTERS`).
+    share k, y of a ping-pong, and last those of the epilogue (``_EPILOGUE_LETTERS``).
     """
     layout = _STORAGE_LETTERS[plan.storage] + "k" * plan.k_major
     layout += "h" * plan.half_output + "p" * plan.prescaled
@@ -37,7 +40,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += "".join(letter for name, letter in _FLAG_LETTERS if getattr(plan, name))
     layout += f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
     layout += f"q{plan.cluster}" * (plan.cluster > 1)
-    layout += "y" * plan.ping_pong + LETTERS[plan.epilogue]
+    layout += "y" * plan.ping_pong + _EPILOGUE_LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 

@@ -26,9 +26,8 @@ from argand.gemm.sm80_plan import (
     mma_source,
 )
 from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
-from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_legality import is_legal
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_plan import EPILOGUES, WgmmaPlan
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import with_ping_pong
 from argand.gemm.splitk_source import REDUCE_KERNEL, reduce_source

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, arch_for
-from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
 from argand.gemm.sm90_plan import (
+    EPILOGUES,
     SPILL_INTERVAL,
     STORE_SIDE,
     WORK_QUEUE_BYTES,
