@@ -19,7 +19,8 @@ import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import ARCHITECTURES, gpu
 from argand.gemm import sm90_plan as wgmma_plan
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.families import Family
 from argand.gemm.fma_plan import fma_plans
 from argand.gemm.operands import OPS

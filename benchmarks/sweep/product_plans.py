@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from argand.device import Arch, gpu
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_heuristics import cut_tiles

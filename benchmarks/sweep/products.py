@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from argand import Device, Precision, gemm
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.operands import OPS, Op
 from argand.gemm.problem import Output
 from argand.gemm.tuned import trial

@@ -11,7 +11,7 @@ import argand
 import pytest
 from argand import DeviceError
 from argand.__main__ import main as command
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.tune import main, tune
 from argand.runtime.tuning import ranked
 

@@ -6,16 +6,12 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from argand.gemm import memory
-from argand.gemm.memory import OperandMemory
-from argand.gemm.pack_plan import planes_bytes
+from argand.gemm.choice import GemmChoice
+from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE, scan_bytes, slices_pitch
+from argand.gemm.pack_plan import pitch_of, planes_bytes
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_slices import partial_bytes
-
-if TYPE_CHECKING:
-    from argand.gemm.candidates import GemmChoice
 
 _ALIGNMENT = 256
 """Parts of a workspace begin at multiples of it."""
@@ -44,7 +40,7 @@ def _bytes_of(choice: GemmChoice, question: Question) -> int:
         return 0
     tile = choice.mma
     partials = partial_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0
-    return partials + memory.scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
+    return partials + scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
 
 
 def partials_capacity(choice: GemmChoice, question: Question) -> int:
@@ -53,11 +49,10 @@ def partials_capacity(choice: GemmChoice, question: Question) -> int:
     The question is of the precision that the choice computes at.
     """
     assert choice.plan is not None
-    planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
-    found = memory.partials_capacity(
-        *_memories(question),
-        packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped,
-    )  # fmt: skip
+    both = choice.plan.storage == "planar"  # Y is in planes with every storage of X
+    packed = both or choice.swapped, both or not choice.swapped
+    found = MAX_WORKSPACE * _operand_bytes(question)
+    found -= sum(x for x, packs in zip(_planes_of(question), packed, strict=True) if packs)
     if question.allowed is None:
         return found
     return min(found, question.allowed - _bytes_of(choice, question))
@@ -65,14 +60,14 @@ def partials_capacity(choice: GemmChoice, question: Question) -> int:
 
 def slices_capacity(choice: GemmChoice, question: Question) -> int:
     """Return the bytes that the results of split-K slices may take."""
-    least = memory.slices_capacity(*_memories(question))
+    least = int(SLICES_WORKSPACE * _operand_bytes(question))
     return max(least, partials_capacity(replace(choice, split_k_slices=1), question))
 
 
 def slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
     """Return the bytes of the results of all split-K slices."""
     rows, columns = (sizes.n, sizes.m) if choice.swapped else (sizes.m, sizes.n)
-    numbers = sizes.batch * rows * memory.slices_pitch(columns)
+    numbers = sizes.batch * rows * slices_pitch(columns)
     return 8 * choice.split_k_slices * numbers
 
 
@@ -98,14 +93,25 @@ def _packed_bytes(choice: GemmChoice, question: Question) -> int:
     return found
 
 
-def _memories(question: Question) -> list[OperandMemory]:
-    precision, sizes, a, b, *_ = question
-    return [
-        OperandMemory.of(
-            precision, rows, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
-        )
-        for rows, x in ((sizes.m, a), (sizes.n, b))
-    ]
+def _numbers(question: Question) -> tuple[int, int]:
+    """Return the complex numbers of A and of B, k rounded up to the pitch."""
+    sizes = question.sizes
+    lines = (sizes.m, question.a), (sizes.n, question.b)
+    a, b = ((sizes.batch if x.batched else 1) * rows * pitch_of(sizes.k) for rows, x in lines)
+    return a, b
+
+
+def _operand_bytes(question: Question) -> int:
+    """Return the bytes of both operands as they are given: complex64, 16-bit pairs or planes."""
+    planar = question.precision.planar_bytes
+    items = (planar if x.packed else 4 if x.half else 8 for x in (question.a, question.b))
+    return sum(numbers * item for numbers, item in zip(_numbers(question), items, strict=True))
+
+
+def _planes_of(question: Question) -> tuple[int, int]:
+    """Return the bytes of the planes of A and of B, 0 of an operand that is packed already."""
+    (a, b), item = _numbers(question), question.precision.planar_bytes
+    return a * item * (not question.a.packed), b * item * (not question.b.packed)
 
 
 def _aligned(nbytes: int) -> int:

@@ -11,7 +11,8 @@ from operator import itemgetter
 
 from argand.device import HOPPER, Arch, arch_for
 from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.in_tf32 import FROM_WGMMA, SAME_TILE, tf32_margin

@@ -10,7 +10,8 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.gemm import tuned
-from argand.gemm.candidates import GemmChoice, with_packing
+from argand.gemm.candidates import with_packing
+from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch

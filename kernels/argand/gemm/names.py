@@ -5,7 +5,7 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.question import OperandTraits
 from argand.gemm.sm80_plan import MmaPlan

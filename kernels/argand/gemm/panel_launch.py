@@ -15,7 +15,7 @@ from argand.runtime.layout import Layout
 from argand.runtime.workspace import parts_of_call
 
 if TYPE_CHECKING:
-    from argand.gemm.candidates import GemmChoice
+    from argand.gemm.choice import GemmChoice
     from argand.gemm.launch import GemmLaunch
 
 

@@ -10,7 +10,7 @@ import cupy
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.memory import slices_pitch
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_exchange_times import cluster_seconds, partials_seconds, reduction_seconds

@@ -10,7 +10,7 @@ from functools import cache
 from math import gcd
 
 from argand.device import HOPPER, arch_for
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import Question
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import SWIZZLE_BYTES, WgmmaPlan

@@ -11,7 +11,8 @@ from typing import Any, get_args
 
 from argand.device import DeviceError, gpu
 from argand.gemm.api import gemm
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.operands import OPS, Op, Side
 from argand.gemm.packed import pack

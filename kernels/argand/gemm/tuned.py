@@ -14,13 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Device
-from argand.gemm.candidates import (
-    EVERY_CLUSTER_K,
-    GemmChoice,
-    candidates,
-    candidates_in_tf32,
-    most_slices,
-)
+from argand.gemm.candidates import EVERY_CLUSTER_K, candidates, candidates_in_tf32, most_slices
+from argand.gemm.choice import GemmChoice
 from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan

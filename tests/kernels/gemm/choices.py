@@ -7,7 +7,8 @@ from typing import Any
 
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan

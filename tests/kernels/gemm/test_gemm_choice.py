@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.gemm.candidates import GemmChoice, candidates, with_packing
+from argand.gemm.candidates import candidates, with_packing
+from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE

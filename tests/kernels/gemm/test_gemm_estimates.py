@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS, Device
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm90_plan import WgmmaPlan

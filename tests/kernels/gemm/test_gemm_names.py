@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError, gemm, launched, pack
 from argand.device import ARCHITECTURES, arch_for
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.names import in_place_name, wgmma_name

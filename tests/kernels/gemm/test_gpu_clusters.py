@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import Pairs, gemm, launched, to_pairs
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes
 from argand.precision import HALF_FORMATS
 

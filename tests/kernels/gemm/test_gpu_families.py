@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm80_tiles import mma_tiles

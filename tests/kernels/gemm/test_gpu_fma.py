@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm, launched
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan
 
 from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, pack
-from argand.gemm.candidates import GemmChoice, candidates_in_tf32
+from argand.gemm.candidates import candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.runtime.plan import PlanError
 

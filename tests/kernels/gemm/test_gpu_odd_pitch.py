@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm90_scheduler import divide, min_saved_k
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_tiles import mma_tiles
 

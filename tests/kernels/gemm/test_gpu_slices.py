@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.sm80_plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.gemm.sm80_tiles import mma_tiles

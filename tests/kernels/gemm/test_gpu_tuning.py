@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from argand import gemm, pack, pairs, to_pairs, tune
 from argand.gemm import tuned
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.tune import Measured, main
 from argand.runtime import tuned_plans
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import gemm, get_precision
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes
 from argand.operand_format import ROUNDINGS
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 from tests.kernels.gemm.product_cases import (

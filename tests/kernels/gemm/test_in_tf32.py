@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
 from argand.device import ARCHITECTURES, arch_for
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import choose, estimate
 from argand.gemm.in_tf32 import FROM_WGMMA, SAME_TILE, product_in_tf32, tf32_margin
 from argand.gemm.names import computed_name

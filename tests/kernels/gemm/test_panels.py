@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, WorkspaceError
 from argand.device import HOPPER, arch_for
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity, workspace_of
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import scan_bytes

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 from argand.device import arch_for
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import choose, estimate
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_heuristics import cut_tiles

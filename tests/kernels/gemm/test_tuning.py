@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.gemm import tuned
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime import tuned_plans

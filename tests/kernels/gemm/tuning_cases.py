@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argand import PRECISIONS, Device
 from argand.device import arch_for
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits
 from argand.gemm.sm90_plan import WgmmaPlan
 

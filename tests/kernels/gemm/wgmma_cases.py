@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from argand import PRECISIONS
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, herk, launched, pairs
 from argand.device import arch_for, gpu
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.families import families_of
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_tiles import mma_tiles

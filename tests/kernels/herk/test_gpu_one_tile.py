@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import gpu
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_heuristics import cut_tiles
 from argand.gemm.tuned import trial

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.candidates import GemmChoice
+from argand.gemm.choice import GemmChoice
+from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.pack_plan import pitch_of
 from argand.gemm.pairs import PAIR_FORMATS
 from argand.gemm.problem import gemm_problem
@@ -58,8 +59,8 @@ def test_partial_tiles_over_planes_give_the_same_bits(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int]
 ) -> None:
     """More tiles than multiprocessors, whose last ones are split: in two launches or in one."""
+    from argand.gemm import choice_workspace
     from argand.gemm import launch as cuda_launch
-    from argand.gemm import memory as gemm_memory
 
     m, n, k = shape
     a, b = (
@@ -76,8 +77,8 @@ def test_partial_tiles_over_planes_give_the_same_bits(
         return launches[-1]
 
     monkeypatch.setattr(import_module("argand.gemm.gpu"), "prepare", watched)
-    for most in (gemm_memory.MAX_WORKSPACE, 100):
-        monkeypatch.setattr(gemm_memory, "MAX_WORKSPACE", most)
+    for most in (MAX_WORKSPACE, 100):
+        monkeypatch.setattr(choice_workspace, "MAX_WORKSPACE", most)
         for swapped in (False, True):
             forget_calls()
             with cuda_launch.PLAN_OVERRIDE.use(GemmChoice(plan, swapped)):
@@ -121,8 +122,6 @@ def test_what_a_call_of_pairs_takes(
 @pytest.mark.usefixtures("wgmma")
 def test_slices_beside_planes_that_fill_the_workspace(cp: Any, rng: np.random.Generator) -> None:
     """Two terms of operands that TMA cannot read in place, of a long k and few tiles."""
-    from argand.gemm import memory as gemm_memory
-
     m, n, k = 301, 121, 4099
     a, b = normal(rng, m, k), normal(rng, k, n)
     with launched() as names:
@@ -131,7 +130,7 @@ def test_slices_beside_planes_that_fill_the_workspace(cp: Any, rng: np.random.Ge
     left, right = cp.asarray(a), cp.asarray(b)
     out = cp.empty((m, n), cp.complex64)
     most = most_allocated(cp, lambda: gemm(left, right, precision="3xtf32", out=out))
-    allowed = gemm_memory.MAX_WORKSPACE + gemm_memory.SLICES_WORKSPACE
+    allowed = MAX_WORKSPACE + SLICES_WORKSPACE
     assert most <= allowed * 8 * pitch_of(k) * (m + n) + 8 * 512
 
 
