@@ -8,18 +8,20 @@ from typing import NamedTuple
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.question import OperandTraits, Question
-from argand.gemm.sm90_exchange_times import cluster_seconds, partials_seconds, reduction_seconds
-from argand.gemm.sm90_mainloop_times import seconds_of_k
-from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
-from argand.gemm.sm90_start_times import start_seconds
-from argand.gemm.sm90_store_times import (
+from argand.gemm.sm90_epilogue_times import (
     STORE_BESIDE_MAINLOOP,
+    cluster_seconds,
     in_16_bit_planes,
+    partials_seconds,
+    reduction_seconds,
     sectors_factor,
     store_seconds,
     stores_directly,
 )
+from argand.gemm.sm90_mainloop_times import seconds_of_k
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
+from argand.gemm.sm90_start_times import start_seconds
 from argand.gemm.sm90_tiles import with_ping_pong
 
 # Seconds and rates a second, which only rank candidates. They are fitted to 3,200 times in rows of

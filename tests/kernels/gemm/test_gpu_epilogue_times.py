@@ -8,7 +8,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm90_store_times import stores_directly
+from argand.gemm.sm90_epilogue_times import stores_directly
 
 from tests.kernels.gemm.wgmma_cases import choices
 from tests.kernels.precisions import TENSOR

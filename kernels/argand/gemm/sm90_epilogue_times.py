@@ -1,6 +1,7 @@
-"""The model of the time in which the wgmma family's plans store results. Needs no GPU and no CuPy.
+"""The model of the time behind a mainloop: of stores, and of sums of a tile's k by several blocks.
 
-`gemm.sm90_heuristics` says to what the constants were fitted.
+The latter are split-K slices, slices of a cluster, and partial tiles of stream-K. Needs no GPU and
+no CuPy. `gemm.sm90_heuristics` says to what the constants were fitted.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from math import gcd
 
 from argand.device import HOPPER, arch_for
 from argand.gemm.choice import GemmChoice
-from argand.gemm.question import Question
+from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm90_legality import is_legal
 from argand.gemm.sm90_plan import SWIZZLE_BYTES, WgmmaPlan
 from argand.precision import Precision
 
-STORE_BYTES = 39.5e9
+_STORE_BYTES = 39.5e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _EXCHANGED_STORE = 1.15
 """Factor of a store from registers whose lanes exchange results: of C^T, or of rows of complex64
@@ -33,6 +34,17 @@ STORE_BESIDE_MAINLOOP = 0.7
 overlapped epilogue, or by the other of two warpgroups. At two terms nearly all of it remains."""
 _EXCHANGE_BYTES = 1.1e11
 """Bytes a second that one of two warpgroups that share k adds of the accumulators of the other."""
+_REDUCE_LAUNCH, _REDUCED_BYTES = {1: 1.8e-6, 2: 2.68e-6}, 6e12
+"""Seconds of the launch that adds split-K slices, by terms, and the bytes a second of them that are
+written and read, most of them in L2. Beside clusters that share the same tile's k alike, slices
+took 0.7 to 4 us longer (85 pairs of plans on an H200)."""
+_CLUSTER_START, _CLUSTER_BYTES = 0.3e-6, 20e9
+"""Seconds in which the blocks of a cluster begin together, and the bytes a second that a
+multiprocessor sends to the shared memory of others, 10 a clock: the blocks send all but their own
+part of a tile's sums at once."""
+_STREAM_K, _PARTIAL_BYTES = 2.9e-6, 100e9
+"""Seconds in which blocks wait for the partial tiles of others, and bytes a second of those that
+one block reduces (fits gave 92 to 106)."""
 
 
 def stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:
@@ -76,7 +88,7 @@ def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> f
 def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:
     """Return the seconds of a tile's epilogue that nothing overlaps."""
     sizes = question.sizes
-    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / STORE_BYTES
+    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
     shifts = sizes.n % 2 == 1 and not (sizes.narrow or plan.shared_columns)
     if choice.split_k_slices == 1 and stores_directly(plan, question.precision, sizes.n):
         store *= _EXCHANGED_STORE if choice.swapped or shifts else 1.0
@@ -87,3 +99,29 @@ def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> fl
 def in_16_bit_planes(plan: WgmmaPlan, precision: Precision) -> bool:
     """Return whether the row operand, too, is in planes of 16 bits."""
     return plan.storage == "planar" and precision.operand.bytes == 2
+
+
+def reduction_seconds(slices: int, sizes: GemmSizes, terms: int) -> float:
+    """Return the seconds of the launch that adds split-K slices, 0 of a single one."""
+    if slices == 1:
+        return 0.0
+    result_bytes = 8 * sizes.batch * sizes.m * sizes.n
+    # Each slice's results are written and read again.
+    return _REDUCE_LAUNCH[terms] + (2 * slices + 1) * result_bytes / _REDUCED_BYTES
+
+
+def cluster_seconds(plan: WgmmaPlan) -> float:
+    """Return the seconds in which the blocks of a cluster exchange parts of a tile, 0 of one."""
+    if plan.cluster == 1:
+        return 0.0
+    sent = 8 * plan.block_m * plan.block_n * (1 - 1 / plan.cluster)
+    return _CLUSTER_START + sent / _CLUSTER_BYTES
+
+
+def partials_seconds(plan: WgmmaPlan, share: float) -> float:
+    """Return the seconds in which blocks exchange partial tiles of stream-K, each a ``share``.
+
+    A block stores one and reduces those of a tile.
+    """
+    tile = 8 * plan.block_m * plan.block_n
+    return _STREAM_K + tile / _STORE_BYTES + tile / share / _PARTIAL_BYTES
