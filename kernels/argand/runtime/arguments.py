@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,11 +38,15 @@ def arguments_dtype(fields: Fields) -> np.dtype[Any]:
 class Arguments:
     """A structure whose members are fixed but for some 64-bit ones, such as addresses.
 
-    Raises KeyError for a member without a value.
+    ``later`` are members without a value that `set` gives one. Raises KeyError for any other member
+    without a value.
     """
 
-    def __init__(self, dtype: np.dtype[Any], values: Mapping[str, Any]) -> None:
+    def __init__(
+        self, dtype: np.dtype[Any], values: Mapping[str, Any], later: Collection[str] = ()
+    ) -> None:
         names = dtype.names or ()
+        self._unset, values = {*later}, {**dict.fromkeys(later, 0), **values}
         #: The structure's memory, in which `set` writes.
         self.bytes = np.array([tuple(values[name] for name in names)], dtype).view(np.uint8)
         self._memory = self.bytes.data
@@ -59,8 +63,19 @@ class Arguments:
             raise ValueError(f"{name} does not have 64 bits")
         return self._memory.cast("Q"), self._offsets[name] // _WORD.size
 
+    def require(self, members: Collection[str]) -> None:
+        """Raise KeyError where a member has no value before these are set."""
+        self._unset.difference_update(members)
+        if self._unset:
+            raise KeyError(f"members without a value: {sorted(self._unset)}")
+
     def set(self, members: Mapping[str, int]) -> None:
-        """Set these members, which have 64 bits."""
+        """Set these members, which have 64 bits.
+
+        Raises KeyError where one is still without a value.
+        """
+        if self._unset:
+            self.require(members)
         for name, value in members.items():
             _WORD.pack_into(self._memory, self._offsets[name], value)
 

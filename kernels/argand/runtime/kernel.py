@@ -94,8 +94,10 @@ class BoundKernel:
     ) -> ArgumentUpdate:
         """Return how the arguments of `start` follow from addresses like these.
 
-        Each member becomes its address, each tensor map describes the array at its address.
+        Each member becomes its address, each tensor map describes the array at its address. Raises
+        KeyError where another member has no value.
         """
+        self._arguments.require(members)
         found = ArgumentUpdate([], [])
         for name, (base, offset) in members.items():
             found.words.append((*self._arguments.word(name), int(base), offset))
@@ -141,11 +143,13 @@ def bound_kernel(
 ) -> BoundKernel:  # fmt: skip
     """Return a kernel, which another thread compiles, bound to its grid and its arguments.
 
-    ``fields`` are the members of the structure. Those that launches may set, pointers and int64,
-    are 0 where they have no value; of all others ``values`` has one, else KeyError is raised.
+    ``fields`` are the members of the structure. A pointer without one of ``values`` is null until a
+    launch sets it, and an int64 without one must be set by the first launch, which else raises
+    KeyError, as this function does for a member of another type.
     """
-    set_later = {field: 0 for kind, field in fields if kind.endswith("*") or kind == "int64"}
-    arguments = Arguments(arguments_dtype(fields), {**set_later, **(values or {})})
+    given = {field: 0 for kind, field in fields if kind.endswith("*")} | dict(values or {})
+    later = [field for kind, field in fields if kind == "int64" and field not in given]
+    arguments = Arguments(arguments_dtype(fields), given, later)
     kernel = PendingKernel(source, device.target, name, shared_bytes)
     return BoundKernel(kernel, blocks, threads, arguments, maps=maps, shared_bytes=shared_bytes)
 

@@ -126,6 +126,18 @@ def test_a_member_without_a_value_is_named() -> None:
         Arguments(arguments_dtype(MIXED), given)
 
 
+def test_a_member_that_no_launch_sets_is_named() -> None:
+    """A launch must not run with 0 for a number that its caller forgot."""
+    given = {name: value for name, value in values().items() if name != "stride"}
+    held = Arguments(arguments_dtype(MIXED), given, later=["stride"])
+    with pytest.raises(KeyError, match="members without a value: \\['stride'\\]"):
+        held.set({"x": 4096})
+    held.set({"x": 4096, "stride": 3})
+    held.set({"x": 8192})
+    found = as_c(MIXED).from_buffer_copy(held.bytes.tobytes())
+    assert (found.x, found.stride) == (8192, 3)
+
+
 def test_a_value_that_does_not_fit_is_refused() -> None:
     with pytest.raises(OverflowError):
         Arguments(arguments_dtype(MIXED), values() | {"last": 2**31})
