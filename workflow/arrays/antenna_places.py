@@ -56,6 +56,17 @@ def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
     return values
 
 
+def check_up(there: Mapping[str, Coordinate]) -> None:
+    """Raise InputError where up is not one number for each antenna, as east and north are."""
+    axes = there["up"].of("up") if "up" in there else ("antenna",)
+    if axes != ("antenna",):
+        raise InputError(
+            "input.coordinates.up: must be of the axis antenna, as east and north are, got "
+            f"{' and '.join(axes)}; give it as {{dataset: path, units: m, axis: antenna}}, or "
+            "under another name"
+        )
+
+
 def refuse_geocentric(there: Mapping[str, Coordinate]) -> None:
     """Raise InputError where antennas are as far from the origin as the Earth's surface.
 

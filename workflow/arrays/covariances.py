@@ -10,6 +10,7 @@ from argand.image.hermitian_check import require_hermitian
 
 from workflow.arrays.antenna_places import (
     HOW_TO_PLACE,
+    check_up,
     in_hz_or_m,
     lacking_places,
     refuse_geocentric,
@@ -130,6 +131,7 @@ def check_covariances(outline: Staged, array: str | None) -> None:
     for name in ("frequency", *PLACES):
         if name in there:
             in_hz_or_m(there, name)
+    check_up(there)
     refuse_geocentric(there)
     polarizations = there.get("polarization")
     values = [] if polarizations is None else polarizations.values.tolist()

@@ -9,6 +9,7 @@ import numpy as np
 
 from workflow.arrays.antenna_places import (
     HOW_TO_PLACE,
+    check_up,
     in_hz_or_m,
     lacking_places,
     refuse_geocentric,
@@ -43,8 +44,9 @@ def steered(
             f"{HOW_TO_PLACE}"
         )
     frequencies = in_hz_or_m(there, "frequency")
+    check_up(there)
     refuse_geocentric(there)
-    along = [name for name in PLACES if name in there and there[name].of(name) == ("antenna",)]
+    along = [name for name in PLACES if name in there]
     place = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))
     weights = Drawn(shape, np.dtype(np.complex64), steering_weights(frequencies, place, directions))

@@ -198,6 +198,8 @@ def test_covariances_that_are_none_are_refused(own):
           "units": "m"}}}, "frequency must be in one of .'Hz', .*, got 'm'"),
         ({"coordinates": {**source(own)["coordinates"], "frequency": {"start": -1e6,
           "step_hz": 1e6}}}, "as they arrive, from 0 Hz on, got -1000000 to .* `centre_hz` of"),
+        ({"coordinates": {**source(own)["coordinates"], "up": {"values": [0.0, 1.0], "units": "m",
+          "axis": "time"}}}, "coordinates.up: must be of the axis antenna, .* got time; give it"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             imaged(directions=GRID, input=source(own, **changes)).check()

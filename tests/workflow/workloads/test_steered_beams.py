@@ -154,7 +154,7 @@ def test_places_without_a_unit_steer_no_beams(tmp_path):
 
 
 def test_places_from_the_centre_of_the_earth(tmp_path):
-    """They steer no beams and stand in no UVH5 file; an up of another axis than antennas may."""
+    """They steer no beams and stand in no UVH5 file."""
     given = units_file(tmp_path / "v.h5", **UNITS)
     with h5py.File(tmp_path / "v.h5", "r+") as file:
         file["up"][...] = 6.371e6
@@ -168,7 +168,10 @@ def test_places_from_the_centre_of_the_earth(tmp_path):
         with pytest.raises(InputError, match="antennas are 6371 km from the origin, so these are"):
             one.check()
     places["up"] = {"values": [6.371e6] * 3, "units": "m", "axis": "frequency"}
-    beamforming(input=given, beams=4).check()
+    with pytest.raises(
+        InputError, match=r"up: must be of the axis antenna, .* got frequency; give"
+    ):
+        beamforming(input=given, beams=4).check()
 
 
 @pytest.mark.parametrize(
