@@ -15,9 +15,11 @@ import numpy as np
 
 from argand.runtime.complex_types import PREFIX
 
+Library = Literal["blas", "lapack"]
+
 
 @lru_cache(maxsize=16)
-def address_of(library: Literal["blas", "lapack"], routine: str) -> int | None:
+def address_of(library: Library, routine: str) -> int | None:
     """Return the address of a routine, such as zherk; None where its integers are not C's int."""
     functions: dict[str, Any] = vars(import_module(f"scipy.linalg.cython_{library}"))[
         "__pyx_capi__"
@@ -36,17 +38,19 @@ def address_of(library: Literal["blas", "lapack"], routine: str) -> int | None:
     return found
 
 
+@lru_cache(maxsize=32)
+def routine_of(library: Library, routine: str) -> Any:
+    """Return SciPy's own function of a routine, such as zherk."""
+    return getattr(import_module(f"scipy.linalg.{library}"), routine)
+
+
 @lru_cache(maxsize=8)
 def blas(routine: str, dtype: str | np.dtype[Any]) -> Any:
     """Return SciPy's own function of a routine of BLAS, such as herk, for a type."""
-    from scipy.linalg import blas as routines
-
-    return getattr(routines, PREFIX[str(dtype)] + routine)
+    return routine_of("blas", PREFIX[str(dtype)] + routine)
 
 
 @lru_cache(maxsize=16)
 def lapack(routine: str, dtype: str | np.dtype[Any]) -> Any:
     """Return SciPy's own function of a routine of LAPACK, such as posv, for a type."""
-    from scipy.linalg import lapack as routines
-
-    return getattr(routines, PREFIX[str(dtype)] + routine)
+    return routine_of("lapack", PREFIX[str(dtype)] + routine)

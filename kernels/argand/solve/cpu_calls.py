@@ -21,6 +21,7 @@ from argand.device import available_cores
 from argand.rounding import Array
 from argand.runtime.quiet import quietly
 from argand.runtime.scipy_blas import on_one_core
+from argand.runtime.scipy_routines import lapack
 from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
@@ -47,9 +48,7 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
     """Return a solver of systems of this form, which passes those to be scaled to ``whole``."""
     if not problem.n or not problem.columns or not problem.is_zgesv:
         return whole if details else lambda a, b: whole(a, b).x
-    from scipy.linalg import lapack
-
-    gesv: Any = lapack.zgesv
+    gesv = lapack("gesv", "complex128")
     narrow, measured = problem.dtype == "complex64", _measured(problem)
     is_accepted = bounded_by_factors(problem) if narrow else bounded_by_residual(problem)
     if _is_bounded_on_one_core(problem):

@@ -13,6 +13,7 @@ import numpy as np
 from argand.rounding import Array
 from argand.runtime.complex_types import PREFIX_OF_REAL, UNIT_ROUNDOFF
 from argand.runtime.quiet import quiet_context, quietly
+from argand.runtime.scipy_routines import routine_of
 from argand.solve import refine
 from argand.solve.problem import SolveProblem
 from argand.solve.scaling import safe_norms
@@ -47,9 +48,7 @@ def bounded_by_factors(problem: SolveProblem) -> Bound:
     |L| |U| adds up to no more than all magnitudes in U, and so in both factors; those in L are left
     out where they are large beside A.
     """
-    from scipy.linalg import blas
-
-    sums: Any = blas.dzasum
+    sums: Any = routine_of("blas", "dzasum")
     sums_of_a, (least, most) = _sums(problem)
     n, roundoff = problem.n, UNIT_ROUNDOFF["complex128"]
     left = refine.accepted(n, problem.unit_roundoff) - 1.01 * problem.unit_roundoff
@@ -72,17 +71,13 @@ def _sums(problem: SolveProblem) -> tuple[Any, tuple[float, float]]:
     LAPACK's norm of A takes a square root for each number. The largest sum of a row is at least the
     mean one, and a magnitude at least (|Re| + |Im|) / sqrt(2).
     """
-    from scipy.linalg import blas
-
     least, most = (math.sqrt(2) * problem.n * x for x in safe_norms(problem.dtype))
-    return getattr(blas, f"{PREFIX_OF_REAL[problem.dtype]}asum"), (least, most)
+    return routine_of("blas", f"{PREFIX_OF_REAL[problem.dtype]}asum"), (least, most)
 
 
 def _columns_in_range(problem: SolveProblem) -> Callable[[Array], bool]:
     """Return what says whether 2-norms of all columns let them be rounded to complex64."""
-    from scipy.linalg import blas
-
-    norm: Any = blas.dznrm2
+    norm: Any = routine_of("blas", "dznrm2")
     n, vecdot, (least, most) = problem.n, np.vecdot, safe_norms(problem.dtype)
     starts = range(0, n * problem.columns, n)
 
@@ -105,15 +100,13 @@ def bounded_by_residual(problem: SolveProblem) -> Bound:
     False also where a number is not finite, and where norms are so far from 1 that the system may
     have to be scaled.
     """
-    from scipy.linalg import blas
-
     sums, (least, most) = _sums(problem)
     accepted = refine.accepted(problem.n, problem.unit_roundoff) / (math.sqrt(2) * problem.n)
-    gemm: Any = blas.zgemm
-    gemv: Any = blas.zgemv
+    gemm: Any = routine_of("blas", "zgemm")
+    gemv: Any = routine_of("blas", "zgemv")
     alone, are_small = problem.columns == 1, _columns_bound(problem)
     by_quotients = not alone and problem.n * problem.columns <= _NUMBERS_BY_QUOTIENTS
-    norm: Any = blas.dznrm2
+    norm: Any = routine_of("blas", "dznrm2")
     divide = np.divide
     by_parts = _is_by_parts(problem)
 
@@ -153,14 +146,13 @@ def _is_by_parts(problem: SolveProblem) -> bool:
 
 def _residual_by_parts(a: Array, b: Array, x: Array) -> Array:
     """Return b - A x: rows of A, Re and Im in turn, times x and i x of a row in turn, by parts."""
-    from scipy.linalg import blas
-
     n, columns = x.shape
     rows = np.empty((n, 2, columns), x.dtype)
     rows[:, 0] = x
     rows[:, 1] = 1j * x  # first in the order of x: a loop along so few columns takes longer
     parts = rows.view(np.float64).reshape(2 * n, 2 * columns)
-    found: Array = blas.dgemm(-1, parts.T, a.view(np.float64).T, 1, b.view(np.float64).T)
+    gemm: Any = routine_of("blas", "dgemm")
+    found: Array = gemm(-1, parts.T, a.view(np.float64).T, 1, b.view(np.float64).T)
     return found.T.view(x.dtype)
 
 
@@ -172,10 +164,8 @@ def _columns_bound(problem: SolveProblem) -> Callable[[float, Array, Array], boo
     mostly is no larger than so much of each number in the first row of x, or of each column's own.
     A 2-norm is at least the maximum norm, and at most sqrt(n) times as much.
     """
-    from scipy.linalg import blas
-
-    norm: Any = blas.dznrm2
-    place: Any = blas.izamax
+    norm: Any = routine_of("blas", "dznrm2")
+    place: Any = routine_of("blas", "izamax")
     n, vecdot, (least, most) = problem.n, np.vecdot, safe_norms(problem.dtype)
     share, starts = 1 / math.sqrt(n), range(0, n * problem.columns, n)
     many_rows = n > _ROWS_BY_NORMS
