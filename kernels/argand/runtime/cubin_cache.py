@@ -80,7 +80,11 @@ def shipped_folder() -> Path | None:
 def _is_whole(data: bytes, cubin: bytes) -> bool:
     """Return whether the description of a cubin, with the digest of both, belongs to it."""
     head, _, described = data.partition(b"\n")
-    return head.decode(errors="replace") == hashlib.sha256(described + cubin).hexdigest()
+    return head == _digest(described, cubin)
+
+
+def _digest(described: bytes, cubin: bytes) -> bytes:
+    return hashlib.sha256(described + cubin).hexdigest().encode()
 
 
 def _described(data: bytes, cubin: bytes) -> Described | None:
@@ -98,6 +102,5 @@ def write_cached(
     """Keep a cubin and what is known of it. Raises NotOwnError for a folder of others."""
     kernels = {name: asdict(values) for name, values in resources.items()}
     described = json.dumps({"kernels": kernels, "warnings": warnings}).encode()
-    digest = hashlib.sha256(described + cubin).hexdigest().encode()
     write_own(path, cubin)
-    write_own(path.with_suffix(".checked"), digest + b"\n" + described)
+    write_own(path.with_suffix(".checked"), _digest(described, cubin) + b"\n" + described)
