@@ -16,7 +16,7 @@ from argand.hermitian.cpu_batched import together
 from argand.hermitian.cpu_block_diagonal import are_diagonal_blocks, diagonal_blocks
 from argand.hermitian.cpu_choice import Way, fastest
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
-from argand.hermitian.cpu_posv import each_by_posv
+from argand.hermitian.cpu_posv import each_by_posv, overlapping_starts
 from argand.runtime.scipy_blas import on_one_core
 from argand.runtime.scipy_routines import lapack
 from argand.runtime.threads import on_all_cores
@@ -126,8 +126,7 @@ def _solved(r: Any, b: Any, how: Solver | None, step: int) -> tuple[Any, Any]:
         found = how(r[some], b[some])
         x[some], rows[some] = _solved_apart(r[some], b[some]) if found is None else (found, 0)
 
-    # The last ones are as many, and some of them are solved twice, to the same bits.
-    on_all_cores(work, [*range(0, systems - step, step), systems - step])
+    on_all_cores(work, overlapping_starts(systems, step))
     return x, rows
 
 

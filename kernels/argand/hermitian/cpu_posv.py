@@ -52,8 +52,7 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
         partial(_memory, some, n, columns, np.dtype(dtype)),
         some * (numbers * np.dtype(dtype).itemsize + _CALL_BYTES),
     )
-    # The last ones are as many, and some of them are solved twice.
-    starts = [*range(0, systems - some, some), systems - some]
+    starts = overlapping_starts(systems, some)
     empty, conjugate, vdot, finite = np.empty, np.conjugate, np.vdot, cmath.isfinite
 
     def solved(memory: _Memory, r: Any, b: Any, x: Any) -> bool:
@@ -81,6 +80,14 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
         return x if found and (sure or (is_finite(x) and has_finite_pivots(r))) else None
 
     return solve
+
+
+def overlapping_starts(systems: int, some: int) -> list[int]:
+    """Return where parts of ``some`` systems begin, which is at most all of them.
+
+    The last part has as many too: some of its systems are solved twice, to the same bits.
+    """
+    return [*range(0, systems - some, some), systems - some]
 
 
 def _memory(systems: int, n: int, columns: int, dtype: np.dtype[Any]) -> _Memory:
