@@ -88,6 +88,7 @@ _TIMES_BY_AVX512 = {
 """Times by type of the result; those by OpenBLAS's kernels for AVX-512, measured by SkylakeX."""
 
 
+@lru_cache(maxsize=1024)  # several steps of preparing a form ask
 def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
     """Return what computes products by dot products, None where others take less time.
 
