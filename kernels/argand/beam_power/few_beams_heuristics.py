@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
@@ -23,7 +22,7 @@ from argand.beam_power.sm90_plan import WGMMA_TIMES
 from argand.device import Arch, Device
 from argand.multiprocessor import REGISTERS, RESERVED_BYTES, registers
 from argand.precision import Precision
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import is_legal
 
 _MOST_BEAMS_OF_ONE_TERM = {"complex64": 8, "half": 8, "int8": 12}
 """Most beams of one term, by samples: those of int8 take tensor cores longest."""
@@ -145,10 +144,9 @@ def _plans(
             width, parts, unroll, 1, samples, problem.polarizations, warps, lane_times
         )
         plan = replace(plan, blocks=_blocks(plan, problem.antennas, arch))
-        if plan.blocks and _held(plan) >= 0.5:
-            with suppress(PlanError):
-                check_few_beams_plan(plan, problem.antennas, arch)
-                found.append(plan)
+        held = plan.blocks and _held(plan) >= 0.5
+        if held and is_legal(check_few_beams_plan, plan, problem.antennas, arch):
+            found.append(plan)
     return found
 
 

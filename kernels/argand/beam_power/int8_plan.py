@@ -17,7 +17,7 @@ from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import FP16
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import WGMMA_TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
 
 INT8_MOST_ANTENNAS = 65535
@@ -94,11 +94,8 @@ def choose_int8_plan(
             continue
         for stages in (4, 3, 2):
             plan = Int8BeamPowerPlan(group, width, warpgroups, blocks, stages, aligned)
-            try:
-                check_int8_plan(plan, antennas, arch)
-            except PlanError:
-                continue
-            return plan
+            if is_legal(check_int8_plan, plan, antennas, arch):
+                return plan
     return None
 
 

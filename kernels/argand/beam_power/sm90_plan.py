@@ -19,7 +19,13 @@ from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import WGMMA_TARGET, PlanError, operand_arguments, require_precision
+from argand.runtime.plan import (
+    WGMMA_TARGET,
+    PlanError,
+    is_legal,
+    operand_arguments,
+    require_precision,
+)
 from argand.runtime.wgmma import wgmma_function
 
 LARGEST_WGMMA_GROUP = 16
@@ -151,11 +157,8 @@ def choose_wgmma_plan(
                 samples, group, width, warpgroups, blocks, stages, aligned, polarizations, promoted,
                 weight_stages,
             )  # fmt: skip
-            try:
-                check_wgmma_plan(plan, precision, antennas, arch)
-            except PlanError:
-                continue
-            return plan
+            if is_legal(check_wgmma_plan, plan, precision, antennas, arch):
+                return plan
     return None
 
 

@@ -17,7 +17,7 @@ from argand.multiprocessor import LARGEST_BLOCK, WARP
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.loading import compiled
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import PlanError, is_legal
 
 LARGEST_POINTS = 4096
 """Points of a transform in shared memory: channels of complex samples, half of those of real."""
@@ -139,11 +139,8 @@ def plan_channelise(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | 
     if points > LARGEST_POINTS:
         return None
     for plan in _plans(points, problem.taps, problem.phases, problem.frames, problem.real):
-        try:
-            check_plan(plan, arch)
-        except PlanError:
-            continue
-        return plan
+        if is_legal(check_plan, plan, arch):
+            return plan
     return None
 
 

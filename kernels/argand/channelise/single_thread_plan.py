@@ -10,7 +10,7 @@ from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import PlanError, is_legal
 
 _SPECTRA = 128
 """Spectra of a block."""
@@ -82,11 +82,7 @@ def single_thread_plan(problem: ChanneliseProblem, arch: Arch) -> SingleThreadPl
     plan = SingleThreadPlan(problem.channels, problem.taps, problem.hop, problem.real)
     if problem.precision.name == "fp64":
         return None
-    try:
-        check_single_thread_plan(plan, arch)
-    except PlanError:
-        return None
-    return plan
+    return plan if is_legal(check_single_thread_plan, plan, arch) else None
 
 
 def single_thread_name(plan: SingleThreadPlan, component: str) -> str:

@@ -23,7 +23,7 @@ from argand.dft.tables import Array, roots
 from argand.multiprocessor import PORTABLE_CLUSTER, REGISTERS, WARPGROUP
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import WGMMA_TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 _SPARE_SLOTS = 1
 """Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
@@ -183,11 +183,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
         max(3, roles[0] + _SPARE_SLOTS) if cluster == 1 else 2 * roles[0], *roles,
         cluster=cluster,
     )  # fmt: skip
-    try:
-        check_specialized_plan(found, arch)
-    except PlanError:
-        return None
-    return found
+    return found if is_legal(check_specialized_plan, found, arch) else None
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from argand.dft.cluster import ClusterPlan
 from argand.dft.dense_heuristics import dense_order, dense_plans
 from argand.dft.hankel import HankelPlan
 from argand.dft.hankel_heuristics import hankel_order, hankel_plans
-from argand.dft.legality import is_legal
+from argand.dft.legality import check_dft_plan
 from argand.dft.library_choice import FAST_PRIME, OWN_KERNEL, own_time
 from argand.dft.method import LARGEST_FACTOR, Method, prime_factors
 from argand.dft.mixed_radix import MixedRadixPlan
@@ -29,6 +29,7 @@ from argand.dft.two_factor_heuristics import two_factor_order, two_factor_plans
 from argand.dft.two_pass import TwoPassPlan
 from argand.dft.two_pass_heuristics import two_pass_plans
 from argand.precision import Precision
+from argand.runtime.plan import is_legal
 
 
 def legal_butterflies(length: int, precision: Precision, arch: Arch) -> list[Plan]:
@@ -161,9 +162,9 @@ def fullest_legal(plan: Plan, precision: Precision, arch: Arch) -> Plan | None:
     Hankel plans' groups share the buffers, so that one of fewer is another candidate.
     """
     if not isinstance(plan, DensePlan | TwoFactorPlan | ButterflyPlan):
-        return plan if is_legal(plan, precision, arch) else None
+        return plan if is_legal(check_dft_plan, plan, precision, arch) else None
     every = (replace(plan, groups=groups) for groups in range(plan.groups, 0, -1))
-    return next((one for one in every if is_legal(one, precision, arch)), None)
+    return next((one for one in every if is_legal(check_dft_plan, one, precision, arch)), None)
 
 
 def is_held(plan: Plan) -> bool:

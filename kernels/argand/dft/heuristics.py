@@ -15,7 +15,7 @@ from argand.dft.butterfly_heuristics import (
 )
 from argand.dft.candidates import best_legal, convolved, fallbacks, ordered, timed_plans
 from argand.dft.hankel import HankelPlan
-from argand.dft.legality import TMA_SM, is_legal
+from argand.dft.legality import TMA_SM, check_dft_plan
 from argand.dft.library_choice import (
     FAST_PRIME,
     LibraryKernels,
@@ -29,7 +29,7 @@ from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_factor_heuristics import two_factor_time
 from argand.dft.two_pass import TwoPassPlan
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.plan import require_precision
+from argand.runtime.plan import is_legal, require_precision
 
 _SLOWER_CYCLES = {True: 2.1, False: 2.6}
 """Cycles a number of a convolution, Rader's or not, that takes as long as a Hankel plan of two
@@ -129,7 +129,9 @@ def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | 
     taken = length in SHORT and max(prime_factors(length)) > FAST_PRIME
     short = short_plan(length, rows, device.sm_count) if taken else None
     # No convolution's plan depends on the precision.
-    if short is None or not is_legal(short, PRECISIONS["3xfp16"], device.require_arch()):
+    if short is None or not is_legal(
+        check_dft_plan, short, PRECISIONS["3xfp16"], device.require_arch()
+    ):
         return None
     return short
 
@@ -138,7 +140,11 @@ def own_plan(
     method: Method, precision: Precision, arch: Arch, *, wide: bool, full: bool = False
 ) -> Plan | None:
     """Return the best candidate plan, arguments as of `choose`; None where none fits."""
-    timed = [plan for plan in timed_plans(method.length) if is_legal(plan, precision, arch)]
+    timed = [
+        plan
+        for plan in timed_plans(method.length)
+        if is_legal(check_dft_plan, plan, precision, arch)
+    ]
     other = _best_of_others(method, precision, arch, wide=wide, alone=not timed)
     fitting = [plan for plan in timed if full or isinstance(plan, TwoPassPlan)]
     best = min(fitting, key=lambda plan: own_time(plan, precision), default=None)

@@ -85,15 +85,6 @@ def _check_kind(plan: Plan, precision: Precision, arch: Arch) -> None:
         _check_two_pass(plan)
 
 
-def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
-    """Return whether `check_dft_plan` accepts a plan."""
-    try:
-        check_dft_plan(plan, precision, arch)
-    except PlanError:
-        return False
-    return True
-
-
 @cache
 def _least_sizes(kind: type) -> list[tuple[str, int]]:
     """Return the fields of a kind of plan that are one number, and the least that each may be."""

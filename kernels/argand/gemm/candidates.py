@@ -13,11 +13,11 @@ from argand.gemm.choice_workspace import slices_bytes, slices_capacity
 from argand.gemm.fma_plan import fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
 from argand.gemm.sm90_tiles import CLUSTERS, covering_tiles, in_planes, wgmma_tiles, with_cluster
 from argand.precision import Precision
-from argand.runtime.plan import WGMMA_TARGET
+from argand.runtime.plan import WGMMA_TARGET, is_legal
 
 
 def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice]:
@@ -102,7 +102,7 @@ def _laid_out(
         for plan in (*wgmma_tiles(precision, storage), *more)
         for fused in (False, True)[: 1 + fusable]
     ]
-    return tuple((plan, is_legal(plan, precision, arch)) for plan in plans)
+    return tuple((plan, is_legal(check_wgmma_plan, plan, precision, arch)) for plan in plans)
 
 
 _MIN_CLUSTER_K, _MIN_ROUNDED_CLUSTER_K = 64, 128
@@ -203,7 +203,7 @@ def with_packing(
     fused = fused and plan.block_n <= MOST_FUSED_COLUMNS
     odd_pitch = plan.storage == "fp32" and rows.odd_pitch
     laid = replace(plan, k_major=contiguous, odd_pitch=odd_pitch, fused_pack=fused)
-    if odd_pitch and not is_legal(laid, precision, arch_for(HOPPER)):
+    if odd_pitch and not is_legal(check_wgmma_plan, laid, precision, arch_for(HOPPER)):
         # Odd lines take more shared memory than a stage of this tile leaves.
         return with_packing(replace(choice, plan=in_planes(plan, precision)), precision, a, b)
     odd_batches = plan.storage == "fp32" and rows.odd_batches

@@ -10,7 +10,7 @@ from argand.gemm.sm80_legality import check_plan, whole_passes
 from argand.gemm.sm80_plan import FULL_WARP, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import is_legal
 
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
@@ -149,11 +149,7 @@ def with_absmax(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     while not holds_accumulators(found):
         held *= 2
         found = replace(found, stages=1 + held)
-    try:
-        check_plan(found, precision, arch)
-    except PlanError:
-        return plan
-    return found
+    return found if is_legal(check_plan, found, precision, arch) else plan
 
 
 def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import WIDEST_IN_PLACE, Epilogue, WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaProblem
 from argand.gemm.tma_layout import tma_addressable
 from argand.precision import Precision
 from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.plan import is_legal
 from argand.runtime.tensor_map import ALIGNMENT
 
 
@@ -25,7 +26,7 @@ def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: 
     if (out.rows if staged.out_m_major else out.columns) * out.item % ALIGNMENT:
         return plan
     # Illegal where shared memory does not suffice, or where tiles are narrower than a box.
-    return staged if is_legal(staged, precision, arch) else plan
+    return staged if is_legal(check_wgmma_plan, staged, precision, arch) else plan
 
 
 def with_epilogue(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> WgmmaPlan:

@@ -13,9 +13,10 @@ from math import gcd
 from argand.device import HOPPER, arch_for
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, Question
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import SWIZZLE_BYTES, WgmmaPlan
 from argand.precision import Precision
+from argand.runtime.plan import is_legal
 
 _STORE_BYTES = 39.5e9
 """Bytes a second that a multiprocessor's epilogue stores."""
@@ -58,7 +59,7 @@ def stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool
 
 @cache
 def _stages_boxes(plan: WgmmaPlan, precision: Precision) -> bool:
-    return is_legal(replace(plan, tma_epilogue=True), precision, arch_for(HOPPER))
+    return is_legal(check_wgmma_plan, replace(plan, tma_epilogue=True), precision, arch_for(HOPPER))
 
 
 def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:

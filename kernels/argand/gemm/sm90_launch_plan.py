@@ -8,7 +8,7 @@ from typing import NamedTuple
 from argand.device import Arch, Device
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm90_epilogue_choice import epilogue_of, with_epilogue, with_tma_epilogue
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaProblem
 from argand.gemm.sm90_scheduler import (
@@ -22,7 +22,7 @@ from argand.gemm.sm90_scheduler import (
 from argand.gemm.sm90_tiles import with_ping_pong
 from argand.precision import Precision
 from argand.runtime.layout import Layout
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import PlanError, is_legal
 
 _MAX_OVERLAP_DELAY = 0.1
 """Waves that a division for an overlapped epilogue may take beyond the shortest one."""
@@ -143,7 +143,11 @@ def schedule_with_overlap(
     overlapped = replace(plan, overlapped_stages=plan.stages - 1, epilogue="descale")
     only_scaled = problem.beta == 0 and problem.alpha.imag == 0
     # A block with one tile has no next mainloop to overlap with.
-    if tiles.count <= max_blocks or not only_scaled or not is_legal(overlapped, precision, arch):
+    if (
+        tiles.count <= max_blocks
+        or not only_scaled
+        or not is_legal(check_wgmma_plan, overlapped, precision, arch)
+    ):
         return plan, plain
     # An overlapped epilogue stores no mirror images, and to mirror a result afterwards takes longer
     # than its epilogues: of five 2400 x 300 matrices at tf32 220 us on an H200, and 181 without.

@@ -45,15 +45,6 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
             raise PlanError(f"{rule}: {plan}")
 
 
-def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
-    """Return whether a plan can run."""
-    try:
-        check_wgmma_plan(plan, precision, arch)
-    except PlanError:
-        return False
-    return True
-
-
 def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
     """Return the rules of a tile, of its stages and of the warpgroups that multiply it."""
     mma_k, row_bytes = precision.operand.mma_k, plan.box_row_bytes(precision)

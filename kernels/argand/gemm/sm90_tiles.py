@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 from argand.device import HOPPER, arch_for
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan
 from argand.precision import Precision
+from argand.runtime.plan import is_legal
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. Registers
 # hold (1 + promoted) x block_n accumulators, out of 240 a thread, and fragments.
@@ -107,7 +108,7 @@ def with_cluster(plan: WgmmaPlan, precision: Precision, blocks: int) -> WgmmaPla
     """
     for stages in range(plan.stages, _CLUSTERED_STAGES - 1, -plan.k_warpgroups):
         one = replace(plan, cluster=blocks, stages=stages)
-        if is_legal(one, precision, arch_for(HOPPER)):
+        if is_legal(check_wgmma_plan, one, precision, arch_for(HOPPER)):
             return one
     return None
 
@@ -141,7 +142,9 @@ def with_ping_pong(
         one = replace(plan, ping_pong=True)
         fits = 3 * -(-k // plan.block_k) <= 2 * plan.stages
         fits = fits and not (overlaps and tiles > _MOST_OVERLAPPED * sm_count)
-        return one if fits and is_legal(one, precision, arch_for(HOPPER)) else plan
+        return (
+            one if fits and is_legal(check_wgmma_plan, one, precision, arch_for(HOPPER)) else plan
+        )
     unhidden = precision.scaled and plan.storage == "fp32" and plan.block_n > 96
     if unhidden and k > plan.block_k * (plan.stages - 1):
         return plan
@@ -149,6 +152,6 @@ def with_ping_pong(
     for block_k in (plan.block_k, 2 * precision.operand.mma_k):
         stages = max(plan.stages * plan.block_k // block_k, -(-k // block_k))
         one = replace(plan, block_k=block_k, stages=stages, ping_pong=True)
-        if is_legal(one, precision, arch_for(HOPPER)):
+        if is_legal(check_wgmma_plan, one, precision, arch_for(HOPPER)):
             found.append(one)
     return max(found, key=lambda x: x.block_k * (x.stages - -(-k // x.block_k)), default=plan)

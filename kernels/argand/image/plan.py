@@ -9,7 +9,7 @@ from argand.multiprocessor import WARP
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import PlanError, operand_arguments, require_precision
+from argand.runtime.plan import PlanError, is_legal, operand_arguments, require_precision
 
 PANEL = 64
 """Antennas of a panel (`kPanelAntennas` of cuda/image/plan.cuh)."""
@@ -94,11 +94,8 @@ def choose_plan(precision: Precision, arch: Arch) -> MmaImagePlan:
     """
     for blocks in (2, 1):
         plan = MmaImagePlan(64, blocks)
-        try:
-            check_plan(plan, precision, arch)
-        except PlanError:
-            continue
-        return plan
+        if is_legal(check_plan, plan, precision, arch):
+            return plan
     return MmaImagePlan(32, 1)
 
 

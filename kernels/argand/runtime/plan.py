@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ParamSpec
+
 from argand.device import Arch
 from argand.precision import PRECISIONS, Precision
+
+_Given = ParamSpec("_Given")
 
 
 class PlanError(ValueError):
     """A plan that its kernel or the architecture cannot run."""
+
+
+def is_legal(check: Callable[_Given, None], *args: _Given.args, **more: _Given.kwargs) -> bool:
+    """Return whether a check of a plan, given what it takes, raises no PlanError."""
+    try:
+        check(*args, **more)
+    except PlanError:
+        return False
+    return True
 
 
 WGMMA_TARGET = "sm_90a"

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from argand.device import Arch
 from argand.multiprocessor import WARP
-from argand.softmax.legality import is_legal, limited, value_registers
+from argand.runtime.plan import is_legal
+from argand.softmax.legality import check_softmax_plan, limited, value_registers
 from argand.softmax.plan import (
     MOST_LOAD_STAGES,
     SMALL_BLOCK,
@@ -72,7 +73,7 @@ class SoftmaxCandidate:
         most = _MOST_SLAB_WORDS if found.slab else _MOST_WORDS
         if not found.ring and value_registers(form, found) > most:
             return None
-        return found if is_legal(found, form, arch) else None
+        return found if is_legal(check_softmax_plan, found, form, arch) else None
 
 
 _WITHOUT_RING = (

@@ -165,15 +165,6 @@ def _check_staged(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
 
 
-def is_legal(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> bool:
-    """Return whether `check_softmax_plan` accepts a plan."""
-    try:
-        check_softmax_plan(plan, form, arch)
-    except PlanError:
-        return False
-    return True
-
-
 def value_registers(form: SoftmaxForm, plan: RowPlan) -> int:
     """Return the registers of a thread's values."""
     if plan.packed(form):

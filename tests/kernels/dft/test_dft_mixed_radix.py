@@ -11,12 +11,13 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Device, arch_for
 from argand.dft.heuristics import choose, own_plan
-from argand.dft.legality import is_legal
+from argand.dft.legality import check_dft_plan
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for
 from argand.dft.mixed_radix import MixedRadixPlan, mixed_radix_table
 from argand.dft.mixed_radix_heuristics import mixed_radix_plans, mixed_radix_time
 from argand.dft.plan_words import plan_in, plan_words
+from argand.runtime.plan import is_legal
 
 from workflow.accuracy.transform_bounds import butterfly_bound
 
@@ -70,7 +71,7 @@ def test_candidates_are_legal_and_in_order(length: int) -> None:
     assert plans
     for plan in plans:
         assert plan.length == length
-        assert is_legal(plan, ROW, HOPPER)
+        assert is_legal(check_dft_plan, plan, ROW, HOPPER)
     times = [mixed_radix_time(plan) for plan in plans]
     assert times == sorted(times)
     assert 1 < times[0] < 2

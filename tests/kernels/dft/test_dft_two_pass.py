@@ -12,13 +12,14 @@ from argand import PRECISIONS, dft
 from argand.device import arch_for
 from argand.dft.cpu_two_pass import two_pass_dft
 from argand.dft.heuristics import butterflies_for
-from argand.dft.legality import is_legal
+from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
 from argand.dft.plan import kernel_names
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.two_pass import PASSES, TwoPassPlan, pairs_of, prime_roots, two_pass_tables
 from argand.dft.two_pass_heuristics import two_pass_plans, two_pass_time
+from argand.runtime.plan import is_legal
 
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound
 
@@ -109,7 +110,7 @@ def test_candidates_are_legal_and_in_order(length: int) -> None:
     assert plans
     for plan in plans:
         assert plan.length == length == prod(plan.columns) * prod(plan.lines)
-        assert is_legal(plan, ROW, HOPPER)
+        assert is_legal(check_dft_plan, plan, ROW, HOPPER)
     times = [two_pass_time(plan) for plan in plans]
     assert times == sorted(times)
     assert times[0] > 2

@@ -26,14 +26,14 @@ from argand.gemm.sm80_plan import (
     mma_source,
 )
 from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import EPILOGUES, WgmmaPlan
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import with_ping_pong
 from argand.gemm.splitk_source import REDUCE_KERNEL, reduce_source
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
-from argand.runtime.plan import WGMMA_TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
 from tests.covers import EXHAUSTIVE
@@ -166,7 +166,7 @@ def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
         replace(x, epilogue=epilogue)
         for x in (plan, *staged, *overlapped) for epilogue in EPILOGUES
     ]  # fmt: skip
-    return [x for x in every if is_legal(x, row, arch)]
+    return [x for x in every if is_legal(check_wgmma_plan, x, row, arch)]
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout.

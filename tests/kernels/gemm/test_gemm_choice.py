@@ -13,8 +13,8 @@ from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
-from argand.runtime.plan import WGMMA_TARGET, PlanError
+from argand.gemm.sm90_legality import check_wgmma_plan
+from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.kernels.compiled import refused
 from tests.kernels.gemm.choices import HOPPER, LARGE, PACKED, SM_COUNT, A, B, candidates_of, wgmma
@@ -142,7 +142,7 @@ def test_a_plan_for_other_pitches_can_run() -> None:
     for choice, _ in wgmma(candidates_of("tf32", A, B)):
         plan = with_packing(choice, row, odd, B).plan
         assert plan is not None
-        assert is_legal(plan, row, HOPPER)
+        assert is_legal(check_wgmma_plan, plan, row, HOPPER)
         found.append(plan)
     assert {plan.block_n for plan in found if plan.odd_pitch} > {48, 80, 128}
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan
 from argand.gemm.sm90_tiles import wgmma_tiles, with_ping_pong
+from argand.runtime.plan import is_legal
 
 from tests.kernels.precisions import TENSOR
 
@@ -25,10 +26,10 @@ def test_the_ring_of_a_ping_pong_holds_the_k_of_a_tile(name: str) -> None:
     row = PRECISIONS[name]
     for storage in STORAGES:
         tiles = (replace(x, prescaled=row.scaled) for x in wgmma_tiles(row, storage))
-        for plan in (x for x in tiles if is_legal(x, row, HOPPER)):
+        for plan in (x for x in tiles if is_legal(check_wgmma_plan, x, row, HOPPER)):
             for k in range(1, 300):
                 found = with_ping_pong(plan, row, k, 133, 132)
-                assert is_legal(found, row, HOPPER)
+                assert is_legal(check_wgmma_plan, found, row, HOPPER)
                 if not found.ping_pong:
                     assert found == plan
                     continue

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, arch_for
-from argand.gemm.sm90_legality import check_wgmma_plan, is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import (
     EPILOGUES,
     SPILL_INTERVAL,
@@ -24,7 +24,7 @@ from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
-from argand.runtime.plan import WGMMA_TARGET, PlanError
+from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.kernels.precisions import TENSOR
 
@@ -41,7 +41,7 @@ def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
         for storage in STORAGES:
             for tile in wgmma_tiles(PRECISIONS[name], storage):
                 plan = replace(tile, k_major=storage != "planar")
-                if is_legal(plan, PRECISIONS[name], HOPPER):
+                if is_legal(check_wgmma_plan, plan, PRECISIONS[name], HOPPER):
                     found.append((name, plan))
     return found
 
@@ -51,7 +51,9 @@ def test_tiles_that_fit_are_legal() -> None:
     check_wgmma_plan(SPLIT, PRECISIONS["3xtf32"], HOPPER)
     for name in TENSOR:
         planar = wgmma_tiles(PRECISIONS[name], "planar")
-        assert all(is_legal(plan, PRECISIONS[name], HOPPER) for plan in planar), name
+        assert all(is_legal(check_wgmma_plan, plan, PRECISIONS[name], HOPPER) for plan in planar), (
+            name
+        )
 
 
 @pytest.mark.parametrize(

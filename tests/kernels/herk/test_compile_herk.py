@@ -13,7 +13,7 @@ from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_plan import MmaPlan, mma_kernel_name, mma_source
 from argand.gemm.sm80_tiles import one_tile_of
-from argand.gemm.sm90_legality import is_legal
+from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.herk.kernel_sources import (
@@ -26,7 +26,7 @@ from argand.herk.kernel_sources import (
     planes_source,
 )
 from argand.herk.problem import FORMS, Form
-from argand.runtime.plan import WGMMA_TARGET
+from argand.runtime.plan import WGMMA_TARGET, is_legal
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import ARCHS, LAYOUTS, Candidate, Kernels, assert_clean, offered
@@ -87,7 +87,7 @@ def triangles() -> Iterator[Candidate]:
                 plans.append(replace(descaled, overlapped_stages=choice.plan.stages - 1))
                 plans.append(replace(choice.plan, epilogue="descale_shifted_rows"))
                 for one in (*plans, *(replace(one, mirror=True) for one in plans)):
-                    if is_legal(one, row, arch):
+                    if is_legal(check_wgmma_plan, one, row, arch):
                         yield Candidate(precision, arch, one, ignored=WGMMA_SIZES)
 
 

@@ -10,9 +10,10 @@ from argand import PRECISIONS, Precision, SoftmaxProblem, log_softmax, logsumexp
 from argand.device import Device
 from argand.rounding import round_operand
 from argand.runtime.compiler import compile_all
+from argand.runtime.plan import is_legal
 from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import Operation
-from argand.softmax.legality import is_legal
+from argand.softmax.legality import check_softmax_plan
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.source import softmax_source
 from scipy import special
@@ -76,7 +77,7 @@ def plans(
     found = []
     for candidate, options in PLANS:
         plan = ring(form, arch, candidate, columns, **options)
-        if is_legal(plan, form, arch):
+        if is_legal(check_softmax_plan, plan, form, arch):
             found.append((form, plan))
     assert len(found) > 1
     compile_all((softmax_source(form, plan), arch.target) for form, plan in found)
