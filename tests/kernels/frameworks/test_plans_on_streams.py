@@ -29,7 +29,8 @@ def test_plans_run_on_torchs_stream_and_in_its_graphs(planned: tuple[Any, Any, A
         found = plan(*late)
     stream.synchronize()
     assert torch.equal(found, call(*given))
-    # What earlier tests left, such as XLA's graphs, would end a capture within which it is dropped.
+    # Programs of JAX's and graphs of torch's, which earlier tests left, end a capture within which
+    # the collector drops them.
     gc.collect()
     graphs = []
     for _ in range(2):
