@@ -23,6 +23,7 @@ from workflow.config.file_names import folder_of, named_folder
 from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of
 from workflow.leftovers import left_over
+from workflow.profile import ProfileError, check_profile, lacks_jobs
 from workflow.storage.run_folder import FolderHeldError, check_folder
 from workflow.storage.run_metadata import check_metadata
 
@@ -41,7 +42,10 @@ _WITHOUT_JOBS = (
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 where a study failed, 2 for a wrong command line."""
-    name, *rest = words if words else sys.argv[1:]
+    name, *rest = words or sys.argv[1:] or [""]
+    if name not in (*_HELP, "compare"):
+        print(f"must be one of {[*_HELP, 'compare']}, got {name!r}", file=sys.stderr)
+        return MISTAKE
     if name == "compare":
         # Here: it draws, and Matplotlib takes longer to import than a check takes.
         from workflow.compare.__main__ import main as compare
@@ -50,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
     rest, options = _divided(rest)
     given = _parser(name).parse_args(rest)
     try:
-        folder = named_folder(given.out) if given.out else folder_of(given.study)
+        folder = folder_of(given.study) if given.out is None else named_folder(given.out)
     except StudyError as error:
         print(error, file=sys.stderr)
         return MISTAKE
@@ -58,6 +62,14 @@ def main(words: Sequence[str] | None = None) -> int:
     keys = (parsed.config or []) if parsed else []
     if any(key.partition("=")[0] in ("study", "out") for key in keys):
         print("study and out are named before --: STUDY --out PATH", file=sys.stderr)
+        return MISTAKE
+    limited = parsed and (parsed.jobs or parsed.cores)
+    if given.profile and not limited and lacks_jobs(given.profile):
+        print(
+            f"{given.profile}/config.yaml: jobs: missing; it is needed: how many jobs may be "
+            "submitted at once, such as 100 (or -- --jobs 100)",
+            file=sys.stderr,
+        )
         return MISTAKE
     snakemake = _snakemake(given, folder, keys)
     if name == "report":
@@ -233,8 +245,10 @@ def _cores(text: str) -> str:
 def _profile(text: str) -> Path | None:
     if not text:
         return None
-    if not (Path(text) / "config.yaml").is_file():
-        raise argparse.ArgumentTypeError(f"must be a folder with a config.yaml, got {text!r}")
+    try:
+        check_profile(Path(text))
+    except ProfileError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return Path(text)
 
 

@@ -36,6 +36,6 @@ def make_window(window: Any, length: int) -> Array:
         return np.asarray(get_window(window, length))
     except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
         raise ValueError(
-            f"window: must be a window of scipy.signal, got {window!r}: {error}"
-            f"{nearest(str(window), NAMED)}"
+            f"window: must be a window of scipy.signal, got {window!r}"
+            f"{nearest(str(window), NAMED) or f': {error}'}"
         ) from None

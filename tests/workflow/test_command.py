@@ -269,8 +269,24 @@ def test_a_cluster_computes(called: list[list[str]], tmp_path: Path) -> None:
     assert called[0][-2:] == ["--workflow-profile", str(profile)]
 
 
+def test_jobs_of_a_profile_may_be_given_behind_it(called: list[list[str]]) -> None:
+    Path("ours").mkdir()
+    Path("ours/config.yaml").write_text("executor: slurm")
+    assert command.main(["run", "v1.2.yaml", "--profile", "ours"]) == command.MISTAKE
+    assert called == []
+    assert command.main(["run", "v1.2.yaml", "--profile", "ours", "--", "--jobs", "4"]) == 0
+    assert called[0][-2:] == ["--jobs", "4"]
+
+
 @pytest.mark.parametrize(
-    "words", [["run", "--profile", "no/such"], ["run", "v1.2.yaml", "--out", "."], ["check", "-x"]]
+    "words",
+    [
+        ["run", "--profile", "no/such"],
+        ["run", "v1.2.yaml", "--out", "."],
+        ["run", "v1.2.yaml", "--out="],
+        ["check", "-x"],
+        ["rnu"],
+    ],
 )
 def test_wrong_words(called: list[list[str]], words: list[str]) -> None:
     try:

@@ -40,7 +40,7 @@ def known_precisions(
     """
     unknown = [name for name in names if name not in allowed]
     if unknown:
-        got = f"{', '.join(map(repr, unknown))}{nearest(unknown[0], allowed)}"
+        got = ", ".join(f"{name!r}{nearest(name, allowed)}" for name in unknown)
         raise ValueError(f"must be one of {list(allowed)}, got {got}")
     if len(set(names)) != len(names):
         raise ValueError(f"each precision once, got {list(names)}")

@@ -68,6 +68,8 @@ def named_folder(text: str) -> Path:
     one that this folder is or lies in: what is in the way there is removed.
     """
     _refuse_marks("out", text)
+    if not text:  # such as --out=$NAME of a name that is not set
+        raise StudyError(["out: must be a path, got nothing"])
     if not text.isprintable() or text != text.strip():
         wrong = "that can be printed, without spaces at its ends"
         raise StudyError([f"out: must be a path {wrong}, got {text!r}"])

@@ -42,7 +42,9 @@ def load_study(
     of_command_line = ("study", "out") if overrides else ()
     settings = _parsed(Settings, raw, (), mistakes, extra=("workloads", *of_command_line))
     sweeps: dict[str, dict[str, dict[str, Any]]] = {}
-    cases = _cases(workloads, sweeps, mistakes)
+    # A misspelt `workloads` is missing too: that is one mistake, reported already.
+    misspelt = workloads is None and any(nearest(str(key), ["workloads"]) for key in raw)
+    cases = {} if misspelt else _cases(workloads, sweeps, mistakes)
     # Where the settings are wrong the workloads are checked too, with the default ones.
     own = Settings.model_validate({}) if settings is None else settings
     completed = {name: _complete(case, own) for name, case in cases.items()}

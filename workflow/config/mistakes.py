@@ -37,12 +37,13 @@ class StudyError(ValueError):
 
 
 def nearest(found: str, known: Iterable[str]) -> str:
-    """Return a hint at the known word nearest to the one that was found.
+    """Return a hint at the known word nearest to the one that was found, in any case of letters.
 
     It is empty where none is near.
     """
-    near = difflib.get_close_matches(found, list(known), 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    words = {word.lower(): word for word in known}
+    near = difflib.get_close_matches(found.lower(), words, 1)
+    return f"; did you mean {words[near[0]]!r}?" if near else ""
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
@@ -199,7 +200,8 @@ def _sentence(found: list[_Mistake], field: FieldInfo | None, raw: Any) -> str:
         if mistake.type == "missing":
             return f"missing{_purpose(field)}"
     allowed = list(dict.fromkeys(_allowed(mistake, field) for mistake in found))
-    return f"must be {' or '.join(allowed)}, got {show(raw)}{_number_hint(found, raw)}"
+    hint = _number_hint(found, raw) or _word_hint(found, raw)
+    return f"must be {' or '.join(allowed)}, got {show(raw)}{hint}"
 
 
 def _purpose(field: FieldInfo | None) -> str:
@@ -241,7 +243,8 @@ def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
         words, name = _BOUNDS[mistake.type]
         return (limits(field) if field is not None else "") or f"{words} {context[name]}"
     if mistake.type == "literal_error":
-        return f"one of [{str(context['expected']).replace(' or ', ', ')}]"
+        choices = _choices(mistake)
+        return f"one of {choices}" if len(choices) > 1 else repr(choices[0])
     for ending, (words, name) in _LENGTHS.items():
         if mistake.type == ending:
             return f"a list of {words} {context[name]}"
@@ -257,6 +260,18 @@ def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
         return _KINDS_OF_VALUE[name] + _keys(field)
     kind = _KINDS_OF_VALUE.get(name)
     return kind or f"right ({mistake.detail['msg']})"
+
+
+def _choices(mistake: _Mistake) -> list[str]:
+    """Return the words of a literal, which pydantic names in quotes."""
+    return re.findall(r"'([^']*)'", str(mistake.context["expected"]))
+
+
+def _word_hint(found: list[_Mistake], raw: Any) -> str:
+    """Return a hint at the nearest of the words that are allowed."""
+    if not isinstance(raw, str):
+        return ""
+    return nearest(raw, [w for m in found if m.type == "literal_error" for w in _choices(m)])
 
 
 def _number_hint(found: list[_Mistake], raw: Any) -> str:

@@ -96,7 +96,7 @@ class _Loader(yaml.SafeLoader):
                 found = repr(key.value) if isinstance(key.value, str) else f"a {key.id}"
                 self._refuse(line, f"a key must be text, got {found:.60}")
             if key.value in seen:
-                self._refuse(line, f"{key.value!r:.60} is in line {seen[key.value]} too")
+                self._refuse(line, f"the key {key.value!r:.60} is in line {seen[key.value]} too")
             seen[key.value] = line
         return super().construct_mapping(node, deep)
 
@@ -119,6 +119,19 @@ for _tag, _pattern, _first in _SCALARS:
         re.compile(f"^(?:{_pattern})$"),
         ["" if letter == "\0" else letter for letter in _first],
     )
+
+
+_ADVICE = {
+    r"character '\t'": "indent with spaces",
+    "mapping values are not": "a key ends with a colon and a space, as in 'kind: gemm'",
+    "another document": "a study is one document, so '---' stands at most once, before it",
+    "expected <block end>": "the keys of one mapping begin in the same column",
+}
+"""What to do about the commonest errors, by a part of PyYAML's words."""
+
+
+def _advice(problem: str) -> str:
+    return next((f"; {text}" for part, text in _ADVICE.items() if part in problem), "")
 
 
 def read_study_file(path: Path) -> dict[str, Any]:
@@ -157,7 +170,8 @@ def _content(text: str, path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise StudyError([f"{path}{where}: not valid YAML: {error.problem}"]) from error
+        said = f"{path}{where}: not valid YAML: {error.problem}{_advice(str(error.problem))}"
+        raise StudyError([said]) from error
     except yaml.YAMLError as error:
         raise StudyError([f"{path}: not valid YAML: {error}"]) from error
     finally:

@@ -170,7 +170,7 @@ def _too_long(study: Study, name: str, one: WorkloadSizes, device: Device | None
     return (
         f"workloads.{name}: its run takes {hours:.3g} hours or more on {what} ({one.flops:.3g} "
         f"operations at each of {counted(count, 'precision')}); most_hours allows "
-        f"{study.most_hours:g}"
+        f"{study.most_hours:g}; make it smaller, or raise most_hours"
     )
 
 
@@ -223,7 +223,8 @@ def _too_much(study: Study, found: dict[str, WorkloadSizes], place: Place) -> st
     more = f"; and {len(found) - _LISTED} others" if len(found) > _LISTED else ""
     return (
         f"workloads: they need {in_words(needed)} of disk in {study.folder.absolute()}, which has "
-        f"room for {in_words(place.disk)}: {'; '.join(parts)}{more}"
+        f"room for {in_words(place.disk)}: {'; '.join(parts)}{more}; make them smaller, or "
+        "name a folder on another disk (--out PATH)"
     )
 
 

@@ -153,11 +153,24 @@ class TestFiles:
         message = self.error_of(tmp_path, "workloads:\n  a: {kind: toy\n  b: 3\n")
         assert message.startswith(f"{tmp_path}/study.yaml, line 3, column ")
         assert "not valid YAML" in message
-        assert "line 2, column 1: not valid YAML" in self.error_of(tmp_path, "a:\n\tb: 1\n")
+
+    @pytest.mark.parametrize(
+        ("text", "place", "advice"),
+        [
+            ("a:\n\tb: 1\n", "2, column 1", "indent with spaces"),
+            ("a:\n  kind:gemm\n  m: 1\n", "3, column 4", "a colon and a space"),
+            ("a:\n    b: 1\n   m: 4\n", "3, column 4", "begin in the same column"),
+            ("a: 1\n---\nb: 1\n", "2, column 1", "one document"),
+        ],
+    )
+    def test_a_syntax_error_says_what_to_do(self, tmp_path, text, place, advice):
+        message = self.error_of(tmp_path, text)
+        assert f"line {place}: not valid YAML" in message
+        assert advice in message
 
     def test_a_key_given_twice(self, tmp_path):
         message = self.error_of(tmp_path, "workloads:\n  a: {kind: toy}\n  a: {kind: toy, m: 2}\n")
-        assert message == f"{tmp_path}/study.yaml, line 3: 'a' is in line 2 too"
+        assert message == f"{tmp_path}/study.yaml, line 3: the key 'a' is in line 2 too"
 
     def test_a_key_that_is_no_text(self, tmp_path):
         assert "line 1: a key must be text, got '3'" in self.error_of(tmp_path, "3: {kind: toy}")

@@ -113,6 +113,7 @@ def test_all_mistakes_are_reported_at_once():
     ("more", "end"),
     [
         ({"precisions": ["fp32", "tf23"]}, "got 'tf23'; did you mean 'tf32'?"),
+        ({"precisions": ["half", "tf-32"]}, "got 'half', 'tf-32'; did you mean 'tf32'?"),
         ({"precision": "3xfp61"}, "got '3xfp61'; did you mean '3xfp16'?"),
         ({"precision": "half"}, "got 'half'"),
     ],
@@ -152,6 +153,7 @@ def test_a_sweep_of_auto_and_a_precision_is_read_again():
 def test_kinds_and_names():
     assert mistake(x={"kind": "toi"}).startswith("workloads.x.kind: must be one of [")
     assert mistake(x={"kind": "toi"}).endswith("got 'toi'; did you mean 'toy'?")
+    assert mistake(x={"kind": "TOY"}).endswith("got 'TOY'; did you mean 'toy'?")
     assert mistake(x={"kind": ["toy"]}).endswith("got ['toy']")
     with pytest.raises(StudyError, match=r"x\.kind: must be one of \[.*\] \(it is missing\)"):
         load_study({"workloads": {"x": {"m": 1}}})
