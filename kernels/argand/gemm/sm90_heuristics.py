@@ -166,7 +166,7 @@ def _whole_tiles(product: _Product, whole: int, store: float) -> float:
     # The last store of a block has no mainloop to hide under.
     stores = 1 + (whole - 1) * remains if whole else 0
     spent = whole * _mainloop(product, in_turn=overlapped or plan.ping_pong) + stores * store
-    return spent + max(0, whole - 1) * _NEXT_TILE[plan.consumer_warpgroups]
+    return spent + max(0, whole - 1) * _NEXT_TILE[plan.m_warpgroups]
 
 
 def _mainloop(product: _Product, *, in_turn: bool) -> float:

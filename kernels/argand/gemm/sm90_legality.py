@@ -50,7 +50,7 @@ def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
     mma_k, row_bytes = precision.operand.mma_k, plan.box_row_bytes(precision)
     span, whole_box = plan.x_swizzle_elements(precision), plan.box_k(precision) == plan.block_k
     return [
-        (plan.consumer_warpgroups in (1, 2), "warpgroups must be 1 or 2"),
+        (plan.m_warpgroups in (1, 2), "m_warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
         (plan.block_k % mma_k == 0, f"block_k must be a multiple of {mma_k}"),
         (row_bytes in (32, 64, SWIZZLE_BYTES),
@@ -61,11 +61,11 @@ def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
          f"block_k must be a multiple of {span} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.block_n * row_bytes % ALIGNMENT == 0, "a plane must begin where a swizzle does"),
-        (plan.k_warpgroups == 1 or (plan.k_warpgroups == 2 and plan.consumer_warpgroups == 1
+        (plan.k_warpgroups == 1 or (plan.k_warpgroups == 2 and plan.m_warpgroups == 1
                                     and plan.stages % 2 == 0 and precision.terms == 2
                                     and whole_box),
          "two warpgroups share the k of 64 rows of split operands, each every other stage"),
-        (not plan.ping_pong or (not plan.overlapped_stages and plan.consumer_warpgroups == 2
+        (not plan.ping_pong or (not plan.overlapped_stages and plan.m_warpgroups == 2
                                 and not plan.triangle),
          "a ping-pong is of two warpgroups, without an overlapped epilogue or a triangle"),
     ]  # fmt: skip
@@ -125,7 +125,7 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
                                and plan.block_n // 8 % plan.cluster == 0),
          f"a cluster has at most {PORTABLE_CLUSTER} blocks, which store as many times eight "
          "columns"),
-        (plan.cluster == 1 or plan.consumer_warpgroups == 1,
+        (plan.cluster == 1 or plan.m_warpgroups == 1,
          "a cluster shares tiles of 64 rows, because larger ones leave too few registers"),
         (plan.cluster == 1 or not (plan.tma_epilogue or plan.overlapped_stages or plan.ping_pong
                                    or plan.triangle or plan.fused_pack or plan.shared_columns),

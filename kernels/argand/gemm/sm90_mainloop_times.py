@@ -99,7 +99,7 @@ def _shared_bytes(plan: WgmmaPlan, precision: Precision) -> int:
     MMAs of narrow tiles wait for shared memory.
     """
     row_bytes = plan.block_m * plan.x_element_bytes(precision)
-    planes = 2 + 4 * plan.consumer_warpgroups  # written, and read
+    planes = 2 + 4 * plan.m_warpgroups  # written, and read
     return 2 * row_bytes + planes * plan.block_n * precision.operand.bytes
 
 

@@ -49,8 +49,8 @@ class WgmmaPlan:
     """One kernel of the family, of `consumers` warpgroups and one producer warpgroup a block.
 
     Attributes:
-        consumer_warpgroups: warpgroups that compute 64 rows of a tile of Z each, so ``block_m`` is
-            64 or 128. At two terms they promote their accumulators after each stage, and two
+        m_warpgroups: consumer warpgroups along m, of 64 rows of a tile of Z each, so ``block_m``
+            is 64 or 128. At two terms they promote their accumulators after each stage, and two
             issue their MMAs in turn.
         block_n: columns of a tile of Z.
         block_k: elements of k in a k-tile, which fills one stage of the ring.
@@ -81,7 +81,7 @@ class WgmmaPlan:
             a part of its columns.
     """
 
-    consumer_warpgroups: int
+    m_warpgroups: int
     block_n: int
     block_k: int
     stages: int
@@ -108,7 +108,7 @@ class WgmmaPlan:
     @property
     def block_m(self) -> int:
         """Rows of Z that a block computes."""
-        return _WARPGROUP_ROWS * self.consumer_warpgroups
+        return _WARPGROUP_ROWS * self.m_warpgroups
 
     @property
     def spill_columns(self) -> int:
@@ -143,7 +143,7 @@ class WgmmaPlan:
     @property
     def consumers(self) -> int:
         """Consumer warpgroups of a block."""
-        return self.consumer_warpgroups * self.k_warpgroups
+        return self.m_warpgroups * self.k_warpgroups
 
     @property
     def threads(self) -> int:
@@ -214,7 +214,7 @@ class WgmmaPlan:
         They hold the stages with two barriers each, boxes of results, the work queue, and the
         alignment of all.
         """
-        staging = 4 * self.consumer_warpgroups * 2 * _STORE_BYTES if self.tma_epilogue else 0
+        staging = 4 * self.m_warpgroups * 2 * _STORE_BYTES if self.tma_epilogue else 0
         clustered = self.cluster > 1
         more = self.fused_pack or self.k_warpgroups > 1 or clustered
         queue = WORK_QUEUE_BYTES + 16 * more + 16 * clustered

@@ -106,7 +106,7 @@ def _fields(precision: Precision, plan: WgmmaPlan) -> dict[str, object]:
         "tma_epilogue": _bool(plan.tma_epilogue),
         "out_m_major": _bool(plan.out_m_major),
         "fused_pack": _bool(plan.fused_pack),
-        "consumer_warpgroups": plan.consumer_warpgroups,
+        "m_warpgroups": plan.m_warpgroups,
         "block_n": plan.block_n,
         "block_k": plan.block_k,
         "stages": plan.stages,

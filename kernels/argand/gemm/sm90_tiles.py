@@ -84,7 +84,7 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
         return plan
 
     def tile(x: WgmmaPlan) -> tuple[int, int, int]:
-        return x.consumer_warpgroups, x.block_n, x.k_warpgroups
+        return x.m_warpgroups, x.block_n, x.k_warpgroups
 
     found = (x for x in wgmma_tiles(precision, "planar") if tile(x) == tile(plan))
     same = next(found, plan)
@@ -136,7 +136,7 @@ def with_ping_pong(
     of a stage is the tile's or one that leaves more of the ring free. Scaled stages of more than 96
     columns are loaded under no MMAs, and lose where they fill the ring.
     """
-    if plan.fused_pack or plan.consumer_warpgroups == 1 or plan.triangle or tiles <= sm_count:
+    if plan.fused_pack or plan.m_warpgroups == 1 or plan.triangle or tiles <= sm_count:
         return plan
     if precision.terms == 1:
         one = replace(plan, ping_pong=True)

@@ -277,7 +277,7 @@ def test_clusters_share_the_k_of_tiles_that_leave_multiprocessors_idle(
     square = {plan.cluster for plan in found if plan.block_n == 64}
     assert square == {x for x in (2, 4, 8) if tiles <= most[x]}
     assert {plan.cluster for plan in found} <= {x for x in most if tiles <= most[x]}
-    assert all(plan.stages >= 4 and plan.consumer_warpgroups == 1 for plan in found)
+    assert all(plan.stages >= 4 and plan.m_warpgroups == 1 for plan in found)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -100,7 +100,7 @@ def test_slower_memory_delays_what_it_bounds() -> None:
         sizes = GemmSizes(1, 16384, 2048, k)
         for choice, plan in wgmma(candidates_of("tf32", A, B, sizes)):
             # Stores of one warpgroup, or of few columns, take longer than their traffic.
-            smallest = plan.consumer_warpgroups == 1 or plan.block_n < 64
+            smallest = plan.m_warpgroups == 1 or plan.block_n < 64
             times = [
                 estimate(choice, Question(row, sizes, A, B), SM_COUNT, rate) for rate in (1.0, slow)
             ]

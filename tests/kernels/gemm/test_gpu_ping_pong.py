@@ -26,7 +26,7 @@ def pairs_of_warpgroups(
     """Choices of tiles of two warpgroups, whose products below have several a block."""
     return [
         x for x in choices(cp, precision, sizes, **traits)
-        if x.plan is not None and x.plan.consumer_warpgroups == 2 and x.split_k_slices == 1
+        if x.plan is not None and x.plan.m_warpgroups == 2 and x.split_k_slices == 1
     ]  # fmt: skip
 
 

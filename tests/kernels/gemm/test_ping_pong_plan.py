@@ -33,7 +33,7 @@ def test_the_ring_of_a_ping_pong_holds_the_k_of_a_tile(name: str) -> None:
                 if not found.ping_pong:
                     assert found == plan
                     continue
-                assert plan.consumer_warpgroups == 2
+                assert plan.m_warpgroups == 2
                 held = found.stages if row.terms > 1 else 2 * found.stages // 3
                 assert k <= held * found.block_k
                 assert (found.block_m, found.block_n) == (plan.block_m, plan.block_n)

@@ -206,7 +206,7 @@ def damaged(path: Path, damage: str) -> None:
                 "choices": {name: entry | {"plan": entry["plan"] | {"stages": 9}}}
             },
             "text for a number": lambda: found | {
-                "choices": {name: entry | {"plan": entry["plan"] | {"consumer_warpgroups": "2"}}}
+                "choices": {name: entry | {"plan": entry["plan"] | {"m_warpgroups": "2"}}}
             },
             "slices that none has": lambda: (
                 found | {"choices": {name: entry | {"split_k_slices": 265}}}

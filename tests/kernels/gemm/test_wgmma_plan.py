@@ -59,8 +59,8 @@ def test_tiles_that_fit_are_legal() -> None:
 @pytest.mark.parametrize(
     ("precision", "plan", "change", "message"),
     [
-        ("tf32", LARGE, {"consumer_warpgroups": 0}, "warpgroups must be"),
-        ("tf32", LARGE, {"consumer_warpgroups": 4}, "warpgroups must be"),
+        ("tf32", LARGE, {"m_warpgroups": 0}, "warpgroups must be"),
+        ("tf32", LARGE, {"m_warpgroups": 4}, "warpgroups must be"),
         ("tf32", LARGE, {"block_n": 12}, "block_n must be 8, 16, ... 256"),
         ("tf32", LARGE, {"block_n": 0}, "block_n must be 8, 16, ... 256"),
         ("tf32", LARGE, {"block_n": 264}, "block_n must be 8, 16, ... 256"),
@@ -100,16 +100,16 @@ def test_tiles_that_fit_are_legal() -> None:
          f"boxes of {STORE_SIDE} columns"),
         ("tf32", replace(LARGE, tma_epilogue=True), {"ping_pong": True, "overlapped_stages": 2},
          "a ping-pong is of two warpgroups, without an overlapped epilogue"),
-        ("3xtf32", SPLIT, {"ping_pong": True, "consumer_warpgroups": 1},
+        ("3xtf32", SPLIT, {"ping_pong": True, "m_warpgroups": 1},
          "a ping-pong is of two warpgroups"),
         ("tf32", LARGE, {"stages": 4}, f"a block may use {227 * 1024} bytes of shared memory"),
         ("3xfp16", SPLIT, {"cluster": 3}, "blocks, which store as many times eight columns"),
         ("3xfp16", SPLIT, {"cluster": 2}, "a cluster shares tiles of 64 rows"),
         ("tf32", LARGE, {"cluster": 16}, "a cluster has at most 8 blocks"),
         ("tf32", replace(LARGE, stages=2), {"cluster": 2, "fused_pack": True,
-                                              "consumer_warpgroups": 1},
+                                              "m_warpgroups": 1},
          "blocks of a cluster store a part"),
-        ("3xtf32", SPLIT, {"k_warpgroups": 2, "consumer_warpgroups": 1}, "each every other stage"),
+        ("3xtf32", SPLIT, {"k_warpgroups": 2, "m_warpgroups": 1}, "each every other stage"),
         ("tf32", LARGE, {"fused_pack": True, "block_n": 256, "stages": 2},
          "fused packing is for tiles of up to 128 columns"),
         ("bf16", replace(LARGE, storage="planar"), {"fused_pack": True}, "for one term of tf32"),
@@ -187,9 +187,7 @@ def test_shared_memory(precision: str, plan: WgmmaPlan, stage: int) -> None:
     assert plan.shared_bytes(row) == plan.stages * (stage + 16) + 4 * 64 + 1024
     staged = replace(plan, tma_epilogue=True)
     # Two boxes of 16 x 16 complex numbers for each consumer warp.
-    assert (
-        staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.consumer_warpgroups * 2 * 2048
-    )
+    assert staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.m_warpgroups * 2 * 2048
 
 
 def plan_in_cuda(source: str, *checks: str) -> str:
@@ -236,7 +234,7 @@ def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
 
 
 OTHER: dict[str, tuple[Any, ...]] = {
-    "consumer_warpgroups": (1, 3), "block_n": (64, 96), "block_k": (16, 64), "stages": (2, 4),
+    "m_warpgroups": (1, 3), "block_n": (64, 96), "block_k": (16, 64), "stages": (2, 4),
     "storage": ("half", "planar"),
     "k_major": (True,), "half_output": (True,), "prescaled": (True,), "tma_epilogue": (True,),
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),

@@ -97,11 +97,6 @@ struct WgmmaBeamPowerKernel {
         wgmma_commit();
     }
 
-    // A barrier of one warpgroup; those of the ping-pong are 1 and 2.
-    __device__ __forceinline__ static void meet(int warpgroup) {
-        asm volatile("bar.sync %0, %1;" ::"r"(3 + warpgroup), "n"(kWarpgroupThreads) : "memory");
-    }
-
     // Where a warpgroup reads its stages, one after another.
     struct Reader {
         Ring copies;
@@ -113,7 +108,7 @@ struct WgmmaBeamPowerKernel {
         template <typename AnyRows>
         __device__ __forceinline__ void load(const BeamPowerArguments& args, AnyRows& rows) {
             cp_async_wait<Stages - 2>();
-            meet(warpgroup);
+            sync_warpgroup(warpgroup);
             rows.load(own + stage * Copied::kBytes);
             copies.next(args);
             stage = stage + 1 == Stages ? 0 : stage + 1;
@@ -208,7 +203,7 @@ struct WgmmaBeamPowerKernel {
                                                       int thread, int warpgroup) {
         const int lane = thread % kWarp, first_beam = place.beam_block * Beams;
         store_outputs(beams, sums, thread / kWarp * kWarpTimes, lane);
-        meet(warpgroup);
+        sync_warpgroup(warpgroup);
         store_bins<kOutputs, Beams, kRowSums, Group, kWarpgroupThreads>(
             args, sums, tile, place.result, first_beam, thread, [&](float sum, int beam) {
                 if constexpr (!Scaled || Polarizations == 2) return sum;

@@ -34,13 +34,26 @@ __device__ __forceinline__ void wgmma_fence_operand(int (&x)[Count]) {
     for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(x[i])::"memory");
 }
 
-// Ping-pong: two consumer warpgroups issue their MMAs in turn, by named barriers 1 and 2.
+// Named barriers of two consumer warpgroups, 0 and 1; __syncthreads is barrier 0.
+constexpr int kPingPongBarrier = 1, kWarpgroupBarrier = 3;
+
+// Ping-pong: two consumer warpgroups issue their MMAs in turn.
 __device__ __forceinline__ void ping_pong_wait(int warpgroup) {
-    asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(kPingPongBarrier + warpgroup),
+                 "n"(2 * kWarpgroupThreads)
+                 : "memory");
 }
 
 __device__ __forceinline__ void ping_pong_arrive(int warpgroup) {
-    asm volatile("bar.arrive %0, 256;" ::"r"(2 - warpgroup) : "memory");
+    asm volatile("bar.arrive %0, %1;" ::"r"(kPingPongBarrier + 1 - warpgroup),
+                 "n"(2 * kWarpgroupThreads)
+                 : "memory");
+}
+
+// Synchronizes the threads of one warpgroup.
+__device__ __forceinline__ void sync_warpgroup(int warpgroup) {
+    asm volatile("bar.sync %0, %1;" ::"r"(kWarpgroupBarrier + warpgroup), "n"(kWarpgroupThreads)
+                 : "memory");
 }
 
 // The number of the thread's warpgroup. The shuffle makes it warp-uniform for the compiler:

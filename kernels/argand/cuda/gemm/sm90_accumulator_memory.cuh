@@ -7,10 +7,6 @@
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 
-// Threads whose accumulators are stored: of warpgroups that share k, those of the first.
-template <WgmmaPlan plan>
-constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;
-
 // The memory of a thread's accumulators. Accumulator 4 j + 2 h + e belongs to row h of
 // the thread's two and to column 8 j + e from its first. The structure lives through the mainloop,
 // so it is small.
@@ -47,7 +43,7 @@ struct AccumulatorMemory {
     }
     // The address of vector q of a vectorized memory.
     __device__ __forceinline__ float2* vector_at(const WgmmaArguments& args, int q) const {
-        if (partial) return base + q * (2 * kConsumerThreads<plan>);
+        if (partial) return base + q * (2 * plan.tile_threads());
         return base + q / kAccessesPerRow * kAccessRows * args.spill_stride_m +
                q % kAccessesPerRow * kAccessColumns;
     }
@@ -58,7 +54,7 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ float2* partial_slot(const WgmmaArguments& args, uint32 block) {
     // Blocks whose range ends with a tile store none.
     const uint32 partial = block - block / opaque(args.aligned_period);
-    return args.partials + int64(partial) * (plan.block_n / 2 * kConsumerThreads<plan>);
+    return args.partials + int64(partial) * (plan.block_n / 2 * plan.tile_threads());
 }
 
 // The memory of a thread's accumulators in the slot of `block`, at two terms.

@@ -19,8 +19,7 @@ template <WgmmaPlan plan>
 struct ClusterSlices {
     static constexpr WgmmaPlan kPart = part_plan<plan>();
     static constexpr int kEights = kPart.block_n / 8;  // of columns
-    static constexpr int kThreads = kWarpgroupThreads * plan.consumer_warpgroups;
-    static constexpr int kVectorBytes = kThreads * 16;
+    static constexpr int kVectorBytes = plan.tile_threads() * 16;
     static constexpr int kPartBytes = 2 * kEights * kVectorBytes;
     uint32 parts, mbarrier;  // what this block receives, by slices
 

@@ -48,7 +48,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     Ring<plan> ring(base, 0);
     uint32 k_tiles_before = 0;
     if constexpr (plan.k_warpgroups > 1) ring.stage = group;
-    if constexpr ((plan.terms > 1 && plan.consumer_warpgroups == 2) || plan.ping_pong) {
+    if constexpr ((plan.terms > 1 && plan.m_warpgroups == 2) || plan.ping_pong) {
         if (warpgroup == 1) ping_pong_arrive(1);
     }
     typename Conditional<(plan.terms > 1), PromotedMainloop<plan>, OneTermMainloop<plan>>::Type
@@ -144,7 +144,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         Ring<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
             mbarrier_init(ring.full(), 1);
-            mbarrier_init(ring.empty(), 4 * plan.consumer_warpgroups);  // warps that read a stage
+            mbarrier_init(ring.empty(), plan.tile_warps());  // those that read a stage
             ring.advance();
         }
         for (int i = 0; i < kWorkSlots; ++i) {

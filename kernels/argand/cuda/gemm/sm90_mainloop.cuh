@@ -10,11 +10,6 @@
 #include "sm90_fragments.cuh"
 #include "sm90_ring.cuh"
 
-// Synchronizes the threads of one warpgroup, by named barrier 3 or 4.
-__device__ __forceinline__ void sync_warpgroup(int warpgroup) {
-    asm volatile("bar.sync %0, 128;" ::"r"(3 + warpgroup) : "memory");
-}
-
 // Matrix descriptors of the planes of an operand in a stage, by MMA along k, term and complex part.
 template <WgmmaPlan plan, int plane_bytes>
 struct PlaneDescriptors {

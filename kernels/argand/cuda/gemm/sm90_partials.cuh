@@ -17,7 +17,7 @@ struct AccumulatorPairs {
                                                 int thread)
         : first(partial_slot<plan>(args, block) + thread) {}
     __device__ __forceinline__ float2* at(int q) const {
-        return first + q * kConsumerThreads<plan>;
+        return first + q * plan.tile_threads();
     }
     static __device__ __forceinline__ float* in(float (&re)[plan.block_n / 2],
                                                 float (&im)[plan.block_n / 2], int q) {
@@ -49,7 +49,7 @@ __device__ __forceinline__ void store_partials(const WgmmaArguments& args, const
     // Each lane signals for itself: with a __syncwarp here ptxas would spill the accumulators'
     // registers.
     uint32* ready =
-        args.partials_ready + block_index() * 4 * plan.consumer_warpgroups + thread / kWarp;
+        args.partials_ready + block_index() * plan.tile_warps() + thread / kWarp;
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
 }
 
@@ -81,7 +81,7 @@ __device__ __forceinline__ void reduce_partials(const WgmmaArguments& args, cons
     if (work.first_peer == work.end_peer) return;
     // Each lane waits for another block: one after another, every wait is a round trip to L2.
     for (int block = work.first_peer + thread % kWarp; block < work.end_peer; block += kWarp) {
-        uint32* ready = args.partials_ready + block * 4 * plan.consumer_warpgroups + thread / kWarp;
+        uint32* ready = args.partials_ready + block * plan.tile_warps() + thread / kWarp;
         uint32 arrived = 0;
         while (arrived < kWarp) {
             asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(arrived) : "l"(ready) : "memory");

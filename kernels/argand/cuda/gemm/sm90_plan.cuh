@@ -62,7 +62,7 @@ struct WgmmaPlan {
     bool tma_epilogue;  // Z is stored through shared memory by TMA
     bool out_m_major;   // a Z that TMA stores is m-major, else n-major
     bool fused_pack;    // Y comes interleaved and k-major; idle producer warps pack it
-    int consumer_warpgroups;       // each computes kWgmmaM rows of the tile
+    int m_warpgroups;              // consumer warpgroups of kWgmmaM rows of the tile each
     int block_n, block_k, stages;  // block_k is one k-tile, which is one stage of the ring
     int spill_interval;            // k-tiles between two spills of the same accumulators
     int spill_columns;             // columns whose accumulators spill at once
@@ -95,10 +95,13 @@ struct WgmmaPlan {
     // Blocks of a cluster, each of which computes a slice of the k of the same tile.
     int cluster = 1;
 
-    constexpr int consumers() const { return consumer_warpgroups * k_warpgroups; }
-    constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
+    constexpr int consumers() const { return m_warpgroups * k_warpgroups; }
+    constexpr int block_m() const { return kWgmmaM * m_warpgroups; }
     constexpr int columns_apart() const { return block_n - shared_columns; }
     constexpr int threads() const { return kWarpgroupThreads * (consumers() + 1); }
+    // Threads and warps that hold a tile at its end: of those that share k the first warpgroup's.
+    constexpr int tile_threads() const { return kWarpgroupThreads * m_warpgroups; }
+    constexpr int tile_warps() const { return tile_threads() / kWarp; }
     // K-tiles between the spill of one group of columns and that of the next group.
     constexpr int spill_group_interval() const {
         return spill_interval / (block_n / spill_columns);
@@ -151,9 +154,9 @@ struct WgmmaPlan {
         return (storage != Storage::planar && (!x_k_major || odd_pitch)) ||
                (tma_epilogue && out_m_major && register_terms() == terms);
     }
-    // Two TMA store boxes for each consumer warp: one is stored while the other is filled.
+    // Two TMA store boxes for each warp of a tile: one is stored while the other is filled.
     constexpr int epilogue_bytes() const {
-        return tma_epilogue ? 4 * consumer_warpgroups * 2 * kStoreBoxBytes : 0;
+        return tma_epilogue ? tile_warps() * 2 * kStoreBoxBytes : 0;
     }
     // Bytes in which the second warpgroup along k leaves its accumulators for the first.
     constexpr int exchange_bytes() const { return (k_warpgroups - 1) * 8 * kWgmmaM * block_n; }
@@ -176,7 +179,7 @@ struct WgmmaArguments {
     float2* spill;            // accumulators that spilled (sm90_accumulator_spill.cuh)
     const float2* x_descale;  // (batch, m): two powers of two that descale a row of Z
     const float2* y_descale;  // (batch, n): the same of a column
-    float2* partials;         // (partial tiles, block_n / 2, consumer threads)
+    float2* partials;         // (partial tiles, block_n / 2, tile_threads())
     uint32* partials_ready;   // (blocks, consumer warps): lanes that stored a partial; zero between
                               // launches
     // Fused packing (sm90_fused_pack.cuh): its source, its planes, and counters of packed units by

@@ -168,7 +168,7 @@ struct PromotedMainloop {
                                                     const YDescriptors<plan>& y, int warpgroup,
                                                     const Turn& turn,
                                                     const Meanwhile& meanwhile = {}) {
-        if constexpr (plan.consumer_warpgroups == 2) {
+        if constexpr (plan.m_warpgroups == 2) {
             if (!plan.ping_pong || (component == 0 && turn.begins)) ping_pong_wait(warpgroup);
         }
         wgmma_fence();
@@ -192,7 +192,7 @@ struct PromotedMainloop {
                 }
             }
         wgmma_commit();
-        if constexpr (plan.consumer_warpgroups == 2) {
+        if constexpr (plan.m_warpgroups == 2) {
             if (!plan.ping_pong || (component == 1 && turn.ends)) ping_pong_arrive(warpgroup);
         }
         meanwhile();
