@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from argand import Device, pairs
 
 from benchmarks.harness.measuring import array_module
 
-INPUTS = ("complex64", "int8", "float32", "real int8")
+Input = Literal["complex64", "int8", "float32", "real int8"]
+INPUTS: tuple[Input, ...] = get_args(Input)
 """Types of samples; int8 are pairs."""
 _DRAWN = (1 << 22) + 18
 """Components that are drawn."""

@@ -15,8 +15,8 @@ import numpy as np
 from argand import PRECISIONS, image
 
 from benchmarks.harness.samples import on_host
-from benchmarks.image import direct_power, most_turns
 from benchmarks.sanitize.verdicts import bounded_program
+from benchmarks.sweep.images import direct_power, most_turns
 from workflow.accuracy.image_bounds import image_bound
 
 SIZES = ((1, 1, 3), (9, 2, 70), (65, 3, 33), (131, 2, 65))

@@ -1,7 +1,8 @@
-"""Sizes drawn at random: how often ours are slower than the best library, and by how much.
+"""Sizes drawn at random or given: how often ours are slower than the best library, by how much.
 
     python -m benchmarks.sweep softmax --cases 200 --seed 20261123 --csv softmax.csv
     python -m benchmarks.sweep gemm --cases 40 --seed 20261123 --plans 0
+    python -m benchmarks.sweep herk --sizes --csv herk.csv
 
 A seed draws the sizes, so nobody chooses them: give the day's date. Distributions stand in the
 modules of `benchmarks.sweep`: products of 32 to 16384 with batches, ops and 16-bit results;
@@ -10,6 +11,10 @@ length 8 to 2^20; gates of 1 to 7 qubits with up to 3 controls on 20 to 30; smal
 on every axis; filter banks of 8 to 4096 channels and 4 to 32 taps; 1 to 2048 detected beams of 16
 to 512 antennas; Hermitian products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28
 qubits; images of 2 to 512 antennas; Hermitian systems of 1 to 128 rows.
+
+``--sizes`` measures named sizes in their place: those of `benchmarks/sweep/named_sizes.toml`, or of
+another file of that form. More of each result is checked then, and its rate stands beside that of
+cuBLAS's real product, which is timed in turn with the calls.
 
 Ours, through the public functions, and every installed library run in one process on the same
 operands, in rows of calls behind a held stream, in turn, the host's time beside. Results
@@ -42,13 +47,14 @@ from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import DeferredCheck
 from benchmarks.sweep.compiling import WHOLE, Part, compile_calls, compile_plans, with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
+from benchmarks.sweep.given import NAMED
 from benchmarks.sweep.measuring import Measurement, measured, with_accuracy, with_ratios
 from benchmarks.sweep.regrets import PlanTimes, plan_rows, plan_times
 from benchmarks.sweep.summary import summary
 from workflow.accuracy import Accuracy
 
 _PLANS = 10
-"""``--plans`` on a GPU where the command does not say."""
+"""``--plans`` of drawn cases on a GPU, where the command does not say."""
 _CHECKED_AT_ONCE = 8
 """Cases whose results are being checked while the next are measured."""
 
@@ -59,21 +65,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     device = chosen_device(arguments.device)
     if arguments.plans is None:
-        arguments.plans = _PLANS if device.backend == "cuda" else 0
+        drawn_on_gpu = device.backend == "cuda" and arguments.sizes is None
+        arguments.plans = _PLANS if drawn_on_gpu else 0
     elif arguments.plans and device.backend == "cpu":
         parser.error("--plans: candidate plans are those of a GPU, and this is a CPU")
     if arguments.only_plans and not arguments.plans:
         parser.error("--only-plans: no case has all plans")
+    if arguments.seed is None:
+        if arguments.sizes is None:
+            parser.error("one of --seed, such as the day's date, and --sizes is needed")
+        arguments.seed = 1
+    given = arguments.what, arguments.cases, arguments.seed, arguments.sizes
+    try:
+        cases = drawn(*given)
+    except (OSError, ValueError) as error:
+        parser.error(f"--sizes: {error}")
     started = time.perf_counter()
     if device.backend == "cuda":
-        given = arguments.what, arguments.cases, arguments.seed, arguments.part
         if not arguments.only_plans:
-            compile_calls(*given)
+            compile_calls(*given, arguments.part)
         print(f"{device}; kernels compiled in {time.perf_counter() - started:.0f} s", flush=True)
         if arguments.plans:
-            print(f"candidate plans: {compile_plans(*given, every=arguments.plans)}", flush=True)
+            found = compile_plans(*given, arguments.part, every=arguments.plans)
+            print(f"candidate plans: {found}", flush=True)
     rows: list[Row] = []
-    for some in _measured(arguments, device):
+    for some in _measured(arguments, cases, device):
         rows += some
         _write(arguments.csv, rows)  # so that a run that is killed keeps them
     print(*summary(rows), f"{time.perf_counter() - started:.0f} s in all", sep="\n", flush=True)
@@ -86,11 +102,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     found.add_argument("what", choices=SWEEPS)
     found.add_argument("--cases", type=int, default=50, help="sizes to draw")
-    found.add_argument("--seed", type=int, required=True, help="such as the day's date")
+    found.add_argument("--seed", type=int, help="such as the day's date; of --sizes 1")
+    found.add_argument(
+        "--sizes", type=Path, nargs="?", const=NAMED, metavar="FILE",
+        help=f"the cases of a TOML file in place of drawn ones, without FILE of {NAMED.name}",
+    )  # fmt: skip
     found.add_argument(
         "--plans",
         type=int,
-        help=f"all plans of every case of this number are timed, 0: of none; on a GPU {_PLANS}",
+        help=f"all plans of every case of this number are timed, 0: of none; on a GPU {_PLANS}, "
+        "of --sizes 0",
     )
     found.add_argument(
         "--only-plans",
@@ -130,10 +151,11 @@ def _write(path: Path | None, rows: Sequence[Row]) -> None:
             write_rows(file, [asdict(row) for row in some])
 
 
-def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Row]]:
+def _measured(
+    arguments: argparse.Namespace, cases: Sequence[Case], device: Device
+) -> Iterator[list[Row]]:
     """Yield the rows of each case."""
     seed = arguments.seed
-    cases = drawn(arguments.what, arguments.cases, seed)
     started = time.perf_counter()
     checked: deque[tuple[Future[Sequence[Accuracy]] | None, Callable[[], list[Row]]]] = deque()
     for number, case in list(enumerate(cases))[slice(*arguments.part)]:

@@ -1,4 +1,4 @@
-"""Filter banks of drawn channels, taps, oversampling and types of samples."""
+"""Filter banks of drawn or given channels, taps, oversampling and types of samples."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, ChanneliseProblem, Device, channelise
+from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
+from argand.channelise.problem import oversampling_of
 from scipy.signal import firwin
 
 from benchmarks.harness.measuring import kernels_of
 from benchmarks.harness.samples import on_host
-from benchmarks.harness.signals import INPUTS, as_argument, as_floats, drawn_samples
+from benchmarks.harness.signals import INPUTS, Input, as_argument, as_floats, drawn_samples
 from benchmarks.peers import Candidate, absent
 from benchmarks.peers._registry import peers_of
 from benchmarks.sweep.case import Assess, Case
@@ -23,67 +24,74 @@ from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_
 
 _COMPONENTS = {"cuda": 1 << 26, "cpu": 1 << 20}
 """Components of samples in all."""
-_PRECISION = PRECISIONS["fp32"]
 _OVERSAMPLINGS = tuple(map(Fraction, ("4/3", "8/7", "32/27", "5/4", "3/2", "2")))
 _CHECKED_VALUES = 1 << 17
 """Windowed samples that are compared with fp64 at either end of a row, at least one spectrum."""
 
 
 class BankCase(Case):
-    """One filter bank over rows of samples of one type."""
+    """One filter bank over rows of samples of one type; without ``components``, of a drawn size.
+
+    ``oversampling`` is all that `oversampling_of` reads.
+    """
 
     def __init__(
-        self, channels: int, taps: int, oversampling: Fraction, rows: int, kind: str
-    ) -> None:
-        self._channels, self._taps, self._oversampling = channels, taps, oversampling
-        self._rows, self._input = rows, kind
+        self, channels: int, taps: int, oversampling: Fraction, rows: int, input: Input,
+        components: int | None = None, precisions: Sequence[str] = ("fp32",),
+    ) -> None:  # fmt: skip
+        if components is not None and components < 2 * rows * channels * taps:
+            least = 2 * rows * channels * taps
+            raise ValueError(f"components must be at least {least}, a spectrum a row")
+        self._channels, self._taps = channels, taps
+        self._oversampling = oversampling_of(oversampling, channels)
+        self._rows, self._input, self._components = rows, input, components
+        self._precisions = [PRECISIONS[name] for name in precisions]
         self.operation = "channelise"
         self.shape = f"{rows} rows, {channels} channels x {taps} taps"
-        self.kind = f"{kind}, oversampling {oversampling}"
+        self.kind = f"{input}, oversampling {self._oversampling}"
         self.flops = 0.0
         self.bytes_moved = 0.0
         self._coefficients = firwin(channels * taps, 1 / channels)
 
     def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
         """Return random samples of the type, integers as (row, time, 2) or (row, time)."""
-        components = _COMPONENTS[device.backend]
+        components = self._components or _COMPONENTS[device.backend]
         x = drawn_samples(
             self._input, Namespace(seed=seed, rows=self._rows, samples=components), device
         )
-        problem = self._problem(x)
+        problem = self._problem(x, PRECISIONS["fp32"])
         self.flops = problem.flops
         self.bytes_moved = x.nbytes + 8.0 * np.prod(problem.shape)
         return (x,)
 
-    def _problem(self, x: Any) -> ChanneliseProblem:
+    def _problem(self, x: Any, row: Precision) -> ChanneliseProblem:
         real = x.ndim == 2 and x.dtype.kind != "c"
         return ChanneliseProblem(
-            (self._rows,), x.shape[1], self._channels, self._taps, self._oversampling, real,
-            _PRECISION,
-        )  # fmt: skip
+            (self._rows,), x.shape[1], self._channels, self._taps, self._oversampling, real, row
+        )
 
     def ours(self, device: Device) -> list[Candidate]:
-        """Return `argand.channelise` at fp32."""
-        call = partial(
-            channelise, channels=self._channels, taps=self._taps, window=self._coefficients,
-            oversampling=self._oversampling, precision=_PRECISION,
-        )  # fmt: skip
+        """Return `argand.channelise` at fp32, or at the precisions that were given."""
 
-        return [
-            Candidate(
-                "argand", _PRECISION, "filter bank", lambda x: (as_argument(x),), call,
+        def one(row: Precision) -> Candidate:
+            call = partial(
+                channelise, channels=self._channels, taps=self._taps, window=self._coefficients,
+                oversampling=self._oversampling, precision=row,
+            )  # fmt: skip
+            return Candidate(
+                "argand", row, "filter bank", lambda x: (as_argument(x),), call,
                 chosen=kernels_of(call),
-            )
-        ]  # fmt: skip
+            )  # fmt: skip
+
+        return [one(row) for row in self._precisions]
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return a filter and a transform of each library, of samples that it makes floats."""
-        found = []
+        found, row = [], PRECISIONS["fp32"]
         for peer in peers_of("channelise", device.backend):
-            compute = peer.computation(_PRECISION.name)
             one = Candidate(
-                peer.name, _PRECISION, peer.algorithm(_PRECISION.name), lambda x: (x,),
-                partial(self._by_peer, compute),
+                peer.name, row, peer.algorithm(row.name), lambda x: (x,),
+                partial(self._by_peer, peer.computation(row.name)),
             )  # fmt: skip
             found.append(absent(one, reason) if (reason := peer.missing()) else one)
         return found
@@ -96,11 +104,11 @@ class BankCase(Case):
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return a function that compares the first and the last row's last spectra with fp64."""
         (x,) = operands
-        problem = self._problem(x)
+        problem = self._problem(x, PRECISIONS["fp32"])
         length, hop = self._channels * self._taps, problem.hop
         # Spectra that start whole frames after the first sample have its phases.
         cycle = problem.phases
-        count = min(problem.spectra, max(cycle, _CHECKED_VALUES // length))
+        count = min(problem.spectra, max(cycle, self.sampled(_CHECKED_VALUES) // length))
         last = (problem.spectra - count) // cycle * cycle
         places = {"first": (0, 0), "last": (self._rows - 1, last)}
         references = {}
@@ -116,11 +124,11 @@ class BankCase(Case):
             if candidate.name == "argand" and device.backend == "cuda":
                 from argand.channelise.gpu import algorithm
 
-                ran = algorithm(problem, device)[1]
+                ran = algorithm(self._problem(x, candidate.precision), device)[1]
             parts = {
                 name: assess_channelise(
                     references[name], on_host(result[row, first : first + count])[None],
-                    _PRECISION, backend=device.backend, ran=ran,
+                    candidate.precision, backend=device.backend, ran=ran,
                 )
                 for name, (row, first) in places.items()
             }  # fmt: skip

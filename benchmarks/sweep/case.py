@@ -1,9 +1,10 @@
-"""The protocol of a drawn case, and the row that each measurement becomes."""
+"""The protocol of a case, and the row that each measurement becomes."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +14,17 @@ from argand import Device, Precision
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy
 
-OURS = "argand", "argand plan", "plan"
-"""Implementations that are no peers: a call, one that was planned before, and a candidate plan."""
+OURS = "argand", "argand plan", "argand product", "plan"
+"""Implementations that are no peers: a call, one that was planned before, the product that is a
+part of it, and a candidate plan."""
+_SAMPLED_OF_GIVEN = 16
+"""What is checked of a case of given sizes, beside that of a drawn one: there are few of them."""
 Assess = Callable[[Any, Candidate], Accuracy | int]
 """Compares a result with fp64: its accuracy, or its place among those that are assessed later."""
 
 
 class Case(ABC):
-    """One problem of drawn sizes, which ours and the peers solve.
+    """One problem of drawn or given sizes, which ours and the peers solve.
 
     `operands` is called first, and may set shape, flops and bytes_moved, where they follow from
     what a device has room for.
@@ -39,6 +43,8 @@ class Case(ABC):
 
     in_place: bool = False
     """Whether the result replaces an operand, so that half as much memory is touched."""
+    given: bool = False
+    """Whether a file gave the sizes (`benchmarks.sweep.given`), so that none is reduced."""
 
     @abstractmethod
     def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
@@ -55,6 +61,14 @@ class Case(ABC):
     @abstractmethod
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return a function that compares a result with fp64, on a sample where it is large."""
+
+    def room(self, most: Mapping[str, int], device: Device) -> float:
+        """Return what sizes may take, by the device's backend; infinity where they were given."""
+        return math.inf if self.given else most[device.backend]
+
+    def sampled(self, of_drawn: int) -> int:
+        """Return how much of a result is compared with fp64, by what is of a drawn case."""
+        return _SAMPLED_OF_GIVEN * of_drawn if self.given else of_drawn
 
     def kernels(self, device: Device) -> Sequence[tuple[str, str]] | None:
         """Return source and target of all kernels of ours; None where only calls know them."""
@@ -81,7 +95,10 @@ class Row:
     """One implementation of one case, or one candidate plan of it; `OURS` are no peers.
 
     ``ratio`` is the best verified peer's time of the same class over this one; ``regret`` the time
-    of the plan that a call takes over that of its fastest candidate plan.
+    of the plan that a call takes over that of its fastest candidate plan. ``over_bound`` is the
+    error over its bound, in the measure that the check bounds. ``of_real``, where sizes were given,
+    is ``tflops`` times the precision's products of terms, over the rate of cuBLAS's real product of
+    the operand's format at 8192^3, which is timed in turn with the calls.
     """
 
     operation: str
@@ -105,3 +122,6 @@ class Row:
     kernel_digest: str
     versions: str
     timestamp: str
+    gbytes_per_s: float | None = None
+    of_real: float | None = None
+    over_bound: float | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
@@ -21,14 +21,21 @@ Results = list[tuple[Taken, Precision, str]]
 
 
 class DeferredCheck:
-    """Takes the sample of each result of a case; all are assessed together, later."""
+    """Takes the sample of each result of a case; all are assessed together, later.
 
-    def __init__(self, check: ProductCheck) -> None:
-        self._check = check
+    ``first`` assesses a result that is seen to be wrong at once, and returns None of others.
+    """
+
+    def __init__(
+        self, check: ProductCheck, first: Callable[[Any, Candidate], Accuracy | None] | None = None
+    ) -> None:
+        self._check, self._first = check, first
         self._results: Results = []
 
-    def __call__(self, result: Any, candidate: Candidate) -> int:
+    def __call__(self, result: Any, candidate: Candidate) -> Accuracy | int:
         """Take the sample of a result; return its place among those of `submit`."""
+        if self._first is not None and (wrong := self._first(result, candidate)):
+            return wrong
         self._results.append((self._check.taken(result), candidate.precision, candidate.output))
         return len(self._results) - 1
 

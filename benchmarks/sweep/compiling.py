@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain
 from multiprocessing import get_context
+from pathlib import Path
 
 from argand import PRECISIONS
 from argand.device import available_cores
@@ -35,26 +36,30 @@ def with_plans(number: int, ours: Sequence[Candidate], every: int) -> int | None
     if not every or number % every:
         return None
     places = [place for place, one in enumerate(ours) if one.precision.name in PRECISIONS]
-    return places[number // every % len(places)]
+    return places[number // every % len(places)] if places else None
 
 
-def compile_calls(what: str, cases: int, seed: int, part: Part = WHOLE) -> None:
+def compile_calls(
+    what: str, cases: int, seed: int, sizes: Path | None = None, part: Part = WHOLE
+) -> None:
     """Bring all kernels of ours into the cache: by their sources, or by a call of each."""
     device = chosen_device("cuda")
-    kernels = [case.kernels(device) for case in drawn(what, cases, seed)[slice(*part)]]
+    kernels = [case.kernels(device) for case in drawn(what, cases, seed, sizes)[slice(*part)]]
     if None not in kernels:
         compile_all(chain(*filter(None, kernels)))
         return
     count = min(_COMPILERS, available_cores(), len(kernels))
     # A fork of a process that has a context cannot use the device.
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        shares = [(what, cases, seed, part, first, count) for first in range(count)]
+        shares = [(what, cases, seed, sizes, part, first, count) for first in range(count)]
         list(pool.map(_call, *zip(*shares, strict=True)))
 
 
-def _call(what: str, cases: int, seed: int, part: Part, first: int, step: int) -> None:
+def _call(
+    what: str, cases: int, seed: int, sizes: Path | None, part: Part, first: int, step: int
+) -> None:
     device = chosen_device("cuda")
-    for case in drawn(what, cases, seed)[slice(*part)][first::step]:
+    for case in drawn(what, cases, seed, sizes)[slice(*part)][first::step]:
         operands, ours = case.operands(device, 0), case.ours(device)
         for one in ours:
             with suppress(Exception):  # what fails says why where it is measured
@@ -64,12 +69,12 @@ def _call(what: str, cases: int, seed: int, part: Part, first: int, step: int) -
 
 
 def compile_plans(
-    what: str, cases: int, seed: int, part: Part = WHOLE, *, every: int
+    what: str, cases: int, seed: int, sizes: Path | None = None, part: Part = WHOLE, *, every: int
 ) -> Compilation:
     """Compile the candidate plans of every case that has them, each kernel once, on all cores."""
     device = chosen_device("cuda")
     with compiling_only() as found:
-        for number, case in list(enumerate(drawn(what, cases, seed)))[slice(*part)]:
+        for number, case in list(enumerate(drawn(what, cases, seed, sizes)))[slice(*part)]:
             ours = case.ours(device)
             taken = with_plans(number, ours, every)
             if taken is None:

@@ -1,15 +1,17 @@
-"""Hermitian products of drawn sizes, of complex64 and of int8."""
+"""Hermitian products of drawn or given sizes, of complex64 and of int8."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision, gemm, herk, pairs
+from argand import PRECISIONS, Device, gemm, herk, pairs
+from argand.beam_power.problem import EXACT
 from argand.gemm.tuned import trial
+from argand.herk.problem import Form
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
@@ -18,21 +20,29 @@ from benchmarks.harness.signals import as_floats
 from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
 from benchmarks.sweep.checking import DeferredCheck
+from workflow.accuracy import Accuracy
 
-_PRECISIONS = {"complex64": ("tf32", "3xfp16", "fp16"), "int8": ("exact",)}
-"""Precisions measured for each type of samples."""
+Input = Literal["complex64", "int8"]
+_PRECISIONS: dict[Input, tuple[str, ...]] = {
+    "complex64": ("tf32", "3xfp16", "fp16"), "int8": (EXACT.name,),
+}  # fmt: skip
+"""Precisions measured for each type of samples, where none are given."""
 _MOST_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
 """Bytes of samples and matrices together."""
 _CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8
 
 
 class CorrelationCase(Case):
-    """V = X X^H of a batch of X (n, k)."""
+    """V = X X^H of a batch of X (n, k); without ``batch``, of as many as there is room for."""
 
-    def __init__(self, n: int, k: int, kind: str) -> None:
-        self._n, self._k, self._input = n, k, kind
-        self._batch = 1
-        self.operation, self.kind = "herk", kind
+    def __init__(
+        self, n: int, k: int, input: Input, batch: int | None = None, form: Form = "full",
+        precisions: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        self._n, self._k, self._input, self._form = n, k, input, form
+        self._given_batch, self._batch = batch, 1
+        self._precisions = precisions or _PRECISIONS[input]
+        self.operation, self.kind = "herk", input if form == "full" else f"{input}, {form}"
         self.shape = f"{n}x{k}"
         self.flops = self.bytes_moved = 0.0
 
@@ -40,8 +50,10 @@ class CorrelationCase(Case):
         """Return normal X (batch, n, k), or integers of all 8 bits (batch, n, k, 2)."""
         n, k = self._n, self._k
         item = 8 if self._input == "complex64" else 2
-        each = item * n * k + 8 * n * n
-        self._batch = batch = max(1, _MOST_BYTES[device.backend] // 4 // each)
+        results = n * n if self._form == "full" else n * (n + 1) // 2
+        each = item * n * k + 8 * results
+        room = max(1, _MOST_BYTES[device.backend] // 4 // each)
+        self._batch = batch = self._given_batch or room
         self.shape = f"{batch}x{n}x{k}"
         self.flops, self.bytes_moved = 4.0 * batch * n * (n + 1) * k, float(batch * each)
         arrays = array_module(device)
@@ -54,20 +66,20 @@ class CorrelationCase(Case):
     def ours(self, device: Device) -> list[Candidate]:
         """Return `argand.herk` at the precisions of the type of samples."""
         return [
-            self._candidate("argand", name, lambda x, out, name=name: herk(
-                x, precision=name, out=out
+            self._candidate("argand", name, self._form, lambda x, out, name=name: herk(
+                x, precision=name, form=self._form, out=out
             ), device)
-            for name in _PRECISIONS[self._input]
+            for name in self._precisions
         ]  # fmt: skip
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return our full products, and the line of NumPy or CuPy: x times its own transpose."""
         arrays = array_module(device)
         found = [
-            self._candidate("argand full", name, lambda x, out, name=name: gemm(
+            self._candidate("argand full", name, "full", lambda x, out, name=name: gemm(
                 x, x, op_b="C", precision=name, out=out
             ), device)
-            for name in _PRECISIONS[self._input]
+            for name in self._precisions
         ]  # fmt: skip
 
         def line(x: Any) -> Any:
@@ -81,17 +93,22 @@ class CorrelationCase(Case):
         ]
 
     def _candidate(
-        self, implementation: str, name: str, call: Callable[..., Any], device: Device
+        self, implementation: str, name: str, form: Form, call: Callable[..., Any], device: Device
     ) -> Candidate:
-        arrays = array_module(device)
+        arrays, n = array_module(device), self._n
+        row = EXACT if name == EXACT.name else PRECISIONS[name]
+        dtype = "complex64" if self._input == "int8" else row.output
 
         def prepare(x: Any) -> tuple[Any, ...]:
-            out = arrays.full((self._batch, self._n, self._n), np.nan, "complex64")
-            return (x if x.dtype.kind == "c" else pairs(x)), out
+            size = (n, n) if form == "full" else (n * (n + 1) // 2,)
+            out = arrays.full((self._batch, *size), complex(np.nan, np.nan), dtype)
+            return (x.astype(dtype, copy=False) if x.dtype.kind == "c" else pairs(x)), out
 
         return Candidate(
-            implementation, _row(name), implementation, prepare, call, self._matrices,
-            input=self._input, chosen=kernels_of(call),
+            implementation, row, implementation, prepare, call,
+            self._matrices if form == "full" else lambda lower: self._matrices(
+                _whole(arrays, n, lower)
+            ), input=self._input, output=dtype, chosen=kernels_of(call),
         )  # fmt: skip
 
     def _matrices(self, result: Any) -> Any:
@@ -116,18 +133,47 @@ class CorrelationCase(Case):
         return Shape(self._n, self._n, self._k, self._batch)
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
-        """Return a function that compares sampled rows and columns with SciPy in fp64."""
+        """Return a function that compares sampled rows and columns with SciPy in fp64.
+
+        Every element of ours is compared with the conjugate of the one that mirrors it, and every
+        sum of integers with its value.
+        """
         x = _floats(operands[0])
         check = ProductCheck(
             self._product, x, x.conj().swapaxes(-1, -2), backend=device.backend, seed=1,
-            elements=_CHECKED_ELEMENTS, lines=_CHECKED_LINES,
+            elements=self.sampled(_CHECKED_ELEMENTS), lines=_CHECKED_LINES,
         )  # fmt: skip
-        return check if device.backend == "cpu" else DeferredCheck(check)
+        first = partial(_wrong, x)
+        if device.backend == "cpu":
+            return lambda result, candidate: first(result, candidate) or check(result, candidate)
+        return DeferredCheck(check, first)
 
 
-def _row(name: str) -> Precision:
-    """Return the precision whose bound a result has: exact sums are rounded once, to fp32."""
-    return PRECISIONS["fp32" if name == "exact" else name]
+def _wrong(x: Any, result: Any, candidate: Candidate) -> Accuracy | None:
+    """Return the verdict on a result that is not Hermitian, or not exact where it has to be."""
+    reason = ""
+    if candidate.name == "argand" and bool((result != result.conj().swapaxes(-1, -2)).any()):
+        reason = "an element is not the conjugate of the one that mirrors it"
+    elif candidate.precision == EXACT:
+        wide = x.astype(np.complex128)
+        exact = (wide @ wide.conj().swapaxes(-1, -2)).astype(result.dtype)
+        if bool((result.reshape(exact.shape) != exact).any()):
+            reason = "a sum of integers is not exact"
+    if not reason:
+        return None
+    rows = int(np.prod(result.shape[:-1]))
+    return Accuracy(
+        verdict="wrong", verified=False, reason=reason, reference="full", reference_rows=rows
+    )
+
+
+def _whole(arrays: Any, n: int, lower: Any) -> Any:
+    """Return the matrices of which ``lower`` (batch, n (n + 1) / 2) has the lower triangles."""
+    rows, columns = arrays.tril_indices(n)
+    found = arrays.empty((len(lower), n, n), lower.dtype)
+    found[:, columns, rows] = lower.conj()
+    found[:, rows, columns] = lower
+    return found
 
 
 def _floats(x: Any) -> Any:
@@ -142,5 +188,5 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
     found: list[Case] = []
     for number in range(cases):
         n, k = int(sizes(rng, 16, 4096, (1,))[0]), int(sizes(rng, 64, 16384, (1,))[0])
-        found.append(CorrelationCase(n, k, list(_PRECISIONS)[number % 2]))
+        found.append(CorrelationCase(n, k, get_args(Input)[number % 2]))
     return found

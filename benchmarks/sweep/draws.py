@@ -1,8 +1,9 @@
-"""The cases of each sweep, by its name."""
+"""The cases of each sweep, by its name: drawn ones, and those of given sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from benchmarks.sweep import (
     transforms,
 )
 from benchmarks.sweep.case import Case
+from benchmarks.sweep.given import given_cases
 
 Sizes = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -42,8 +44,21 @@ _DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
     "circuits": circuits.draw, "image": images.draw, "hermitian": systems.draw,
 }  # fmt: skip
 SWEEPS = tuple(_DRAWS)
+GIVEN: dict[str, Callable[..., Case]] = {
+    "channelise": banks.BankCase, "beam_power": beams.BeamCase,
+    "herk": correlations.CorrelationCase, "image": images.ImageCase,
+    "hermitian": systems.SystemCase,
+}  # fmt: skip
+"""What makes a case of given sizes, of the sweeps that take them."""
 
 
-def drawn(sweep: str, cases: int, seed: int) -> list[Case]:
-    """Return the cases of a seed: the same for the same arguments."""
-    return _DRAWS[sweep](np.random.default_rng(seed), cases, log_uniform)
+def drawn(sweep: str, cases: int, seed: int, sizes: Path | None = None) -> list[Case]:
+    """Return the cases of a seed, or those of a file of sizes: the same for the same arguments.
+
+    Raises ValueError for a sweep that takes no sizes, and as `given_cases` does.
+    """
+    if sizes is None:
+        return _DRAWS[sweep](np.random.default_rng(seed), cases, log_uniform)
+    if sweep not in GIVEN:
+        raise ValueError(f"a sweep of given sizes must be one of {list(GIVEN)}, got {sweep!r}")
+    return given_cases(sweep, GIVEN[sweep], sizes)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from argand.beam_power.problem import EXACT
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -52,6 +53,11 @@ def _drawn(files: Sequence[tuple[str, str, Path]]) -> Figure:
     return figure
 
 
+def _colour(precision: str) -> str:
+    """Return the colour of a precision; exact sums, which have no rounding, are grey."""
+    return "#999999" if precision == EXACT.name else colour_of(precision)
+
+
 def _panel(axes: Axes, card: str, sweep: str, path: Path) -> None:
     column = "of_copy" if sweep == "gates" else "ratio"
     ours = [
@@ -62,7 +68,7 @@ def _panel(axes: Axes, card: str, sweep: str, path: Path) -> None:
         rows = [row for row in ours if row["precision"] == precision]
         axes.plot(
             [float(row["time_us"]) for row in rows], [float(row[column]) for row in rows],
-            _MARKERS[card], color=colour_of(precision), label=f"{precision}, {card}",
+            _MARKERS[card], color=_colour(precision), label=f"{precision}, {card}",
             markersize=3, linestyle="none", alpha=0.8,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Images of drawn antennas, channels and directions."""
+"""Images of drawn or given antennas, channels and directions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, ImagePlan, image
+from argand import PRECISIONS, Device, ImagePlan, Precision, image
+from argand.image.problem import SPEED_OF_LIGHT
 
 from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host, sampled_rows
-from benchmarks.image import direct_power, most_turns
 from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy import Accuracy
@@ -29,8 +29,11 @@ _CHECKED_DIRECTIONS = 128
 class ImageCase(Case):
     """Images of the same directions from covariances of some channels each."""
 
-    def __init__(self, images: int, channels: int, antennas: int, directions: int) -> None:
-        self._sizes = images, channels, antennas, directions
+    def __init__(
+        self, images: int, channels: int, antennas: int, directions: int,
+        precisions: Sequence[str] = _PRECISIONS,
+    ) -> None:  # fmt: skip
+        self._sizes, self._precisions = (images, channels, antennas, directions), precisions
         self.operation, self.kind = "image", "complex64"
         self.shape = self._words = f"{images} x {channels} channels x {antennas} antennas"
         self.flops = self.bytes_moved = 0.0
@@ -39,8 +42,8 @@ class ImageCase(Case):
         """Return covariances, positions, frequencies and unit vectors."""
         images, channels, antennas, directions = self._sizes
         pairs = images * channels * antennas**2
-        most = _MOST_TERMS[device.backend] // pairs
-        directions = max(_FEWEST_DIRECTIONS, min(directions, most))
+        most = self.room(_MOST_TERMS, device) / pairs
+        directions = int(min(directions, max(_FEWEST_DIRECTIONS, most)))
         self.shape = f"{self._words}, {directions} directions"
         self.flops = 8.0 * pairs * directions
         self.bytes_moved = 8.0 * pairs + 24.0 * directions + 4.0 * images * directions
@@ -58,22 +61,28 @@ class ImageCase(Case):
     def ours(self, device: Device) -> list[Candidate]:
         """Return `argand.image` at each precision, and calls of `argand.ImagePlan`."""
 
-        def one(precision: str) -> Candidate:
-            call = partial(image, precision=precision)
+        def typed(r: Any, row: Precision) -> Any:
+            return r.astype(row.output, copy=False)
+
+        def one(row: Precision) -> Candidate:
+            call = partial(image, precision=row.name)
 
             return Candidate(
-                "argand", PRECISIONS[precision], "image", lambda *given: given, call,
+                "argand", row, "image", lambda r, *place: (typed(r, row), *place), call,
                 output="real", chosen=kernels_of(call),
             )  # fmt: skip
 
-        def planned(precision: str) -> Candidate:
+        def planned(row: Precision) -> Candidate:
+            def prepare(r: Any, *place: Any) -> tuple[Any, ...]:
+                given = typed(r, row), *place
+                return ImagePlan(*given, precision=row.name), *given
+
             return Candidate(
-                "argand plan", PRECISIONS[precision], "image",
-                lambda *given: (ImagePlan(*given, precision=precision), *given),
-                lambda plan, *given: plan(*given), output="real",
+                "argand plan", row, "image", prepare, lambda plan, *given: plan(*given),
+                output="real",
             )  # fmt: skip
 
-        return [way(precision) for way in (one, planned) for precision in _PRECISIONS]
+        return [way(PRECISIONS[name]) for way in (one, planned) for name in self._precisions]
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return the libraries' images in fp32."""
@@ -85,7 +94,7 @@ class ImageCase(Case):
         r, (x, f) = operands[0], operands[1:3]
         images, channels, antennas, _ = self._sizes
         s = on_host(operands[3])
-        rows = sampled_rows(len(s), _CHECKED_DIRECTIONS)
+        rows = sampled_rows(len(s), self.sampled(_CHECKED_DIRECTIONS))
         truths, sizes = {}, {}
         for place in {0, images - 1}:
             given = on_host(r[place]).astype(complex)
@@ -106,12 +115,30 @@ class ImageCase(Case):
                     float(np.linalg.norm(error) / np.linalg.norm(truths[place]))
                     for place, error in errors.items()
                 ),
-                componentwise_re=worst, verdict="verified" if right else "wrong", verified=right,
+                ratio=bound / worst if worst else None, componentwise_re=worst,
+                verdict="verified" if right else "wrong", verified=right,
                 reason="" if right else f"a direction is off by {worst:.3g} > {bound:.3g} of |R|",
                 reference="sampled", reference_rows=len(rows) * len(truths),
             )  # fmt: skip
 
         return assess
+
+
+def direct_power(r: Any, x: Any, f: Any, s: Any) -> Any:
+    """Return power (direction,) of (channel, antenna, antenna) covariances by a direct sum in fp64.
+
+    ``x`` are positions in m, ``f`` frequencies in Hz and ``s`` unit vectors, all of them NumPy's.
+    """
+    total = np.zeros(len(s))
+    for matrix, frequency in zip(r, f, strict=True):
+        w = np.exp(2j * np.pi * frequency / SPEED_OF_LIGHT * (x @ s.T))
+        total += (w.conj() * (matrix @ w)).real.sum(axis=0)
+    return total
+
+
+def most_turns(x: Any, f: Any) -> float:
+    """Return a bound on the wavelengths from the centre to an antenna, at the origin."""
+    return float(2 * np.sqrt((x**2).sum(axis=1)).max() * f.max() / SPEED_OF_LIGHT)
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
@@ -121,9 +148,9 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
     """
     found: list[Case] = []
     for _ in range(cases):
-        drawn = (
+        images, channels, antennas, directions = (
             int(sizes(rng, low, high, (1,))[0])
             for low, high in ((1, 8), (1, 64), (2, 512), (1 << 8, 1 << 18))
         )
-        found.append(ImageCase(*drawn))
+        found.append(ImageCase(images, channels, antennas, directions))
     return found

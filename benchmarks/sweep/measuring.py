@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from argand import Device
+from argand import Device, Precision
+from argand.beam_power.problem import EXACT
+from argand.runtime.ceilings import real_product
 from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.timing import Calls, Queued, queued
 
@@ -49,8 +51,9 @@ def measured(
 ) -> list[Measurement]:  # fmt: skip
     """Compute, check and time candidates on the same sets of operands.
 
-    They are timed in turn, and so is a copy of as many bytes. One after another are those of a CPU,
-    those that wait for the device, and all whose results have no room beside each other.
+    They are timed in turn, and so are a copy of as many bytes and, where sizes were given, a real
+    product of each format of operands. One after another are those of a CPU, those that wait for
+    the device, and all whose results have no room beside each other.
     """
     sets = sets_of(case, operands)
     room = (1 + len(candidates)) * len(sets) * case.bytes_moved
@@ -60,11 +63,20 @@ def measured(
         copy, copies = _seconds(timed(copies, device)), []
     found = [_checked(case, x, sets, assess, device, seed, together) for x in candidates]
     tasks = [one.task for one in found if one.task]
+    rates: dict[str, float] = {}
     if together:
-        copied, *queues = timed_in_turn([prepared(copies)[0], *tasks])
-        copy, others = _seconds(copied), iter(queues)
-        found = [_with_times(one, next(others), case) if one.task else one for one in found]
-    return [_beside_copy(one, 1e6 * copy) for one in found]
+        names = {real_format(one.precision) for one in candidates} if case.given else set()
+        reals = {name: real_product(name) for name in sorted(names)}
+        yardsticks: list[Calls] = [copies, *([multiply] for multiply, _ in reals.values())]
+        beside = [prepared(calls)[0] for calls in yardsticks]
+        queues = iter(timed_in_turn([*beside, *tasks]))
+        copy = _seconds(next(queues))
+        rates = {name: flops / _seconds(next(queues)) for name, (_, flops) in reals.items()}
+        found = [_with_times(one, next(queues), case) if one.task else one for one in found]
+    return [
+        _beside(one, x.precision, 1e6 * copy, rates)
+        for one, x in zip(found, candidates, strict=True)
+    ]
 
 
 def _checked(
@@ -106,14 +118,25 @@ def _with_times(one: Measurement, queue: Queued, case: Case) -> Measurement:
     row = replace(
         one.row, time_us=1e6 * seconds, host_us=1e6 * statistics.median(queue.host_seconds),
         tflops=case.flops / seconds / 1e12 if case.flops else None,
+        gbytes_per_s=case.bytes_moved / seconds / 1e9,
     )  # fmt: skip
     return Measurement(row, one.accuracy)
 
 
-def _beside_copy(one: Measurement, copy_us: float) -> Measurement:
-    if one.row.time_us is None:
+def real_format(precision: Precision) -> str:
+    """Return the format of a precision's real products; exact sums are of int8."""
+    return "int8" if precision.name == EXACT.name else precision.operand.name
+
+
+def _beside(
+    one: Measurement, precision: Precision, copy_us: float, rates: Mapping[str, float]
+) -> Measurement:
+    """Return a measurement beside a copy, and the real product where its rate is known."""
+    row, rate = one.row, rates.get(real_format(precision))
+    if row.time_us is None:
         return one
-    return replace(one, row=replace(one.row, of_copy=copy_us / one.row.time_us))
+    of_real = 1e12 * row.tflops * len(precision.products) / rate if rate and row.tflops else None
+    return replace(one, row=replace(row, of_copy=copy_us / row.time_us, of_real=of_real))
 
 
 def timed(calls: Calls, device: Device) -> Queued:
@@ -187,7 +210,10 @@ def with_accuracy(measured: Sequence[Measurement], later: Sequence[Accuracy] = (
         row, accuracy = each.row, each.accuracy
         one = later[accuracy] if isinstance(accuracy, int) else accuracy
         if one is not None:
-            row = replace(row, error=one.rel_frobenius, verified=one.verified, reason=one.reason)
+            row = replace(
+                row, error=one.rel_frobenius, over_bound=1 / one.ratio if one.ratio else None,
+                verified=one.verified, reason=one.reason,
+            )  # fmt: skip
         found.append(row)
     return found
 

@@ -1,9 +1,9 @@
-"""Small Hermitian systems of drawn sizes, in both types."""
+"""Small Hermitian systems of drawn or given sizes, in both types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from argand import PRECISIONS, Device, solve_hermitian
@@ -16,6 +16,7 @@ from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy import Accuracy
 
+Input = Literal["complex64", "complex128"]
 _MOST_BYTES = {"cuda": 1 << 28, "cpu": 1 << 20}
 """Bytes of matrices, right-hand sides and solutions together."""
 _CHECKED_SYSTEMS = 128
@@ -24,9 +25,9 @@ _CHECKED_SYSTEMS = 128
 class SystemCase(Case):
     """Systems R x = b of one size."""
 
-    def __init__(self, systems: int, n: int, columns: int, kind: str) -> None:
+    def __init__(self, systems: int, n: int, columns: int, input: Input) -> None:
         self._sizes = systems, n, columns
-        self.operation, self.kind = "hermitian", kind
+        self.operation, self.kind = "hermitian", input
         self.shape = f"{systems}x{n}x{columns}"
         self.flops = self.bytes_moved = 0.0
 
@@ -35,7 +36,7 @@ class SystemCase(Case):
         systems, n, columns = self._sizes
         dtype = np.dtype(self.kind)
         each = (n * n + 2 * n * columns) * dtype.itemsize
-        systems = max(1, min(systems, _MOST_BYTES[device.backend] // each))
+        systems = max(1, int(min(systems, self.room(_MOST_BYTES, device) / each)))
         self.shape = f"{systems}x{n}x{columns}"
         self.flops = systems * (4 / 3 * n**3 + 8.0 * n**2 * columns)
         self.bytes_moved = float(systems * each)
@@ -65,7 +66,7 @@ class SystemCase(Case):
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return a function that computes residuals of sampled systems in fp64."""
-        rows = sampled_rows(len(operands[0]), _CHECKED_SYSTEMS)
+        rows = sampled_rows(len(operands[0]), self.sampled(_CHECKED_SYSTEMS))
         r, b = (on_host(x[rows]).astype(complex) for x in operands)
 
         def assess(result: Any, candidate: Candidate) -> Accuracy:
@@ -75,6 +76,7 @@ class SystemCase(Case):
             right = worst <= 1
             return Accuracy(
                 rel_frobenius=float(np.linalg.norm(residual) / np.linalg.norm(b)),
+                ratio=1 / worst if worst else None,
                 verdict="verified" if right else "wrong", verified=right,
                 reason="" if right else f"a residual is {worst:.3g} times its bound",
                 reference="sampled", reference_rows=len(rows),
@@ -93,5 +95,5 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
         systems, n, columns = (
             int(sizes(rng, low, high, (1,))[0]) for low, high in ((16, 1 << 18), (1, 128), (1, 256))
         )
-        found.append(SystemCase(systems, n, columns, list(PRECISION)[number % 2]))
+        found.append(SystemCase(systems, n, columns, get_args(Input)[number % 2]))
     return found

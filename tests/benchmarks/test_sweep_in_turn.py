@@ -123,11 +123,17 @@ class _Million(Case):
     operands = ours = peers = assessment = None  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize(("memory", "together"), [(1 << 40, True), (10_000_000, False)])
+@pytest.mark.parametrize(
+    ("memory", "together", "given"),
+    [(1 << 40, True, False), (1 << 40, True, True), (10_000_000, False, True)],
+)
 def test_candidates_are_timed_in_turn_where_all_have_room(
-    monkeypatch: pytest.MonkeyPatch, memory: int, together: bool
+    monkeypatch: pytest.MonkeyPatch, memory: int, together: bool, given: bool
 ) -> None:
-    """A copy is among them; what breaks says why, and what waits for the device is timed alone."""
+    """A copy is among them, and of given sizes a real product; what breaks says why.
+
+    What waits for the device is timed alone.
+    """
     in_turn: list[int] = []
     alone: list[int] = []
 
@@ -148,19 +154,22 @@ def test_candidates_are_timed_in_turn_where_all_have_room(
     monkeypatch.setattr(measuring, "timed_in_turn", turn)
     monkeypatch.setattr(measuring, "prepared", ready)
     monkeypatch.setattr(measuring, "array_module", lambda _: np)
+    monkeypatch.setattr(measuring, "real_product", lambda name: (lambda: 4e-3, 8e6))
     case = _Million()
+    case.given = given
 
     def one(name: str, compute: Callable[[Any], Any]) -> Candidate:
         return Candidate(name, PRECISIONS["tf32"], "", lambda x: (x,), compute)
 
-    given = [one("a", lambda _: 2e-3), one("b", lambda _: 1 / 0), one("c", lambda _: 5e-3)]
+    candidates = [one("a", lambda _: 2e-3), one("b", lambda _: 1 / 0), one("c", lambda _: 5e-3)]
     device = Device("cuda", "", memory_bytes=memory)
-    found = measured(case, given, (np.ones(3),), lambda *_: 0, device, 1)
+    found = measured(case, candidates, (np.ones(3),), lambda *_: 0, device, 1)
     a, b, c = (x.row for x in found)
     assert (a.time_us, a.of_copy, a.tflops) == pytest.approx((2e3, 0.5, 5e-4))
     assert (c.time_us, c.of_copy) == pytest.approx((5e3, 0.2))
+    assert a.of_real == (pytest.approx(0.25) if together and given else None)
     assert b.time_us is None
     assert "ZeroDivisionError" in b.reason
     assert [x.accuracy for x in found] == [0, None, 0]
-    assert in_turn == ([2] if together else [1, 1])
+    assert in_turn == ([2 + given] if together else [1, 1])
     assert alone == [5]

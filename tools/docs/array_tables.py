@@ -2,27 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.harness.recorded import plain_rows
 from tools.docs.shown import rounded
 from workflow.tables.readable import Column, markdown_table, number
 
+_OURS = ("argand", "argand plan", "cublas")
+"""Implementations whose times stand beside others'; ``cublas`` is `argand.herk` at fp32."""
+_Row = dict[str, str]
+
 
 def _milliseconds(text: str) -> str:
     return number(1e-3 * float(text))
 
 
+_TIME = Column("time_us", "time (ms)", _milliseconds, numeric=True)
+_WHOLE_CALLS = (
+    Column("implementation", "implementation"),
+    Column("precision", "precision"),
+    Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
+)
+_SIZES, _SAMPLES = Column("shape", "sizes"), Column("kind", "samples")
+_RATE = Column("tflops", "TFLOP/s", rounded, numeric=True)
+_BYTES = Column("gbytes_per_s", "GB/s", rounded, numeric=True)
+_OF_COPY = Column("of_copy", "of copy", rounded, numeric=True)
+_OVER_BOUND = Column("over_bound", "error over bound", rounded, numeric=True)
+
+
+def _given(
+    file: str, *columns: Column, beside: Mapping[str, Sequence[str]], earlier: Mapping[str, str]
+) -> Callable[[Path], str]:
+    """Return a table of a file that `benchmarks.sweep --sizes` wrote.
+
+    Args:
+        file: under docs/data/.
+        columns: those of the sizes, then those behind implementation, precision and time.
+        beside: by a column's name the implementations whose time over ours it shows.
+        earlier: what the file's columns are in one that a program of this operation alone wrote,
+            until 2026-11-30: by the name of today's column a text with its columns in braces.
+    """
+    first = [one for one in columns if one in (_SIZES, _SAMPLES)]
+    shown = (
+        *first, *_WHOLE_CALLS[:2], _TIME, *(one for one in columns if one not in first)
+    )  # fmt: skip
+
+    def table(data: Path) -> str:
+        rows = [_today(row, earlier) for row in plain_rows(data / file)]
+        for row in rows:
+            for name, others in beside.items():
+                row[name] = _over(rows, row, others)
+        return markdown_table(shown, rows)
+
+    return table
+
+
+def _today(row: _Row, earlier: Mapping[str, str]) -> _Row:
+    """Return a row in the columns of a sweep, with the part of its floor that it reaches."""
+    if "time_us" not in row:
+        row |= {name: text.format(**row) for name, text in earlier.items()}
+        row["time_us"] = row["time_us_p50"]
+    if "bound" in row:
+        row["over_bound"] = str(float(row["componentwise"]) / float(row["bound"]))
+    parts = [row[name] for name in ("of_copy", "of_real") if row.get(name)]
+    return {"of_floor": max(parts, key=float, default="")} | row
+
+
+def _over(rows: Sequence[_Row], row: _Row, others: Sequence[str]) -> str:
+    """Return the least time of others of a case over that of ours.
+
+    It is of those of the same precision, where there are some.
+    """
+    if row["implementation"] not in _OURS:
+        return ""
+    case = [
+        one for one in rows
+        if one["implementation"] in others and one["time_us"]
+        and (one["shape"], one["kind"]) == (row["shape"], row["kind"])
+    ]  # fmt: skip
+    alike = [one for one in case if one["precision"] == row["precision"]]
+    times = [float(one["time_us"]) for one in alike or case]
+    return str(min(times) / float(row["time_us"])) if times and row["time_us"] else ""
+
+
+def _ratio(name: str) -> Column:
+    return Column(name, name, rounded, numeric=True)
+
+
 def _table(file: str, *own: Column) -> Callable[[Path], str]:
     """Return every row of a file, in the columns of all whole calls and these."""
-    columns: Sequence[Column] = (
-        Column("implementation", "implementation"),
-        Column("precision", "precision"),
-        Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
-        *own,
-    )
-    return lambda data: markdown_table(columns, plain_rows(data / file))
+    return lambda data: markdown_table((*_WHOLE_CALLS, *own), plain_rows(data / file))
 
 
 def _readout(file: str) -> Callable[[Path], str]:
@@ -52,50 +122,53 @@ def _spectral_errors(data: Path) -> str:
     return markdown_table(columns, [row for row in ours if row["input"] == "complex64"])
 
 
-_RATE = Column("tflops", "TFLOP/s", rounded, numeric=True)
+_CUPY, _TORCH, _FULL, _ALONE, _DETECTED = (
+    f"× {name}" for name in ("CuPy", "torch", "full product", "product", "product, detected")
+)
 ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
-    "h200-herk": _table(
+    "h200-herk": _given(
         "h200-herk.csv",
         _RATE,
-        Column("fraction_of_real", "of cuBLAS's real product", rounded, numeric=True),
-        Column("speedup", "× full product", rounded, numeric=True),
+        Column("of_real", "of cuBLAS's real product", rounded, numeric=True),
+        _ratio(_FULL),
         Column("error", "error", rounded, numeric=True),
+        beside={_FULL: ("argand full", "cublas full")},
+        earlier={
+            "shape": "{batch}x{n}x{k}", "kind": "{input}", "of_real": "{fraction_of_real}",
+        },
     ),
-    "h200-image": _table(
-        "h200-image.csv",
-        _RATE,
-        Column("speedup", "× CuPy", rounded, numeric=True),
-        Column("componentwise", "error", rounded, numeric=True),
+    "h200-image": _given(
+        "h200-image.csv", _RATE, _ratio(_CUPY), _OVER_BOUND, beside={_CUPY: ("cupy",)},
+        earlier={"shape": "{antennas}", "kind": ""},
     ),
-    "h200-beam-power": _table(
+    "h200-beam-power": _given(
         "h200-beam-power.csv",
-        Column("channels", "channels", numeric=True),
-        Column("beams", "beams", numeric=True),
-        Column("antennas", "antennas", numeric=True),
-        Column("input", "samples"),
+        _SIZES,
+        _SAMPLES,
         Column("of_floor", "of floor", rounded, numeric=True),
-        Column("over_product", "× product", rounded, numeric=True),
-        Column("over_apart", "× product, detected", rounded, numeric=True),
-        Column("error", "error over bound", rounded, numeric=True),
+        _ratio(_ALONE),
+        _ratio(_DETECTED),
+        _OVER_BOUND,
+        beside={_ALONE: ("argand product",), _DETECTED: ("argand product, detected",)},
+        earlier={
+            "shape": "{channels} x {beams} x {antennas} x {samples} / {integrate}",
+            "kind": "{input}, {detect}", "over_bound": "{error}",
+        },
     ),
-    "h200-hermitian": _table(
-        "h200-hermitian.csv",
-        Column("n", "n", numeric=True),
-        Column("gbytes_per_s", "GB/s", rounded, numeric=True),
-        Column("of_copy", "of copy", rounded, numeric=True),
-        Column("speedup", "× torch", rounded, numeric=True),
-        Column("error", "error over bound", rounded, numeric=True),
+    "h200-hermitian": _given(
+        "h200-hermitian.csv", _SIZES, _BYTES, _OF_COPY, _ratio(_TORCH), _OVER_BOUND,
+        beside={_TORCH: ("torch",)},
+        earlier={"shape": "{systems}x{n}x{columns}", "kind": "{input}", "over_bound": "{error}"},
     ),
     "h200-readout": _readout("h200-readout.csv"),
     "cpu-readout": _readout("cpu-readout.csv"),
-    "h200-channelise": _table(
-        "h200-channelise.csv",
-        Column("channels", "channels", numeric=True),
-        Column("input", "samples"),
-        Column("gbytes_per_s", "GB/s", rounded, numeric=True),
-        Column("of_copy", "of copy", rounded, numeric=True),
-        Column("speedup", "× CuPy", rounded, numeric=True),
-        Column("error", "error over bound", rounded, numeric=True),
+    "h200-channelise": _given(
+        "h200-channelise.csv", _SIZES, _SAMPLES, _BYTES, _OF_COPY, _ratio(_CUPY), _OVER_BOUND,
+        beside={_CUPY: ("cupy",)},
+        earlier={
+            "shape": "1 rows, {channels} channels x {taps} taps",
+            "kind": "{input}, oversampling {oversampling}", "over_bound": "{error}",
+        },
     ),
     "cpu-spectrum": _spectral_errors,
     "h200-spectrum": _table(
@@ -103,10 +176,10 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("input", "samples"),
         Column("length", "points"),
         Column("average", "mean of"),
-        Column("gbytes_per_s", "GB/s", rounded, numeric=True),
-        Column("of_copy", "of copy", rounded, numeric=True),
+        _BYTES,
+        _OF_COPY,
         Column("speedup", "× CuPy", rounded, numeric=True),
         Column("rel_frobenius", "error", rounded, numeric=True),
     ),
-}
+}  # fmt: skip
 """Tables by the names that pages call them."""

@@ -1,0 +1,157 @@
+"""Sweeps of given sizes: their rows and table, results that are wrong, and files that are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import argand
+import numpy as np
+import pytest
+
+from benchmarks.harness.measuring import chosen_device
+from benchmarks.harness.recorded import plain_rows
+from benchmarks.sweep import __main__ as command
+from benchmarks.sweep import banks, beams, correlations, images, systems
+from benchmarks.sweep.draws import GIVEN, SWEEPS, drawn
+from benchmarks.sweep.given import NAMED
+from tools.docs.array_tables import ARRAY_TABLES
+
+SIZES = """
+herk = [
+    {batch = 2, n = 20, k = 30, input = "int8"},
+    {batch = 2, n = 20, k = 30, input = "complex64", precisions = ["fp32", "tf32"]},
+]
+image = [{images = 1, channels = 2, antennas = 9, directions = 144, precisions = ["tf32", "fp64"]}]
+beam_power = [
+    {beams = 5, antennas = 7, times = 99, integrate = 9, detect = "power", input = "bf16"},
+]
+channelise = [
+    {channels = 16, taps = 4, oversampling = "4/3", rows = 2, components = 4000, input = "int8"},
+]
+hermitian = [{systems = 7, n = 30, columns = 4, input = "complex128"}]
+"""
+OURS = {
+    "herk": (correlations, "herk", 3), "image": (images, "image", 4),
+    "beam_power": (beams, "beam_power", 1), "channelise": (banks, "channelise", 1),
+    "hermitian": (systems, "solve_hermitian", 1),
+}  # fmt: skip
+"""By sweep its module, what it calls there, and rows of ours and of plans."""
+
+
+@pytest.fixture
+def sizes(tmp_path: Path) -> str:
+    path = tmp_path / "sizes.toml"
+    path.write_text(SIZES)
+    return str(path)
+
+
+@pytest.mark.parametrize("what", GIVEN)
+def test_given_sizes_are_measured_and_on_their_page(tmp_path: Path, sizes: str, what: str) -> None:
+    path = tmp_path / f"h200-{what.replace('_', '-')}.csv"
+    assert command.main([what, "--sizes", sizes, "--device", "cpu", "--csv", str(path)]) == 0
+    rows = plain_rows(path)
+    assert {row["verified"] for row in rows} == {"True"}, rows
+    ours = [row for row in rows if row["implementation"] in ("argand", "argand plan")]
+    assert len(ours) == OURS[what][2]
+    assert all(float(row["gbytes_per_s"]) > 0 for row in ours)
+    assert all(row["over_bound"] or row["precision"] == "exact" for row in ours)
+    table = ARRAY_TABLES[path.stem](tmp_path)
+    assert table.count("\n") == 2 + len(rows)
+    if what == "beam_power":
+        assert "argand product |" in table
+        (mine,) = [line for line in table.splitlines() if "| argand |" in line]
+        assert all(float(cell) > 0 for cell in mine.split("|")[7:9])
+
+
+@pytest.mark.parametrize("what", GIVEN)
+def test_a_wrong_result_is_not_verified(
+    monkeypatch: pytest.MonkeyPatch, sizes: str, what: str
+) -> None:
+    module, name, _ = OURS[what]
+    right = getattr(argand, name)
+
+    def wrong(*arguments: Any, **options: Any) -> Any:
+        found = right(*arguments, **options)
+        found *= 1.5
+        return found
+
+    monkeypatch.setattr(module, name, wrong)
+    assert command.main([what, "--sizes", sizes, "--device", "cpu"]) == 1
+
+
+def test_every_sum_of_integers_and_every_mirror_is_compared() -> None:
+    case, device = correlations.CorrelationCase(300, 40, "int8"), chosen_device("cpu")
+    operands = case.operands(device, 1)
+    (ours,), assess = case.ours(device), case.assessment(operands, device)
+    right = ours.result(ours.compute(*ours.prepare(*operands)))
+    assert assess(right, ours).verified  # type: ignore[union-attr]
+    for off, reason in ((np.complex64(1), "is not exact"), (np.complex64(1j), "the conjugate")):
+        found = right.copy()
+        found.reshape(-1, 300, 300)[0, 211, 211] += off
+        assert reason in assess(found, ours).reason  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("what", GIVEN)
+def test_named_sizes_are_those_of_a_case(what: str) -> None:
+    cases = drawn(what, 0, 1, NAMED)
+    assert cases
+    assert all(case.given for case in cases)
+    assert len({(case.shape, case.kind) for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize(("content", "says"), [
+    ("herk = [", "Invalid"), (b"\xff", "decode"), ("image = []", "must have herk = [...]"),
+    ("herk = 3", "must have herk = [...]"), ("herk = [3]", "must have herk = [...]"),
+    ("herk = [{n = 4, input = 'int8'}]", "table 1 of herk: missing a required argument: 'k'"),
+    ("herk = [{n = 4, k = 4, input = 'int8', m = 1}]", "unexpected keyword argument 'm'"),
+    ("herk = [{n = 0, k = 4, input = 'int8'}]", "n must be a positive integer, got 0"),
+    ("herk = [{n = true, k = 4, input = 'int8'}]", "n must be a positive integer, got True"),
+    ("herk = [{n = 4, k = 4, input = 'fp16'}]", "input must be one of ['complex64', 'int8']"),
+    ("herk = [{n = 4, k = 4, batch = '4/3', input = 'int8'}]", "batch must be a positive integer"),
+    ("herk = [{n = 4, k = 4, input = [1]}]", "input must be one of"),
+    ("herk = [{n = 4, k = 4, input = 'int8', precisions = ['fp8']}]", "precisions must be a list"),
+    ("herk = [{n = 4, k = 4, input = 'int8', precisions = [[]]}]", "precisions must be a list"),
+])  # fmt: skip
+def test_a_wrong_file_says_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | bytes, says: str
+) -> None:
+    path = tmp_path / "sizes.toml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["herk", "--sizes", str(path), "--device", "cpu"])
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "--sizes: " in last
+    assert str(path) in last
+    assert says in last
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    (["herk", "--sizes", "no.toml"], "--sizes: [Errno 2]"),
+    (["gemm", "--sizes"], f"must be one of {list(GIVEN)}, got 'gemm'"),
+    (["herk"], "one of --seed"),
+])  # fmt: skip
+def test_a_wrong_option_says_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], given: list[str], says: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command.main([*given, "--device", "cpu"])
+    assert says in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_sizes_that_no_call_takes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="components must be at least 384"):
+        banks.BankCase(16, 4, Fraction(1), 3, "int8", 383)
+    with pytest.raises(ValueError, match="oversampling"):
+        banks.BankCase(15, 4, Fraction(4, 3), 3, "int8")
+    path = tmp_path / "sizes.toml"
+    path.write_text(SIZES.replace("4/3", "1/0"))
+    with pytest.raises(ValueError, match="oversampling must be a fraction such as 4/3, got '1/0'"):
+        drawn("channelise", 0, 1, path)
+    with pytest.raises(ValueError, match="times must be at least 9"):
+        beams.BeamCase(4, 4, 9, "power", "int8", 8)
+
+
+def test_sweeps_of_given_sizes_are_sweeps() -> None:
+    assert set(GIVEN) <= set(SWEEPS)
