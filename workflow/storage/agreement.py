@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from workflow.data import Array, Coordinate, is_blank
-from workflow.storage.dates import date_in, same_date
+from workflow.storage.dates import date_in, resolution, seconds_between
 from workflow.storage.equal_steps import OFF_STEP
 from workflow.storage.input_operand import InputError
 from workflow.storage.units import FACTORS
@@ -63,26 +63,30 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     """Return whether two coordinates contradict each other, as far as their values are known.
 
     Numbers in units that convert are compared in one, to a thousandth of their distance and to the
-    rounding of those that a file has in fp32, names but for their case, and times by their dates
-    too.
+    rounding of those that a file has in fp32, and names but for their case. Times since two dates
+    are compared as instants, to the rounding of fp64 numbers and of dates too.
     """
     known = not any(is_blank(each.values) for each in (one, other))
     if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
         return False
-    dates = [date for each in (one, other) if (date := date_in(each.long_name))]
-    if len(dates) > 1 and not same_date(*dates):
-        return True
     if any(each.values.dtype.kind not in "fiu" for each in (one, other)):
         texts = [
             [str(value).strip().lower() for value in each.values.flat] for each in (one, other)
         ]
         return texts[0] != texts[1]
+    dates = [date_in(each.long_name) for each in (one, other)]
+    later = seconds_between(*dates) if all(dates) else 0.0
     factors = _factors(one.units, other.units)
-    if factors is None:
+    if factors is None or later is None or (later and one.units not in FACTORS["s"]):
         return True
     a, b = (each.values * factor for each, factor in zip((one, other), factors, strict=True))
     rounding = one.rounding * factors[0] + other.rounding * factors[1]
-    return bool(np.any(np.abs(a - b) > _allowed(a) + _rounded(a, b, rounding)))
+    allowed = _allowed(a)
+    if all(dates):
+        rounding += sum(map(resolution, dates)) + _spacing(a, b, later)
+        # Times since a date are of any size, so that one entry's says nothing of how far it is off.
+        allowed = allowed if np.ndim(allowed) == 0 else 0.0
+    return bool(np.any(np.abs(a - b - later) > allowed + _rounded(a, b, rounding)))
 
 
 def in_words(coordinate: Coordinate) -> str:
@@ -96,12 +100,16 @@ def in_words(coordinate: Coordinate) -> str:
 
 def _factors(one: str, other: str) -> tuple[float, float] | None:
     """Return the factors of two units to a common one; None where they do not convert."""
-    if one == other:
-        return 1.0, 1.0
     for units in FACTORS.values():
         if one in units and other in units:
             return units[one], units[other]
-    return None
+    return (1.0, 1.0) if one == other else None
+
+
+def _spacing(a: Array, b: Array, later: float) -> float:
+    """Return how far numbers of fp64 as large as these are apart: half of it each is rounded by."""
+    largest = max(abs(later), *(float(np.abs(each).max(initial=0.0)) for each in (a, b)))
+    return float(np.spacing(largest))
 
 
 def _allowed(values: Array) -> Array | float:

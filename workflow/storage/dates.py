@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,12 @@ from workflow.storage.equal_steps import is_coarse
 
 EXACT = 1 << 53
 """Integers up to this are numbers of fp64."""
-_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?")
+_ISO = re.compile(r"-?\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?")
+_JULIAN = re.compile(r"the Julian date (\d{1,9})\.(\d{1,12})")
 _UNIX_EPOCH = 2_440_587.5
 """The Julian date of 1970."""
+_DAY = 86400 * 10**9
+"""Nanoseconds of a day."""
 _NANOSECONDS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
 
 
@@ -24,9 +26,10 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
 
     Those are integers beyond fp64, and a step that was given beside a start to which it adds
     nothing. Others stay as they are. A date that is not in ISO 8601 stays, and what the first entry
-    is after it is said beside it; where there is none, that alone.
+    is after it is said beside it; where there is none, that alone. Of a start in fp64 ``rounding``
+    is what it is rounded by.
     """
-    values, step = found.values, found.step
+    values, step, rounding = found.values, found.step, 0.0
     if values.dtype.kind not in "iuf" or not values.size or is_blank(values):
         return found, date
     if values.dtype.kind in "iu":
@@ -36,13 +39,13 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
     elif step is None or not is_coarse(values, step):
         return found, date
     else:
-        made = step * np.arange(len(values))
+        made, rounding = step * np.arange(len(values)), float(np.spacing(abs(values.flat[0]))) / 2
     first = values.flat[0].item()
     try:
         date = _later(date, round(first * _NANOSECONDS[found.units]))
     except (ValueError, KeyError, OverflowError):
         date = f"{date} and {first} {found.units}".removeprefix(" and ")
-    return replace(found, values=made), date
+    return replace(found, values=made, rounding=rounding), date
 
 
 def date_in(long_name: str) -> str:
@@ -52,29 +55,54 @@ def date_in(long_name: str) -> str:
 
 def julian_date(date: str) -> float | None:
     """Return the Julian date of a date in ISO 8601 and UTC; None of another text."""
-    start = _instant(date)
-    if start is None:
-        return None
-    return _UNIX_EPOCH + float((start - np.datetime64(0, "us")) / np.timedelta64(1, "D"))
+    start = _nanoseconds(date)
+    return None if start is None else _UNIX_EPOCH + start / _DAY
 
 
-def same_date(one: str, other: str) -> bool:
-    """Return whether two texts are the same date, in ISO 8601 written in one way or another."""
-    instant = _instant(one)
-    return one == other or (instant is not None and instant == _instant(other))
+def seconds_between(one: str, other: str) -> float | None:
+    """Return how much later the other date is, in s; None where one is neither ISO 8601 nor Julian.
+
+    The same text is the same date, whatever it says.
+    """
+    if one == other:
+        return 0.0
+    first, last = _nanoseconds(one), _nanoseconds(other)
+    return None if first is None or last is None else (last - first) / 10**9
 
 
-def _instant(date: str) -> Any:
-    """Return a date in ISO 8601 and UTC as NumPy has it; None of another text."""
-    text = date.removesuffix(" UTC").removesuffix("Z")
+def resolution(date: str) -> float:
+    """Return half of what the last digit of a date counts, in s, where it is rounded.
+
+    Programs round seconds to ms, us or ns and write all of the digits. Those of fewer are exact.
+    """
+    if julian := _JULIAN.fullmatch(date):
+        return 0.5 * 86400 * 10.0 ** -len(julian[2])
+    digits = len(_fraction(date)) if _ISO.fullmatch(_zoneless(date)) else 0
+    return 0.5 * 10.0**-digits if digits >= 3 else 0.0
+
+
+def _nanoseconds(date: str) -> int | None:
+    """Return a date, in ISO 8601 and UTC or Julian, as ns since 1970; None of another text."""
+    if julian := _JULIAN.fullmatch(date):
+        fraction = int(julian[2].ljust(12, "0")) * _DAY // 10**12
+        return (2 * int(julian[1]) - int(2 * _UNIX_EPOCH)) * _DAY // 2 + fraction
+    text = _zoneless(date)
     if not _ISO.fullmatch(text):
         return None
     try:
-        found = np.datetime64(text)
+        whole = np.datetime64(text.partition(".")[0], "s")
     except ValueError:  # such as a 13th month
         return None
-    digits = len(text.partition(".")[2])
-    return found.astype("datetime64[ns]" if digits > 6 else "datetime64[us]")
+    return int(whole.astype(np.int64)) * 10**9 + int(_fraction(date).ljust(9, "0"))
+
+
+def _fraction(date: str) -> str:
+    """Return the digits after the point of a date's seconds."""
+    return _zoneless(date).partition(".")[2]
+
+
+def _zoneless(date: str) -> str:
+    return date.removesuffix(" UTC").removesuffix("Z")
 
 
 def _later(date: str, nanoseconds: int) -> str:

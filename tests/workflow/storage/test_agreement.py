@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.data import Coordinate
 from workflow.storage.agreement import differ, in_names
+from workflow.storage.dates import from_the_first
+
+DATE = "2026-11-28T10:00:00.123456789"
+DAYS = 61372 + (36000 + 0.123456789) / 86400
+"""The same in days since 1858, which fp64 has to 0.3 us."""
 
 
 def of(values: Any, units: str = "", long_name: str = "") -> Coordinate:
@@ -36,13 +42,55 @@ def of(values: Any, units: str = "", long_name: str = "") -> Coordinate:
         (of([0, 1], "s", "time since 2026-11-28 10:00:00"),
          of([0, 1], "s", "middle of the bin since 2026-11-28T10:00:00.000000000 UTC"), False),
         (of([0, 1], "s", "time since 2026-11-28 10:00:00"),
-         of([0, 1], "s", "time since 2026-11-28T10:00:00.000000001Z"), True),
+         of([0, 1], "s", "time since 2026-11-28T10:00:00.000000001Z"), False),
+        (of([0, 1], "s", "time since 2026-11-28 10:00:00"),
+         of([0, 1], "s", "time since 2026-11-28T10:00:00.002Z"), True),
+        (of([3600, 3601], "s", "time since 2026-11-28"),
+         of([0, 1], "s", "time since 2026-11-28T01:00:00"), False),
+        (of([0.0], "s", "time since 2026-11-28"), of([0.0], "s", "time since 2026-11-28T01"), True),
+        (of([0.0], "s", "time since a Monday"), of([0.0], "s", "time since a Tuesday"), True),
+        (of([0, 1], "", "count since 2026-11-28"), of([0, 1], "", "count since 2026-11-29"), True),
         (of(["x", "y"]), of(["X ", "Y"]), False), (of(["x", "y"]), of(["y", "x"]), True),
         (of([0, 1]), of(["0", "2"]), True),
     ],
 )  # fmt: skip
 def test_coordinates_that_differ(one: Coordinate, other: Coordinate, expected: bool) -> None:
     assert differ(one, other) == differ(other, one) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "step_s", "entries", "expected"),
+    [
+        (of(DAYS + np.arange(4) * 1e-5 / 86400, "d", "t since 1858-11-17"), 1e-5, 4, False),
+        (of(DAYS + np.arange(1, 5) * 1e-5 / 86400, "d", "t since 1858-11-17"), 1e-5, 4, True),
+        (of([DAYS], "d", "time since 1858-11-17"), 1e-5, 1, False),
+        (of([DAYS + 2400000.5], "d", "time since -4713-11-24T12:00:00"), 1e-5, 1, False),
+        (of([0.0], "s", f"time since the Julian date {DAYS + 2400000.5:.9f}"), 1e-5, 1, False),
+        (of([1e-4], "s", f"time since the Julian date {DAYS + 2400000.5:.9f}"), 1e-5, 1, True),
+        (of([DAYS + 2e-6 / 86400], "d", "time since 1858-11-17"), 1e-5, 1, True),
+        (of(np.arange(4) * 1e-8, "s", f"t since {DATE[:-1]}8"), 1e-8, 4, False),
+        (of(np.arange(4) * 1e-8, "s", f"t since {DATE[:-1]}6"), 1e-8, 4, True),
+        (of(np.arange(4) * 1e-6, "s", "t since 2026-11-28T10:00:00.123457"), 1e-6, 4, True),
+        (of(np.arange(4) * 1e-5, "s", "t since 2026-11-28T10:00:00.123457"), 1e-5, 4, False),
+    ],
+)
+def test_times_are_compared_to_what_their_numbers_resolve(
+    other: Coordinate, step_s: float, entries: int, expected: bool
+) -> None:
+    one = of(np.arange(entries) * step_s, "s", f"time since {DATE} UTC")
+    assert differ(one, other) == differ(other, one) == expected
+
+
+def test_a_date_of_seconds_in_fp64_is_rounded_as_they_are() -> None:
+    """Seconds since 1970 in fp64 are 0.2 us apart, and a start among them moves to the date."""
+    start = (np.datetime64(DATE, "ns") - np.datetime64(0, "ns")) / np.timedelta64(1, "s")
+    for step, expected in ((1e-6, False), (1e-7, True)):
+        given = Coordinate(start + step * np.arange(4), "s", step=step)
+        found, date = from_the_first(given, "1970-01-01")
+        assert date != DATE
+        found = replace(found, long_name=f"time since {date}")
+        exact = of(np.arange(4) * step, "s", f"time since {DATE}")
+        assert differ(found, exact) == differ(exact, found) == expected
 
 
 @pytest.mark.parametrize("entries", [1, 500])
