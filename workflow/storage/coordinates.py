@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import PAIR, SYNONYMS
+from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import SELECTED, Coordinate
@@ -17,7 +17,6 @@ from workflow.storage.agreement import check_agrees, differ, names_beside_count
 from workflow.storage.axes import Operand
 from workflow.storage.coordinate_values import values_along
 from workflow.storage.dates import from_the_first
-from workflow.storage.dimension_names import dimension_scales
 from workflow.storage.equal_steps import MOST_CHECKED, check_distinct
 from workflow.storage.input_operand import (
     InputError,
@@ -25,6 +24,7 @@ from workflow.storage.input_operand import (
     Mistakes,
     OperandHeader,
 )
+from workflow.storage.own_coordinates import own_coordinates
 from workflow.storage.selections import PickedAxis
 from workflow.storage.units import BASES, check_quantity, parted
 
@@ -92,12 +92,16 @@ def _add_own(
     """
     said = {_named_as(name, found) for name in source.coordinates}
     before = dict(made)
-    for given, (path, number) in _scales_of(operand).items():
+    mine: set[str] = set()
+    own, none = own_coordinates(file, operand, external=source.external)
+    left_out.update(none)
+    for given, number, path, axis in own:
         name = _named_as(given, found)
+        of = DatasetCoordinate(dataset=path, axis=axis, units=None, column=None) if axis else path
         if name in said or (source.sample_rate_hz is not None and name in before):
             continue
         try:
-            kept_as, one = _of_axis(file, source, [operand], path, name, path, check)
+            kept_as, one = _of_axis(file, source, [operand], path, name, of, check)
         except InputError as error:
             left_out[path] = str(error)
             continue
@@ -105,6 +109,14 @@ def _add_own(
         taken = operand.picked.axes[number]
         if _tells_nothing(one, taken) or (is_along and one.values.dtype.kind == "U"):
             continue
+        if kept_as in mine:
+            names = names_beside_count(made[kept_as], one)
+            if names is None:
+                left_out[path] = f"{path}: the file has another {name} along the same axis"
+            else:
+                made[kept_as] = names
+            continue
+        mine.add(kept_as)
         known = before.get(kept_as)
         if known is None or known.values.size == 1 < one.values.size:
             made[kept_as] = one
@@ -114,23 +126,6 @@ def _add_own(
             check_agrees(operand.operand.name, name, known, one)
         elif differ(known, one):
             del made[kept_as]
-
-
-def _scales_of(operand: InputOperand) -> dict[str, tuple[str, int]]:
-    """Return the path of what the file has along an operand's axes, and each axis's place there.
-
-    It has axes that a number drops too. Axes go by the study's names, else by the file's own where
-    those are the operand's.
-    """
-    names = operand.names or operand.own_names or ()
-    found: dict[str, tuple[str, int]] = {}
-    paths = dimension_scales(operand.datasets[0]) if names else []
-    for number, (name, path) in enumerate(zip(names, paths, strict=True)):
-        axes = {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
-        own = SYNONYMS.get(name, name)
-        if path and name != PAIR and (operand.names is not None or own in axes):
-            found[axes.pop() if axes else name] = path, number
-    return found
 
 
 def _tells_nothing(one: Coordinate, taken: PickedAxis) -> bool:

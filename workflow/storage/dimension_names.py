@@ -48,8 +48,13 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
         found = next((names for names in listed if names), None)
     if not found or not any(found):
         return None
-    names = [str(name).lower() for name in found]
-    return [_WORDS.get(name, SYNONYMS.get(name, name)) for name in names]
+    return [in_own_words(str(name)) for name in found]
+
+
+def in_own_words(name: str) -> str:
+    """Return a file's name of an axis, in small letters, as operands have it."""
+    name = name.lower()
+    return _WORDS.get(name, SYNONYMS.get(name, name))
 
 
 def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | None:

@@ -20,13 +20,15 @@ import numpy as np
 from tests.covers import examples
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.storage.axes import Operand
-from workflow.storage.inputs import InputError, describe_operand, read_operand
+from workflow.storage.inputs import InputError, describe_coordinates, describe_operand, read_operand
 
 AXES = ("a", "b", "c")
 MEMORY = 3 << 30
 """Bytes of address space of a process that reads: its libraries take one of the three."""
 SECONDS = 120
 FLIPS, HEADERS = examples(1200), examples(800)
+_SCALES = 0.125
+"""Part of the damaged files of which what they have along axes is read, in 50 ms."""
 LAYOUTS: dict[str, dict[str, Any]] = {
     "contiguous": {},
     "compressed": {"chunks": (2, 3, 4), "compression": "gzip", "shuffle": True},
@@ -38,11 +40,19 @@ class OneInput(FileInput):
     x: DatasetRef
 
 
-def attempt(path: Path, name: Any, **keys: Any) -> str:
-    """The fate of a file: "read", or "refused" by InputErrors with a message."""
+def described(source: FileInput, operand: Operand) -> None:
+    """Describe what the file has along the operand's axes, and beside them."""
+    describe_coordinates(source, [operand])
+
+
+def attempt(path: Path, name: Any, *, scales: bool = False, **keys: Any) -> str:
+    """The fate of a file: "read", or "refused" by InputErrors with a message.
+
+    With ``scales`` what it has along the axes is read too, each by a fork.
+    """
     source = OneInput(file=path, x=name, **keys)
     message = []
-    for read in (describe_operand, read_operand):
+    for read in (describe_operand, *((described,) if scales else ()), read_operand):
         try:
             read(source, Operand("x", AXES))
         except InputError as error:
@@ -58,7 +68,11 @@ def flipped(folder: Path, layout: str) -> list[str]:
     with h5py.File(path, "w", libver=libver) as file:
         group = file.create_group("g")
         data = np.arange(72).reshape(4, 3, 6).astype("c8")
-        group.create_dataset("x", data=data, **LAYOUTS[layout])
+        x = group.create_dataset("x", data=data, **LAYOUTS[layout])
+        group["t"], group["name"] = np.arange(3.0) + 1, np.array([b"one", b"two", b"three"])
+        x.attrs["coordinates"] = "name gone t"
+        for of in (x.dims[1], group["name"].dims[0]):
+            of.attach_scale(group["t"])
         file["soft"] = h5py.SoftLink("/g/x")
     good = path.read_bytes()
     # Most of a file of this size is room that HDF5 has not used: a byte in it damages nothing.
@@ -72,7 +86,9 @@ def flipped(folder: Path, layout: str) -> list[str]:
             damaged[place] = choose.choice([damaged[place] ^ 1 << choose.randrange(8), 0, 0xFF])
         cut = choose.randrange(len(good)) if choose.random() < 0.05 else len(good)
         path.write_bytes(damaged[:cut])
-        outcomes.append(attempt(path, choose.choice(["/g/x", "/soft", "/missing"])))
+        name = choose.choice(["/g/x", "/soft", "/missing"])
+        scales = choose.random() < _SCALES
+        outcomes.append(attempt(path, name, scales=scales, axes=list(AXES)))
     return outcomes
 
 
