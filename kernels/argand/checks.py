@@ -70,12 +70,16 @@ def share_memory(shape: Sequence[int], strides: Sequence[int], item: int) -> boo
 def as_array(x: Any, name: str) -> Any:
     """Return an argument as NumPy's array.
 
-    Raises ValueError for lists that are none, as of different lengths.
+    Raises ValueError for lists that are none, as of different lengths, and TypeError for one object
+    that is none, such as None or `argand.Pairs`.
     """
     try:
-        return np.asarray(x)
+        found = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name} must be an array: {error}") from error
+    if found.dtype.kind == "O" and found.ndim == 0:
+        raise TypeError(f"{name} must be an array, got {type_name(x)}")
+    return found
 
 
 def shape_of(x: Any, name: str) -> tuple[int, ...]:

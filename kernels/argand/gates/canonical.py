@@ -86,7 +86,7 @@ class GateForm:
 
 def check_qubits(qubits: int, targets: Sequence[int], controls: Sequence[int]) -> None:
     """Raise ValueError where targets and controls are not different qubits of a state."""
-    if not targets:
+    if len(targets) == 0:  # they may be an array
         raise ValueError("targets must name at least one qubit, got none")
     for name, given in (("targets", targets), ("controls", controls)):
         for qubit in given:

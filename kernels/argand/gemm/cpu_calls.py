@@ -113,7 +113,7 @@ def _product(problem: GemmProblem, matrices: bool, by_dot: bool) -> Run:
         if not as_given:
             a = a if left is None else left(a)
             b = b if right is None else right(b)
-        if by_dot and (out is None or out.flags.c_contiguous):
+        if by_dot and (out is None or out.flags.carray):  # contiguous, aligned
             found: Array = a.dot(b, out)
             return found
         return multiply(a, b, out)

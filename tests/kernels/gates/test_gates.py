@@ -47,6 +47,12 @@ def test_states_as_small_as_the_gate_and_wide_gates(
     assert np.linalg.norm(state - expected) <= gate_bound(PRECISIONS["3xfp16"], width)
 
 
+def test_qubits_may_be_an_array(rng: np.random.Generator) -> None:
+    state, matrix = random_state(rng, 4).astype(np.complex64), random_unitary(rng, 2)
+    found = apply_gate(state.copy(), matrix, np.array([3, 1]), controls=np.array([0]))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(found, apply_gate(state, matrix, (3, 1), controls=(0,)))
+
+
 def test_what_a_control_excludes_keeps_its_bits(rng: np.random.Generator) -> None:
     state = random_state(rng, 6).astype(np.complex64)
     state[5] = complex(np.nan, -0.0)  # qubit 1 is 0

@@ -139,3 +139,11 @@ def test_gaps_between_numbers_leave_the_bits_of_a_product(shape, dtype):
             expected = gemm(a.copy(), b.copy())
             np.testing.assert_array_equal(gemm(a, b), expected)
             np.testing.assert_array_equal(gemm(a, b, out=np.empty_like(expected)), expected)
+
+
+def test_a_result_may_begin_at_any_byte():
+    memory = np.zeros(8 * 15 + 3, np.uint8)[3:]
+    out = memory.view(np.complex64).reshape(3, 5)
+    assert not out.flags.aligned
+    assert gemm(A, B, C, alpha=2j, beta=1, out=out) is out
+    np.testing.assert_array_equal(out, gemm(A, B, C, alpha=2j, beta=1))
