@@ -50,8 +50,8 @@ def solve(
     """Solve A x = b to the backward error of LAPACK's zgesv.
 
     A is factored as L U with partial pivoting; the updates of the matrix, most of the work, are
-    products at ``precision``, and x is refined in fp64; on the CPU at fp64 it is zgesv's, which is
-    refined only where its backward error is not accepted (docs/kernels/solve.md).
+    products at ``precision``, and x is refined in fp64; on the CPU at fp64 it is zgesv's, refined
+    where the factors have grown and its backward error is not accepted (docs/kernels/solve.md).
 
     Args:
         a: (n, n), finite; NumPy arrays are solved on the CPU, CuPy arrays on their GPU. Real and
@@ -68,7 +68,7 @@ def solve(
             GPU.
         panel: columns that LAPACK or cuSOLVER factors at a time; by default ``block``.
         details: return a `Solution` with x, its backward error, the steps of refinement and the
-            precision of the products that led to it.
+            precision of the products that led to it. The error is measured, whatever the growth.
 
     Returns:
         x with b's shape, complex128 where an operand needs it, else complex64.

@@ -1,9 +1,8 @@
 """Systems on the CPU that LAPACK's zgesv solves, with steps chosen once for a form of operands.
 
-Around a system of few rows NumPy's steps take longer than LAPACK. So where nobody asks for the
-backward error, a few of BLAS's norms bound it: of complex64 those of the factors, which fp64 leaves
-room for, and of complex128 those of the residual. Where they do not suffice, or somebody asks,
-NumPy's steps find it. A system that is to be scaled goes on to `argand.solve.api`.
+A residual takes up to a fifth of LAPACK's time. So where nobody asks for the backward error, x is
+taken as it is unless the factors have grown (`argand.solve.error_bounds`). Where they have, or
+somebody asks, NumPy's steps find it. A system that is to be scaled goes on to `argand.solve.api`.
 
 The times behind the choices are in docs/experiments/2026-11-28-small-calls-on-a-cpu.md;
 `python -m benchmarks.cpu_calls --kinds solve` times drawn systems.
@@ -21,11 +20,11 @@ from argand.device import available_cores
 from argand.rounding import Array
 from argand.runtime.quiet import quietly
 from argand.runtime.scipy_blas import on_one_core
-from argand.runtime.scipy_routines import lapack
+from argand.runtime.scipy_routines import routine_of
 from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
-from argand.solve.error_bounds import bounded_by_factors, bounded_by_residual
+from argand.solve.error_bounds import bounded_by_factors, squares
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
 from argand.solve.scaling import safe_norms
@@ -37,8 +36,6 @@ Run = Callable[[Array, Array], Any]
 x elsewhere."""
 _THREADED_NUMBERS = 40_000
 """Numbers of a matrix from which OpenBLAS's gesv takes threads."""
-_LITTLE_PRODUCTS = 1 << 20
-"""Most products of a residual, some 0.15 ms, that one core computes after threads solved."""
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
@@ -48,59 +45,48 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
     """Return a solver of systems of this form, which passes those to be scaled to ``whole``."""
     if not problem.n or not problem.columns or not problem.is_zgesv:
         return whole if details else lambda a, b: whole(a, b).x
-    gesv = lapack("gesv", "complex128")
-    narrow, measured = problem.dtype == "complex64", _measured(problem)
-    is_accepted = bounded_by_factors(problem) if narrow else bounded_by_residual(problem)
-    if _is_bounded_on_one_core(problem):
-        is_accepted = partial(on_one_core, is_accepted)
-    dtype, shape, columns = np.dtype(problem.dtype), b.shape, (problem.n, problem.columns)
-    flat = b.ndim == 1
+    gesv, measured = routine_of("lapack", "zgesv"), _measured(problem)
+    size, is_accepted = squares, bounded_by_factors(problem)
+    if available_cores() > 1 and problem.n * problem.n >= _THREADED_NUMBERS:
+        # Threads that solve may wait for those of another program at each further call.
+        size, is_accepted = partial(on_one_core, size), partial(on_one_core, is_accepted)
+    dtype, working, shape = np.dtype(problem.dtype), np.dtype("complex128"), b.shape
+    flat, columns = b.ndim == 1, (problem.n, problem.columns)
 
     def run(a: Array, b: Array) -> Any:
-        own = a if a.dtype is dtype else a.astype(dtype)
-        right = b.reshape(columns) if flat else b
-        if right.dtype is not dtype:
-            right = right.astype(dtype)
-        lu, pivots, found, info = gesv(own, right)
+        # By columns, to be overwritten: SciPy's own copies take longer.
+        own = a.astype(working, "F")
+        x = (b.reshape(columns) if flat else b).astype(working, "F")
+        of_a = 0.0 if details else size(own)
+        lu, pivots, x, info = gesv(own, x, 1, 1)
         if info:
             return _chosen(whole(a, b), details)
-        if not details and is_accepted(own, right, lu, found):
-            # By rows, as numpy.linalg.solve has it.
-            x = found.astype(dtype, "C") if narrow else found.copy()
+        if of_a and is_accepted(of_a, lu, x):
+            # By rows, as numpy.linalg.solve has it; one column as it is.
+            x = x.astype(dtype, "C", "unsafe", True, False)
             return x.reshape(shape) if flat else x
-        solution: Solution | None = quietly(measured, own, right, found, lu, pivots)
+        solution: Solution | None = quietly(measured, a, b.reshape(columns), x, lu, pivots)
         if solution is None:
             return _chosen(whole(a, b), details)
         x = solution.x.astype(dtype, "C").reshape(shape)
         return _chosen(solution._replace(x=x), details)
 
-    return partial(on_one_core, run) if _is_on_one_core(problem) else run
+    return partial(on_one_core, run) if _is_on_one_core(problem, details) else run
 
 
-def _is_on_one_core(problem: SolveProblem) -> bool:
-    """Return whether zgesv takes one core by itself, and what bounds its error would not.
+def _is_on_one_core(problem: SolveProblem, details: bool) -> bool:
+    """Return whether zgesv takes one core by itself, and norms or a residual would not.
 
-    Threads take less time for a residual or a norm than they do to start, and beside other work
-    they wait for milliseconds.
+    Threads take less time for these than they do to start, and beside other work they wait for
+    milliseconds.
     """
     matrix, columns = problem.n * problem.n, problem.columns
-    if problem.dtype == "complex64":
-        alone = matrix <= ONE_CORE_DOT  # sums of magnitudes
-    elif columns == 1:
+    alone = matrix <= ONE_CORE_DOT
+    if details and columns == 1:
         alone = matrix <= ONE_CORE_COMPLEX_VECTOR
-    else:
-        alone = matrix * columns <= ONE_CORE_COMPLEX and matrix <= ONE_CORE_DOT
+    elif details:
+        alone = alone and matrix * columns <= ONE_CORE_COMPLEX
     return available_cores() > 1 and not alone and matrix < _THREADED_NUMBERS
-
-
-def _is_bounded_on_one_core(problem: SolveProblem) -> bool:
-    """Return whether one core bounds the error of what threads solve: the rest is little beside it.
-
-    Each further call by threads may wait for those of another program or of NumPy's BLAS.
-    """
-    matrix = problem.n * problem.n
-    little = problem.dtype == "complex64" or matrix * problem.columns <= _LITTLE_PRODUCTS
-    return available_cores() > 1 and matrix >= _THREADED_NUMBERS and little
 
 
 def _chosen(found: Solution, details: bool) -> Any:
@@ -114,12 +100,10 @@ def _measured(problem: SolveProblem) -> Callable[..., Solution | None]:
     """
     library, precision, roundoff = CpuLibrary(), problem.precision, problem.unit_roundoff
     least, most = safe_norms(problem.working)
-    narrow = problem.dtype == "complex64"
     accepted = refine.accepted(problem.n, roundoff)
 
     def measured(a: Array, b: Array, x: Array, lu: Array, pivots: Array) -> Solution | None:
-        if narrow:
-            a, b = a.astype(np.complex128), b.astype(np.complex128)
+        a, b = a.astype(np.complex128, copy=False), b.astype(np.complex128, copy=False)
         norm, sizes = _maximum(_add(np.abs(a), 1), None), np.abs(b)
         if not (least <= norm <= most and least <= _maximum(_add(sizes, 1), None) <= most):
             return None
