@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from argand import Device, pairs
+from argand import PRECISIONS, Device, pairs
 
 from benchmarks.harness.measuring import array_module
+from benchmarks.peers import Candidate, absent, peers_of
+from benchmarks.peers._peer import Backend
 
 Input = Literal["complex64", "int8", "float32", "real int8"]
 INPUTS: tuple[Input, ...] = get_args(Input)
@@ -17,22 +20,15 @@ _DRAWN = (1 << 22) + 18
 """Components that are drawn."""
 
 
-def add_signal_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `drawn_samples` beside the seed."""
-    parser.add_argument("--samples", type=int, default=1 << 28, help="components in all")
-    parser.add_argument("--rows", type=int, default=1)
-    parser.add_argument("--inputs", nargs="+", choices=INPUTS, default=list(INPUTS[:2]))
-
-
-def drawn_samples(kind: str, arguments: argparse.Namespace, device: Device) -> Any:
+def drawn_samples(kind: Input, rows: int, components: int, seed: int, device: Device) -> Any:
     """Return random components (rows, time) or (rows, time, 2), of the type of the input.
 
     A block of them is repeated: drawing on the host takes longer than what is measured.
     """
     arrays = array_module(device)
-    rng = np.random.default_rng(arguments.seed)
+    rng = np.random.default_rng(seed)
     real = kind in ("float32", "real int8")
-    shape = (arguments.rows, arguments.samples // arguments.rows // (1 if real else 2))
+    shape: tuple[int, ...] = (rows, components // rows // (1 if real else 2))
     shape += () if real else (2,)
     count = int(np.prod(shape))
     block: Any
@@ -55,3 +51,20 @@ def as_floats(x: Any) -> Any:
         return x
     x = x.astype(np.float32)
     return x.view(np.complex64)[..., 0] if x.ndim == 3 else x
+
+
+def signal_peers(
+    operation: str, backend: Backend, call: Callable[[Callable[..., Any], Any], Any]
+) -> list[Candidate]:
+    """Return whole calls of each library at fp32 on samples as they were drawn.
+
+    ``call`` takes the library's computation (`benchmarks.peers.Peer`) and the samples.
+    """
+    found, row = [], PRECISIONS["fp32"]
+    for peer in peers_of(operation, backend):
+        one = Candidate(
+            peer.name, row, peer.algorithm(row.name), lambda x: (x,),
+            partial(call, peer.computation(row.name)),
+        )  # fmt: skip
+        found.append(absent(one, reason) if (reason := peer.missing()) else one)
+    return found

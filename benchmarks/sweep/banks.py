@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
@@ -15,9 +14,15 @@ from scipy.signal import firwin
 
 from benchmarks.harness.measuring import kernels_of
 from benchmarks.harness.samples import on_host
-from benchmarks.harness.signals import INPUTS, Input, as_argument, as_floats, drawn_samples
-from benchmarks.peers import Candidate, absent
-from benchmarks.peers._registry import peers_of
+from benchmarks.harness.signals import (
+    INPUTS,
+    Input,
+    as_argument,
+    as_floats,
+    drawn_samples,
+    signal_peers,
+)
+from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy import Accuracy, worst_of
 from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
@@ -56,9 +61,7 @@ class BankCase(Case):
     def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
         """Return random samples of the type, integers as (row, time, 2) or (row, time)."""
         components = self._components or _COMPONENTS[device.backend]
-        x = drawn_samples(
-            self._input, Namespace(seed=seed, rows=self._rows, samples=components), device
-        )
+        x = drawn_samples(self._input, self._rows, components, seed, device)
         problem = self._problem(x, PRECISIONS["fp32"])
         self.flops = problem.flops
         self.bytes_moved = x.nbytes + 8.0 * np.prod(problem.shape)
@@ -87,14 +90,7 @@ class BankCase(Case):
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return a filter and a transform of each library, of samples that it makes floats."""
-        found, row = [], PRECISIONS["fp32"]
-        for peer in peers_of("channelise", device.backend):
-            one = Candidate(
-                peer.name, row, peer.algorithm(row.name), lambda x: (x,),
-                partial(self._by_peer, peer.computation(row.name)),
-            )  # fmt: skip
-            found.append(absent(one, reason) if (reason := peer.missing()) else one)
-        return found
+        return signal_peers("channelise", device.backend, self._by_peer)
 
     def _by_peer(self, compute: Any, x: Any) -> Any:
         return compute(

@@ -99,6 +99,7 @@ class Row:
     error over its bound, in the measure that the check bounds. ``of_real``, where sizes were given,
     is ``tflops`` times the precision's products of terms, over the rate of cuBLAS's real product of
     the operand's format at 8192^3, which is timed in turn with the calls.
+    ``measures`` are those of this kind of result alone, as ``name=value`` separated by spaces.
     """
 
     operation: str
@@ -125,3 +126,4 @@ class Row:
     gbytes_per_s: float | None = None
     of_real: float | None = None
     over_bound: float | None = None
+    measures: str = ""

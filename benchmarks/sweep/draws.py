@@ -16,7 +16,9 @@ from benchmarks.sweep import (
     gates,
     images,
     products,
+    readouts,
     softmaxes,
+    spectra,
     systems,
     transforms,
 )
@@ -42,12 +44,14 @@ _DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
     "dft": transforms.draw, "gates": gates.draw, "small": _small, "channelise": banks.draw,
     "beam_power": beams.draw, "herk": correlations.draw,
     "circuits": circuits.draw, "image": images.draw, "hermitian": systems.draw,
+    "spectrum": spectra.draw, "readout": readouts.draw,
 }  # fmt: skip
 SWEEPS = tuple(_DRAWS)
 GIVEN: dict[str, Callable[..., Case]] = {
     "channelise": banks.BankCase, "beam_power": beams.BeamCase,
     "herk": correlations.CorrelationCase, "image": images.ImageCase,
-    "hermitian": systems.SystemCase,
+    "hermitian": systems.SystemCase, "spectrum": spectra.SpectrumCase,
+    "readout": readouts.ReadoutCase,
 }  # fmt: skip
 """What makes a case of given sizes, of the sweeps that take them."""
 

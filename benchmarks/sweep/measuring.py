@@ -211,11 +211,21 @@ def with_accuracy(measured: Sequence[Measurement], later: Sequence[Accuracy] = (
         one = later[accuracy] if isinstance(accuracy, int) else accuracy
         if one is not None:
             row = replace(
-                row, error=one.rel_frobenius, over_bound=1 / one.ratio if one.ratio else None,
-                verified=one.verified, reason=one.reason,
+                row, error=one.rel_frobenius, over_bound=_over_bound(one), verified=one.verified,
+                reason=one.reason,
+                measures=" ".join(f"{name}={value}" for name, value in one.measures.items()),
             )  # fmt: skip
         found.append(row)
     return found
+
+
+def _over_bound(one: Accuracy) -> float | None:
+    """Return the error over its bound; at fp64, where an accuracy has no ratio, too."""
+    if one.ratio:
+        return 1 / one.ratio
+    if one.rel_frobenius == 0:
+        return 0.0
+    return one.rel_frobenius / one.bound if one.bound and one.rel_frobenius is not None else None
 
 
 def with_ratios(rows: Sequence[Row]) -> list[Row]:

@@ -13,6 +13,8 @@ TITLES = {
     "beam_power": "1 to 2048 detected beams", "herk": "Hermitian products of 16 to 4096",
     "circuits": "Circuits on 20 to 28 qubits", "image": "Images of 2 to 512 antennas",
     "hermitian": "Hermitian systems of 1 to 128 rows",
+    "spectrum": "Spectral estimates of 8 to 16384 points",
+    "readout": "Answers of states of 20 to 28 qubits",
 }  # fmt: skip
 """The title of each sweep, in the order in which they are shown."""
 BOUND_BY_PRODUCTS = ("gemm", "image")

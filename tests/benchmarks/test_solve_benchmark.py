@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
+import argand
 import numpy as np
 import pytest
 
@@ -36,6 +38,16 @@ def test_backward_error_is_that_of_the_definition(rng: np.random.Generator) -> N
     b[3, 1] += 1
     scale = abs(a).sum(axis=1).max() * abs(x[:, 1]).max() + abs(b[:, 1]).max()
     assert solve.backward_error(a, x, b) == pytest.approx(1 / scale, rel=1e-12)
+
+
+def test_a_wrong_solution_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*arguments: Any, **options: Any) -> Any:
+        found = argand.solve(*arguments, **options)
+        return found if options.get("details") else found * (1 + 1e-11)
+
+    monkeypatch.setattr(solve, "solve", wrong)
+    given = ["--n", "20", "--device", "cpu", "--repeats", "1", "--seconds", "0.01", "--no-peer"]
+    assert solve.main(given) == 1
 
 
 def test_parts(capsys: pytest.CaptureFixture[str]) -> None:

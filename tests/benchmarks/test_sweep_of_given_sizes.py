@@ -13,7 +13,7 @@ import pytest
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.harness.recorded import plain_rows
 from benchmarks.sweep import __main__ as command
-from benchmarks.sweep import banks, beams, correlations, images, systems
+from benchmarks.sweep import banks, beams, correlations, images, readouts, spectra, systems
 from benchmarks.sweep.draws import GIVEN, SWEEPS, drawn
 from benchmarks.sweep.given import NAMED
 from tools.docs.array_tables import ARRAY_TABLES
@@ -31,11 +31,21 @@ channelise = [
     {channels = 16, taps = 4, oversampling = "4/3", rows = 2, components = 4000, input = "int8"},
 ]
 hermitian = [{systems = 7, n = 30, columns = 4, input = "complex128"}]
+spectrum = [
+    {length = 16, rows = 2, overlap = 8, components = 4000, input = "complex64", average = 3},
+    {length = 16, rows = 2, components = 4000, input = "real int8", precisions = ["fp64", "bf16"]},
+]
+readout = [
+    {qubits = 10, ask = "shots", count = 1000}, {qubits = 10, ask = "marginals", count = 3},
+    {qubits = 10, ask = "random Pauli strings", count = 12},
+    {qubits = 10, ask = "diagonal Pauli strings", count = 2},
+]
 """
 OURS = {
     "herk": (correlations, "herk", 3), "image": (images, "image", 4),
     "beam_power": (beams, "beam_power", 1), "channelise": (banks, "channelise", 1),
-    "hermitian": (systems, "solve_hermitian", 1),
+    "hermitian": (systems, "solve_hermitian", 1), "spectrum": (spectra, "spectrum", 3),
+    "readout": (readouts, "expectation", 4),
 }  # fmt: skip
 """By sweep its module, what it calls there, and rows of ours and of plans."""
 
@@ -93,9 +103,34 @@ def test_every_sum_of_integers_and_every_mirror_is_compared() -> None:
         assert reason in assess(found, ours).reason  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("what", GIVEN)
-def test_named_sizes_are_those_of_a_case(what: str) -> None:
-    cases = drawn(what, 0, 1, NAMED)
+@pytest.mark.parametrize("right", [True, False])
+def test_shots_are_those_of_the_cpu(right: bool) -> None:
+    case, device = readouts.ReadoutCase(8, "shots", 500), chosen_device("cpu")
+    operands = case.operands(device, 1)
+    ((ours,), (lines,)), assess = (case.ours(device), case.peers(device)), case.assessment(
+        operands, device
+    )  # fmt: skip
+    for one in (ours, lines):
+        outcomes, counts = one.compute(*operands)
+        found = assess((outcomes, counts if right else counts + (outcomes == outcomes[1])), one)
+        assert found.verified == right  # type: ignore[union-attr]
+
+
+def test_errors_of_spectra_on_a_cpu_have_their_noise_floor(tmp_path: Path, sizes: str) -> None:
+    path = tmp_path / "cpu-spectrum.csv"
+    given = ["--sizes", sizes, "--device", "cpu", "--csv", str(path)]
+    assert command.main(["spectrum", *given]) == 0
+    *_, line = ARRAY_TABLES["cpu-spectrum"](tmp_path).splitlines()
+    assert float(line.split("|")[5]) < -100
+
+
+@pytest.mark.parametrize(
+    ("what", "file"),
+    [*((what, NAMED) for what in GIVEN),
+     *((what, NAMED.with_name("cpu_sizes.toml")) for what in ("spectrum", "readout"))],
+)  # fmt: skip
+def test_named_sizes_are_those_of_a_case(what: str, file: Path) -> None:
+    cases = drawn(what, 0, 1, file)
     assert cases
     assert all(case.given for case in cases)
     assert len({(case.shape, case.kind) for case in cases}) == len(cases)
@@ -149,6 +184,10 @@ def test_sizes_that_no_call_takes_are_refused(tmp_path: Path) -> None:
     path.write_text(SIZES.replace("4/3", "1/0"))
     with pytest.raises(ValueError, match="oversampling must be a fraction such as 4/3, got '1/0'"):
         drawn("channelise", 0, 1, path)
+    with pytest.raises(ValueError, match="components must make a mean of all segments"):
+        spectra.SpectrumCase(16, 3, "int8", components=90)
+    with pytest.raises(ValueError, match="count must be at most 4"):
+        readouts.ReadoutCase(4, "marginals", 5)
     with pytest.raises(ValueError, match="times must be at least 9"):
         beams.BeamCase(4, 4, 9, "power", "int8", 8)
 

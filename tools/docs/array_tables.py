@@ -1,4 +1,4 @@
-"""The recorded tables of Hermitian products and systems, images, filter banks and readout."""
+"""The recorded tables of Hermitian products and systems, images, signals and readout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.harness.recorded import plain_rows
 from tools.docs.shown import rounded
 from workflow.tables.readable import Column, markdown_table, number
 
-_OURS = ("argand", "argand plan", "cublas")
+_OURS = ("argand", "argand plan", "cublas", "unfused")
 """Implementations whose times stand beside others'; ``cublas`` is `argand.herk` at fp32."""
 _Row = dict[str, str]
 
@@ -19,11 +19,7 @@ def _milliseconds(text: str) -> str:
 
 
 _TIME = Column("time_us", "time (ms)", _milliseconds, numeric=True)
-_WHOLE_CALLS = (
-    Column("implementation", "implementation"),
-    Column("precision", "precision"),
-    Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
-)
+_WHO = Column("implementation", "implementation"), Column("precision", "precision")
 _SIZES, _SAMPLES = Column("shape", "sizes"), Column("kind", "samples")
 _RATE = Column("tflops", "TFLOP/s", rounded, numeric=True)
 _BYTES = Column("gbytes_per_s", "GB/s", rounded, numeric=True)
@@ -32,21 +28,20 @@ _OVER_BOUND = Column("over_bound", "error over bound", rounded, numeric=True)
 
 
 def _given(
-    file: str, *columns: Column, beside: Mapping[str, Sequence[str]], earlier: Mapping[str, str]
-) -> Callable[[Path], str]:
+    file: str, *columns: Column, beside: Mapping[str, Sequence[str]], earlier: Mapping[str, str],
+    who: Sequence[Column] = _WHO,
+) -> Callable[[Path], str]:  # fmt: skip
     """Return a table of a file that `benchmarks.sweep --sizes` wrote.
 
     Args:
         file: under docs/data/.
-        columns: those of the sizes, then those behind implementation, precision and time.
+        columns: those of the sizes, then those behind ``who`` and the time.
         beside: by a column's name the implementations whose time over ours it shows.
         earlier: what the file's columns are in one that a program of this operation alone wrote,
             until 2026-11-30: by the name of today's column a text with its columns in braces.
     """
-    first = [one for one in columns if one in (_SIZES, _SAMPLES)]
-    shown = (
-        *first, *_WHOLE_CALLS[:2], _TIME, *(one for one in columns if one not in first)
-    )  # fmt: skip
+    first = [one for one in columns if one.field in ("shape", "kind")]
+    shown = (*first, *who, _TIME, *(one for one in columns if one not in first))
 
     def table(data: Path) -> str:
         rows = [_today(row, earlier) for row in plain_rows(data / file)]
@@ -64,7 +59,11 @@ def _today(row: _Row, earlier: Mapping[str, str]) -> _Row:
         row |= {name: text.format(**row) for name, text in earlier.items()}
         row["time_us"] = row["time_us_p50"]
     if "bound" in row:
-        row["over_bound"] = str(float(row["componentwise"]) / float(row["bound"]))
+        error = row.get("componentwise") or row["rel_frobenius"]
+        row["over_bound"] = str(float(error) / float(row["bound"]))
+    row |= dict(one.split("=", 1) for one in row.get("measures", "").split())
+    if row.get("of_copy"):
+        row["passes"] = str(1 / float(row["of_copy"]))
     parts = [row[name] for name in ("of_copy", "of_real") if row.get(name)]
     return {"of_floor": max(parts, key=float, default="")} | row
 
@@ -81,7 +80,7 @@ def _over(rows: Sequence[_Row], row: _Row, others: Sequence[str]) -> str:
         if one["implementation"] in others and one["time_us"]
         and (one["shape"], one["kind"]) == (row["shape"], row["kind"])
     ]  # fmt: skip
-    alike = [one for one in case if one["precision"] == row["precision"]]
+    alike = [one for one in case if one.get("precision") == row.get("precision")]
     times = [float(one["time_us"]) for one in alike or case]
     return str(min(times) / float(row["time_us"])) if times and row["time_us"] else ""
 
@@ -90,36 +89,34 @@ def _ratio(name: str) -> Column:
     return Column(name, name, rounded, numeric=True)
 
 
-def _table(file: str, *own: Column) -> Callable[[Path], str]:
-    """Return every row of a file, in the columns of all whole calls and these."""
-    return lambda data: markdown_table((*_WHOLE_CALLS, *own), plain_rows(data / file))
-
-
 def _readout(file: str) -> Callable[[Path], str]:
-    """Return every row of the benchmark of readout, which has no precisions."""
-    columns = (
-        Column("call", "what"),
-        Column("implementation", "implementation"),
-        Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
-        Column("passes", "passes", rounded, numeric=True),
-        Column("speedup", "× NumPy's lines", rounded, numeric=True),
-        Column("error", "error over bound", rounded, numeric=True),
-    )
-    return lambda data: markdown_table(columns, plain_rows(data / file))
+    """Return every row of the sweep of readout, which has no precisions."""
+    lines = "× NumPy's lines"
+    return _given(
+        file, Column("kind", "what"), Column("passes", "passes", rounded, numeric=True),
+        _ratio(lines), _OVER_BOUND, beside={lines: ("numpy lines",)}, who=_WHO[:1],
+        earlier={"shape": "{qubits} qubits", "kind": "{call}", "over_bound": "{error}"},
+    )  # fmt: skip
+
+
+_EARLIER_SPECTRA = {
+    "shape": "1 rows, {length} points, {overlap} shared", "kind": "{input}, mean of {average}",
+    "error": "{rel_frobenius}",
+}  # fmt: skip
 
 
 def _spectral_errors(data: Path) -> str:
     """Return errors of spectral estimates by precision, which times of a busy CPU do not change."""
     columns = (
-        Column("average", "segments of a mean"),
+        _SAMPLES,
         Column("precision", "precision"),
-        Column("rel_frobenius", "error", rounded, numeric=True),
-        Column("bound", "bound", rounded, numeric=True),
+        Column("error", "error", rounded, numeric=True),
+        _OVER_BOUND,
         Column("noise_floor_db", "noise floor (dB)", rounded, numeric=True),
     )
-    rows = plain_rows(data / "cpu-spectrum.csv")
+    rows = [_today(row, _EARLIER_SPECTRA) for row in plain_rows(data / "cpu-spectrum.csv")]
     ours = [row for row in rows if row["implementation"] == "argand"]
-    return markdown_table(columns, [row for row in ours if row["input"] == "complex64"])
+    return markdown_table(columns, [row for row in ours if row["kind"].startswith("complex64")])
 
 
 _CUPY, _TORCH, _FULL, _ALONE, _DETECTED = (
@@ -171,15 +168,10 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         },
     ),
     "cpu-spectrum": _spectral_errors,
-    "h200-spectrum": _table(
-        "h200-spectrum.csv",
-        Column("input", "samples"),
-        Column("length", "points"),
-        Column("average", "mean of"),
-        _BYTES,
-        _OF_COPY,
-        Column("speedup", "× CuPy", rounded, numeric=True),
-        Column("rel_frobenius", "error", rounded, numeric=True),
+    "h200-spectrum": _given(
+        "h200-spectrum.csv", _SIZES, _SAMPLES, _BYTES, _OF_COPY, _ratio(_CUPY),
+        Column("error", "error", rounded, numeric=True),
+        beside={_CUPY: ("cupy",)}, earlier=_EARLIER_SPECTRA,
     ),
 }  # fmt: skip
 """Tables by the names that pages call them."""
