@@ -1,21 +1,34 @@
-"""The times of a solver's parts: panels, triangular systems, products, exchanges, refinement."""
+"""The times of a solver's parts: panels, triangular systems, products, exchanges, refinement.
+
+    python -m benchmarks.solve_parts --n 32768
+    python -m benchmarks.solve_parts --n 32768 --precisions 15xint8 12xint8 --blocks 512 --panels 64
+
+Those of one factorization of ours, on a GPU by events. What settings take whole stands in a file of
+``python -m benchmarks.sweep solve --sizes FILE``.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
+import numpy as np
 from argand import Device
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve.cpu import CpuLibrary
 from argand.solve.library import Exchanges, Library
 from argand.solve.lu import Factorization
+from argand.solve.problem import solve_problem
 from argand.solve.refine import refined
 from argand.solve.scaling import norm
 
-from benchmarks.harness.measuring import array_module
+from benchmarks.harness.measuring import array_module, chosen_device
+from benchmarks.sweep.dense import random_system
 
 PARTS = (
     "panels", "triangular", "products", "exchanges", "factorization", "solution", "refinement",
@@ -120,3 +133,45 @@ def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, pane
         spans.timed("refinement", refine)
         line = str(spans)
     return line
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the parts of each system at each setting."""
+    arguments = _parser().parse_args(argv)
+    device, kind = chosen_device(arguments.device), np.dtype(arguments.input)
+    for n in arguments.n:
+        a, b = random_system(n, arguments.columns, arguments.input, arguments.seed, device)
+        for precision, block, panel in product(
+            arguments.precisions, arguments.blocks, arguments.panels
+        ):
+            taken = solve_problem(
+                (a.shape, kind), (b.shape, kind), device.backend, precision=precision, block=block,
+                panel=panel,
+            )  # fmt: skip
+            parts = parts_of(
+                a, b, device, precision=taken.precision, block=taken.block, panel=taken.panel
+            )
+            words = f"{n:6} {taken.precision} block {taken.block} panel {taken.panel}"
+            print(f"{words}: {parts}", flush=True)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    found.add_argument("--n", type=int, nargs="+", required=True)
+    found.add_argument("--columns", type=int, default=1, help="right-hand sides")
+    found.add_argument("--input", choices=list(UNIT_ROUNDOFF), default="complex128")
+    found.add_argument(
+        "--precisions", nargs="+", default=[None], help="of the products, as of argand.solve"
+    )
+    found.add_argument("--blocks", type=int, nargs="+", default=[None], help="depths of products")
+    found.add_argument("--panels", type=int, nargs="+", default=[None], help="columns of panels")
+    found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    found.add_argument("--seed", type=int, default=1)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

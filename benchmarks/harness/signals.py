@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from argand import PRECISIONS, Device, pairs
+from argand import Device, pairs
 
 from benchmarks.harness.measuring import array_module
-from benchmarks.peers import Candidate, absent, peers_of
-from benchmarks.peers._peer import Backend
 
 Input = Literal["complex64", "int8", "float32", "real int8"]
 INPUTS: tuple[Input, ...] = get_args(Input)
@@ -51,20 +47,3 @@ def as_floats(x: Any) -> Any:
         return x
     x = x.astype(np.float32)
     return x.view(np.complex64)[..., 0] if x.ndim == 3 else x
-
-
-def signal_peers(
-    operation: str, backend: Backend, call: Callable[[Callable[..., Any], Any], Any]
-) -> list[Candidate]:
-    """Return whole calls of each library at fp32 on samples as they were drawn.
-
-    ``call`` takes the library's computation (`benchmarks.peers.Peer`) and the samples.
-    """
-    found, row = [], PRECISIONS["fp32"]
-    for peer in peers_of(operation, backend):
-        one = Candidate(
-            peer.name, row, peer.algorithm(row.name), lambda x: (x,),
-            partial(call, peer.computation(row.name)),
-        )  # fmt: skip
-        found.append(absent(one, reason) if (reason := peer.missing()) else one)
-    return found

@@ -16,7 +16,7 @@ from argand import solve
 
 from benchmarks.harness.samples import on_host
 from benchmarks.sanitize.verdicts import bounded_program
-from benchmarks.solve import accepted_error, backward_error
+from benchmarks.sweep.dense import accepted_error, backward_error
 
 SYSTEMS = ((1, 1), (33, 3), (150, 1), (301, 5))
 """Equations and right-hand sides."""

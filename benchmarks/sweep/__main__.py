@@ -11,7 +11,8 @@ length 8 to 2^20; gates of 1 to 7 qubits with up to 3 controls on 20 to 30; smal
 on every axis; filter banks of 8 to 4096 channels and 4 to 32 taps; 1 to 2048 detected beams of 16
 to 512 antennas; Hermitian products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28
 qubits; images of 2 to 512 antennas; Hermitian systems of 1 to 128 rows; spectral estimates of 8 to
-16384 points; shots, marginals and Pauli strings of states of 20 to 28 qubits.
+16384 points; shots, marginals and Pauli strings of states of 20 to 28 qubits; dense systems of
+64 to 8192 equations.
 
 ``--sizes`` measures named sizes in their place: those of `benchmarks/sweep/named_sizes.toml`, or of
 another file of that form. More of each result is checked then, and its rate stands beside that of

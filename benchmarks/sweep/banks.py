@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
 from argand.channelise.problem import oversampling_of
+from argand.precision import any_precision
 from scipy.signal import firwin
 
 from benchmarks.harness.measuring import kernels_of
@@ -20,10 +21,10 @@ from benchmarks.harness.signals import (
     as_argument,
     as_floats,
     drawn_samples,
-    signal_peers,
 )
 from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
+from benchmarks.sweep.libraries import whole_calls
 from workflow.accuracy import Accuracy, worst_of
 from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
 
@@ -50,7 +51,7 @@ class BankCase(Case):
         self._channels, self._taps = channels, taps
         self._oversampling = oversampling_of(oversampling, channels)
         self._rows, self._input, self._components = rows, input, components
-        self._precisions = [PRECISIONS[name] for name in precisions]
+        self._precisions = [any_precision(name) for name in precisions]
         self.operation = "channelise"
         self.shape = f"{rows} rows, {channels} channels x {taps} taps"
         self.kind = f"{input}, oversampling {self._oversampling}"
@@ -90,7 +91,8 @@ class BankCase(Case):
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return a filter and a transform of each library, of samples that it makes floats."""
-        return signal_peers("channelise", device.backend, self._by_peer)
+        row = PRECISIONS["fp32"]
+        return whole_calls("channelise", device.backend, row, lambda x: (x,), self._by_peer)
 
     def _by_peer(self, compute: Any, x: Any) -> Any:
         return compute(

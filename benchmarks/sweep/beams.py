@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from argand import PRECISIONS, Device, Pairs, Precision, beam_power, gemm, pairs, to_pairs
 from argand.beam_power.problem import DETECTIONS, EXACT, Detect, beam_power_problem
+from argand.precision import any_precision
 
 from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host
@@ -51,7 +52,7 @@ class BeamCase(Case):
             raise ValueError(f"times must be at least {integrate}, those of a bin, got {times}")
         self._sizes, self._input, self._channels = (beams, antennas, times), input, channels
         self._precisions = [
-            EXACT if name == EXACT.name else PRECISIONS[name]
+            EXACT if name == EXACT.name else any_precision(name)
             for name in precisions or _PRECISIONS[input]
         ]
         self._options: dict[str, Any] = {"detect": detect, "integrate": integrate}

@@ -12,6 +12,7 @@ from argand import PRECISIONS, Device, gemm, herk, pairs
 from argand.beam_power.problem import EXACT
 from argand.gemm.tuned import trial
 from argand.herk.problem import Form
+from argand.precision import any_precision
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
@@ -96,7 +97,7 @@ class CorrelationCase(Case):
         self, implementation: str, name: str, form: Form, call: Callable[..., Any], device: Device
     ) -> Candidate:
         arrays, n = array_module(device), self._n
-        row = EXACT if name == EXACT.name else PRECISIONS[name]
+        row = EXACT if name == EXACT.name else any_precision(name)
         dtype = "complex64" if self._input == "int8" else row.output
 
         def prepare(x: Any) -> tuple[Any, ...]:

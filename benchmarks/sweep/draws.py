@@ -13,6 +13,7 @@ from benchmarks.sweep import (
     beams,
     circuits,
     correlations,
+    dense,
     gates,
     images,
     products,
@@ -44,14 +45,14 @@ _DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
     "dft": transforms.draw, "gates": gates.draw, "small": _small, "channelise": banks.draw,
     "beam_power": beams.draw, "herk": correlations.draw,
     "circuits": circuits.draw, "image": images.draw, "hermitian": systems.draw,
-    "spectrum": spectra.draw, "readout": readouts.draw,
+    "spectrum": spectra.draw, "readout": readouts.draw, "solve": dense.draw,
 }  # fmt: skip
 SWEEPS = tuple(_DRAWS)
 GIVEN: dict[str, Callable[..., Case]] = {
     "channelise": banks.BankCase, "beam_power": beams.BeamCase,
     "herk": correlations.CorrelationCase, "image": images.ImageCase,
     "hermitian": systems.SystemCase, "spectrum": spectra.SpectrumCase,
-    "readout": readouts.ReadoutCase,
+    "readout": readouts.ReadoutCase, "solve": dense.DenseCase,
 }  # fmt: skip
 """What makes a case of given sizes, of the sweeps that take them."""
 

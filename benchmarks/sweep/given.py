@@ -12,12 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from argand import PRECISIONS
+from argand.precision import EXACT_PRECISIONS, PRECISIONS
 
 from benchmarks.sweep.case import Case
 
 NAMED = Path(__file__).with_name("named_sizes.toml")
 """The sizes that issues name and that pages of operations show."""
+_PRECISIONS = [*PRECISIONS, *EXACT_PRECISIONS]
 
 
 def given_cases(sweep: str, make: Callable[..., Case], path: Path) -> list[Case]:
@@ -58,8 +59,8 @@ def _value(name: str, value: Any, hint: Any) -> Any:
             raise ValueError(f"{name} must be one of {list(get_args(hint))}, got {value!r}")
         return value
     if name == "precisions":
-        if not isinstance(value, list) or not value or any(x not in [*PRECISIONS] for x in value):
-            raise ValueError(f"{name} must be a list of {list(PRECISIONS)}, got {value!r}")
+        if not isinstance(value, list) or not value or any(x not in _PRECISIONS for x in value):
+            raise ValueError(f"{name} must be a list of {_PRECISIONS}, got {value!r}")
         return value
     if hint is Fraction and isinstance(value, str):
         return value  # the case reads it

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, ImagePlan, Precision, image
+from argand import Device, ImagePlan, Precision, image
 from argand.image.problem import SPEED_OF_LIGHT
+from argand.precision import any_precision
 
 from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host, sampled_rows
@@ -82,7 +83,7 @@ class ImageCase(Case):
                 output="real",
             )  # fmt: skip
 
-        return [way(PRECISIONS[name]) for way in (one, planned) for name in self._precisions]
+        return [way(any_precision(name)) for way in (one, planned) for name in self._precisions]
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return the libraries' images in fp32."""

@@ -65,7 +65,7 @@ def measured(
     tasks = [one.task for one in found if one.task]
     rates: dict[str, float] = {}
     if together:
-        names = {real_format(one.precision) for one in candidates} if case.given else set()
+        names = {real_format(one.precision) for one in candidates if case.given} - {""}
         reals = {name: real_product(name) for name in sorted(names)}
         yardsticks: list[Calls] = [copies, *([multiply] for multiply, _ in reals.values())]
         beside = [prepared(calls)[0] for calls in yardsticks]
@@ -124,7 +124,12 @@ def _with_times(one: Measurement, queue: Queued, case: Case) -> Measurement:
 
 
 def real_format(precision: Precision) -> str:
-    """Return the format of a precision's real products; exact sums are of int8."""
+    """Return the format of a precision's real products; exact sums are of int8.
+
+    It is empty by moduli, whose real products are of residues.
+    """
+    if precision.moduli:
+        return ""
     return "int8" if precision.name == EXACT.name else precision.operand.name
 
 

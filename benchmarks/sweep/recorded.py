@@ -14,10 +14,10 @@ TITLES = {
     "circuits": "Circuits on 20 to 28 qubits", "image": "Images of 2 to 512 antennas",
     "hermitian": "Hermitian systems of 1 to 128 rows",
     "spectrum": "Spectral estimates of 8 to 16384 points",
-    "readout": "Answers of states of 20 to 28 qubits",
+    "readout": "Answers of states of 20 to 28 qubits", "solve": "Systems of 64 to 8192 equations",
 }  # fmt: skip
 """The title of each sweep, in the order in which they are shown."""
-BOUND_BY_PRODUCTS = ("gemm", "image")
+BOUND_BY_PRODUCTS = ("gemm", "image", "solve")
 """Operations whose times a copy of the same bytes tells nothing about."""
 
 

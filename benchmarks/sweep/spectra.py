@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Precision, spectrum
 from argand.device import available_cores
+from argand.precision import any_precision
 from argand.spectrum.problem import WHOLE, SpectrumProblem, spectrum_problem
 from argand.spectrum.window import window_of
 
@@ -21,10 +22,10 @@ from benchmarks.harness.signals import (
     as_argument,
     as_floats,
     drawn_samples,
-    signal_peers,
 )
 from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
+from benchmarks.sweep.libraries import whole_calls
 from workflow.accuracy import Accuracy
 from workflow.accuracy.spectra_accuracy import assess_spectra, spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS
@@ -46,7 +47,7 @@ class SpectrumCase(Case):
     ) -> None:  # fmt: skip
         self._length, self._overlap, self._average = length, overlap, average or WHOLE
         self._rows, self._input, self._components = rows, input, components
-        self._precisions = [PRECISIONS[name] for name in precisions]
+        self._precisions = [any_precision(name) for name in precisions]
         self._window = window_of("hann", length)
         self.operation = "spectrum"
         self.shape = f"{rows} rows, {length} points, {overlap} shared"
@@ -105,7 +106,7 @@ class SpectrumCase(Case):
 
         ours = self._precisions if device.backend == "cuda" else []
         return [
-            *signal_peers("spectrum", device.backend, library),
+            *whole_calls("spectrum", device.backend, PRECISIONS["fp32"], lambda x: (x,), library),
             *(self._candidate(_UNFUSED, row, partial(unfused, row.name)) for row in ours),
         ]
 

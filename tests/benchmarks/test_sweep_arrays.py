@@ -12,7 +12,7 @@ from argand import Device
 
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.peers import Candidate
-from benchmarks.sweep import banks, beams, correlations, images, spectra, systems
+from benchmarks.sweep import banks, beams, correlations, dense, images, spectra, systems
 from benchmarks.sweep.case import Case
 from benchmarks.sweep.draws import drawn
 from benchmarks.sweep.softmaxes import SoftmaxCase
@@ -36,6 +36,7 @@ CASES: dict[str, tuple[Case, set[str]]] = {
     "image": (images.ImageCase(2, 3, 6, 90), {"numpy"}),
     "spectra": (spectra.SpectrumCase(30, 3, "int8", 10, 4), {"scipy"}),
     "systems": (systems.SystemCase(20, 5, 3, "complex64"), {"numpy"}),
+    "dense systems": (dense.DenseCase(20, 2, "complex64"), {"numpy"}),
     "systems of fp64": (systems.SystemCase(20, 12, 1, "complex128"), {"numpy"}),
 }
 
