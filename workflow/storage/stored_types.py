@@ -28,6 +28,8 @@ PARTS = (("r", "i"), ("re", "im"), ("real", "imag"), ("i", "q"))
 _SCALE, _OFFSET = "scale_factor", "add_offset"
 _MISSING = ("_FillValue", "missing_value")
 _VALID = ("valid_min", "valid_max", "valid_range")
+_FITS = {"BSCALE": (_SCALE, 1.0), "BZERO": (_OFFSET, 0.0), "BLANK": (_MISSING[0], math.nan)}
+"""What netCDF has for FITS's factor, offset and missing integer, and the number that means none."""
 _MOST_VALUES = 16
 """Values of an attribute that are read."""
 
@@ -106,6 +108,7 @@ def stored_in(dataset: h5py.Dataset) -> Stored:
     Raises StoredError. Packed numbers have at least the type of the scale and the offset, as CF has
     them.
     """
+    _refuse_of_fits(dataset)
     factors = {name: _numbers(dataset, name) for name in (_SCALE, _OFFSET)}
     given = [values for values in factors.values() if values is not None]
     if any(len(values) != 1 or not np.isfinite(values).all() for values in given):
@@ -125,6 +128,25 @@ def stored_in(dataset: h5py.Dataset) -> Stored:
         0.0 if offset is None else float(offset[0]),
         tuple(one for one in missing if not np.isnan(one)), bits, *_limits(dataset, bits),
     )  # fmt: skip
+
+
+def _refuse_of_fits(dataset: h5py.Dataset) -> None:
+    """Raise StoredError for attributes of FITS that say that stored numbers are others.
+
+    Programs that copy FITS into HDF5 apply them or do not, and some keep them either way. ``BLANK``
+    is of integers alone.
+    """
+    fields = complex_fields(dataset.dtype)
+    kind = dataset.dtype[fields[0]].kind if fields else dataset.dtype.kind
+    for name, (ours, none) in _FITS.items():
+        values = _numbers(dataset, name)
+        if values is None or (name == "BLANK" and kind == "f") or values.tolist() == [none]:
+            continue
+        shown = ", ".join(map(str, values.tolist()))
+        raise StoredError(
+            f"has FITS's {name} {shown}, and nothing says whether it is applied already; delete it "
+            f"where it is, and where it is not write {ours} in its place"
+        )
 
 
 def _limits(dataset: h5py.Dataset, bits: int) -> tuple[float, float, bool]:

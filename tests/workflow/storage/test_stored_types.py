@@ -82,6 +82,12 @@ def test_missing_numbers_are_nan(tmp_path: Path, name: str) -> None:
         ({"_FillValue": np.zeros(100)}, "has an attribute _FillValue that is not one number"),
         ({"_FillValue": np.zeros(0)}, "has an attribute _FillValue that is not one number"),
         ({"_FillValue": h5py.Empty("f8")}, "has an attribute _FillValue that is not one number"),
+        ({"BSCALE": 0.25}, "has FITS's BSCALE 0.25, and nothing says whether it is applied "
+         "already; delete it where it is, and where it is not write scale_factor in its place"),
+        ({"BSCALE": 1.0, "BZERO": 32768}, "has FITS's BZERO 32768, and nothing says whether"),
+        ({"BLANK": -12}, "has FITS's BLANK -12, and nothing says whether"),
+        ({"BZERO": [0.0, 0.0]}, "has FITS's BZERO 0.0, 0.0, and nothing says whether"),
+        ({"BSCALE": "1.0"}, "has an attribute BSCALE that is not one number, or a few; correct or"),
         (
             {"_Unsigned": "True", "_FillValue": 3},  # as netCDF's Python package reads it, too
             "holds unsigned numbers, uint16; say which stands "
@@ -89,12 +95,20 @@ def test_missing_numbers_are_nan(tmp_path: Path, name: str) -> None:
         ),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_attributes_that_cannot_be(tmp_path: Path, attributes: dict[str, Any], said: str) -> None:
     path = file_of(tmp_path / "v.nc", **attributes)
     with pytest.raises(StudyError) as error:
         check_study(study_of(path, {"real": "x"}))
     assert f"input.samples: /x {said}" in str(error.value)
+
+
+@pytest.mark.parametrize("kind", [np.int16, np.float32])
+def test_attributes_of_fits_that_change_nothing(tmp_path: Path, kind: Any) -> None:
+    """A factor of 1, an offset of 0, and a missing integer of numbers that are none."""
+    blank = {"BLANK": -12} if kind is np.float32 else {}
+    path = file_of(tmp_path / "v.h5", STORED.astype(kind), BSCALE=1, BZERO=0.0, **blank)
+    np.testing.assert_array_equal(staged(path, {"real": "x"}).operands["samples"], STORED)
 
 
 @pytest.mark.parametrize("scale", [np.float32(0.25), 0.01])
@@ -128,6 +142,9 @@ def test_what_complex_numbers_have_not(tmp_path: Path) -> None:
             path = file_of(tmp_path / "v.h5", STORED.astype(data), **{name: np.float32(2)})
             with pytest.raises(StudyError, match=said):
                 check_study(study_of(path, samples))
+        path = file_of(tmp_path / "v.h5", STORED.astype(data), BSCALE=2.0)
+        with pytest.raises(StudyError, match=r"FITS's BSCALE 2\.0"):
+            check_study(study_of(path, samples))
     path = file_of(tmp_path / "u.h5", STORED.astype(np.complex64), scale_factor=1.0)
     assert staged(path, "x").operands["samples"].dtype == np.complex64
 
