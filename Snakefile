@@ -23,7 +23,12 @@ from argand import DeviceError
 from argand.runtime.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
 from workflow.config.check import checked_study
-from workflow.config.file_names import folder_of, named_folder, typed_paths
+from workflow.config.file_names import (
+    check_for_jobs,
+    folder_of,
+    named_folder,
+    typed_paths,
+)
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.shards import split_part
@@ -73,6 +78,9 @@ try:
         folder = Path(str(out or workflow.pathvars.get("results")))
     else:
         folder = named_folder(str(out)) if out else folder_of(path)
+        if IS_MAIN and ON_CLUSTER:
+            for key, text in (("study", path), ("out", folder)):
+                check_for_jobs(key, str(text))
     if IS_MAIN:
         study = checked_study(given, overrides, device_here=RUNS_HERE, folder=folder)
     else:

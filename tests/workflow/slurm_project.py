@@ -35,20 +35,23 @@ if "--workflow-profile" in sys.orig_argv:
 class Project:
     """A folder to run a study in, on one core of this machine or through Slurm.
 
-    ``machine`` is Python that every process of the run begins with.
+    ``machine`` is Python that every process of the run begins with, ``names`` are those of the
+    study and of the results.
     """
 
     def __init__(
-        self, root: Path, folder: Path, environ: dict[str, str], study: str, machine: str = ""
-    ) -> None:
-        self.root, self.folder, self.results = root, folder, folder / "results"
+        self, root: Path, folder: Path, environ: dict[str, str], study: str, machine: str = "",
+        names: tuple[str, str] = ("study.yaml", "results"),
+    ) -> None:  # fmt: skip
+        self.root, self.folder, self.results = root, folder, folder / names[1]
+        self._names = names
         inherited = filter(None, [environ.get("PYTHONPATH")])
         paths = os.pathsep.join([*map(str, (folder, root, root / "kernels")), *inherited])
         self.environ = {**environ, "PYTHONPATH": paths}
         self.started: list[subprocess.Popen[bytes]] = []
         if machine:
             (folder / "sitecustomize.py").write_text(machine)
-        (folder / "study.yaml").write_text(study)
+        (folder / names[0]).write_text(study)
 
     def flags(self, *flags: str) -> list[str]:
         snakefile = str(self.root / "Snakefile")
@@ -56,8 +59,8 @@ class Project:
             "--snakefile",
             snakefile,
             "--config",
-            "study=study.yaml",
-            "out=results",
+            f"study={self._names[0]}",
+            f"out={self._names[1]}",
             "--directory",
             ".",
             *flags,

@@ -88,6 +88,18 @@ def _refuse_marks(key: str, path: str) -> None:
         raise StudyError([f"{key}: must be a path without quotation marks at its ends, got {path}"])
 
 
+def check_for_jobs(key: str, path: str) -> None:
+    """Raise StudyError for a path that jobs of a cluster would not be given as it is.
+
+    Snakemake quotes it for their shell as Python does: a backslash becomes two, and beside an
+    apostrophe it stands between quotation marks, where a shell reads what begins with ``$``.
+    """
+    if "\\" in path or ("'" in path and set(path) & set('$`"')):
+        said = f"{key}: the shell of a cluster's job would read another path than {path!r}; "
+        advice = "name it without a backslash, and without an apostrophe beside $, ` or a"
+        raise StudyError([f"{said}{advice} quotation mark"])
+
+
 _REPEATED = re.compile(r"(.+?)\1{19}$")
 """Snakemake takes such an ending for a rule that leads to itself (its PeriodicityDetector)."""
 

@@ -18,7 +18,7 @@ from snakemake_forks import run_snakemake
 
 from tests.covers import EXHAUSTIVE, examples
 from workflow.config.check import check_study
-from workflow.config.file_names import folder_of, named_folder
+from workflow.config.file_names import check_for_jobs, folder_of, named_folder
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 
@@ -237,6 +237,22 @@ def test_snakemake_takes_paths_as_they_are_typed(
     done = run_snakemake([*flags, f"study={study}", f"out={out}"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"would do  tabulate {out}/tables\n" in done.stderr
+
+
+def test_paths_that_jobs_of_a_cluster_would_not_be_given(root: Path, tmp_path: Path) -> None:
+    for text in ("night $HOME", "it's night", 'a "b"', "`x`", "é #2"):
+        check_for_jobs("out", text)
+    for text in ("it's $HOME", "it's `x`", "a\\b", 'it\'s "b"'):
+        with pytest.raises(StudyError, match=r"^out: the shell of a cluster's job would read"):
+            check_for_jobs("out", text)
+    name = "it's $HOME.yaml"
+    (tmp_path / name).write_text(json.dumps(study_of({"a": 1})))
+    flags = ["--snakefile", str(root / "Snakefile"), "--jobs", "1", "--executor", "slurm"]
+    done = run_snakemake([*flags, "--dry-run", "--config", f"study={name}"], tmp_path)
+    assert done.returncode == 1
+    assert (
+        "study: the shell of a cluster's job would read another path" in done.stdout + done.stderr
+    )
 
 
 def test_another_studys_product_is_an_input_and_ones_own_is_not(

@@ -153,6 +153,23 @@ def test_gpu_jobs_run_on_both_nodes_and_one_that_is_cancelled_fails_alone(
     assert not list(project.results.rglob("*.part"))
 
 
+def test_paths_that_a_shell_would_read_otherwise(
+    root: Path, tmp_path: Path, slurm: MiniSlurm
+) -> None:
+    """Without a line of the profile the shell of sbatch ran what stands in a study's name."""
+    folder = tmp_path / "night $HOME"
+    folder.mkdir()
+    names = "of $1 & $(touch ran) `touch ran`.yaml", "results $USER"
+    project = Project(root, folder, slurm.environ, f"device: cpu{ONE}", ASK_OFTEN, names)
+    try:
+        target = f"{names[1]}/staged/product.h5"
+        project.finish(project.submit(target))
+        assert (folder / target).is_file()
+        assert not list(folder.rglob("ran"))
+    finally:
+        project.end()
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("lost", ["daemon", "node"])
 def test_a_node_that_is_lost_in_mid_job(
