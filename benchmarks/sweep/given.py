@@ -32,7 +32,7 @@ def given_cases(sweep: str, make: Callable[..., Case], path: Path) -> list[Case]
             tables = tomllib.load(file).get(sweep)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: {error}") from error
-    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+    if not isinstance(tables, list) or not tables or not all(isinstance(x, dict) for x in tables):
         raise ValueError(f"{path} must have {sweep} = [...], a list of tables")
     found = []
     for number, table in enumerate(tables, 1):

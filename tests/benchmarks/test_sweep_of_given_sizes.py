@@ -143,7 +143,8 @@ def test_named_sizes_are_those_of_a_case(what: str, file: Path) -> None:
 
 @pytest.mark.parametrize(("content", "says"), [
     ("herk = [", "Invalid"), (b"\xff", "decode"), ("image = []", "must have herk = [...]"),
-    ("herk = 3", "must have herk = [...]"), ("herk = [3]", "must have herk = [...]"),
+    ("herk = 3", "must have herk = [...]"), ("herk = []", "must have herk = [...]"),
+    ("herk = [3]", "must have herk = [...]"),
     ("herk = [{n = 4, input = 'int8'}]", "table 1 of herk: missing a required argument: 'k'"),
     ("herk = [{n = 4, k = 4, input = 'int8', m = 1}]", "unexpected keyword argument 'm'"),
     ("herk = [{n = 0, k = 4, input = 'int8'}]", "n must be a positive integer, got 0"),
