@@ -35,6 +35,16 @@ def arguments_dtype(fields: Fields) -> np.dtype[Any]:
     return np.dtype(members, align=True)
 
 
+def unset_members(fields: Fields, values: Mapping[str, Any]) -> tuple[dict[str, int], list[str]]:
+    """Return the pointers without a value, which are null, and the int64 that launches must set.
+
+    Arrays are not among them: `Arguments` raises KeyError for one without a value.
+    """
+    unset = [(kind, name) for kind, name in fields if name not in values and "[" not in name]
+    pointers = {name: 0 for kind, name in unset if kind.endswith("*")}
+    return pointers, [name for kind, name in unset if kind == "int64"]
+
+
 class Arguments:
     """A structure whose members are fixed but for some 64-bit ones, such as addresses.
 

@@ -13,7 +13,13 @@ import cupy
 import numpy as np
 
 from argand.device import Device
-from argand.runtime.arguments import Address, Arguments, Fields, arguments_dtype
+from argand.runtime.arguments import (
+    Address,
+    Arguments,
+    Fields,
+    arguments_dtype,
+    unset_members,
+)
 from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.launch_config import COOPERATIVE, DEPENDENT, LaunchConfig, driver_function
 from argand.runtime.loading import LoadedKernel, PendingKernel
@@ -147,9 +153,9 @@ def bound_kernel(
     launch sets it, and an int64 without one must be set by the first launch, which else raises
     KeyError, as this function does for a member of another type.
     """
-    given = {field: 0 for kind, field in fields if kind.endswith("*")} | dict(values or {})
-    later = [field for kind, field in fields if kind == "int64" and field not in given]
-    arguments = Arguments(arguments_dtype(fields), given, later)
+    given = values or {}
+    pointers, later = unset_members(fields, given)
+    arguments = Arguments(arguments_dtype(fields), {**pointers, **given}, later)
     kernel = PendingKernel(source, device.target, name, shared_bytes)
     return BoundKernel(kernel, blocks, threads, arguments, maps=maps, shared_bytes=shared_bytes)
 

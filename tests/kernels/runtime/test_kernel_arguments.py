@@ -10,7 +10,13 @@ from argand.gemm.pack_plan import PACK_SOURCE
 from argand.gemm.scan_plan import SCAN_ARGUMENTS
 from argand.gemm.sm80_plan import GEMM_ARGUMENTS
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS
-from argand.runtime.arguments import Arguments, Fields, arguments_dtype, size_check
+from argand.runtime.arguments import (
+    Arguments,
+    Fields,
+    arguments_dtype,
+    size_check,
+    unset_members,
+)
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
 
@@ -136,6 +142,14 @@ def test_a_member_that_no_launch_sets_is_named() -> None:
     held.set({"x": 8192})
     found = as_c(MIXED).from_buffer_copy(held.bytes.tobytes())
     assert (found.x, found.stride) == (8192, 3)
+
+
+def test_pointers_are_null_and_numbers_are_not() -> None:
+    fields = (
+        ("char*", "at"), ("const int*", "to"), ("int64", "size"), ("int64", "count"),
+        ("int64", "offset[2]"), ("int", "n"),
+    )  # fmt: skip
+    assert unset_members(fields, {"at": 7, "count": 3, "offset": (1, 2)}) == ({"to": 0}, ["size"])
 
 
 def test_a_value_that_does_not_fit_is_refused() -> None:
