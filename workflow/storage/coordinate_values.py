@@ -11,6 +11,7 @@ import numpy as np
 
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
+from workflow.counted import counted
 from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
@@ -60,7 +61,7 @@ def values_along(
     if is_text(dataset) and len(shape) == 1:
         names = read_names(dataset, key).reshape(shape)
         return Coordinate(names[taken.indices], "", long_name)
-    values = read_numbers(dataset, key, check=check)
+    values = np.atleast_1d(read_numbers(dataset, key, check=check))
     try:
         stored = replace(stored_in(dataset), kind="float64")
     except StoredError as error:
@@ -111,11 +112,11 @@ def _shape_along(
     if length is None:
         length = dataset.shape[0] if several else max(dataset.shape, default=1)
     shape: tuple[int, ...] = (length, dataset.shape[1]) if several else (length,)
-    fits = dataset.shape == shape if several else sorted(dataset.shape)[-1:] == [length]
+    fits = dataset.shape == shape if several else max(dataset.shape, default=1) == length
     if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:
         raise InputError(
-            f"{key}: {dataset.name} must have {length} values, one for each entry of the axis in "
-            f"the file, got shape {dataset.shape}"
+            f"{key}: {dataset.name} must have {counted(length, 'value')}, one for each entry of "
+            f"the axis in the file, got shape {dataset.shape}"
         )
     if column is not None and column >= (dataset.shape[1] if several else 0):
         raise InputError(

@@ -15,9 +15,8 @@ from workflow.config.file_input import FileInput
 from workflow.data import SELECTED, Coordinate
 from workflow.storage.agreement import check_agrees, differ, names_beside_count
 from workflow.storage.axes import Operand
-from workflow.storage.coordinate_values import values_along
-from workflow.storage.dates import from_the_first
-from workflow.storage.equal_steps import MOST_CHECKED, check_distinct
+from workflow.storage.coordinate_units import WITH_UNITS, value_of_lacking, values_with_unit
+from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.input_operand import (
     InputError,
     InputOperand,
@@ -26,10 +25,7 @@ from workflow.storage.input_operand import (
 )
 from workflow.storage.own_coordinates import own_coordinates
 from workflow.storage.selections import PickedAxis
-from workflow.storage.units import BASES, check_quantity, parted
 
-WITH_UNITS = ("frequency", "time")
-"""Axes whose values mean nothing without a unit."""
 NUMBERED = "number of the {} in the input"
 """Long name of the numbers of selected entries, along which nothing else stands."""
 
@@ -54,7 +50,7 @@ def coordinates_of(
         with mistakes.kept():
             key = f"input.coordinates.{given}"
             if wrong and not _having(found, _axis_of(name, of, found)):
-                _values_of(file, source, key, name, of, None, None, check)
+                values_with_unit(file, source, key, name, of, None, None, check=check)
             else:
                 kept_as, one = _of_axis(file, source, found, key, name, of, check)
                 made[kept_as] = one
@@ -162,6 +158,8 @@ def _of_axis(
     having = _having(found, axis)
     dropped = not having
     having = having or _dropping(found, axis)
+    if not having and any(axis in one.mapped().missing for one in found if not one.operand.free):
+        return name, value_of_lacking(file, source, key, name, axis, of, check=check)
     if not having:
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
         hint = ""
@@ -178,7 +176,7 @@ def _of_axis(
     ]
     if any(not one.takes_as(picked[0]) for one in picked):
         raise InputError(f"{key}: input.select takes different parts of {axis} for two operands")
-    made = _values_of(file, source, key, name, of, length, picked[0], check)
+    made = values_with_unit(file, source, key, name, of, length, picked[0], check=check)
     axes = [each for one in found for each in one.mapped().axes]
     if axis != name and name in axes:
         raise InputError(
@@ -223,29 +221,6 @@ def _dropping(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOpera
         for number, name in enumerate(one.names or ())
         if axis in (name, SYNONYMS.get(name)) and not one.picked.axes[number].kept
     ]
-
-
-def _values_of(
-    file: h5py.File, source: FileInput, key: str, name: str, of: Any, length: int | None,
-    taken: PickedAxis | None, check: bool,
-) -> Coordinate:  # fmt: skip
-    """Return `values_along`; raises InputError where there is no unit and must be one."""
-    found = values_along(file, source, key, of, length, taken, check=check)
-    if name in WITH_UNITS and found.values.dtype.kind == "U" and not isinstance(of, list):
-        raise InputError(f"{key}: {getattr(of, 'dataset', of)} must hold numbers, got text")
-    units, date = parted(found.units)
-    if name in WITH_UNITS and not units:
-        how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by equal steps"
-        raise InputError(f"{key} has no unit; give it as {how.replace('Hz', BASES[name])}")
-    check_quantity(key, name, units)
-    if name in WITH_UNITS and not (name == "frequency" and isinstance(of, ListedCoordinate)):
-        check_distinct(key, found)  # two receivers of one frequency are meant where a study says it
-    found = replace(found, units=units)
-    if date or name == "time":
-        found, date = from_the_first(found, date)
-    if not date:
-        return found
-    return replace(found, long_name=f"{found.long_name or name} since {date}")
 
 
 def number_selected(

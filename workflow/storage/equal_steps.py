@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
+from workflow.counted import counted
 from workflow.data import Array, Coordinate, blank, is_blank
 from workflow.storage.input_operand import InputError
 from workflow.storage.selections import PickedAxis
@@ -40,7 +41,7 @@ def given_coordinate(
     listed = of.values if isinstance(of, ListedCoordinate) else of
     unit = (of.units if isinstance(of, ListedCoordinate) else "") or ""
     if len(listed) != length:
-        raise InputError(f"{key} must have {length} values, got {len(listed)}")
+        raise InputError(f"{key} must have {counted(length, 'value')}, got {len(listed)}")
     text = any(isinstance(value, str) for value in listed)
     values = np.array(list(map(str, listed)) if text else listed)[taken.indices]
     if not text and not np.all(np.isfinite(values)):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
+from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
-from workflow.storage.coordinates import WITH_UNITS
+from workflow.storage.coordinate_units import WITH_UNITS, of_one_entry
 from workflow.storage.dates import from_the_first
 from workflow.storage.equal_steps import given_coordinate, is_uneven, whole_axis
 from workflow.storage.input_error import InputError
@@ -32,7 +32,7 @@ def with_given(
     names = tuple(source.axes_of(operand) or product.axes)
     found, left = dict(product.coordinates), dict(faults)
     for name, of in source.coordinates.items():
-        along = of.axis if isinstance(of, ListedCoordinate) and of.axis else name
+        along = _axis_of(name, of)
         if along not in names or len(names) != len(product.axes):
             continue
         axis, key = product.axes[names.index(along)], f"input.coordinates.{name}"
@@ -47,15 +47,43 @@ def with_given(
         if replaces and axis not in found and axis not in left:
             raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
         left.pop(axis, None)
-        if isinstance(of, str | DatasetCoordinate):
-            raise InputError(
-                f"{key} must be equal steps or values: {source.format} has no datasets"
-            )
         found[axis] = _of_axis(key, name, of, found.get(axis), length, check=check)
     for axis, fault in left.items():
         name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
         raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")
     return replace(product, coordinates=found)
+
+
+def of_lacking(
+    source: FileInput, lacking: Collection[str], tuned: Coordinate | None, *, check: bool
+) -> dict[str, Coordinate]:
+    """Return what the config says of axes that a reader's array lacks: of one entry each.
+
+    ``tuned`` is the frequency that the file says of all samples, if any. Raises InputError for
+    several values, for no unit where there must be one, and for a frequency beside ``tuned``.
+    """
+    found: dict[str, Coordinate] = {}
+    for name, of in source.coordinates.items():
+        along = SYNONYMS.get(own := _axis_of(name, of), own)
+        if along not in lacking:
+            continue
+        key, kept_as = f"input.coordinates.{name}", SYNONYMS.get(name, name)
+        replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
+        if kept_as == "frequency" and tuned is not None and not replaces:
+            _check_equal(key, of, tuned)
+        try:
+            if own == name:
+                found[kept_as] = _of_axis(key, name, of, None, 1, check=check)
+            else:
+                found[name] = _along(key, name, of, along, 1, (), check=check)
+        except InputError as error:
+            raise InputError(f"{error}; {of_one_entry(along)}") from error
+    return found
+
+
+def _axis_of(name: str, of: Any) -> str:
+    """Return the axis along which a coordinate stands, as the config calls it."""
+    return getattr(of, "axis", None) or name
 
 
 def _check_equal(key: str, of: Any, said: Coordinate) -> None:
@@ -115,6 +143,7 @@ def _ends(coordinate: Coordinate) -> str:
     values = coordinate.values
     if not values.size or is_blank(values):
         return ""
-    if values.dtype.kind not in "fiu":
-        return f", {values[0]} to {values[-1]}"
-    return f", {values[0]:.10g} to {values[-1]:.10g} {coordinate.units}".rstrip()
+    is_number = values.dtype.kind in "fiu"
+    ends = [f"{one:.10g}" if is_number else str(one) for one in (values[0], values[-1])]
+    said = " to ".join(ends[: values.size])
+    return f", {said} {coordinate.units if is_number else ''}".rstrip()

@@ -23,7 +23,7 @@ from workflow.storage.axes import AxisError
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.coordinates import number_selected
 from workflow.storage.dimension_names import check_exchanged
-from workflow.storage.given_axes import with_given
+from workflow.storage.given_axes import of_lacking, with_given
 from workflow.storage.inputs import (
     InputError,
     Mistakes,
@@ -188,7 +188,7 @@ def _described(
     left_out: dict[str, str] = {}
     with mistakes.kept():
         if source.format != HDF5:
-            _refuse_of_no_axis(source, there)
+            coordinates = _of_lacking(source, there, found, check)
         elif plain:
             wrong = [one for one in plain if one not in right]
             coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
@@ -245,23 +245,34 @@ def _read_otherwise(
     return ProductOperand(operand, outlined, source, what, source.coordinates)
 
 
-def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
-    """Raise InputError for a coordinate of an axis that no array of a reader's has."""
+def _of_lacking(
+    source: FileInput, operands: Sequence[Operand], found: _Headers, check: bool
+) -> dict[str, Coordinate]:
+    """Return what the study says of axes that no array of a reader's has, but an operand.
+
+    Raises InputError for a coordinate of an axis that none has.
+    """
     if not source.coordinates:
-        return
+        return {}
     axes: dict[str, None] = {}
+    lacking: dict[str, None] = {}
+    tuned: Coordinate | None = None
     for operand in operands:
-        if operand.name not in source.products():
-            reader = reader_of(source, operand.name, check=True)
-            name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
-            axes |= dict.fromkeys(source.axes_of(operand.name) or reader.outline(name).axes)
+        header, one = found.get(operand.name, (None, None))
+        if operand.name in source.products() or header is None or one is None:
+            continue
+        axes |= dict.fromkeys(source.axes_of(operand.name) or one.product.axes)
+        lacking |= dict.fromkeys(() if operand.free else header.map.missing)
+        tuned = tuned or one.product.coordinates.get(f"{SELECTED}frequency")
+    lacking = {axis: None for axis in lacking if axis not in {SYNONYMS.get(n, n) for n in axes}}
     for name, of in source.coordinates.items():
         along = getattr(of, "axis", None) or name
-        if along not in axes:
+        if along not in axes and SYNONYMS.get(along, along) not in lacking:
             raise InputError(
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
                 f"{along!r}"
             )
+    return of_lacking(source, lacking, tuned, check=check)
 
 
 def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array]:

@@ -1,0 +1,129 @@
+"""What stands along axes that the data lack: the frequency of one channel, the one feed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from tests.workflow.one_case import error_of, staged
+from workflow.config.check import check_study
+
+LIGHT = 299792458.0
+MHZ = {"dataset": "channel_mhz", "units": "MHz"}
+SITE = {"latitude_deg": -30, "longitude_deg": 20, "channel_width_hz": 1e6}
+GRID = {"n": 9, "field_of_view_deg": 60}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Voltages (antenna, time) of one channel and one feed, with a scalar of each."""
+    rng = np.random.default_rng(3)
+    path = tmp_path / "narrow.h5"
+    with h5py.File(path, "w") as made:
+        made["v"] = rng.normal(size=(4, 96)) + 1j * rng.normal(size=(4, 96))
+        made["enu"] = rng.uniform(-4, 4, (4, 3))
+        made["channel_mhz"], made["feed"] = 152.0, np.bytes_("x")
+        made["two"] = np.array([150.0, 151.0])
+    return path
+
+
+def given(path: Path, operand: str, **coordinates: Any) -> dict[str, Any]:
+    places = {
+        name: {"dataset": "enu", "axis": "antenna", "column": column, "units": "m"}
+        for column, name in enumerate(("east", "north", "up"))
+    }
+    return {
+        "file": str(path), operand: "v", "axes": {operand: ["antenna", "time"]},
+        "coordinates": {"frequency": MHZ, "time": {"step_s": 1e-3}, **places, **coordinates},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("frequency", [MHZ, {"values": [152], "units": "MHz"}])
+def test_one_channel_is_imaged_at_its_frequency(
+    tmp_path: Path, file: Path, frequency: dict[str, Any]
+) -> None:
+    """Nothing could say the frequency of samples (antenna, time), so none were imaged."""
+    study = study_of({
+        "vis": {
+            "kind": "correlate", "uvh5": {**SITE, "julian_date": 2459000.5},
+            "input": given(file, "voltages", frequency=frequency, polarization="feed"),
+        },
+        "sky": {"kind": "image", "directions": GRID, "input": {"covariances": {"workload": "vis"}}},
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path / "run")
+    assert found["vis"].coordinates["frequency"].values.tolist() == [152.0]
+    assert set(found["vis"].coordinates["input_polarization"].values) == {"x"}
+    sky = found["sky"]
+    l, m = (sky.coordinates[name].values for name in "lm")  # noqa: E741
+    with h5py.File(file) as made:
+        v, place = made["v"][()], made["enu"][()]
+    direction = np.stack(np.broadcast_arrays(
+        l[None, :], m[:, None], np.sqrt(1 - l[None, :] ** 2 - m[:, None] ** 2)
+    ))  # fmt: skip
+    waves = np.exp(2j * np.pi * 152e6 / LIGHT * np.einsum("ai,iml->aml", place, direction))
+    power = (np.abs(np.einsum("aml,at->mlt", waves.conj(), v)) ** 2).sum(axis=-1)
+    np.testing.assert_allclose(sky.data[0, 0], power, rtol=1e-9)
+
+
+def test_beams_of_one_channel_are_steered(file: Path) -> None:
+    case = {"kind": "beamforming", "beams": 4, "input": given(file, "samples")}
+    found = staged(case)
+    assert found.operands["weights"].shape == (1, 1, 4, 4)
+    assert found.coordinates["frequency"].units == "MHz"
+
+
+def test_mistakes(file: Path) -> None:
+    key = "input.coordinates.frequency"
+    one = "; the data have no axis frequency, which therefore has one entry"
+    for frequency, said in (
+        ({"dataset": "two", "units": "MHz"}, f"{key}: /two must have 1 value, one for each entry"),
+        ({"values": [1, 2], "units": "MHz"}, f"{key} must have 1 value, got 2{one}"),
+        ({"values": [1]}, f"{key} has no unit; give it as"),
+    ):
+        source = given(file, "voltages", frequency=frequency)
+        error = error_of({"kind": "correlate", "input": source})
+        assert error.startswith(said)
+        assert error.endswith(one)
+    beyond = given(file, "samples", beam=[1])
+    assert "must be of an axis of the operands" in error_of(
+        {"kind": "dft", "axis": "time", "input": {**beyond, "samples": "v"}}
+    )
+
+
+def sigmf(folder: Path, **tuned: float) -> dict[str, Any]:
+    """Two antennas in a recording that may say what it was tuned to."""
+    capture = {"core:sample_start": 0, **{f"core:{key}": value for key, value in tuned.items()}}
+    about = {"core:datatype": "cf32_le", "core:sample_rate": 2e6, "core:num_channels": 2}
+    (folder / "r.sigmf-meta").write_text(json.dumps({"global": about, "captures": [capture]}))
+    (folder / "r.sigmf-data").write_bytes(np.ones((32, 2), "<c8").tobytes())
+    source = {"file": str(folder / "r.sigmf-meta"), "format": "sigmf", "voltages": "samples"}
+    return {**source, "axes": ["time", "antenna"]}
+
+
+def test_a_recording_that_says_no_frequency(tmp_path: Path) -> None:
+    source = sigmf(tmp_path)
+    of = {"frequency": {"values": [915], "units": "MHz"}, "polarization": ["x"]}
+    found = staged({"kind": "correlate", "input": {**source, "coordinates": of}}).coordinates
+    assert (found["frequency"].values.tolist(), found["frequency"].units) == ([915], "MHz")
+    assert found["polarization"].values.tolist() == ["x"]
+    error = error_of({"kind": "correlate", "input": {**source, "coordinates": {"beam": [1]}}})
+    assert error.startswith("input.coordinates.beam: must be of an axis of the operands")
+
+
+def test_a_recording_that_says_another_frequency(tmp_path: Path) -> None:
+    source, of = sigmf(tmp_path, frequency=915e6), {"values": [868], "units": "MHz"}
+    case = {"kind": "correlate", "input": {**source, "coordinates": {"frequency": of}}}
+    said = "input.coordinates.frequency: the file says it already, 915000000 Hz; leave it out"
+    assert error_of(case).startswith(said)
+    case["input"]["coordinates"]["frequency"] = {**of, "replace": True}
+    found = staged(case).coordinates
+    assert found["frequency"].values.tolist() == [868]
+    assert "selected_frequency" not in found
