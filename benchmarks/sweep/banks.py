@@ -31,8 +31,9 @@ from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_
 _COMPONENTS = {"cuda": 1 << 26, "cpu": 1 << 20}
 """Components of samples in all."""
 _OVERSAMPLINGS = tuple(map(Fraction, ("4/3", "8/7", "32/27", "5/4", "3/2", "2")))
-_CHECKED_VALUES = 1 << 17
-"""Windowed samples that are compared with fp64 at either end of a row, at least one spectrum."""
+_CHECKED_VALUES = 1 << 17, 1 << 19
+"""Windowed samples that are compared with fp64 at either end of a row, at least one spectrum, of
+drawn and of given sizes."""
 
 
 class BankCase(Case):
@@ -106,7 +107,7 @@ class BankCase(Case):
         length, hop = self._channels * self._taps, problem.hop
         # Spectra that start whole frames after the first sample have its phases.
         cycle = problem.phases
-        count = min(problem.spectra, max(cycle, self.sampled(_CHECKED_VALUES) // length))
+        count = min(problem.spectra, max(cycle, self.sampled(*_CHECKED_VALUES) // length))
         last = (problem.spectra - count) // cycle * cycle
         places = {"first": (0, 0), "last": (self._rows - 1, last)}
         references = {}

@@ -30,8 +30,9 @@ _PRECISIONS: dict[Input, tuple[str, ...]] = {
 _MOST_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
 """Bytes of the complex beams of a case at most."""
 _MOST_SAMPLES = 1 << 25
-_CHECKED_TIMES = 256
-"""Samples of the bins that are compared with fp64 at either end, at least one bin."""
+_CHECKED_TIMES = 256, 1024
+"""Samples of the bins that are compared with fp64 at either end, at least one bin, of drawn and of
+given sizes."""
 ALONE = "argand product"
 PRODUCT = "argand product, detected"
 """The names of our product, and of it with its beams squared and summed by CuPy or NumPy."""
@@ -149,7 +150,7 @@ class BeamCase(Case):
         w, x = operands
         integrate, times = self._options["integrate"], self._sizes[2]
         bins = times // integrate
-        count = min(bins, max(1, self.sampled(_CHECKED_TIMES) // integrate))
+        count = min(bins, max(1, self.sampled(*_CHECKED_TIMES) // integrate))
         places = {"first": (0, 0), "last": (len(w) - 1, bins - count)}
         references = {}
         for name, (channel, first) in places.items():

@@ -17,8 +17,6 @@ from workflow.accuracy import Accuracy
 OURS = "argand", "argand plan", "argand product", "plan"
 """Implementations that are no peers: a call, one that was planned before, the product that is a
 part of it, and a candidate plan."""
-_SAMPLED_OF_GIVEN = 16
-"""What is checked of a case of given sizes, beside that of a drawn one: there are few of them."""
 Assess = Callable[[Any, Candidate], Accuracy | int]
 """Compares a result with fp64: its accuracy, or its place among those that are assessed later."""
 
@@ -66,9 +64,9 @@ class Case(ABC):
         """Return what sizes may take, by the device's backend; infinity where they were given."""
         return math.inf if self.given else most[device.backend]
 
-    def sampled(self, of_drawn: int) -> int:
-        """Return how much of a result is compared with fp64, by what is of a drawn case."""
-        return _SAMPLED_OF_GIVEN * of_drawn if self.given else of_drawn
+    def sampled(self, of_drawn: int, of_given: int) -> int:
+        """Return how much of a result is compared with fp64: more where there are few cases."""
+        return of_given if self.given else of_drawn
 
     def kernels(self, device: Device) -> Sequence[tuple[str, str]] | None:
         """Return source and target of all kernels of ours; None where only calls know them."""

@@ -30,7 +30,7 @@ _PRECISIONS: dict[Input, tuple[str, ...]] = {
 """Precisions measured for each type of samples, where none are given."""
 _MOST_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
 """Bytes of samples and matrices together."""
-_CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8
+_CHECKED_ELEMENTS, _CHECKED_LINES = (1 << 15, 1 << 17), 8
 
 
 class CorrelationCase(Case):
@@ -142,7 +142,7 @@ class CorrelationCase(Case):
         x = _floats(operands[0])
         check = ProductCheck(
             self._product, x, x.conj().swapaxes(-1, -2), backend=device.backend, seed=1,
-            elements=self.sampled(_CHECKED_ELEMENTS), lines=_CHECKED_LINES,
+            elements=self.sampled(*_CHECKED_ELEMENTS), lines=_CHECKED_LINES,
         )  # fmt: skip
         first = partial(_wrong, x)
         if device.backend == "cpu":

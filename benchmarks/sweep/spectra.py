@@ -33,8 +33,9 @@ from workflow.threads import by_threads
 
 _COMPONENTS = {"cuda": 1 << 25, "cpu": 1 << 18}
 """Components of samples in all."""
-_CHECKED_VALUES = 1 << 18
-"""Windowed samples of groups that are compared with fp64; of one group all."""
+_CHECKED_VALUES = 1 << 18, 1 << 22
+"""Windowed samples of groups that are compared with fp64, of drawn and given sizes; of one group
+all."""
 _UNFUSED = "unfused"
 
 
@@ -112,7 +113,7 @@ class SpectrumCase(Case):
 
     def _places(self, problem: SpectrumProblem) -> list[tuple[int, slice]]:
         """Return rows and groups to verify: at the beginning, in the middle and at the end."""
-        count = max(1, self.sampled(_CHECKED_VALUES) // (problem.average * problem.length))
+        count = max(1, self.sampled(*_CHECKED_VALUES) // (problem.average * problem.length))
         count, last = min(count, problem.groups), problem.rows - 1
         firsts = (
             (0, 0),

@@ -19,7 +19,8 @@ from workflow.accuracy import Accuracy
 Input = Literal["complex64", "complex128"]
 _MOST_BYTES = {"cuda": 1 << 28, "cpu": 1 << 20}
 """Bytes of matrices, right-hand sides and solutions together."""
-_CHECKED_SYSTEMS = 128
+_CHECKED_SYSTEMS = 128, 512
+"""Systems whose residuals are computed, of drawn and of given sizes."""
 
 
 class SystemCase(Case):
@@ -66,7 +67,7 @@ class SystemCase(Case):
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return a function that computes residuals of sampled systems in fp64."""
-        rows = sampled_rows(len(operands[0]), self.sampled(_CHECKED_SYSTEMS))
+        rows = sampled_rows(len(operands[0]), self.sampled(*_CHECKED_SYSTEMS))
         r, b = (on_host(x[rows]).astype(complex) for x in operands)
 
         def assess(result: Any, candidate: Candidate) -> Accuracy:

@@ -46,12 +46,12 @@ readout = [
 ]
 """
 OURS = {
-    "herk": (correlations, "herk", 3), "image": (images, "image", 4),
+    "herk": (correlations, "herk", 3), "image": (images, "image", 2),
     "beam_power": (beams, "beam_power", 1), "channelise": (banks, "channelise", 1),
     "hermitian": (systems, "solve_hermitian", 1), "spectrum": (spectra, "spectrum", 3),
     "readout": (readouts, "expectation", 4), "solve": (dense, "solve", 3),
 }  # fmt: skip
-"""By sweep its module, what it calls there, and rows of ours and of plans."""
+"""By sweep its module, what it calls there, and rows of ours."""
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_given_sizes_are_measured_and_on_their_page(tmp_path: Path, sizes: str, 
     assert command.main([what, "--sizes", sizes, "--device", "cpu", "--csv", str(path)]) == 0
     rows = plain_rows(path)
     assert {row["verified"] for row in rows} == {"True"}, rows
-    ours = [row for row in rows if row["implementation"] in ("argand", "argand plan")]
+    ours = [row for row in rows if row["implementation"] == "argand"]
     assert len(ours) == OURS[what][2]
     assert all(float(row["gbytes_per_s"]) > 0 for row in ours)
     assert all(row["over_bound"] or row["precision"] == "exact" for row in ours)
