@@ -7,11 +7,12 @@ from typing import Any
 
 import h5py
 
+from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import ListedCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import Coordinate
 from workflow.storage.coordinate_values import values_along
-from workflow.storage.dates import from_the_first
+from workflow.storage.dates import from_the_first, of_texts
 from workflow.storage.equal_steps import check_distinct, whole_axis
 from workflow.storage.input_error import InputError
 from workflow.storage.selections import PickedAxis
@@ -26,10 +27,15 @@ def values_with_unit(
     taken: PickedAxis | None, *, check: bool,
 ) -> Coordinate:  # fmt: skip
     """Return `values_along`; raises InputError where there is no unit and must be one."""
-    found = values_along(file, source, key, of, length, taken, check=check)
+    found, first = dates_as_times(
+        name, values_along(file, source, key, of, length, taken, check=check)
+    )
     if name in WITH_UNITS and found.values.dtype.kind == "U" and not isinstance(of, list):
-        raise InputError(f"{key}: {getattr(of, 'dataset', of)} must hold numbers, got text")
+        dates = " or dates in ISO 8601" if name == "time" else ""
+        said = f"must hold numbers{dates}, got {str(found.values.flat[0])!r}"
+        raise InputError(f"{key}: {getattr(of, 'dataset', of)} {said}")
     units, date = parted(found.units)
+    date = first or date
     if name in WITH_UNITS and not units:
         how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by equal steps"
         raise InputError(f"{key} has no unit; give it as {how.replace('Hz', BASES[name])}")
@@ -42,6 +48,12 @@ def values_with_unit(
     if not date:
         return found
     return replace(found, long_name=f"{found.long_name or name} since {date}")
+
+
+def dates_as_times(name: str, found: Coordinate) -> tuple[Coordinate, str]:
+    """Return `of_texts` of times that are text; anything else as it is, with no date."""
+    is_text = SYNONYMS.get(name, name) == "time" and found.values.dtype.kind == "U"
+    return of_texts(found) if is_text else (found, "")
 
 
 def value_of_lacking(

@@ -13,6 +13,7 @@ from workflow.storage.equal_steps import is_coarse
 EXACT = 1 << 53
 """Integers up to this are numbers of fp64."""
 _ISO = re.compile(r"-?\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?")
+_ZONE = re.compile(r"(.*[T ]\d\d:\d\d[\d:.]*) ?([+-]\d\d):?(\d\d)")
 _JULIAN = re.compile(r"the Julian date (\d{1,9})\.(\d{1,12})")
 _UNIX_EPOCH = 2_440_587.5
 """The Julian date of 1970."""
@@ -46,6 +47,20 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
     except (ValueError, KeyError, OverflowError):
         date = f"{date} and {first} {found.units}".removeprefix(" and ")
     return replace(found, values=made, rounding=rounding), date
+
+
+def of_texts(found: Coordinate) -> tuple[Coordinate, str]:
+    """Return times that are dates in ISO 8601 as seconds since the first of them, and its date.
+
+    Other text stays, with no date.
+    """
+    texts = found.values.tolist()
+    counts = [_nanoseconds(text) for text in texts]
+    known = [count for count in counts if count is not None]
+    if not known or len(known) < len(texts):
+        return found, ""
+    apart = np.array([count - known[0] for count in known]) / 10**9
+    return replace(found, values=apart, units="s"), texts[0]
 
 
 def date_in(long_name: str) -> str:
@@ -93,7 +108,8 @@ def _nanoseconds(date: str) -> int | None:
         whole = np.datetime64(text.partition(".")[0], "s")
     except ValueError:  # such as a 13th month
         return None
-    return int(whole.astype(np.int64)) * 10**9 + int(_fraction(date).ljust(9, "0"))
+    seconds = int(whole.astype(np.int64)) - _ahead(date)
+    return seconds * 10**9 + int(_fraction(date).ljust(9, "0"))
 
 
 def _fraction(date: str) -> str:
@@ -102,7 +118,17 @@ def _fraction(date: str) -> str:
 
 
 def _zoneless(date: str) -> str:
-    return date.removesuffix(" UTC").removesuffix("Z")
+    zoned = _ZONE.fullmatch(date)
+    return zoned[1] if zoned else date.removesuffix(" UTC").removesuffix("Z")
+
+
+def _ahead(date: str) -> int:
+    """Return how far the zone of a date is ahead of UTC, in s: 7200 of +02:00."""
+    zoned = _ZONE.fullmatch(date)
+    if zoned is None:
+        return 0
+    hours = int(zoned[2])
+    return 3600 * hours + (60 if zoned[2][0] == "+" else -60) * int(zoned[3])
 
 
 def _later(date: str, nanoseconds: int) -> str:
@@ -110,7 +136,7 @@ def _later(date: str, nanoseconds: int) -> str:
 
     NumPy's nanoseconds reach from 1677 to 2262, and beyond they begin again without an error.
     """
-    start = np.datetime64(date.removesuffix("Z"))
+    start = np.datetime64(_zoneless(date)) - np.timedelta64(_ahead(date), "s")
     whole = start.astype("datetime64[s]")
     fraction = int((start - whole) / np.timedelta64(1, "ns"))
     seconds, rest = divmod(nanoseconds + fraction, 10**9)

@@ -10,7 +10,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
-from workflow.storage.coordinate_units import WITH_UNITS, of_one_entry
+from workflow.storage.coordinate_units import WITH_UNITS, dates_as_times, of_one_entry
 from workflow.storage.dates import from_the_first
 from workflow.storage.equal_steps import given_coordinate, is_uneven, whole_axis
 from workflow.storage.input_error import InputError
@@ -106,7 +106,9 @@ def _of_axis(
 ) -> Coordinate:
     """Return the coordinate that the config gives an axis, under the name that the file gives."""
     given = given_coordinate(key, of, length, whole_axis(length), check=check)
+    given, first = dates_as_times(name, given)
     units, date = parted(given.units)
+    date = first or date
     if SYNONYMS.get(name, name) in WITH_UNITS and not units:
         raise InputError(
             f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workflow.data import Coordinate
-from workflow.storage.dates import date_in, from_the_first, julian_date
+from workflow.storage.dates import date_in, from_the_first, julian_date, of_texts
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,25 @@ def test_unsigned_times_that_fall() -> None:
         ("1858-11-17", 2400000.5), ("-4713-11-24T12:00:00", 0.0),
         ("the Julian date 2461372.916666667", 2461372.916666667), ("the Julian date", None),
         ("2018-01-14T14:11:33.500000000 UTC", 2458133.0 + 7893.5 / 86400),
-        ("2026-13-01", None), ("a Monday", None), ("2026-11-28T10:00:00+02:00", None), ("", None),
+        ("2026-13-01", None), ("a Monday", None), ("2026-11-28T10:00:00+1", None), ("", None),
+        ("2000-01-01T12:00:00+00:00", 2451545.0), ("2000-01-01 18:00 +06:00", 2451545.0),
+        ("2000-01-01T08:30-0330", 2451545.0),
     ],
 )  # fmt: skip
 def test_julian_dates(date: str, expected: float | None) -> None:
     found = julian_date(date_in(f"time since {date}"))
     assert found == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+def test_texts_are_times_from_the_first_one() -> None:
+    texts = ["2026-11-28T10:00:00.25Z", "2026-11-28T11:00:01.5+01:00", "2026-11-28 09:59:59"]
+    found, date = of_texts(Coordinate(np.array(texts)))
+    assert found.values.tolist() == [0.0, 1.25, -1.25]
+    assert (found.units, date) == ("s", texts[0])
+    names = Coordinate(np.array([*texts, "dusk"]))
+    assert of_texts(names) == (names, "")
+
+
+def test_large_integers_since_a_date_with_a_zone() -> None:
+    given = Coordinate(np.array([1 << 60, (1 << 60) + 3]), "ns")
+    assert from_the_first(given, "1970-01-01T01:00:00+01:00")[1] == "2006-07-14T23:58:24.606846976"

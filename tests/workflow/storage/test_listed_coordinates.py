@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from axis_cases import beams, write_input
 
-from tests.workflow.one_case import error_of, study_of
+from tests.workflow.one_case import error_of, staged, study_of
+from workflow.storage.dates import date_in
 
 
 @pytest.fixture
@@ -42,3 +44,15 @@ def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
         ("time", {"values": [0.0] * 8, "units": "s", "replace": True}, "replace must not be given"),
     ):
         assert said in error_of(beams(file, coordinates={name: wrong})), said
+
+
+@pytest.mark.parametrize("how", ["dataset", "values", "list"])
+def test_times_that_are_dates(file: Path, how: str) -> None:
+    """They were text, which times cannot be; the coordinate says when they begin."""
+    dates = [f"2026-11-28T10:00:{n:02d}.50+00:00" for n in range(0, 14, 2)]
+    with h5py.File(file, "a") as made:
+        made["when"] = np.array(dates, "S")
+    time = {"dataset": "when", "values": {"values": dates}, "list": dates}[how]
+    found = staged(beams(file, coordinates={"time": time})).coordinates["time"]
+    assert found.values.tolist() == [*range(0, 14, 2)]
+    assert (found.units, date_in(found.long_name)) == ("s", dates[0])

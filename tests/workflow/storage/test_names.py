@@ -103,7 +103,7 @@ def test_mistakes(path: Path) -> None:
         ("h", f"{key}: /h must have 3 values"),
     ):
         assert error_of(case(path, name)).startswith(said)
-    said = "input.coordinates.time: when must hold numbers, got text"
+    said = "input.coordinates.time: when must hold numbers or dates in ISO 8601, got '0 s'"
     with h5py.File(path, "a") as file:
         file["when"] = np.array([f"{number} s" for number in range(8)], "S")
         file["when"].attrs["units"] = "s"
