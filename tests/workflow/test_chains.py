@@ -37,6 +37,17 @@ def run(study: Any, folder: Path, count: int = 1) -> dict[str, Product]:
     return {name: read_product(path) for name, path in paths.items()}
 
 
+def whole_as_its_shards(chain: dict[str, Any], folder: Path) -> dict[str, Product]:
+    """The products of a chain, which are those of the same chain in two shards each."""
+    whole = run(study_of(chain), folder / "whole")
+    sharded = {name: {**case, "shards": 2} for name, case in chain.items()}
+    parts = run(study_of(sharded), folder / "parts", 2)
+    for name, product in whole.items():
+        np.testing.assert_array_equal(product.data, parts[name].data)
+        assert product.axes == parts[name].axes
+    return whole
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
     """The inverse of a transform brings the beams back, on their axes and coordinates."""

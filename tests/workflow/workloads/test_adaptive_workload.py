@@ -112,16 +112,6 @@ def source(path, **changes):
     return given | changes
 
 
-@pytest.mark.parametrize("name", ["r", "w"])
-def test_nan_is_refused_with_its_place(tmp_path, name):
-    path = own(tmp_path)
-    with h5py.File(path, "r+") as file:
-        file[name][0, 0, 1, 2] = np.nan
-    one = adaptive(input={"file": path, "covariances": "r", "weights": "w"})
-    with pytest.raises(InputError, match=r" NaN .* first at .* 0, .* 0, \w+ 1, \w+ 2"):
-        one.stage()
-
-
 @pytest.mark.parametrize("part", ["upper", "lower", "skew", "r"])
 def test_covariances_that_are_not_hermitian(tmp_path, part):
     """Cholesky reads the lower triangle: of the upper one alone it took the diagonal."""

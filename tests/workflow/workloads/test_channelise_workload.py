@@ -12,11 +12,11 @@ from argand import PRECISIONS
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 from scipy import signal
-from test_chains import run
+from test_chains import whole_as_its_shards
 
 from tests.verdicts import COARSE, is_right
-from tests.workflow.chained_cases import study_of
 from tests.workflow.workloads.on_cpu import computed
+from tests.workflow.workloads.own_samples import samples_of, write_samples
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.channelise import Channelise, ChanneliseCase
@@ -37,20 +37,11 @@ def assessed(one: Channelise, precision: str, change: Any = lambda result: resul
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """Samples (time, antenna) of integers and of reals, and coefficients."""
-    rng = np.random.default_rng(0)
-    with h5py.File(tmp_path / "own.h5", "w") as file:
-        parts = rng.integers(-128, 128, (400, 3, 2)).astype(np.int8)
-        file["x"] = parts.view([("r", "i1"), ("i", "i1")])[..., 0]
-        file["real"] = rng.standard_normal((400, 3))
-        file["h"] = rng.standard_normal(64)
-        file["t"] = np.r_[np.arange(399) * 1e-3, 7.0]
-    return tmp_path / "own.h5"
+    return write_samples(tmp_path)
 
 
 def source(path: Path, **changes: Any) -> dict[str, Any]:
-    given = {"file": str(path), "samples": "x", "axes": {"samples": ["time", "antenna"]}}
-    return {"channels": 16, "taps": 4, "axis": "time", "input": given | changes}
+    return {"channels": 16, "taps": 4, **samples_of(path, **changes)}
 
 
 @pytest.mark.parametrize("oversampling", [1, "4/3"])
@@ -146,7 +137,7 @@ def test_a_file_of_ones_own_is_channelised(own: Path) -> None:
     assert product.axes == ("antenna", "time", "frequency")
     assert product.coordinates["frequency"].values[1] == pytest.approx(1e3 / 16)
     assert assessed(one, "fp32").verified
-    given = bank(**source(own, samples="real", coefficients="h"), real=True)
+    given = bank(**source(own, samples="real", coefficients="weights"), real=True)
     given.check()
     assert assessed(given, "3xfp16").verified
     assert given.product(*computed(given)).coordinates["frequency"].units == "cycles/sample"
@@ -156,7 +147,7 @@ def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
     time = {"time": {"dataset": "t", "units": "s"}}
     for changes, more, said in (
         ({}, {"taps": 40}, "at least channels times taps, 640, along time, got 400"),
-        ({"coefficients": "h"}, {"taps": 2}, "input.coefficients must have 32 values"),
+        ({"coefficients": "weights"}, {"taps": 2}, "input.coefficients must have 32 values"),
         ({"coordinates": time}, {}, "must have equal steps"),
         ({}, {"centre_hz": 1e6}, "centre_hz: the samples' time must be in one of .'s', 'ms',"),
         ({"samples": "real"}, {}, "must be"),
@@ -218,12 +209,7 @@ def test_products_are_correlated_and_shards_are_the_whole(tmp_path: Path) -> Non
         "channels": {"kind": "channelise", **DRAWN, "antennas": 4, "centre_hz": 150e6},
         "visibilities": {"kind": "correlate", "input": {"voltages": {"workload": "channels"}}},
     }
-    whole = run(study_of(chain), tmp_path / "whole")
-    sharded = {name: {**case, "shards": 2} for name, case in chain.items()}
-    parts = run(study_of(sharded), tmp_path / "parts", 2)
-    for name, product in whole.items():
-        np.testing.assert_array_equal(product.data, parts[name].data)
-        assert product.axes == parts[name].axes
+    whole = whole_as_its_shards(chain, tmp_path)
     x, found = whole["channels"].data[0], whole["visibilities"]
     assert x.shape == (4, 53, 32)
     expected = np.einsum("atf,btf->fab", x, x.conj())

@@ -9,16 +9,13 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
 from tests.verdicts import is_right
 from tests.workflow.workloads.on_cpu import computed
 from workflow.accuracy.beam_power_accuracy import assess_beam_power
-from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
-from workflow.storage.products import read_product, write_product
 from workflow.workloads import KINDS
 from workflow.workloads.detected_beams import DetectedBeams
 
@@ -64,19 +61,6 @@ def test_every_precision_verifies_and_a_wrong_power_does_not(detect: str, precis
         assert accuracy.verdict == "wrong"
 
 
-@pytest.mark.parametrize("detect", KEYS)
-def test_peers_verify_at_their_own_precision(detect: str) -> None:
-    one = workload(**KEYS[detect])
-    staged = one.stage()
-    reference = one.reference(staged)
-    peers = one.baselines(staged, cpu())
-    assert {peer.precision.name for peer in peers} == {"fp64", "fp32"}
-    for peer in peers:
-        result = peer.compute(peer.prepare(staged.operands))
-        accuracy = one.assess(staged, reference, result, peer.precision, "cpu")
-        assert accuracy.verified, accuracy.reason
-
-
 @pytest.mark.parametrize("beam", [0, 12, 24])
 def test_the_strongest_beam_points_at_the_source(beam: int) -> None:
     l, m = workload(**KEYS["power"]).directions()[beam]  # noqa: E741
@@ -96,7 +80,7 @@ def test_a_moved_peak_is_reported_in_cells() -> None:
 
 
 @pytest.mark.parametrize("detect", KEYS)
-def test_the_product_has_bins_and_directions(detect: str, tmp_path: Path) -> None:
+def test_the_product_has_bins_and_directions(detect: str) -> None:
     one = workload(**KEYS[detect], frequencies={"start_hz": 50e6, "step_hz": 1e6})
     staged, result = computed(one, "fp64")
     product = one.product(staged, result)
@@ -115,11 +99,6 @@ def test_the_product_has_bins_and_directions(detect: str, tmp_path: Path) -> Non
     outlined = one.product_outline(one.outline())
     assert (outlined.data.shape, outlined.data.dtype) == (result.shape, np.float64)
     one.picture(product, Figure().subplots())
-    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified"}
-    write_product(tmp_path / "p.h5", product, certificate, workload="b", kind="beamforming")
-    again = read_product(tmp_path / "p.h5")
-    np.testing.assert_array_equal(again.data, result)
-    assert again.axes == product.axes
 
 
 def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) -> None:

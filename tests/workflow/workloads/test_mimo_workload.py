@@ -137,15 +137,6 @@ def test_a_channel_of_rank_one_has_no_zero_forcing(tmp_path):
         mimo(input={**given, "channel": "wide"}).check()
 
 
-def test_nan_in_a_channel_is_refused_with_its_place(tmp_path):
-    with h5py.File(tmp_path / "own.h5", "w") as file:
-        file["h"] = np.ones((2, 4, 4, 2)) * (1 + 0j)
-        file["h"][1, 2, 3, 0] = complex(0, np.nan)
-    one = mimo(input={"file": tmp_path / "own.h5", "channel": "h"}, symbols=3)
-    with pytest.raises(InputError, match=r"1 NaN.* first at time 1, frequency 2, receiver 3,"):
-        one.stage()
-
-
 @pytest.mark.parametrize("equaliser", ["zf", "lmmse"])
 def test_measured_wireless_channels(real_data, equaliser):
     """The channels of ``examples/wifi.yaml``, whose symbols err as the gallery says."""

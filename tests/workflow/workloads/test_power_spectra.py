@@ -15,12 +15,12 @@ from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 from scipy import signal
-from test_chains import run
+from test_chains import whole_as_its_shards
 
 from tests.verdicts import is_right
-from tests.workflow.chained_cases import study_of
 from tests.workflow.streamed_runs import Ran, workload_of
 from tests.workflow.workloads.on_cpu import computed
+from tests.workflow.workloads.own_samples import samples_of, write_samples
 from workflow.config.dft_case import DftCase
 from workflow.data import NoResultError
 from workflow.storage.inputs import InputError
@@ -53,21 +53,11 @@ def assessed(one: Dft, precision: str, change: Any = lambda result: result) -> A
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """Samples (time, antenna) of integers and of reals, and a window."""
-    rng = np.random.default_rng(0)
-    with h5py.File(tmp_path / "own.h5", "w") as file:
-        parts = rng.integers(-128, 128, (400, 3, 2)).astype(np.int8)
-        file["x"] = parts.view([("r", "i1"), ("i", "i1")])[..., 0]
-        file["x"].attrs["units"] = np.bytes_("V")
-        file["real"] = rng.standard_normal((400, 3))
-        file["w"] = 1 + rng.random(64)
-        file["t"] = np.r_[np.arange(399) * 1e-3, 7.0]
-    return tmp_path / "own.h5"
+    return write_samples(tmp_path)
 
 
 def source(path: Path, **changes: Any) -> dict[str, Any]:
-    given = {"file": str(path), "samples": "x", "axes": {"samples": ["time", "antenna"]}}
-    return {"power": True, "length": 64, "axis": "time", "input": given | changes}
+    return {"power": True, "length": 64, **samples_of(path, **changes)}
 
 
 def test_a_case_with_power_is_computed_by_the_kernels_of_spectra() -> None:
@@ -164,7 +154,7 @@ def test_a_file_of_ones_own_is_estimated(own: Path) -> None:
     assert (product.axes, product.units) == (("antenna", "time", "frequency"), "V^2/Hz")
     assert product.coordinates["frequency"].values[1] == pytest.approx(1e3 / 64)
     assert assessed(one, "fp32").verified
-    given = power(**source(own, samples="real", window="w"), real=True, scaling="spectrum")
+    given = power(**source(own, samples="real", window="weights"), real=True, scaling="spectrum")
     given.check()
     assert assessed(given, "3xfp16").verified
     assert given.product(*computed(given)).coordinates["frequency"].units == "cycles/sample"
@@ -189,7 +179,7 @@ def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
     time = {"time": {"dataset": "t", "units": "s"}}
     for changes, more, said in (
         ({}, {"length": 401}, "length must be at most the samples of an axis, 400"),
-        ({"window": "w"}, {"length": 32}, "input.window must have 32 values"),
+        ({"window": "weights"}, {"length": 32}, "input.window must have 32 values"),
         ({"coordinates": time}, {}, "must have equal steps"),
         ({"samples": "real"}, {}, "must be"),
         ({}, {"real": True}, "must be"),
@@ -260,12 +250,7 @@ def test_products_chain_and_shards_are_the_whole(tmp_path: Path) -> None:
             "input": {"samples": {"workload": "channels"}},
         },
     }  # fmt: skip
-    whole = run(study_of(chain), tmp_path / "whole")
-    sharded = {name: {**case, "shards": 2} for name, case in chain.items()}
-    parts = run(study_of(sharded), tmp_path / "parts", 2)
-    for name, product in whole.items():
-        np.testing.assert_array_equal(product.data, parts[name].data)
-        assert product.axes == parts[name].axes
+    whole = whole_as_its_shards(chain, tmp_path)
     x = np.moveaxis(whole["channels"].data, 2, -1)
     *_, expected = signal.spectrogram(
         x, 1e6 / 8, "boxcar", 16, 8, detrend=False, return_onesided=False
