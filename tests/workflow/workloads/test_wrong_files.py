@@ -134,14 +134,13 @@ def test_a_file_that_is_cut_is_said_with_its_bytes(kind: str, tmp_path: Path) ->
 
 
 def test_nan_is_said_with_its_place_by_the_job_that_reads_it(kind: str, tmp_path: Path) -> None:
-    arrays = dict(RIGHT[kind][0])
-    first = next(iter(arrays))
-    arrays[first] = arrays[first].copy()
-    arrays[first].reshape(-1)[1] = np.nan
-    made = study(kind, file := tmp_path / "in.h5", arrays)
-    check_study(made)
-    with pytest.raises(InputError) as raised:
-        stage(made.workload("w"), [file], tmp_path / "staged.h5", logging.getLogger())
-    said = str(raised.value)
-    assert f"input.{first} has 1 NaN and 0 Inf among {arrays[first].size} values" in said
-    assert said.endswith("1 of what is selected; allow_nonfinite: true lets them through")
+    for name, array in RIGHT[kind][0].items():
+        wrong = array.copy()
+        wrong.reshape(-1)[1] = np.nan
+        made = study(kind, file := tmp_path / "in.h5", RIGHT[kind][0] | {name: wrong})
+        check_study(made)
+        with pytest.raises(InputError) as raised:
+            stage(made.workload("w"), [file], tmp_path / "staged.h5", logging.getLogger())
+        said = str(raised.value)
+        assert f"input.{name} has 1 NaN and 0 Inf among {array.size} values" in said
+        assert said.endswith("1 of what is selected; allow_nonfinite: true lets them through")
