@@ -212,9 +212,13 @@ class NoResultError(RuntimeError):
     """
 
 
+OURS = "argand"
+"""The name of the implementation that is not a peer's."""
+
+
 @dataclass(frozen=True)
 class Implementation:
-    """One way to compute a workload: ours at a precision, or a peer's.
+    """One way to compute a workload: `OURS` at a precision, or a peer's.
 
     ``prepare`` turns the staged operands (NumPy) into the ones that `compute` takes, before any
     clock starts: only what a user would have at hand already belongs there (types, layout).
@@ -230,6 +234,16 @@ class Implementation:
     prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
     predicted_us: float | None = None
     plan_words: str = ""
+
+    @classmethod
+    def ours(cls, *given: Any, **named: Any) -> Implementation:
+        """Return one of `OURS`; all other fields are given, in their order or by name."""
+        return cls(OURS, *given, **named)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is no peer's."""
+        return self.name == OURS
 
 
 def power(values: Array) -> Array:

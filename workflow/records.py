@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from workflow.accuracy.measures import Value, every_measure, measured
+from workflow.data import OURS
 from workflow.measurements import READINGS
 from workflow.storage.checked_json import read_lines, write_lines
 
@@ -22,7 +23,7 @@ class Record:
     `Accuracy`, which say what each is.
 
     Attributes:
-        implementation: ``argand``, or the peer's name.
+        implementation: `OURS`, or the peer's name.
         algorithm: what ran for it, such as ``3 x cgemm``; of our products on a GPU's tensor cores
             also the kernels: family, tile and stages, how each operand came to them.
         backend: what computed it, ``cpu`` or ``cuda``.
@@ -96,6 +97,11 @@ class Record:
     kernel_digest: str = ""
     versions: str = ""
     timestamp: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is no peer's."""
+        return self.implementation == OURS
 
     @classmethod
     def columns_in_order(cls) -> tuple[str, ...]:

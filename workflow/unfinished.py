@@ -14,6 +14,7 @@ from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
 from workflow.answering import AnswerFigures, AnswerFiles, write_answers
+from workflow.data import OURS
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
@@ -21,7 +22,6 @@ from workflow.records import Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
 from workflow.study import Study
-from workflow.tables.ranking import OURS
 from workflow.tables.study import write_accuracy, write_performance, write_shards
 
 FAILED = "failed"

@@ -8,9 +8,8 @@ from itertools import chain
 
 from workflow.compare.ratios import Ratio, time_ratio
 from workflow.compare.reading import Key, Row
+from workflow.data import OURS
 
-OURS = "argand"
-"""The implementation whose regressions count; the others show what else has changed."""
 NOT_COMPARABLE = "not comparable"
 UNKNOWN_TIMES = "times not comparable"
 _LEAST_ERROR = 2.0**-53

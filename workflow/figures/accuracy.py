@@ -8,10 +8,11 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from workflow.data import OURS
 from workflow.figures.marks import EXACT, above_zero, legends
 from workflow.figures.style import colour_of, new_axes, save
 from workflow.records import Record
-from workflow.tables.ranking import OURS, ordered
+from workflow.tables.ranking import ordered
 
 _APART = 0.1
 """Distance of one precision from the next, where workloads are 1 apart."""
@@ -30,7 +31,7 @@ def accuracy_figure(records: Sequence[Record]) -> Figure:
     """
     shown = [
         record for record in ordered(records)
-        if record.implementation == OURS and record.rel_frobenius is not None
+        if record.is_ours and record.rel_frobenius is not None
     ]  # fmt: skip
     workloads = list(dict.fromkeys(record.workload for record in shown))
     figure, axes = new_axes(7.6, 1.4 + 0.72 * max(1, len(workloads)))

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from workflow.compare.verdicts import OURS, Compared, Margins
+from workflow.compare.verdicts import Compared, Margins
 from workflow.counted import counted
+from workflow.data import OURS
 from workflow.figures.marks import ratio_ticks
 from workflow.figures.style import colour_of, colours_of, save
 

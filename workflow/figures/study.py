@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workflow.data import Product
+from workflow.data import OURS, Product
 from workflow.figures import pictures
 from workflow.figures.marks import (
     above_zero,
@@ -30,7 +30,7 @@ from workflow.figures.marks import (
 from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
 from workflow.models import is_model
 from workflow.records import Record
-from workflow.tables.ranking import OURS, ordered, pareto
+from workflow.tables.ranking import ordered, pareto
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow
@@ -144,7 +144,7 @@ def limits_figure(records: Sequence[Record]) -> Figure:
         own = [record for record in shown if record.workload == workload]
         axes.axhline(place, color="#dddddd", linewidth=1, zorder=0)
         for record in own:
-            ours = record.implementation == OURS
+            ours = record.is_ours
             axes.plot(
                 100 * (record.limit_fraction or 0.0), place + (-0.12 if ours else 0.12),
                 markers[record.implementation], color=colour_of(record.precision), markersize=7,

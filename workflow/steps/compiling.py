@@ -28,7 +28,7 @@ def compile_kernels(
     arch = device.arch
     if arch is None:
         return
-    ours = [x for x in implementations if x.name == "argand" and x.precision.min_sm <= arch.sm]
+    ours = [x for x in implementations if x.is_ours and x.precision.min_sm <= arch.sm]
     with compiling_only() as found:
         for one in ours:
             with suppress(NotLaunchedError, NoResultError, DeviceError, MemoryError):

@@ -8,7 +8,7 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from workflow.data import Array, Coordinate, Product, Staged
+from workflow.data import OURS, Array, Coordinate, Product, Staged
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
@@ -63,7 +63,7 @@ def deliver(
     with open_staged(staged_path, workload.split_axes, shard) as file, open_run(run_path) as run:
         # Without an axis to split the operands' values may describe the result.
         staged = file.outline if workload.splits else file.read()
-        result = run.result("argand", precision)
+        result = run.result(OURS, precision)
         outline = run.outline(result)
         if outline is None:
             raise DeliveryError(f"{workload.name}: {precision} has no result in {run_path}")

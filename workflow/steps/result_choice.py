@@ -41,7 +41,7 @@ def choose(workload: Workload, records: list[Record]) -> Record:
     Raises DeliveryError, with what there is, where there is none.
     """
     case = workload.case
-    ours = [record for record in records if record.implementation == "argand"]
+    ours = [record for record in records if record.is_ours]
     if case.precision != "auto":
         ours = [record for record in ours if record.precision == case.precision]
     good = [record for record in ours if _fits(case, record)]
@@ -154,7 +154,7 @@ def _hint(case: Case, ours: list[Record]) -> str:
 
 def choose_at(records: list[Record], precision: str) -> Record:
     """Return our record at a precision."""
-    return next(r for r in records if r.implementation == "argand" and r.precision == precision)
+    return next(r for r in records if r.is_ours and r.precision == precision)
 
 
 def _state(record: Record) -> str:

@@ -38,7 +38,7 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
         rounding=",".join(implementation.precision.roundings),
         plan_words=implementation.plan_words,
         predicted_us=implementation.predicted_us,
-        kernel_digest=kernel_digest(workload.operation) if implementation.name == "argand" else "",
+        kernel_digest=kernel_digest(workload.operation) if implementation.is_ours else "",
         versions=versions(),
         timestamp=timestamp(),
     )
@@ -88,7 +88,7 @@ def line_of(result: Result) -> str:
 
 def summary_of(results: list[Result]) -> str:
     """Return how many were timed, and the fastest of ours that is no model of a GPU's."""
-    ours = [r for r in results if r.implementation == "argand" and r.time_us_p50 is not None]
+    ours = [r for r in results if r.is_ours and r.time_us_p50 is not None]
     if not ours:
         return f"nothing could be timed: {results[0].reason}"
     others = counted(len(results) - len(ours), "baseline")

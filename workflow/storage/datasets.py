@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from argand.runtime.ceilings import Ceilings
 
-from workflow.data import Array, blank
+from workflow.data import OURS, Array, blank
 from workflow.measurements import Measurements
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.failures import DataError as DataError
@@ -53,6 +53,11 @@ class Result(Measurements):
     kernel_digest: str = ""
     versions: str = ""
     timestamp: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is no peer's."""
+        return self.implementation == OURS
 
 
 @contextlib.contextmanager

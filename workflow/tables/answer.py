@@ -86,7 +86,7 @@ def _answer(
 ) -> Answer:
     ours = [
         record for record in records
-        if (record.workload, record.implementation, record.precision) == (name, "argand", precision)
+        if record.is_ours and (record.workload, record.precision) == (name, precision)
     ]  # fmt: skip
     if not ours:
         return Answer(name, kind, verdict=f"no product: {failure or 'nothing was computed'}")

@@ -11,7 +11,7 @@ from typing import Any
 from workflow.accuracy.measures import Measure, of_one_result
 from workflow.models import is_model
 from workflow.records import Record
-from workflow.tables.ranking import OURS, ordered
+from workflow.tables.ranking import ordered
 from workflow.tables.readable import Column, number
 
 PRECISIONS_TEXT = (
@@ -35,7 +35,7 @@ def precisions_text(records: Sequence[Record]) -> str:
 
 def precisions_columns(records: Sequence[Record]) -> list[Column]:
     """Return the columns: which workload, what is shown of it, and a column for each precision."""
-    names = dict.fromkeys(one.precision for one in ordered(records) if one.implementation == OURS)
+    names = dict.fromkeys(one.precision for one in ordered(records) if one.is_ours)
     first = (Column("workload", "workload"), Column("product", "product"), Column("what", "what"))
     return [*first, *(Column(name, name, numeric=True) for name in names)]
 
@@ -52,7 +52,7 @@ def precisions_rows(
         delivered: the precision of each product, by workload.
         tolerances: on the error, by workload; of those that leave the choice of a precision.
     """
-    ours = [one for one in ordered(records) if one.implementation == OURS]
+    ours = [one for one in ordered(records) if one.is_ours]
     return [
         {"workload": name, "product": delivered.get(name, ""), "what": what}
         | {one.precision: value for one, value in zip(own, values, strict=True)}

@@ -11,9 +11,6 @@ from argand.precision import EXACT_PRECISIONS, PEER_CLASSES, any_precision
 
 from workflow.records import TIMED, Record
 
-OURS = "argand"
-"""The implementation that is not a peer."""
-
 OF_VERIFIED = (*TIMED, "predicted_us")
 """The columns that only a verified result may fill."""
 
@@ -49,7 +46,7 @@ def ordered(records: Iterable[Record]) -> list[Record]:
     precisions = [*PRECISIONS, *reversed(list(EXACT_PRECISIONS))]
 
     def place(record: Record) -> tuple[int, bool, str, int]:
-        peer = record.implementation != OURS
+        peer = not record.is_ours
         at = workloads.index(record.workload), precisions.index(record.precision)
         return at[0], peer, record.implementation, at[1]
 
@@ -92,7 +89,7 @@ def best_baseline(record: Record, records: Sequence[Record]) -> Record | None:
         peer
         for peer in records
         if (peer.workload, peer.device) == (record.workload, record.device)
-        and peer.implementation != OURS
+        and not peer.is_ours
         and peer.verified
         and peer.time_us_p50 is not None
     ]

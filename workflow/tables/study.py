@@ -23,7 +23,7 @@ from workflow.records import Record
 from workflow.spread import CONFIDENCE, WIDEST
 from workflow.storage.datasets import create
 from workflow.storage.files import atomic_text
-from workflow.tables.ranking import OURS, complete, ordered
+from workflow.tables.ranking import complete, ordered
 from workflow.tables.readable import (
     ACCURACY,
     FAILED,
@@ -175,7 +175,7 @@ _GRADE = (Column("slope", "slope"), Column("grade", "grade"))
 def _graded(record: Record, growth: Sequence[GrowthRow]) -> dict[str, Any]:
     """Return slope and grade of the worse part; only our products have componentwise errors."""
     parts = [row for row in growth if row.precision == record.precision]
-    if record.implementation != OURS or record.componentwise_re is None or not parts:
+    if not record.is_ours or record.componentwise_re is None or not parts:
         return {"slope": None, "grade": None}
     worst = max(parts, key=lambda row: (row.grade, row.slope))
     return {"slope": worst.slope, "grade": worst.grade}

@@ -190,8 +190,8 @@ class Adaptive(Workload):
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.solve_hermitian`."""
         how = "LAPACK" if device.backend == "cpu" else "one kernel"
-        return Implementation(
-            "argand", precision, f"Cholesky in {precision.output}, {how}",
+        return Implementation.ours(
+            precision, f"Cholesky in {precision.output}, {how}",
             partial(self._adapted, _solved), partial(_cast, precision=precision),
         )  # fmt: skip
 

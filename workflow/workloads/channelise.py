@@ -208,8 +208,8 @@ class Channelise(Workload):
             return channelise(given["samples"], window=given["coefficients"], **how)
 
         algorithm, plan_words = _algorithm(self._problem(staged, precision), device)
-        return Implementation(
-            "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
+        return Implementation.ours(
+            precision, algorithm, compute, partial(operands.cast, precision=precision),
             plan_words=plan_words,
         )  # fmt: skip
 

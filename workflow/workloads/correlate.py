@@ -187,8 +187,8 @@ class Correlate(Workload):
             "precision": precision, "form": self.case.form,
             "kernels": self.case.kernels.get(precision.name),
         }  # fmt: skip
-        return Implementation(
-            "argand", precision, _algorithm(precision, device),
+        return Implementation.ours(
+            precision, _algorithm(precision, device),
             lambda given: herk(self._inputs(given["voltages"]), **how),
             partial(operands.cast, precision=precision),
         )  # fmt: skip

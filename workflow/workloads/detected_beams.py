@@ -102,8 +102,8 @@ class DetectedBeams(Beamforming):
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.beam_power`."""
         own = device.backend == "cuda" and not precision.exact_operands
-        return Implementation(
-            "argand", precision,
+        return Implementation.ours(
+            precision,
             "mma.sync, detected in registers" if own else "products and squares in blocks",
             partial(self._detected, partial(beam_power, precision=precision.name)),
             partial(operands.cast, precision=precision),

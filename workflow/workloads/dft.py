@@ -172,8 +172,8 @@ class Dft(Workload):
         *leading, length = staged.operands["samples"].shape
         rows = int(np.prod(leading))
         algorithm, plan_words = transforms.algorithm(rows, length, precision, device)
-        return Implementation(
-            "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
+        return Implementation.ours(
+            precision, algorithm, compute, partial(operands.cast, precision=precision),
             plan_words=plan_words,
         )  # fmt: skip
 

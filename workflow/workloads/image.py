@@ -173,8 +173,8 @@ class Image(Workload):
         """Return an implementation by `argand.image`."""
         own = device.backend == "cuda" and not precision.exact_operands
         how = "weights made in the kernel, mma.sync" if own else "weights in blocks, real products"
-        return Implementation(
-            "argand", precision, how,
+        return Implementation.ours(
+            precision, how,
             partial(self._imaged, partial(image, precision=precision.name), self._place(staged)),
             partial(operands.cast, precision=precision),
         )  # fmt: skip

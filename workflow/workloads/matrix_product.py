@@ -93,8 +93,7 @@ def ours(
 ) -> Implementation:  # fmt: skip
     """Return an implementation by `argand.gemm` of those operands ``names`` that there are."""
     how = {**scalars, "precision": precision, "kernels": case.kernels.get(precision.name)}
-    return Implementation(
-        "argand",
+    return Implementation.ours(
         precision,
         gemm_algorithm(precision, device),
         partial(_multiplied, names, how, gemm),

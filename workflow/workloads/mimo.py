@@ -200,8 +200,8 @@ class Mimo(Workload):
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.gemm` and `argand.solve_hermitian`."""
-        return Implementation(
-            "argand", precision, f"{precision.name} products, Cholesky in {precision.output}",
+        return Implementation.ours(
+            precision, f"{precision.name} products, Cholesky in {precision.output}",
             partial(
                 self._equalised, partial(gemm, precision=precision.name, op_a="C"), _solved,
                 self._load(staged),
@@ -269,7 +269,7 @@ class Mimo(Workload):
         found = {}
         for record in records:
             counts = record.measures.get("bit_errors")
-            if record.implementation == "argand" and record.verified and isinstance(counts, str):
+            if record.is_ours and record.verified and isinstance(counts, str):
                 name = f"bit error rate at {record.precision}"
                 values = rates_of(counts)[1]
                 found[RATE + record.precision] = Coordinate(values, "", name, ("snr",))

@@ -108,7 +108,7 @@ class NoisyAnswers(StateAnswers):
             return operands.cast({"state": given["state"]}, precision)
 
         algorithm = f"{self.trajectories} trajectories gate by gate, then {self.case.answer}"
-        return Implementation("argand", precision, algorithm, compute, prepare)
+        return Implementation.ours(precision, algorithm, compute, prepare)
 
     def _of_states(self, gates: Sequence[TargetedGate]) -> means.Answer:
         if self.case.observables is not None:

@@ -197,8 +197,8 @@ class PowerSpectra(Dft):
             )  # fmt: skip
 
         algorithm, plan_words = _algorithm(problem, device)
-        return Implementation(
-            "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
+        return Implementation.ours(
+            precision, algorithm, compute, partial(operands.cast, precision=precision),
             plan_words=plan_words,
         )  # fmt: skip
 

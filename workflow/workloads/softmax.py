@@ -175,8 +175,7 @@ class Softmax(Workload):
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.softmax`."""
-        return Implementation(
-            "argand",
+        return Implementation.ours(
             precision,
             "one pass over tiles",
             partial(_of_logits, partial(softmax, precision=precision)),

@@ -181,8 +181,7 @@ class Solve(Workload):
         """Return an implementation by `argand.solve` of each system."""
         library = "LAPACK" if device.backend == "cpu" else "cuSOLVER"
         products = "" if precision.exact_operands else f", {precision.name} products"
-        return Implementation(
-            "argand",
+        return Implementation.ours(
             precision,
             f"LU, panels by {library}{products}, refined in fp64",
             partial(_solved, partial(solve, precision=precision.name)),

@@ -230,8 +230,8 @@ class Statevector(Workload):
         def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"]}, precision)
 
-        return Implementation(
-            "argand", precision, algorithm, compute, prepare, 1e6 * predicted, plan_words
+        return Implementation.ours(
+            precision, algorithm, compute, prepare, 1e6 * predicted, plan_words
         )
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
