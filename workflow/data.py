@@ -151,6 +151,23 @@ class Shape:
     rows: int | None = None
     columns: int | None = None
 
+    def sizes(self) -> dict[str, Any]:
+        """Return the sizes by the columns of a record."""
+        work = ("flops", "bytes_moved")
+        return {name: value for name, value in vars(self).items() if name not in work}
+
+    def rates(self, time_us: float, limit_s: float | None) -> dict[str, Any]:
+        """Return what the work means at a time, by the columns of a record.
+
+        ``limit_s`` is the least time at the device's measured ceilings, where that is known.
+        """
+        seconds = 1e-6 * time_us
+        return {
+            "tflops": self.flops / seconds / 1e12,
+            "gbytes_per_s": self.bytes_moved / seconds / 1e9,
+            "limit_fraction": None if limit_s is None else limit_s / seconds,
+        }
+
 
 @dataclass(frozen=True)
 class Made:

@@ -21,7 +21,7 @@ from typing import Any
 from argand.precision import any_precision
 
 from workflow.accuracy import worst_of
-from workflow.data import Staged
+from workflow.data import Shape, Staged
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.spread import narrow
@@ -80,13 +80,8 @@ def _whole(workload: Workload, staged: Staged, shards: list[Record]) -> Record:
     return replace(
         shards[0],
         **values,
-        **_rates(shape.flops, shape.bytes_moved, values["time_us_p50"], shards),
-        batch=shape.batch,
-        m=shape.m,
-        n=shape.n,
-        k=shape.k,
-        rows=shape.rows,
-        columns=shape.columns,
+        **_rates(shape, values["time_us_p50"], shards),
+        **shape.sizes(),
         shards=len(shards),
         shard="",
         iterations=_together(min, shards, "iterations"),
@@ -108,16 +103,10 @@ def _together(function: Any, shards: Sequence[Record], name: str) -> Any:
     return None if any(value is None for value in values) else function(values)
 
 
-def _rates(
-    flops: float, bytes_moved: float, time_us: float | None, shards: Sequence[Record]
-) -> dict[str, Any]:
+def _rates(shape: Shape, time_us: float | None, shards: Sequence[Record]) -> dict[str, Any]:
     if not time_us:
-        return dict.fromkeys(("tflops", "gbytes_per_s", "limit_fraction"))
-    seconds, limit = 1e-6 * time_us, None
+        return dict.fromkeys(shape.rates(1.0, None))
+    limit_s = None
     if all(record.limit_fraction is not None for record in shards):
-        limit = sum((r.limit_fraction or 0) * (r.time_us_p50 or 0) for r in shards) / time_us
-    return {
-        "tflops": flops / seconds / 1e12,
-        "gbytes_per_s": bytes_moved / seconds / 1e9,
-        "limit_fraction": limit,
-    }
+        limit_s = 1e-6 * sum((r.limit_fraction or 0) * (r.time_us_p50 or 0) for r in shards)
+    return shape.rates(time_us, limit_s)

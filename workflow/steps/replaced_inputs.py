@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from workflow.storage.failures import DataError, printable
 from workflow.storage.files import sha256_of
 from workflow.storage.memory import in_words
+from workflow.storage.provenance import file_digests
 from workflow.storage.staged import read_staged_shape
 from workflow.study import Study
 
-_NAMED = ("source", "circuit")
-"""Files that a staged file names with their SHA-256 beside."""
 _SAID_BYTES = 1 << 30
 """A file of so many bytes takes a second or more to read, so it is named before."""
 
@@ -49,7 +47,7 @@ def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list
             status = staged.stat()
             files = {one: one.stat() for one in study.input_files(name)}
             touched = [one for one in files if _is_touched(one, files[one], status)]
-            known = _checksums(read_staged_shape(staged).attributes) if touched else {}
+            known = file_digests(read_staged_shape(staged).attributes) if touched else {}
             for one in touched if known else ():
                 if files[one].st_size >= _SAID_BYTES:
                     size = in_words(files[one].st_size)
@@ -80,10 +78,3 @@ def _is_touched(path: Path, given: os.stat_result, staged: os.stat_result) -> bo
 
 def _shown(path: Path) -> str:
     return printable(str(path))
-
-
-def _checksums(attributes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the SHA-256 of each file that operands were read from, by its path."""
-    named = {attributes.get(name): attributes.get(f"{name}_sha256") for name in _NAMED}
-    one = {path: digest for path, digest in named.items() if path and digest}
-    return {**one, **attributes.get("files_sha256", {})}

@@ -24,6 +24,7 @@ from workflow.shards import Shard
 from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
 from workflow.storage.datasets import Result, RunFile, open_run
+from workflow.storage.provenance import file_digests
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.threads import by_threads
 from workflow.workloads.base import Workload
@@ -158,49 +159,33 @@ def _record(
         "shard": str(shard or ""),
         "tolerance": workload.case.accepted_error,
         "seed": workload.seed,
-        "source_sha256": _sources(workload, outline),
+        "source_sha256": sources_of(workload, outline),
         "kernel_digest": result.kernel_digest,
         "versions": result.versions,
         "timestamp": result.timestamp,
-        **_sizes(shape),
+        **shape.sizes(),
     }
     if not accuracies:
         return Record(**common, verified=False, reason=result.reason)
     return Record(**common, **_speed(result, shape, ceilings), **asdict(worst_of(accuracies)))
 
 
-def _sources(workload: Workload, outline: Staged) -> str:
+def sources_of(workload: Workload, outline: Staged) -> str:
     """Return the SHA-256 of each of the user's files that the workload was staged from.
 
-    They are in the order of `Study.input_files`.
+    There is none of another workload's product, which says when it was made and so always differs.
     """
-    found = outline.attributes
-    if workload.depends_on():  # a product differs with every run: it says when it was
-        return ""
-    names = ("circuit_sha256", "source_sha256")
-    own = [found[name] for name in names if found.get(name)]
-    return "; ".join(map(str, [*own, *found.get("files_sha256", {}).values()]))
-
-
-def _sizes(shape: Shape) -> dict[str, Any]:
-    sizes = asdict(shape)
-    del sizes["flops"], sizes["bytes_moved"]
-    return sizes
+    return "" if workload.depends_on() else "; ".join(file_digests(outline.attributes).values())
 
 
 def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
     """Return the times, and the rates that the nominal work means at the median time."""
     if not result.time_us_p50:
         return {}
-    seconds = 1e-6 * result.time_us_p50
     precision = any_precision(result.precision)
     limit = None
     # Jobs of one study may run on GPUs of several models. No rate of int8 is measured.
     if ceilings.device == result.device and not precision.moduli:
         limit = ceilings.limit_time_s(shape.flops, shape.bytes_moved, precision)
-    return {
-        **{name: getattr(result, name) for name in READINGS},
-        "tflops": shape.flops / seconds / 1e12,
-        "gbytes_per_s": shape.bytes_moved / seconds / 1e9,
-        "limit_fraction": None if limit is None else limit / seconds,
-    }
+    readings = {name: getattr(result, name) for name in READINGS}
+    return readings | shape.rates(result.time_us_p50, limit)

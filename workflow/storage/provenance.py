@@ -33,6 +33,16 @@ _OF_A_PRODUCT = (
 """Fields of a product's certificate that the certificates of further products keep."""
 
 
+def file_digests(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the SHA-256 of each of the user's files that operands were staged from, by its path.
+
+    They are in the order of `Study.input_files`: a circuit, an input, and what is beside it.
+    """
+    named = {attributes.get(one): attributes.get(f"{one}_sha256") for one in ("circuit", "source")}
+    own = {path: digest for path, digest in named.items() if path and digest}
+    return {**own, **attributes.get("files_sha256", {})}
+
+
 def of_products(products: Mapping[str, Path]) -> dict[str, Any]:
     """Return how the products that are operands were made, and what the user's files say of them.
 

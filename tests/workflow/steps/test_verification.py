@@ -19,8 +19,7 @@ from workflow.config.loading import load_study
 from workflow.data import Staged
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
-from workflow.steps.verification import _sources as sources_of
-from workflow.steps.verification import verify
+from workflow.steps.verification import sources_of, verify
 
 LOG = logging.getLogger("argand.test_verification")
 STUDY = """precisions: [fp32]
