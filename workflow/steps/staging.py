@@ -9,6 +9,7 @@ from pathlib import Path
 from workflow.data import Array, Staged
 from workflow.storage.certificates import CAVEATS
 from workflow.storage.drawn import Drawn, Stretched
+from workflow.storage.lacking import lacking_in_words
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_in
 from workflow.storage.staged import write_staged
 from workflow.workloads.base import Workload
@@ -67,12 +68,7 @@ def caveats(staged: Staged, remark: str = "") -> str:
     A ``remark`` of the workload stands first; then what was made 0, is lost or was never written,
     and what a file has along an axis that is no coordinate.
     """
-    zeros, lost = (staged.attributes.get(key, {}) for key in ("zeros", "lost"))
-    parts = [f"{text}, are 0 in {name}" for name, text in zeros.items()]
-    parts += [f"of {name}, {text}" for name, text in lost.items()]
-    if left_out := staged.attributes.get("left_out", {}):
-        parts.append(f"left out: {'; '.join(left_out.values())}")
-    return "; ".join(filter(None, (remark, *parts)))
+    return "; ".join(filter(None, (remark, lacking_in_words(staged.attributes))))
 
 
 def _ends(first: object, last: object) -> tuple[str, str]:

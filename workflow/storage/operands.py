@@ -17,7 +17,7 @@ from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.data import SELECTED, TUNED, Coordinate, Product, Staged, blank
-from workflow.readers import FileArray, Reader, reader_of
+from workflow.readers import FileArray, reader_of
 from workflow.storage.agreement import check_agrees, differ, in_names, names_beside_count
 from workflow.storage.axes import AxisError
 from workflow.storage.axes import Operand as Operand
@@ -34,6 +34,7 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
+from workflow.storage.lacking import lacking
 from workflow.storage.operand_values import (
     count_all,
     count_stretches,
@@ -133,9 +134,8 @@ def staged(
     }
     attributes["nonfinite"] = count_all(data)
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
-    attributes |= _lacking(
-        readers, {one.name: never_written(source, one) for one in plain}, left_out
-    )
+    never = {one.name: never_written(source, one) for one in plain}
+    attributes |= lacking(readers, never, left_out)
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})
@@ -151,21 +151,6 @@ def staged(
         drawn,
         {name: header.units for name, (header, _) in found.items() if header.units},
     )
-
-
-def _lacking(
-    readers: Mapping[str, Reader], never: Mapping[str, str], left_out: dict[str, str]
-) -> dict[str, dict[str, str]]:
-    """Return the attributes of staged data that say what it lacks, those that say something.
-
-    ``zeros`` has by operand what was made 0, ``lost`` what is lost or was ``never`` written, and
-    ``left_out`` by its path why something that a file has along an axis is no coordinate.
-    """
-    zeros = {name: text for name, one in readers.items() if (text := one.made_zero())}
-    said = {**{name: one.lost() for name, one in readers.items()}, **never}
-    lost = {name: text for name, text in said.items() if text}
-    every = {"zeros": zeros, "lost": lost, "left_out": left_out}
-    return {key: found for key, found in every.items() if found}
 
 
 def _described(

@@ -14,6 +14,7 @@ from workflow.config.file_input import FileInput
 from workflow.storage.certificates import CAVEATS, read_certificate
 from workflow.storage.file_sequence import files_named
 from workflow.storage.inputs import files_beside, source_checksum
+from workflow.storage.lacking import LEFT_OUT, LOST, ZEROS
 from workflow.storage.source_attributes import (
     ATTRIBUTES,
     datasets_of,
@@ -27,7 +28,7 @@ INPUT = "input"
 """Key of a certificate: what a study says of the operands' data, as JSON."""
 _OF_A_PRODUCT = (
     "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
-    "datasets", "select", INPUT, "zeros", "lost", "left_out", CAVEATS, "circuit",
+    "datasets", "select", INPUT, ZEROS, LOST, LEFT_OUT, CAVEATS, "circuit",
     "circuit_sha256", "seed", ATTRIBUTES, MADE_OF,
 )  # fmt: skip
 """Fields of a product's certificate that the certificates of further products keep."""

@@ -1,0 +1,35 @@
+"""What staged data lack: values that were made 0, are lost or never were, and coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workflow.readers.base import Reader
+
+ZEROS, LOST, LEFT_OUT = "zeros", "lost", "left_out"
+"""Keys of staged attributes and certificates, written and put into words here."""
+
+
+def lacking(
+    readers: Mapping[str, Reader], never: Mapping[str, str], left_out: dict[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return the attributes of staged data that say what it lacks, those that say something.
+
+    `ZEROS` has by operand what was made 0, `LOST` what is lost or was ``never`` written, and
+    `LEFT_OUT` by its path why something that a file has along an axis is no coordinate.
+    """
+    zeros = {name: text for name, one in readers.items() if (text := one.made_zero())}
+    said = {**{name: one.lost() for name, one in readers.items()}, **never}
+    lost = {name: text for name, text in said.items() if text}
+    every = {ZEROS: zeros, LOST: lost, LEFT_OUT: left_out}
+    return {key: found for key, found in every.items() if found}
+
+
+def lacking_in_words(attributes: Mapping[str, Any]) -> str:
+    """Return what `lacking` found as one text, "" where there is nothing."""
+    zeros, lost, left_out = (attributes.get(key, {}) for key in (ZEROS, LOST, LEFT_OUT))
+    parts = [f"{text}, are 0 in {name}" for name, text in zeros.items()]
+    parts += [f"of {name}, {text}" for name, text in lost.items()]
+    parts += [f"left out: {'; '.join(left_out.values())}"] if left_out else []
+    return "; ".join(parts)
