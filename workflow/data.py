@@ -262,6 +262,11 @@ class Implementation:
         """Whether it is no peer's."""
         return self.name == OURS
 
+    @property
+    def rounding(self) -> str:
+        """That of the precision's terms, commas between them, as a result has it."""
+        return ",".join(self.precision.roundings)
+
 
 def power(values: Array) -> Array:
     """Return |values|^2 in their real type."""

@@ -151,8 +151,7 @@ class KeptTimes:
     def cover(self, implementations: Sequence[Implementation]) -> bool:
         """Return whether there is a kept row for each implementation."""
         return all(
-            (one.name, one.precision.name, ",".join(one.precision.roundings), one.plan_words)
-            in self.rows
+            (one.name, one.precision.name, one.rounding, one.plan_words) in self.rows
             for one in implementations
         )
 

@@ -35,7 +35,7 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
         device=device.name,
         backend=device.backend,
         data=None,
-        rounding=",".join(implementation.precision.roundings),
+        rounding=implementation.rounding,
         plan_words=implementation.plan_words,
         predicted_us=implementation.predicted_us,
         kernel_digest=kernel_digest(workload.operation) if implementation.is_ours else "",
