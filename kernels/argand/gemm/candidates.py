@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -34,40 +34,42 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
     if not (wgmma_only or sizes.triangle or a.packed or b.packed):
         found += [GemmChoice(fma=plan) for plan in fma_plans(precision, sizes.k)]
     for swapped in (False, True)[: 1 if sizes.triangle else 2]:
-        rows, columns = (b, a) if swapped else (a, b)
-        turned = replace(sizes, m=sizes.n, n=sizes.m) if swapped else sizes
-        for storage in _storages(precision, rows, columns):
-            # A pack kernel that packs rows packs columns as well.
-            fusable = (
-                not sizes.triangle and columns.fusable and (rows.packed or storage != "planar")
-            )
-            layout = _Layout(
-                storage, fusable, k_major=storage != "planar" and rows.k_major,
-                half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
-                triangle=sizes.triangle, power=sizes.power,
-                odd_pitch=storage == "fp32" and rows.odd_pitch,
-                odd_batches=storage == "fp32" and rows.odd_batches,
-            )  # fmt: skip
-            for plan, legal in _laid_out(precision, layout, arch):
-                if sizes.triangle and not plan.covers_triangle(sizes.m):
-                    continue
-                if legal:
-                    found += [
-                        GemmChoice(plan, swapped, n)
-                        for n in _slice_counts(plan, sm_count, sizes, precision.terms)
-                        if plan.takes(precision, -(-sizes.k // n))
-                    ]
-                found += [
-                    GemmChoice(x, swapped)
-                    for x in _with_clusters(plan, precision, sm_count, turned)
-                    if x.takes(precision, sizes.k)
-                ]
-    return [
-        x for x in found
-        if x.split_k_slices == 1
-        or (slices_bytes(x, sizes) <= slices_capacity(x, question)
-            and not _rounds_beside_wide_slices(x, precision))
-    ]  # fmt: skip
+        found += _of_wgmma(question, arch, sm_count, swapped=swapped)
+    return found
+
+
+def _of_wgmma(
+    question: Question, arch: Arch, sm_count: int, *, swapped: bool
+) -> Iterator[GemmChoice]:
+    """Yield the candidates of the wgmma family, with the operands in this order."""
+    precision, sizes, a, b, *_ = question
+    rows, columns = (b, a) if swapped else (a, b)
+    turned = replace(sizes, m=sizes.n, n=sizes.m) if swapped else sizes
+    for storage in _storages(precision, rows, columns):
+        layout = _layout_of(question, storage, rows, columns)
+        for plan, legal in _laid_out(precision, layout, arch):
+            if sizes.triangle and not plan.covers_triangle(sizes.m):
+                continue
+            for slices in _slice_counts(plan, sm_count, sizes, precision.terms) if legal else ():
+                choice = GemmChoice(plan, swapped, slices)
+                fits = slices == 1 or _fits_in_slices(choice, question)
+                if fits and plan.takes(precision, -(-sizes.k // slices)):
+                    yield choice
+            for clustered in _with_clusters(plan, precision, sm_count, turned):
+                if clustered.takes(precision, sizes.k):
+                    yield GemmChoice(clustered, swapped)
+
+
+def _fits_in_slices(choice: GemmChoice, question: Question) -> bool:
+    """Return whether there is room for slices, and they do not take longer than their estimate.
+
+    Wide tiles that round in registers take 1.2 to 1.4 times as long (bf16, an H200).
+    """
+    assert choice.plan is not None
+    wide = choice.plan.block_n > 128 and choice.plan.storage == "fp32"
+    if wide and question.precision.operand.bytes == 2:
+        return False
+    return slices_bytes(choice, question.sizes) <= slices_capacity(choice, question)
 
 
 class _Layout(NamedTuple):
@@ -82,6 +84,22 @@ class _Layout(NamedTuple):
     power: bool
     odd_pitch: bool
     odd_batches: bool
+
+
+def _layout_of(
+    question: Question, storage: Storage, rows: OperandTraits, columns: OperandTraits
+) -> _Layout:
+    """Return the layout of a row operand in a storage, beside a column operand."""
+    precision, sizes, a, b, *_ = question
+    # A pack kernel that packs rows packs columns as well.
+    fusable = not sizes.triangle and columns.fusable and (rows.packed or storage != "planar")
+    return _Layout(
+        storage, fusable, k_major=storage != "planar" and rows.k_major,
+        half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
+        triangle=sizes.triangle, power=sizes.power,
+        odd_pitch=storage == "fp32" and rows.odd_pitch,
+        odd_batches=storage == "fp32" and rows.odd_batches,
+    )  # fmt: skip
 
 
 @cache
@@ -126,13 +144,6 @@ def _with_clusters(
         if tiles * blocks <= filled * sm_count and sizes.k >= blocks * shortest
     ]
     return [x for x in found if x is not None]
-
-
-def _rounds_beside_wide_slices(choice: GemmChoice, precision: Precision) -> bool:
-    """Return whether slices take longer than their estimate: 1.2 to 1.4 times (bf16, an H200)."""
-    assert choice.plan is not None
-    wide = choice.plan.block_n > 128 and choice.plan.storage == "fp32"
-    return wide and precision.operand.bytes == 2
 
 
 def candidates_in_tf32(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice]:

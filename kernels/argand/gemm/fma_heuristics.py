@@ -36,7 +36,7 @@ _STRIDED_PER_K, _FURTHER_STRIDED_PER_K = 0.75, 0.115
 a line of its own: of the first block, and of a further one."""
 
 
-def estimate(
+def estimated_microseconds(
     plan: FmaPlan,
     precision: Precision,
     sm_count: int,

@@ -137,24 +137,14 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
     ``memory`` is the card's `Device.relative_memory`.
     """
     question = question._replace(precision=choice.computed_at(question.precision))
+    if choice.plan is not None:
+        return sm90_heuristics.estimated_seconds(choice, question, sm_count, memory)
     precision, sizes, a, b, *_ = question
-    m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
-    plan = choice.plan
-    if choice.fma is not None:
-        strided = (not a.k_major and m > 1) + (not b.k_major and n > 1)
-        return 1e-6 * fma_heuristics.estimate(
-            choice.fma, precision, sm_count, (batch, m, n, k), memory, strided
-        )
-    if plan is None:
-        return _mma_sync_estimate(choice, question, sm_count, memory)
-    return sm90_heuristics.estimate(choice, plan, question, sm_count, memory)
-
-
-def _mma_sync_estimate(
-    choice: GemmChoice, question: Question, sm_count: int, memory: float
-) -> float:
-    """Return the estimated seconds of the plan that mma.sync makes on Hopper, for any address."""
-    plan = plan_mma(question, arch_for(HOPPER), sm_count, choice.mma)
-    sizes = question.sizes
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
-    return 1e-6 * sm80_heuristics.estimate(plan, question.precision, sm_count, numbers, memory)
+    if choice.fma is not None:
+        strided = (not a.k_major and sizes.m > 1) + (not b.k_major and sizes.n > 1)
+        return 1e-6 * fma_heuristics.estimated_microseconds(
+            choice.fma, precision, sm_count, numbers, memory, strided
+        )
+    plan = plan_mma(question, arch_for(HOPPER), sm_count, choice.mma)  # for any address
+    return 1e-6 * sm80_heuristics.estimated_microseconds(plan, precision, sm_count, numbers, memory)

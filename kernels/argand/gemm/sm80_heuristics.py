@@ -60,7 +60,7 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
         fitted.append(with_copies(with_absmax(plan, precision, arch, k), precision, arch, k))
     if not fitted:
         raise PlanError(f"tiles of a triangle must be square, got {tile}")
-    best = min(fitted, key=lambda plan: estimate(plan, precision, sm_count, sizes))
+    best = min(fitted, key=lambda plan: estimated_microseconds(plan, precision, sm_count, sizes))
     check_plan(best, precision, arch)
     return best
 
@@ -135,7 +135,7 @@ _CROWDED = 1.25
 over that of others: 34 plans of 23 products took 1.21 of their estimates, tiles of 32 x 32 0.98."""
 
 
-def estimate(
+def estimated_microseconds(
     plan: MmaPlan,
     precision: Precision,
     sm_count: int,

@@ -80,15 +80,15 @@ class _Product(NamedTuple):
     num_k_tiles: int
 
 
-def estimate(
-    choice: GemmChoice, plan: WgmmaPlan, question: Question, sm_count: int, memory: float
+def estimated_seconds(
+    choice: GemmChoice, question: Question, sm_count: int, memory: float
 ) -> float:
-    """Return the estimated seconds of a choice and its plan on ``sm_count`` multiprocessors.
+    """Return the estimated seconds of a choice of the family on ``sm_count`` multiprocessors.
 
     ``question`` is at the precision that the plan computes. ``memory`` is the card's peak memory
     rate over an H200's.
     """
-    product = _product(choice, plan, question, sm_count, memory)
+    product = _product(choice, question, sm_count, memory)
     sizes, plan = question.sizes, product.plan
     operands = (product.columns, product.y), (product.rows, product.x)
     total = start_seconds(plan, question, *operands, memory)
@@ -117,10 +117,10 @@ def estimate(
     return total + _beside(spent, moved)
 
 
-def _product(
-    choice: GemmChoice, plan: WgmmaPlan, question: Question, sm_count: int, memory: float
-) -> _Product:
-    """Return the kernel of a choice, as `estimate` takes it."""
+def _product(choice: GemmChoice, question: Question, sm_count: int, memory: float) -> _Product:
+    """Return the kernel of a choice, as `estimated_seconds` takes it."""
+    assert choice.plan is not None
+    plan = choice.plan
     sizes, a, b = question.sizes, question.a, question.b
     m, n, k, slices = sizes.m, sizes.n, sizes.k, choice.split_k_slices
     rows, columns = (n, m) if choice.swapped else (m, n)

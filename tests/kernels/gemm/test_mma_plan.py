@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
-from argand.gemm.sm80_heuristics import estimate
+from argand.gemm.sm80_heuristics import estimated_microseconds
 from argand.gemm.sm80_legality import check_plan
 from argand.gemm.sm80_occupancy import launched_bytes
 from argand.gemm.sm80_plan import (
@@ -266,7 +266,7 @@ def test_longer_products_do_not_take_less(precision: str) -> None:
     row = PRECISIONS[precision]
     for m, n in ((1, 1), (60, 70), (500, 9), (400, 300)):
         times = [
-            estimate(planned(precision, "sm_90a", 1, m, n, k), row, 132, (1, m, n, k))
+            estimated_microseconds(planned(precision, "sm_90a", 1, m, n, k), row, 132, (1, m, n, k))
             for k in (2, 64, 500, 4000, 30_000)
         ]
         assert times == sorted(times)

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.sm80_heuristics import estimate
+from argand.gemm.sm80_heuristics import estimated_microseconds
 from argand.gemm.sm80_legality import whole_passes
 from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan
 from argand.gemm.sm80_tiles import mma_tiles
@@ -48,7 +48,7 @@ def estimates(case: Case) -> dict[str, float]:
 
 def _estimated(plan: MmaPlan, precision: str, sizes: tuple[int, int, int, int]) -> float:
     plan = plan if whole_passes(plan) else replace(plan, vector=1)
-    return estimate(plan, recorded_precision(precision), SM_COUNT, sizes)
+    return estimated_microseconds(plan, recorded_precision(precision), SM_COUNT, sizes)
 
 
 def test_the_choice_loses_little_to_the_fastest() -> None:

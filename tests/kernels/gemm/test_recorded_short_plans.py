@@ -45,7 +45,9 @@ def estimates(case: Case) -> dict[str, float]:
     for plan in (*cut, *shared(cut, HOPPER, numbers, SM_COUNT)):
         vector = 1 + (a.copyable and b.copyable)
         laid = replace(plan, a_k_major=a.k_major, b_k_major=b.k_major, vector=vector)
-        found[f"mma.sync {plan.name}"] = sm80_heuristics.estimate(laid, TF32, SM_COUNT, numbers)
+        found[f"mma.sync {plan.name}"] = sm80_heuristics.estimated_microseconds(
+            laid, TF32, SM_COUNT, numbers
+        )
     return found
 
 

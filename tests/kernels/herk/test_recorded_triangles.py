@@ -21,7 +21,7 @@ from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_heuristics import cut_tiles, estimate, plan_mma
+from argand.gemm.sm80_heuristics import cut_tiles, estimated_microseconds, plan_mma
 
 from tests.kernels.gemm.mma_plans import mma_plan
 
@@ -114,7 +114,7 @@ def test_the_tile_of_few_rows_loses_little_to_the_fastest() -> None:
             if tile.block_m == tile.block_n:
                 plan = plan_mma(question, arch, SM_COUNT, tile)
                 name = plan.name.replace(", lower triangle", "")
-                estimates[name] = estimate(plan, row, SM_COUNT, sizes)
+                estimates[name] = estimated_microseconds(plan, row, SM_COUNT, sizes)
         assert set(times) <= set(estimates)
         taken = min(times, key=estimates.__getitem__)
         regrets.append(times[taken] / min(times.values()))
