@@ -25,6 +25,7 @@ from workflow.circuits import qiskit_circuits
 from workflow.circuits.fused_gates import passes_of_width
 from workflow.circuits.qiskit_circuits import CircuitError
 from workflow.circuits.registers import registers_of
+from workflow.circuits.resets import first_resets
 from workflow.config.circuit import Circuit
 from workflow.storage.files import is_file
 
@@ -41,13 +42,15 @@ class CircuitSize:
 
     ``staged`` maps a number of qubits to a number of gates: each gate of the circuit, or an upper
     bound or (of a long circuit) an estimate of those that they are fused to. ``registers`` are
-    those of a file's circuit (`workflow.circuits.registers`).
+    those of a file's circuit (`workflow.circuits.registers`), ``resets`` the qubits with whose
+    resets it begins.
     """
 
     qubits: int
     gates: int
     staged: Mapping[int, int]
     registers: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    resets: tuple[int, ...] = ()
 
     @property
     def matrix_entries(self) -> int:
@@ -107,15 +110,16 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
     qiskit_circuits.check_unitary(circuit)
     widths = Counter(_widths(circuit, MOST_WIDTH if fuse is None else fuse, set()))
     gates, qubits, named = sum(widths.values()), circuit.num_qubits, registers_of(circuit)
+    resets = first_resets(circuit)
     if fuse is None:
-        return CircuitSize(qubits, gates, dict(widths), named)
-    bound = CircuitSize(qubits, gates, {fuse: gates}, named)
+        return CircuitSize(qubits, gates, dict(widths), named, resets)
+    bound = CircuitSize(qubits, gates, {fuse: gates}, named, resets)
     if bound.matrix_bytes <= _SMALL_BYTES:
         return bound
     part = circuit.copy_empty_like()
     for instruction in itertools.islice(circuit.data, _PLANNED_GATES):
         part.append(instruction)
-    return CircuitSize(qubits, gates, {fuse: _scaled(_planned(part, fuse), gates)}, named)
+    return CircuitSize(qubits, gates, {fuse: _scaled(_planned(part, fuse), gates)}, named, resets)
 
 
 def _planned(part: QuantumCircuit, fuse: int) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from qiskit.quantum_info import Operator
 from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
 from workflow.circuits.qasm_cost import parsable
 from workflow.circuits.qasm_text import QasmError
+from workflow.circuits.resets import without_first_resets
 from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
 from workflow.storage.files import absent, is_file
 from workflow.storage.memory import in_words, machine_memory
@@ -63,7 +64,8 @@ def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
 def load_circuit(path: Path) -> QuantumCircuit:
     """Return a circuit from an OpenQASM 2 file, with the gates that older Qiskit exporters assumed.
 
-    Qiskit is given no path: neither the file's nor one to look for others. Raises CircuitError.
+    Resets of qubits that are still |0> are left out (`resets.first_resets`). Qiskit is given no
+    path: neither the file's nor one to look for others. Raises CircuitError.
     """
     if not is_file(path):
         raise CircuitError(f"circuit.file: {absent(path)}")
@@ -80,7 +82,7 @@ def load_circuit(path: Path) -> QuantumCircuit:
             custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
         )
         found.metadata = {"registers": given.names, "said": given.said}
-        return found
+        return without_first_resets(found)
     except QasmError as error:
         raise CircuitError(f"circuit.file: {error}") from error
     except qiskit.qasm2.QASM2ParseError as error:
@@ -181,8 +183,8 @@ def check_unitary(circuit: QuantumCircuit) -> None:
         elif isinstance(operation, ControlFlowOp):
             raise CircuitError(f"{where} is classical control, which is not a unitary evolution")
         elif not isinstance(operation, Gate):
-            advice = "; leave it out of a qubit that is still |0>" * (operation.name == "reset")
-            raise CircuitError(f"{where} is not a unitary gate{advice}")
+            where += f" after others on qubit {qubits[0]}" * (operation.name == "reset")
+            raise CircuitError(f"{where} is not a unitary gate")
         else:
             for position, qubit in enumerate(qubits):
                 if qubit in measured:

@@ -26,6 +26,7 @@ from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.initial_states import random_state, zero_state
 from workflow.circuits.provenance import with_circuit
 from workflow.circuits.registers import named_qubits
+from workflow.circuits.resets import check_resets, first_resets
 from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
@@ -108,6 +109,7 @@ class Statevector(Workload):
         size = self._size()
         if (width := self._width()) is not None:
             circuits.check_matrices(sum(size.staged.values()), width, size.matrix_bytes)
+        check_resets(size.resets, self.case)
         self._check_state(size.qubits, upstream)
 
     def _size(self) -> CircuitSize:
@@ -143,6 +145,7 @@ class Statevector(Workload):
         circuit = self.circuit()
         gates = self._gates(circuit)
         outlines = {name: read_outline(path) for name, path in upstream.items()}
+        check_resets(first_resets(circuit), self.case)
         self._check_state(circuit.num_qubits, outlines)
         data, drawn, attributes = self._initial_state(2**circuit.num_qubits, upstream)
         if self.case.circuit.file is not None:
@@ -172,10 +175,9 @@ class Statevector(Workload):
         source = self.case.input
         if source is None:
             # A stream of its own: the circuit's random numbers do not depend on the state's.
-            random = self.case.initial == "random"
-            state = (
-                random_state(amplitudes, partial(self.rng, 1)) if random else zero_state(amplitudes)
-            )
+            state = zero_state(amplitudes)
+            if self.case.initial == "random":
+                state = random_state(amplitudes, partial(self.rng, 1))
             return {}, {"state": state}, {"seed": self.seed}
         allow = self.case.allow_nonfinite
         found = operands.staged(source, [STATE], upstream, allow_nonfinite=allow)
@@ -268,8 +270,7 @@ class Statevector(Workload):
         device: str,
     ) -> Accuracy:  # fmt: skip
         """See `assess_state`."""
-        applied = self.applied(staged)
-        return assess_state(reference, result, precision, backend=device, **applied)
+        return assess_state(reference, result, precision, backend=device, **self.applied(staged))
 
     def applied(self, staged: Staged) -> dict[str, Any]:
         """Return the gates' matrices, and the passes fused of them (`state_bounds`)."""

@@ -190,7 +190,7 @@ REFUSED = (
             ("qubit[5000] r;", "it declares more than 4096 qubits"),
             ("qubit[20000000] r;", "cannot read within 1 GiB of memory"),
             ("bit[2000000000] r;", "cannot read within 1 GiB of memory"),
-            ("reset q[0];", "is not a unitary gate"),
+            ("x q[0]; reset q[0];", "is not a unitary gate"),
         )
     ),
 )

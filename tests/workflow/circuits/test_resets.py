@@ -1,0 +1,56 @@
+"""Resets with which circuits begin, as the examples of OpenQASM 3 do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from tests.workflow.one_case import error_of
+from workflow.circuits.qiskit_circuits import load_circuit
+from workflow.circuits.resets import first_resets
+from workflow.config.check import check_study
+
+TWO = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[3]; creg c[3];\n'
+THREE = 'OPENQASM 3.0; include "stdgates.inc"; qubit[3] q; bit[3] c;\n'
+BELL = "h q[0]; barrier q; reset q[2]; cx q[0], q[1]; reset q[2];\n"
+
+
+def case(folder: Path, text: str, **more: Any) -> dict[str, Any]:
+    path = folder / "c.qasm"
+    path.write_text(text)
+    return {"kind": "statevector", "circuit": {"file": str(path)}, **more}
+
+
+@pytest.mark.parametrize("head", [TWO, THREE])
+@pytest.mark.parametrize("noise", [{}, {"noise": {"depolarising": 1e-9}}])
+def test_resets_of_zero_do_nothing(tmp_path: Path, head: str, noise: dict[str, Any]) -> None:
+    """They were refused, whatever had been done to their qubits."""
+    given = case(tmp_path, f"{head}reset q;\n{BELL}", shots=4096, **noise)
+    assert first_resets(load_circuit(tmp_path / "c.qasm")) == (0, 1, 2)
+    study = study_of({"w": given})
+    check_study(study)
+    found = run(study, tmp_path / "run")["w"]
+    assert found.coordinates["outcome"].values.tolist() == [0, 3]
+    assert int(found.data.sum()) == 4096
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x q[0]; reset q[0];", "instruction 1 (reset on qubits [0]) after others on qubit 0"),
+        ("measure q[1] -> c[1]; reset q[1];", "instruction 1 (reset on qubits [1]) after others"),
+    ],
+)
+def test_others_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert said in error_of(case(tmp_path, TWO + text))
+
+
+def test_resets_of_another_state_are_refused(tmp_path: Path) -> None:
+    given = case(tmp_path, f"{TWO}reset q[2]; h q[0];", initial="random")
+    said = "initial: the circuit begins with resets of qubits [2], which are no unitary evolution"
+    assert error_of(given).startswith(said)
+    assert first_resets(load_circuit(tmp_path / "c.qasm")) == (2,)
