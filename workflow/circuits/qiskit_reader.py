@@ -118,6 +118,12 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
         if isinstance(instruction.operation, ControlFlowOp):
             name = instruction.operation.name
             raise ValueError(f"{name} is classical control, which is not a unitary evolution")
+    if names := [one.name for one in circuit.parameters]:
+        shown = ", ".join(names[:6]) + ", ..." * (len(names) > 6)
+        raise ValueError(
+            f"parameters without a value: {shown}; write numbers in their place, as "
+            "QuantumCircuit.assign_parameters does"
+        )
     if _named(circuit):
         one = QuantumCircuit(
             *(QuantumRegister(len(own), f"{PLAIN[0]}{n}") for n, own in enumerate(circuit.qregs)),

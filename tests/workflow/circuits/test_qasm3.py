@@ -190,6 +190,10 @@ REFUSED = (
             ("qubit[5000] r;", "it declares more than 4096 qubits"),
             ("qubit[20000000] r;", "cannot read within 1 GiB of memory"),
             ("bit[2000000000] r;", "cannot read within 1 GiB of memory"),
+            (
+                "input float b; input float a; rx(2*b) q[0]; rx(a) q[1];",
+                "without a value: a, b; write",
+            ),
             ("x q[0]; reset q[0];", "is not a unitary gate"),
         )
     ),
