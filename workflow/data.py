@@ -120,7 +120,7 @@ class Staged:
 
 @dataclass(frozen=True)
 class Product:
-    """A workload's answer with its axes, ready to be written for others to open.
+    """An array with its axes: a workload's answer as others open it, or an array of a user's file.
 
     ``axes`` names each axis of ``data`` in order; an axis without an entry in ``coordinates`` is
     numbered. Coordinates of other names stand along these axes, or beside them: where antennas are.
