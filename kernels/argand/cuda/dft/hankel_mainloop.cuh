@@ -87,8 +87,8 @@ struct MirroredPairs {
     }
 };
 
-// The matrix descriptor without swizzle: core matrices are 128 bytes apart along k and along
-// columns.
+// The matrix descriptor without swizzle: core matrices, of 8 rows by 16 bytes, are 128 bytes apart
+// along k (bits 16-29, in 16 bytes) and along columns (bits 32-45; PTX ISA, matrix descriptor).
 __device__ __forceinline__ uint64 core_matrix_descriptor(uint32 address) {
     return uint64(8) << 32 | 8u << 16 | (address & 0x3ffff) >> 4;
 }

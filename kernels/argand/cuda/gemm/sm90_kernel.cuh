@@ -116,6 +116,8 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if (plan.tma_epilogue && lane == 0) tma_store_wait_read<0>();
 }
 
+constexpr int kRegistersPerMultiprocessor = 65536;  // of sm_90 (CUDA C++ Programming Guide)
+
 // The kernel: initializes the mbarriers and gives each warpgroup its role. `out_map` is that of Z
 // for a TMA epilogue; an X of odd pitch, which has none, gives the map of its odd lines there. Only
 // a plan with odd batches reads the last two maps.
@@ -128,7 +130,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     static_assert(plan.block_k % plan.mma_k() == 0, "a k-tile must be whole MMAs");
     static_assert(
         plan.producer_registers() + plan.consumers() * plan.consumer_registers() <=
-            65536 / plan.threads() / 8 * 8 * (plan.consumers() + 1),
+            kRegistersPerMultiprocessor / plan.threads() / 8 * 8 * (plan.consumers() + 1),
         "setmaxnreg must not claim more registers than the block has");
     static_assert(plan.register_terms() == plan.terms || !plan.adjacent_rows(),
                   "all terms need one order of rows");

@@ -52,12 +52,13 @@ __device__ __forceinline__ int exponent_of(uint64 bits) {
     return bits >> 52 ? int(bits >> 52) - 1022 : 64 - __clzll(bits) - 1074;
 }
 
-// floor(x) + 1 for x in [0, 2^15].
+// floor(x) + 1 for x in [0, 2^15]. The sum of x and 2^23, or 2^52, rounded down is an integer whose
+// low bits are floor(x).
 __device__ __forceinline__ uint32 next_integer(float x) {
-    return __float_as_uint(__fadd_rd(x, 8388608.0f)) - 0x4affffffu;
+    return __float_as_uint(__fadd_rd(x, 0x1p23f)) - __float_as_uint(0x1p23f) + 1;
 }
 __device__ __forceinline__ uint32 next_integer(double x) {
-    return uint32(__double2loint(__dadd_rd(x, 4503599627370496.0))) + 1;
+    return uint32(__double2loint(__dadd_rd(x, 0x1p52))) + 1;
 }
 
 // The sum of squares of a thread's numbers in units of 2^unit. Those from `valid` on are zeros and
