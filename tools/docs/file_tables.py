@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 from tools.docs.stubs import PACKAGE
 from workflow.tables.readable import Column, markdown_table
 
+_DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""(.*?)"""', re.DOTALL)
 _COMMENT = re.compile(r"(?:^//.*\n)+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=\.) +")
 _OUTSIDE = "modules"
@@ -21,7 +21,8 @@ def _first_sentence(path: Path) -> str:
     """Return the first sentence of a module's docstring, or of the comment that begins a header."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
-        said = ast.get_docstring(ast.parse(text)) or ""
+        found = _DOCSTRING.match(text)
+        said = found[1] if found else ""
     else:
         found = _COMMENT.match(text)
         said = re.sub(r"^// ?", "", found[0] if found else "", flags=re.MULTILINE)

@@ -45,9 +45,7 @@ from tests.kernels.compiled import (
     Kernels,
     assert_clean,
     offered,
-    refused,
 )
-from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import READ_IN_PLACE, SINGLE_HALF, TENSOR
 
 
@@ -106,16 +104,6 @@ def with_layout(plan: MmaPlan, layout: tuple[bool, bool], vector: int) -> MmaPla
     """The tile with this layout, one number a copy where two do not fill a pass of the block."""
     plan = replace(plan, a_k_major=layout[0], b_k_major=layout[1])
     return replace(plan, vector=vector if whole_passes(replace(plan, vector=vector)) else 1)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("precision", TENSOR)
-def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
-    if refused(precision, arch):
-        return
-    row = PRECISIONS[precision]
-    plan = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, vector=2)
-    assert_clean(mma_source(row, plan), arch.target, mma_kernel_name(row, plan))
 
 
 @pytest.mark.each_value
