@@ -142,7 +142,7 @@ def not_read_back() -> bytes:
 
 WRONG = [
     pytest.param(not_read_back, "decompose() takes such a gate apart", id="isometry"),
-    pytest.param(unbound, "unbound parameters", id="unbound"),
+    pytest.param(unbound, "parameters without a value", id="unbound"),
     pytest.param(many_qubits, "it is QPY that", id="qubits", marks=pytest.mark.exhaustive),
     pytest.param(lambda: written(circuit(), circuit()), "must hold one circuit", id="two",
                  marks=pytest.mark.exhaustive),
