@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from workflow.circuits.qiskit_reader import CONTROL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from openqasm3 import ast
 
-_CONSTANTS = {"pi": math.pi, "π": math.pi, "tau": math.tau, "τ": math.tau}
-_CONSTANTS |= {"euler": math.e, "ℇ": math.e}
+CONSTANTS = {"pi": math.pi, "π": math.pi, "tau": math.tau, "τ": math.tau}
+CONSTANTS |= {"euler": math.e, "ℇ": math.e}
+"""The constants of the language."""
 
 
 def order_parameters(program: ast.Program) -> None:
@@ -87,14 +90,27 @@ def whole(node: object, *, is_angle: bool = True) -> int | None:
     if one is None or other is None or node.op.name not in "+-*/":
         return None
     if node.op.name == "/":
-        quotient = None if not other else abs(one) // abs(other) * (1 if one * other >= 0 else -1)
-        if other and one % other and is_angle:
-            raise ValueError(
-                f"{place_of(node)}{one}/{other} is {quotient} in OpenQASM 3, which divides "
-                f"integers without a remainder; for a fraction write {one}.0/{other}"
-            )
-        return quotient
+        if is_angle and other:
+            return int(quotient(node, one, other))
+        return None if not other else abs(one) // abs(other) * (1 if one * other >= 0 else -1)
     return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]
+
+
+def quotient(node: ast.Expression, one: float, other: float) -> float:
+    """Return a quotient of numbers, of integers the integer.
+
+    Raises ValueError, with the line, for integers that leave a remainder, ZeroDivisionError.
+    """
+    if not (isinstance(one, int) and isinstance(other, int)):
+        return one / other
+    whole, left = divmod(abs(one), abs(other))
+    whole = whole if one * other >= 0 else -whole
+    if left:
+        raise ValueError(
+            f"{place_of(node)}{one}/{other} is {whole} in OpenQASM 3, which divides integers "
+            f"without a remainder; for a fraction write {one}.0/{other}"
+        )
+    return whole
 
 
 def value_of(node: ast.Expression, angles: Mapping[str, float]) -> float | None:
@@ -106,7 +122,7 @@ def value_of(node: ast.Expression, angles: Mapping[str, float]) -> float | None:
     if isinstance(node, ast.FloatLiteral):
         return node.value
     if isinstance(node, ast.Identifier):
-        return angles.get(node.name, _CONSTANTS.get(node.name))
+        return angles.get(node.name, CONSTANTS.get(node.name))
     if isinstance(node, ast.UnaryExpression) and node.op.name == "-":
         value = value_of(node.expression, angles)
         return None if value is None else -value
@@ -132,8 +148,7 @@ def check_control(program: ast.Program) -> None:
     }  # fmt: skip
     for statement in program.statements:
         if (name := names.get(type(statement))) is not None:
-            what = f"{name} is classical control, which is not a unitary evolution"
-            raise ValueError(f"{place_of(statement)}{what}")
+            raise ValueError(f"{place_of(statement)}{CONTROL.format(name)}")
 
 
 def place_of(node: object) -> str:

@@ -34,6 +34,8 @@ SAID = "// what it says of itself: "
 """Beginning of the second line; JSON of the name and the metadata of QPY follows, each a text."""
 OF_FILE = "_of_the_file"
 """End of the names of gates that a file defines under a name of the library's."""
+CONTROL = "{} is classical control, which is not a unitary evolution"
+"""The error of what a circuit may not have."""
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
@@ -86,6 +88,7 @@ def _from_text(content: bytes) -> QuantumCircuit:
     import openqasm3
     import qiskit_qasm3_import
 
+    from workflow.circuits.qasm3_constants import write_constants
     from workflow.circuits.qasm3_indices import write_indices
     from workflow.circuits.qasm3_instances import write_instances
     from workflow.circuits.qasm3_modifiers import write_modified
@@ -93,6 +96,7 @@ def _from_text(content: bytes) -> QuantumCircuit:
 
     program = openqasm3.parse(content.decode("utf-8", "replace"))
     check_control(program)
+    write_constants(program)
     check_divisions(program)
     write_instances(program)
     write_modified(program)
@@ -117,7 +121,7 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     for instruction in circuit.data:
         if isinstance(instruction.operation, ControlFlowOp):
             name = instruction.operation.name
-            raise ValueError(f"{name} is classical control, which is not a unitary evolution")
+            raise ValueError(CONTROL.format(name))
     if names := [one.name for one in circuit.parameters]:
         shown = ", ".join(names[:6]) + ", ..." * (len(names) > 6)
         raise ValueError(

@@ -43,8 +43,8 @@ def age_future(folder: Path, say: Callable[[str], None]) -> list[Path]:
             aged.append(path)
     if aged:
         say(
-            f"{printable(str(folder))}: {counted(len(aged), 'file')} of a time to come, such as "
-            f"{printable(str(aged[0].relative_to(folder)))}: was a clock set back? What follows "
+            f"{printable(str(folder))}: {counted(len(aged), 'file')} changed in the future, such "
+            f"as {printable(str(aged[0].relative_to(folder)))}: was a clock set back? What follows "
             "from an input is made again"
         )
     return aged

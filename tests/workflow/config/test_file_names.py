@@ -141,7 +141,7 @@ def test_inputs_that_snakemake_misreads(
     assert len(error_of(input_study("link.h5"))) == name.startswith("results")
 
 
-def test_inputs_of_a_time_to_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_changed_in_the_future(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Snakemake would say so after the file was staged, and remove what was made of it."""
     monkeypatch.chdir(tmp_path)
     put("in.h5")

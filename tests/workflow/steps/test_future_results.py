@@ -1,4 +1,4 @@
-"""Results of a time to come do not hide that their inputs are newer."""
+"""Results whose time of change is in the future do not hide that their inputs are newer."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_results_of_tomorrow_are_older_than_any_file(tmp_path: Path) -> None:
     said: list[str] = []
     assert set(age_future(tmp_path, said.append)) == set(old)
     assert said == [
-        f"{tmp_path}: 2 files of a time to come, such as a.md: was a clock set back? What follows "
-        "from an input is made again"
+        f"{tmp_path}: 2 files changed in the future, such as a.md: was a clock set back? What "
+        "follows from an input is made again"
     ]
     assert [path.stat().st_mtime_ns for path in old] == [0, 0]
     assert [path.stat().st_mtime_ns for path in [*kept, outside]] == times

@@ -1,0 +1,220 @@
+"""Constants of OpenQASM 3, written out: ``const`` declarations, powers, remainders, functions.
+
+qiskit-qasm3-import 0.6.0 reads sums, differences, products and quotients of literals and of ``pi``,
+``tau`` and ``euler``, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import struct
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
+from workflow.circuits.qasm3_program import CONSTANTS, place_of, quotient
+
+if TYPE_CHECKING:
+    from openqasm3 import ast
+
+Number = int | float
+_MOST_BITS = 64
+"""Bits of an integer: the language leaves those of one without a size to whoever reads it."""
+
+
+def _power(base: Number, exponent: Number) -> Any:
+    """Return a power, of integers an integer; a complex number of a negative one's root."""
+    if isinstance(base, int) and isinstance(exponent, int):
+        if exponent < 0:
+            raise ValueError(f"{base}**{exponent} of integers is none; write {base}.0**{exponent}")
+        if exponent > _MOST_BITS and abs(base) > 1:
+            raise ValueError(f"an integer has at most {_MOST_BITS} bits")
+    return base**exponent
+
+
+def _remainder(one: Number, other: Number) -> Number:
+    """Return a remainder with the sign of the dividend, as C has it; of integers an integer."""
+    if not (isinstance(one, int) and isinstance(other, int)):
+        return math.fmod(one, other)
+    found = abs(one) % abs(other)
+    return -found if one < 0 else found
+
+
+def _rounded(form: str) -> Callable[[Number], float]:
+    """Return what rounds to a type of floating point, by its letter in `struct`."""
+    return lambda value: struct.unpack(form, struct.pack(form, value))[0]
+
+
+_FLOATS = {16: _rounded("e"), 32: _rounded("f"), 64: float}
+"""What rounds to floats, by their bits."""
+_OPERATORS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "+": (2, operator.add), "-": (2, operator.sub), "*": (2, operator.mul),
+    "/": (2, operator.truediv), "%": (2, _remainder), "**": (2, _power),
+}  # fmt: skip
+_FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
+    **{name: (1, getattr(math, name)) for name in ("sin", "cos", "tan", "exp", "log", "sqrt")},
+    **{f"arc{name}": (1, getattr(math, f"a{name}")) for name in ("sin", "cos", "tan")},
+    "floor": (1, lambda x: float(math.floor(x))), "ceiling": (1, lambda x: float(math.ceil(x))),
+    "mod": (2, _remainder),
+}  # fmt: skip
+"""Functions of the language for numbers, with how many they take."""
+
+
+def write_constants(program: ast.Program) -> None:
+    """Replace constants by their values, and drop their declarations.
+
+    Sums, differences, products and quotients stay, with numbers in them: of a quotient it is said
+    later whether it is one. What has a parameter of a gate stays as it is.
+
+    Raises ValueError, with the line, for a constant of another type than int, uint, float or bool,
+    with a value that it cannot have or under a name that is taken, and for arithmetic without a
+    result: a quotient of integers with a remainder, an integer beyond 64 bits, log(0).
+    """
+    from openqasm3 import ast
+
+    values: dict[str, Number] = {}
+    taken, kept = {*CONSTANTS, "U"}, []
+    for statement in program.statements:
+        names = _declared(statement)
+        if clash := sorted(names & (taken if len(names) == 1 else values.keys())):
+            raise ValueError(f"{place_of(statement)}'{clash[0]}' is already declared")
+        taken |= names
+        if isinstance(statement, ast.ConstantDeclaration):
+            values[statement.identifier.name] = _value_of(statement, values)
+            continue
+        _write(statement, values)
+        kept.append(statement)
+    program.statements = kept
+
+
+def _declared(statement: object) -> set[str]:
+    """Return the names that a statement declares, those of the library where it includes that."""
+    from openqasm3 import ast
+
+    if isinstance(statement, ast.ConstantDeclaration | ast.ClassicalDeclaration):
+        return {statement.identifier.name}
+    if isinstance(statement, ast.QubitDeclaration):
+        return {statement.qubit.name}
+    if isinstance(statement, ast.AliasStatement):
+        return {statement.target.name}
+    return LIBRARY_GATES if isinstance(statement, ast.Include) else set()
+
+
+def _value_of(declaration: ast.ConstantDeclaration, values: Mapping[str, Number]) -> Number:
+    """Return the value of a constant in its type."""
+    from openqasm3 import ast
+
+    where, name, kind = place_of(declaration), declaration.identifier.name, declaration.type
+    value = _number(declaration.init_expression, values)
+    if value is None:
+        raise ValueError(f"{where}constant {name} must be made of numbers and constants before it")
+    given = getattr(kind, "size", None)
+    size = _MOST_BITS if given is None else _number(given, values)
+    bits = int(size) if size is not None and 1 <= size <= _MOST_BITS else 0
+    if isinstance(kind, ast.FloatType) and bits in _FLOATS:
+        return float(_FLOATS[bits](value))
+    least, most = 0, 1
+    if isinstance(kind, ast.IntType):
+        least, most = -(1 << bits >> 1), (1 << bits >> 1) - 1
+    elif isinstance(kind, ast.UintType):
+        most = (1 << bits) - 1
+    elif not isinstance(kind, ast.BoolType):
+        raise ValueError(f"{where}constant {name} must be an int, a uint, a float or a bool")
+    if value != int(value) or not least <= value <= most:
+        raise ValueError(f"{where}constant {name} cannot be {value} in its type")
+    return int(value)
+
+
+def _write(part: object, values: Mapping[str, Number]) -> None:
+    """Write constants out in all expressions below ``part``."""
+    from openqasm3 import ast
+
+    if isinstance(part, ast.QuantumGateDefinition):
+        own = {one.name for one in (*part.arguments, *part.qubits)}
+        _write(part.body, _without(values, own))
+    elif isinstance(part, list):
+        for place, one in enumerate(part):
+            part[place] = _written(one, values)
+    elif isinstance(part, ast.QASMNode):
+        for field, one in vars(part).items():
+            if field != "span" and isinstance(one, list | ast.QASMNode):
+                setattr(part, field, _written(one, values))
+
+
+def _without(values: Mapping[str, Number], names: set[str]) -> dict[str, Number]:
+    """Return constants that no parameter of a gate hides, NaN for one of the language that is."""
+    hidden = dict.fromkeys(names & CONSTANTS.keys(), math.nan)
+    return {name: one for name, one in values.items() if name not in names} | hidden
+
+
+def _written(part: Any, values: Mapping[str, Number]) -> Any:
+    """Return an expression with its constants written out; other parts are changed in place."""
+    from openqasm3 import ast
+
+    if isinstance(part, ast.Identifier) and part.name not in values:
+        return part
+    is_made = isinstance(part, ast.Identifier | ast.FunctionCall) or (
+        isinstance(part, ast.BinaryExpression) and part.op.name in ("**", "%")
+    )
+    if is_made and (value := _number(part, values)) is not None:
+        return _literal(value, part)
+    if not isinstance(part, ast.Identifier):
+        _write(part, values)
+    return part
+
+
+def _literal(value: Number, node: ast.QASMNode) -> ast.Expression:
+    """Return a number as it would be written where a node stands."""
+    from openqasm3 import ast
+
+    is_whole = isinstance(value, int)
+    found: ast.Expression
+    found = ast.IntegerLiteral(abs(int(value))) if is_whole else ast.FloatLiteral(abs(value))
+    found.span = node.span
+    if math.copysign(1, value) < 0:
+        found = ast.UnaryExpression(ast.UnaryOperator["-"], found)
+        found.span = node.span
+    return found
+
+
+def _number(node: object, values: Mapping[str, Number]) -> Number | None:
+    """Return the value of an expression of numbers and constants, None of any other."""
+    from openqasm3 import ast
+
+    if isinstance(node, ast.IntegerLiteral | ast.FloatLiteral | ast.BooleanLiteral):
+        return node.value
+    if isinstance(node, ast.Identifier):
+        found = values.get(node.name, CONSTANTS.get(node.name))
+        return None if found is None or math.isnan(found) else found
+    if isinstance(node, ast.UnaryExpression) and node.op.name == "-":
+        value = _number(node.expression, values)
+        return None if value is None else -value
+    if isinstance(node, ast.BinaryExpression):
+        given = [_number(node.lhs, values), _number(node.rhs, values)]
+        return _result(node, node.op.name, given)
+    if isinstance(node, ast.FunctionCall):
+        return _result(node, node.name.name, [_number(one, values) for one in node.arguments])
+    return None
+
+
+def _result(node: ast.Expression, name: str, given: list[Number | None]) -> Number | None:
+    """Return the result of an operator or a function; None of what is not known here."""
+    numbers = [one for one in given if one is not None]
+    if name not in (known := _OPERATORS | _FUNCTIONS) or len(numbers) < len(given):
+        return None
+    count, function = known[name]
+    where = f"{place_of(node)}{name}: "
+    if len(numbers) != count:
+        raise ValueError(f"{where}it takes {count}, got {len(numbers)}")
+    if name == "/" and numbers[1]:
+        return quotient(node, *numbers)
+    try:
+        found: Number | complex = function(*numbers)
+    except (ValueError, ArithmeticError) as error:  # such as math domain error
+        raise ValueError(f"{where}{error}") from None
+    if isinstance(found, complex) or not math.isfinite(found):
+        raise ValueError(f"{where}the result is no finite real number")
+    if isinstance(found, int) and found.bit_length() > _MOST_BITS:
+        raise ValueError(f"{where}an integer has at most {_MOST_BITS} bits")
+    return found
