@@ -147,7 +147,7 @@ def channels(
     coarse = CHANNELS in [SYNONYMS.get(axis, axis) for axis in axes]
     name = FINE_CHANNELS if coarse else CHANNELS
     # Of one channel that was selected of the samples' own, theirs stands beside.
-    fine = name == FINE_CHANNELS or (f"{SELECTED}{CHANNELS}" in staged.coordinates and not centre)
+    fine = not centre and (name == FINE_CHANNELS or f"{SELECTED}{CHANNELS}" in staged.coordinates)
     of_samples = f", {OF_SAMPLES}" if fine else ""
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:

@@ -61,13 +61,13 @@ class WorkloadInput(Model):
     workload: str = Field(description="Name of a workload of this study whose product is read.")
 
 
-_DATASETS = (
+DATASETS = (
     "Path of a dataset, {real: path, imag: path} for separate parts, {int4x2: path} for two 4-bit "
     "integers in a byte, or {workload: name} for another workload's product."
 )
 OF_ANTENNAS = (
     "(frequency, polarization, antenna, time), leading axes missing or not; for another order "
-    "`axes` names them. " + _DATASETS
+    "`axes` names them. " + DATASETS
 )
 """Description of the key of voltages, by beamforming and correlate."""
 _SEQUENCES = [name for name, one in FORMATS.items() if one.has_sequences]
@@ -84,7 +84,7 @@ def _not_one_file(given: str) -> str:
 
 DatasetRef = Annotated[
     Annotated[str, StringConstraints(min_length=1)] | DatasetSource | PackedSource | WorkloadInput,
-    Field(description=_DATASETS),
+    Field(description=DATASETS),
 ]
 """The place of an operand. A kind's input has one field of this type for each operand."""
 

@@ -7,15 +7,18 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from workflow.config.case import PRODUCT_PRECISIONS, Case
-from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.file_input import DATASETS, DatasetRef, FileInput
 from workflow.storage import operands
 
 
 class SolveInput(FileInput):
     """Systems in a file."""
 
-    a: DatasetRef
-    b: DatasetRef
+    a: DatasetRef = Field(
+        description="(batch, equation, unknown), batch missing or not; for another order `axes` "
+        f"names them. {DATASETS}"
+    )
+    b: DatasetRef = Field(description="(batch, equation, rhs), as `a`.")
     expected: DatasetRef | None = Field(
         None,
         description="Path of known solutions, as by a series: results are compared with them, and "

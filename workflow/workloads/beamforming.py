@@ -50,7 +50,7 @@ class BeamformingInput(FileInput):
         None,
         description="As `samples`, with the axes (frequency, polarization, beam, antenna). Without "
         "it, `beams` of the grid of `extent` are steered by frequency, east, north and up of "
-        "the antennas, which samples of `format: uvh5` have.",
+        "the antennas, which `coordinates` say, or the workload that made the samples.",
     )
     samples: DatasetRef = Field(description=OF_ANTENNAS)
 

@@ -58,7 +58,11 @@ class SoftmaxCase(Case):
     rows: int | None = Field(None, ge=1, le=1 << 30, description="Independent rows.")
     columns: int | None = Field(None, ge=1, le=1 << 28, description="Logits of a row.")
     scale: float = Field(
-        1.0, gt=0, le=1e30, description="Standard deviation of random logits, factor of others."
+        1.0,
+        gt=0,
+        le=1e30,
+        description="Standard deviation of random logits, or factor of another workload's beam "
+        "power; a file's logits are taken as they are.",
     )
     axis: int | str | None = Field(
         None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,15 @@ def test_a_chain_keeps_places_names_and_what_was_selected(
 
 def test_channels_of_one_channel_are_from_its_samples_frequency_0(source: dict[str, Any]) -> None:
     """Without the coarse channel's centre they count from frequency 0 of the samples."""
-    given = {**source, "select": {"samples": {"channel": 1}}}
-    for centre, first, said in ((None, 0.0, ", from frequency 0 of the samples"), (155e6, 155, "")):
+    cases = ((None, 0.0, ", from frequency 0 of the samples"), (155e6, 155, ""))
+    for (centre, first, said), channel in itertools.product(cases, (1, "1:2")):
+        given = {**source, "select": {"samples": {"channel": channel}}}
         more = {} if centre is None else {"centre_hz": centre}
         bank = study_of({"bank": {**BANK, "input": given, **more}}).workload("bank")
         found = bank.product_outline(bank.outline()).coordinates
-        assert found["selected_frequency"].values.tolist() == [155.0]
-        frequency = found["frequency"]
+        own = "selected_frequency" if channel == 1 else "channel"
+        assert found[own].values.tolist() == [155.0]
+        frequency = found["frequency" if channel == 1 else "fine_frequency"]
         assert (frequency.values[0], frequency.units) == (first, "MHz")
         assert frequency.long_name == f"centre of the channel{said}"
 
