@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,14 +15,11 @@ from argand.gemm.sm90_plan import (
     EPILOGUES,
     SPILL_INTERVAL,
     STORE_SIDE,
-    WORK_QUEUE_BYTES,
     Storage,
     WgmmaPlan,
 )
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles
-from argand.runtime.compiler import compile_cubin
-from argand.runtime.nvrtc import CompileError
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.kernels.precisions import TENSOR
@@ -188,49 +184,6 @@ def test_shared_memory(precision: str, plan: WgmmaPlan, stage: int) -> None:
     staged = replace(plan, tma_epilogue=True)
     # Two boxes of 16 x 16 complex numbers for each consumer warp.
     assert staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.m_warpgroups * 2 * 2048
-
-
-def plan_in_cuda(source: str, *checks: str) -> str:
-    """CUDA C++ that holds a source's plan and compiles where all the checks on it hold."""
-    plan = re.search(r"^constexpr WgmmaPlan kPlan\{.*\};$", source, re.MULTILINE)
-    assert plan is not None
-    return plan[0] + "".join(f'\nstatic_assert({check}, "{check}");' for check in checks)
-
-
-def compile_plans(plans: list[str]) -> None:
-    """Compile what `plan_in_cuda` gives, each in a namespace of its own."""
-    apart = "".join(f"namespace plan_{n} {{\n{plan}\n}}\n" for n, plan in enumerate(plans))
-    compile_cubin(
-        f'#include "gemm/sm90_plan.cuh"\n{apart}extern "C" __global__ void f() {{}}', WGMMA_TARGET
-    )
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_cuda_lays_a_stage_out_alike(
-    precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    row, plans = PRECISIONS[precision], []
-    for plan in (plan for name, plan in legal_tiles() if name == precision):
-        checks = [
-            f"kPlan.block_m() == {plan.block_m}",
-            f"kPlan.threads() == {plan.threads}",
-            f"kPlan.mma_k() == {row.operand.mma_k}",
-            f"kPlan.box_row_bytes() == {plan.box_row_bytes(row)}",
-            f"kPlan.boxes() == {plan.block_k // plan.box_k(row)}",
-            f"kPlan.x_element_bytes() == {plan.x_element_bytes(row)}",
-            f"kPlan.x_swizzle_elements() == {plan.x_swizzle_elements(row)}",
-            f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
-            f"kWorkSlots * kWorkSlotBytes == {WORK_QUEUE_BYTES}",
-        ]
-        plans.append(plan_in_cuda(wgmma_source(row, plan), *checks))
-    compile_plans(plans)
-
-
-def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
-    wrong = plan_in_cuda(wgmma_source(PRECISIONS["tf32"], LARGE), "kPlan.stage_bytes() == 65537")
-    with pytest.raises(CompileError, match="stage_bytes"):
-        compile_plans([wrong])
 
 
 OTHER: dict[str, tuple[Any, ...]] = {

@@ -1,0 +1,69 @@
+"""What Python and CUDA C++ both derive of a plan of the wgmma family is the same."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from argand import PRECISIONS
+from argand.gemm.sm90_plan import ALIGNMENT, WORK_QUEUE_BYTES
+from argand.gemm.sm90_scheduler import FEW_TILE_COLUMNS, RASTER_GROUP_M
+from argand.gemm.sm90_source import wgmma_source
+from argand.runtime.compiler import compile_cubin
+from argand.runtime.nvrtc import CompileError
+from argand.runtime.plan import WGMMA_TARGET
+
+from tests.kernels.gemm.test_wgmma_plan import LARGE, legal_tiles
+from tests.kernels.precisions import TENSOR
+
+
+def plan_in_cuda(source: str, *checks: str) -> str:
+    """CUDA C++ that holds a source's plan and compiles where all the checks on it hold."""
+    plan = re.search(r"^constexpr WgmmaPlan kPlan\{.*\};$", source, re.MULTILINE)
+    assert plan is not None
+    return plan[0] + "".join(f'\nstatic_assert({check}, "{check}");' for check in checks)
+
+
+def compile_plans(plans: list[str]) -> None:
+    """Compile what `plan_in_cuda` gives, each in a namespace of its own."""
+    apart = "".join(f"namespace plan_{n} {{\n{plan}\n}}\n" for n, plan in enumerate(plans))
+    compile_cubin(
+        f'#include "gemm/sm90_ring.cuh"\n{apart}extern "C" __global__ void f() {{}}', WGMMA_TARGET
+    )
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_cuda_lays_a_stage_out_alike(
+    precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    row, plans = PRECISIONS[precision], []
+    for plan in (plan for name, plan in legal_tiles() if name == precision):
+        checks = [
+            f"kPlan.block_m() == {plan.block_m}",
+            f"kPlan.threads() == {plan.threads}",
+            f"kPlan.mma_k() == {row.operand.mma_k}",
+            f"kPlan.box_row_bytes() == {plan.box_row_bytes(row)}",
+            f"kPlan.boxes() == {plan.block_k // plan.box_k(row)}",
+            f"kPlan.x_element_bytes() == {plan.x_element_bytes(row)}",
+            f"kPlan.x_swizzle_elements() == {plan.x_swizzle_elements(row)}",
+            f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
+            f"kWorkSlots * kWorkSlotBytes == {WORK_QUEUE_BYTES}",
+            f"kRasterGroupM == {RASTER_GROUP_M}",
+            f"kFewTileColumns == {FEW_TILE_COLUMNS}",
+        ]
+        for more in ({}, {"tma_epilogue": True}, {"cluster": 2}, {"fused_pack": True}):
+            one = replace(plan, **more)
+            end = f"Ring<kPlan>(0, 0).work_slot(0) + {WORK_QUEUE_BYTES + ALIGNMENT}"
+            whole = f"{end} == {one.shared_bytes(row)}"
+            plans.append(plan_in_cuda(wgmma_source(row, one), whole))
+        plans.append(plan_in_cuda(wgmma_source(row, plan), *checks))
+    compile_plans(plans)
+
+
+def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
+    wrong = plan_in_cuda(wgmma_source(PRECISIONS["tf32"], LARGE), "kPlan.stage_bytes() == 65537")
+    with pytest.raises(CompileError, match="stage_bytes"):
+        compile_plans([wrong])
