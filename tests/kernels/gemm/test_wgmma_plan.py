@@ -30,18 +30,6 @@ LARGE = WgmmaPlan(2, 128, 32, 3)
 SPLIT = WgmmaPlan(2, 128, 16, 3)
 
 
-def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
-    """Every tile with every storage that a precision has, k being the row operand's fast axis."""
-    found = []
-    for name in TENSOR:
-        for storage in STORAGES:
-            for tile in wgmma_tiles(PRECISIONS[name], storage):
-                plan = replace(tile, k_major=storage != "planar")
-                if is_legal(check_wgmma_plan, plan, PRECISIONS[name], HOPPER):
-                    found.append((name, plan))
-    return found
-
-
 def test_tiles_that_fit_are_legal() -> None:
     check_wgmma_plan(LARGE, PRECISIONS["tf32"], HOPPER)
     check_wgmma_plan(SPLIT, PRECISIONS["3xtf32"], HOPPER)

@@ -8,15 +8,32 @@ from pathlib import Path
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm.sm90_plan import ALIGNMENT, WORK_QUEUE_BYTES
+from argand.device import arch_for
+from argand.gemm.sm90_legality import check_wgmma_plan
+from argand.gemm.sm90_plan import ALIGNMENT, WORK_QUEUE_BYTES, Storage, WgmmaPlan
 from argand.gemm.sm90_scheduler import FEW_TILE_COLUMNS, RASTER_GROUP_M
 from argand.gemm.sm90_source import wgmma_source
+from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
-from argand.runtime.plan import WGMMA_TARGET
+from argand.runtime.plan import WGMMA_TARGET, is_legal
 
-from tests.kernels.gemm.test_wgmma_plan import LARGE, legal_tiles
 from tests.kernels.precisions import TENSOR
+
+HOPPER = arch_for(90)
+STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
+
+
+def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
+    """Every tile with every storage that a precision has, k being the row operand's fast axis."""
+    found = []
+    for name in TENSOR:
+        for storage in STORAGES:
+            for tile in wgmma_tiles(PRECISIONS[name], storage):
+                plan = replace(tile, k_major=storage != "planar")
+                if is_legal(check_wgmma_plan, plan, PRECISIONS[name], HOPPER):
+                    found.append((name, plan))
+    return found
 
 
 def plan_in_cuda(source: str, *checks: str) -> str:
@@ -64,6 +81,8 @@ def test_cuda_lays_a_stage_out_alike(
 
 
 def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
-    wrong = plan_in_cuda(wgmma_source(PRECISIONS["tf32"], LARGE), "kPlan.stage_bytes() == 65537")
+    wrong = plan_in_cuda(
+        wgmma_source(PRECISIONS["tf32"], WgmmaPlan(2, 128, 32, 3)), "kPlan.stage_bytes() == 65537"
+    )
     with pytest.raises(CompileError, match="stage_bytes"):
         compile_plans([wrong])
