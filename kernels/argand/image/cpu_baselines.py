@@ -49,8 +49,8 @@ _SHARED_TIME = 1 << 24
 class BaselineImage:
     """The image of a problem of at least one antenna and channel, at an exact precision.
 
-    Terms are the sum of the diagonal, then the baselines, then zeros that pad the groups to equal
-    length; each has a cosine and a sine. A product sums the terms of a group.
+    Terms are the sum of the diagonal, then those that pad the groups to equal length, then the
+    baselines; each has a cosine and a sine. A product sums the terms of a group.
 
     Attributes:
         groups, width: number of groups, and of the terms of each.
@@ -60,14 +60,14 @@ class BaselineImage:
         self._problem, n = problem, problem.antennas
         a, b = np.tril_indices(n, -1)
         self._differences = np.eye(n)[a] - np.eye(n)[b]
-        self._complex = problem.precision.output
-        self._terms = 1 + len(a)
         self.groups = groups_of(n)
-        self.width = -(-self._terms // self.groups)
-        terms = self.groups * self.width
-        self._is_padded = self._terms < terms
-        self._upper = np.zeros(terms, np.intp)
-        self._upper[1 : self._terms] = b * n + a
+        self.width = -(-(1 + len(a)) // self.groups)
+        terms, self._complex = self.groups * self.width, problem.precision.output
+        self._first = first = terms - len(a)
+        self._upper = np.concatenate([np.zeros(first, np.intp), b * n + a])
+        # Those of padding are 0, so that its numbers do not count.
+        self._constants = np.zeros((first, 2, 1), problem.dtype)
+        self._constants[0, 0] = 1
         self._shape = problem.matrices, problem.channels, n * n
         # BLAS multiplies so few columns by a row on one core; several would wait at each product.
         columns = ONE_CORE_VECTOR // (2 * self.width)
@@ -77,6 +77,10 @@ class BaselineImage:
         self._together = max(1, _BLOCK_VALUES // (products * self._step))
         each = _WEIGHT * terms + problem.matrices * (2 * terms + _STEP)
         self._shared = problem.directions * problem.channels * each >= _SHARED_TIME
+        self._is_one_block = (
+            not self._shared and self._step == problem.directions
+            and self._band >= problem.channels and self._together >= problem.matrices
+        )  # fmt: skip
 
     def __call__(self, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
         """Return the power; arguments as of `argand.image.blocks.image_in_blocks`.
@@ -85,19 +89,21 @@ class BaselineImage:
         Hermitian.
         """
         problem = self._problem
-        found = np.empty((problem.matrices, problem.directions), problem.dtype)
-        quietly(self._compute, r, x, f * (problem.sign / SPEED_OF_LIGHT), s, found)
+        found = quietly(self._compute, r, x, f * (problem.sign / SPEED_OF_LIGHT), s)
         found = found.reshape(problem.shape)
         if out is None:
             return found
         out[...] = found
         return out
 
-    def _compute(self, r: Any, x: Any, turns: Any, s: Any, found: Any) -> None:
-        """Write the power (matrix, direction); ``turns`` (channel,) are in turns per metre."""
+    def _compute(self, r: Any, x: Any, turns: Any, s: Any) -> Any:
+        """Return the power (matrix, direction); ``turns`` (channel,) are in turns per metre."""
         numbers = self._numbers(r)
         baselines = turns[:, None, None] * self._differences.dot(x)
+        if self._is_one_block:
+            return self._power(numbers, self._weights(baselines @ s.T))
         step, together, band = self._step, self._together, self._band
+        found = np.empty((self._problem.matrices, self._problem.directions), self._problem.dtype)
 
         def work(start: int) -> None:
             some = slice(start, start + step)
@@ -107,7 +113,10 @@ class BaselineImage:
                 each = slice(first * self.groups, (first + band) * self.groups)
                 for one in range(0, len(found), together):
                     chunk = slice(one, one + together)
-                    self._add_power(numbers[each, chunk], z, found[chunk, some], first > 0)
+                    power = self._power(numbers[each, chunk], z)
+                    if first:
+                        power += found[chunk, some]
+                    found[chunk, some] = power
 
         starts = range(0, len(s), step)
         if self._shared and available_cores() > 1:
@@ -115,6 +124,7 @@ class BaselineImage:
         else:
             for start in starts:
                 work(start)
+        return found
 
     def _numbers(self, r: Any) -> Any:
         """Return the sum of H_aa, and 2 H_ab of baselines, as (product, matrix, 1, 2 width)."""
@@ -129,8 +139,6 @@ class BaselineImage:
         numbers = twice.take(self._upper, 2).astype(self._complex, copy=False)
         # The sine beside the imaginary part is 0: only what is not finite remains of it.
         np.add.reduce(flat[..., :: self._problem.antennas + 1], 2, out=numbers[..., 0])
-        if self._is_padded:
-            numbers[..., self._terms :] = 0
         shape = len(flat), -1, 1, 2 * self.width
         return numbers.view(self._problem.dtype).reshape(shape).swapaxes(0, 1)
 
@@ -139,21 +147,17 @@ class BaselineImage:
         channels, _, directions = turns.shape
         terms = self.groups * self.width
         z = np.empty((channels, terms, 2, directions), self._problem.dtype)
-        z[:, 0, 0], z[:, 0, 1] = 1, 0
-        if self._is_padded:
-            z[:, self._terms :] = 0
-        cosines_and_sines(turns, z[:, 1 : self._terms, 0], z[:, 1 : self._terms, 1])
+        first = self._first
+        z[:, :first] = self._constants
+        cosines_and_sines(turns, z[:, first:, 0], z[:, first:, 1])
         return z.reshape(channels * self.groups, 2 * self.width, directions)
 
-    def _add_power(self, numbers: Any, z: Any, found: Any, added: bool) -> None:
-        """Write or add the power (matrix, direction); each covariance is a product of its own."""
+    def _power(self, numbers: Any, z: Any) -> Any:
+        """Return the power (matrix, direction); each covariance is a product of its own."""
         power = np.matmul(numbers, z[:, None])[:, :, 0]
         if self.groups > 1:
             power = np.add.reduce(power.reshape(-1, self.groups, *power.shape[1:]), 1)
-        power = np.add.reduce(power, 0) if len(power) > 1 else power[0]
-        if added:
-            power += found
-        found[...] = power
+        return np.add.reduce(power, 0) if len(power) > 1 else power[0]
 
 
 def is_of_baselines(problem: ImageProblem) -> bool:

@@ -17,8 +17,8 @@ def cosines_and_sines(turns: Any, cosines: Any, sines: Any) -> None:
     """
     turns -= np.rint(turns)
     if cosines.dtype != np.float64:
-        angles = np.empty(turns.shape, cosines.dtype)
-        np.multiply(turns, 2 * math.pi, out=angles, casting="same_kind")
+        turns *= 2 * math.pi
+        angles = turns.astype(cosines.dtype)
         np.cos(angles, out=cosines)
         np.sin(angles, out=sines)
         return

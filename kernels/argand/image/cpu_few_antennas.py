@@ -8,6 +8,7 @@ making M takes longer than the steps it saves, R w is a complex product.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,8 +20,14 @@ from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
 
+Weights = Callable[[Any, str], Any]
+"""Returns weights of phases in turns."""
+Power = Callable[[Any, Any], Any]
+"""Returns the power of covariances by weights."""
 _FEW_ANTENNAS = 64
 """Antennas up to which the steps take longer than the products that they save."""
+_LARGE_MATRIX = 40
+"""Antennas from which M and what it is made of leave a core's first-level cache, 32 to 48 KiB."""
 _BLOCK_VALUES = 1 << 17
 """Numbers of M z that are made at a time: they stay in a core's cache."""
 _SHARED_VALUES = 1 << 18
@@ -35,8 +42,36 @@ def has_few_antennas(problem: ImageProblem) -> bool:
 
 def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
     """Return the power (..., direction) of a problem; arguments as of `image_in_blocks`."""
-    found = np.empty((problem.matrices, problem.directions), problem.dtype)
     r = r.reshape(problem.matrices, *r.shape[-3:]).swapaxes(0, 1)
+    turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
+    rows = 2 * problem.antennas
+    # M z has at most as many numbers as M, or twice as many where M leaves the nearest cache.
+    few = problem.directions <= rows * (1 if problem.antennas < _LARGE_MATRIX else 2)
+    weights, power_of = (_complex_weights, _complex_power) if few else (_weights, _power)
+    if problem.matrices * problem.channels * rows * problem.directions <= _BLOCK_VALUES:
+        found = quietly(_in_one_block, weights, power_of, r, x, turns, s, problem.dtype)
+    else:
+        found = np.empty((problem.matrices, problem.directions), problem.dtype)
+        _in_blocks(problem, weights, power_of, r, x, turns, s, found)
+    found = found.reshape(problem.shape)
+    if out is None:
+        return found
+    out[...] = found
+    return out
+
+
+def _in_one_block(
+    weights: Weights, power_of: Power, r: Any, x: Any, turns: Any, s: Any, kind: str
+) -> Any:
+    """Return the power (matrix, direction)."""
+    return power_of(r, weights((x @ s.T) * turns, kind))
+
+
+def _in_blocks(
+    problem: ImageProblem, weights: Weights, power_of: Power,
+    r: Any, x: Any, turns: Any, s: Any, found: Any,
+) -> None:  # fmt: skip
+    """Write the power (matrix, direction)."""
     rows = 2 * problem.antennas
     shared = rows * problem.channels * problem.directions >= _SHARED_VALUES
     each = -(-problem.directions // (available_cores() if shared else 1))
@@ -44,9 +79,6 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
     # The order of a sum over channels must not depend on how many covariances there are.
     channels = min(problem.channels, max(1, _BLOCK_VALUES // (rows * step)))
     together = max(1, _BLOCK_VALUES // (rows * step * channels))
-    turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
-    few = problem.directions <= rows  # M z has at most as many numbers as M
-    weights, power_of = (_complex_weights, _complex_power) if few else (_weights, _power)
 
     def work(start: int) -> None:
         some = slice(start, start + step)
@@ -67,11 +99,6 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
     else:
         for start in starts:
             quietly(work, start)
-    found = found.reshape(problem.shape)
-    if out is None:
-        return found
-    out[...] = found
-    return out
 
 
 def _weights(turns: Any, kind: str) -> Any:

@@ -54,8 +54,11 @@ def unit_vectors(s: Any, arrays: Any) -> Any:
     length = squares[0] + squares[1]
     if len(squares) == 3:
         length += squares[2]
-    if len(s) and not length.max() <= LONGEST_SQUARE:
-        _refuse_directions(s, length, arrays)
+    if len(s):
+        # NumPy finds the place of the largest number, or of NaN, in less time than the number.
+        longest = length[length.argmax()] if arrays is np else length.max()
+        if not longest <= LONGEST_SQUARE:
+            _refuse_directions(s, length, arrays)
     if len(squares) == 2:
         s = arrays.column_stack([s, arrays.sqrt(arrays.maximum(0.0, 1 - length))])
     return s

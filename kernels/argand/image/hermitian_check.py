@@ -16,6 +16,8 @@ from argand.runtime.threads import ONE_CORE_DOT
 _COMPARED_VALUES = 1 << 15
 """Numbers of covariances that are compared with their conjugate transposes at a time: 256 KiB of
 complex64, which stay in a core's L2 (docs/experiments/2026-11-28-small-calls-on-a-cpu.md)."""
+_FEW_ENTRIES = 16
+"""Most entries whose least Python finds."""
 _LEAST_ENTRY = 2.0**-40
 """Entry of a covariance from which `is_small` may return true."""
 
@@ -83,7 +85,10 @@ def is_small(apart: Any, entries: Any) -> bool:
     It is half of what covariances may be apart from Hermitian, of which each has such an entry.
     False also where squares may underflow or overflow.
     """
-    least = float(np.minimum.reduce(entries.real, axis=None))
+    # Python finds the least of few numbers in less time than NumPy.
+    parts = entries.real
+    few = parts.size <= _FEW_ENTRIES
+    least = min(parts.ravel().tolist()) if few else float(np.minimum.reduce(parts, axis=None))
     norm = 0.5 * HERMITIAN * least
     allowed = norm * norm  # infinite, where a power would be an OverflowError
     return least >= _LEAST_ENTRY and allowed < math.inf and bool(_square(apart) <= allowed)
