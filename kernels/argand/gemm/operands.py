@@ -71,7 +71,8 @@ def oriented_shape(
     op or fewer than two axes.
     """
     if len(shape) < 2:
-        raise ValueError(f"{name} must have at least 2 axes, got shape {shape}")
+        column = f": a vector is {name}[:, None], a matrix of one column" if shape else ""
+        raise ValueError(f"{name} must have at least 2 axes, got shape {shape}{column}")
     if op not in OPS:
         raise ValueError(f"{op_name} must be one of {list(OPS)}, got {op!r}")
     rows, columns = shape[-2:]
