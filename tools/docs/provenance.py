@@ -1,4 +1,4 @@
-"""Where numbers come from: device, day and versions, as the recorded files say."""
+"""Origin of numbers: device, day and versions, as the recorded files say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a job computes: the CPU, or a GPU that it has to itself, with a line in the lease log."""
+"""The device of a job: the CPU, or a GPU that it has to itself, with a line in the lease log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the chunks of an array lie, and what a part of the array has of each."""
+"""Places of an array's chunks, and the part of each that a part of the array has."""
 
 from __future__ import annotations
 

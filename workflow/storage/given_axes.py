@@ -1,4 +1,4 @@
-"""What a study says of the axes of a reader's array, beside what the file says of them."""
+"""Coordinates that a study gives for axes of a reader's array, beside those of the file."""
 
 from __future__ import annotations
 

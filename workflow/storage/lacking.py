@@ -1,4 +1,4 @@
-"""What staged data lack: values that were made 0, are lost or never were, and coordinates."""
+"""Values that staged data lack: made 0, lost or never there; and coordinates that they lack."""
 
 from __future__ import annotations
 

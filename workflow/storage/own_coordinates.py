@@ -1,4 +1,4 @@
-"""What a user's file has along a dataset's axes: dimension scales, and coordinates beside them.
+"""Coordinates that a user's file has for a dataset: dimension scales, and others beside them.
 
 The latter are the datasets that netCDF's attribute ``coordinates`` names (CF's conventions, section
 5, auxiliary coordinate variables). Argand's products have the attribute too, for what stands along

@@ -1,4 +1,4 @@
-"""Where operands come from: files, their checksums, datasets, and what the files say of them.
+"""Origin of operands: files, their checksums, datasets, and what the files say of them.
 
 A product's certificate has all of it, so that a product away from its study still says of which
 telescope, state or channel it is.

@@ -1,4 +1,4 @@
-"""What a user's file says of itself, of its datasets and in its header, for certificates."""
+"""Attributes of a user's file, of its datasets and of its header, for certificates."""
 
 from __future__ import annotations
 

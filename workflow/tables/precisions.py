@@ -1,4 +1,4 @@
-"""What each precision of a workload gives, beside each other: errors, the field's measures, gains.
+"""Precisions of a workload side by side: errors, the field's measures, gains.
 
 The answer has the precision that was delivered alone; this says what the others would have cost.
 """

@@ -1,4 +1,4 @@
-"""Where cuFFT is faster than our transforms: by its kernels, or by factors alone. Needs no GPU.
+"""Lengths at which cuFFT is faster than we are: by its kernels, or by factors. Needs no GPU.
 
 ``python -m benchmarks.dft.plans`` times both (docs/data/h200-dft-factors.csv). Margins follow from
 how far estimates were off (docs/experiments/2026-11-28-times-of-transforms.md and

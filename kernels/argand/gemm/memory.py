@@ -1,4 +1,4 @@
-"""What parts of a product's workspace take, and what may be taken. Needs no GPU and no CuPy."""
+"""Bytes of a product's workspace, and the limits on them. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch of the wgmma family adds to its plan: ping-pong, epilogue, overlap, schedule."""
+"""Parts of a wgmma plan that its launch adds: ping-pong, epilogue, overlap, schedule."""
 
 from __future__ import annotations
 

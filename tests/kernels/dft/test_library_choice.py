@@ -1,4 +1,4 @@
-"""Where cuFFT goes before a plan of ours: by a length's factors, and by cuFFT's own kernels."""
+"""Lengths that go to cuFFT before a plan of ours: by their factors, and by its own kernels."""
 
 from __future__ import annotations
 

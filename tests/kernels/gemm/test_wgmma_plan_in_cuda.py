@@ -1,4 +1,4 @@
-"""What Python and CUDA C++ both derive of a plan of the wgmma family is the same."""
+"""Values of a plan of the wgmma family that Python and CUDA C++ both derive are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a job computes: its device is the leased one, and the logs say so."""
+"""The device of a job is the leased one, and the logs say so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file has along a dataset's axes goes along where a study says nothing of them."""
+"""Dimension scales of a file go along with a dataset where a study says nothing of its axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands along axes that the data lack: the frequency of one channel, the one feed."""
+"""Coordinates of axes that the data lack: the frequency of one channel, the one feed."""
 
 from __future__ import annotations
 
