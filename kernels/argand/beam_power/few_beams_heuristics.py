@@ -86,13 +86,13 @@ def fastest(
     plans: Sequence[FewBeamsPlan], problem: BeamPowerProblem, sm_count: int
 ) -> FewBeamsPlan:
     """Return the plan of least estimated time, of those alike that of most threads a block."""
-    estimates = [estimate(plan, problem, sm_count) for plan in plans]
+    estimates = [estimated_nanoseconds(plan, problem, sm_count) for plan in plans]
     most = _ALIKE * min(estimates)
     alike = [plan for plan, time in zip(plans, estimates, strict=True) if time <= most]
     return max(alike, key=lambda plan: plan.threads)
 
 
-def estimate(plan: FewBeamsPlan, problem: BeamPowerProblem, sm_count: int) -> float:
+def estimated_nanoseconds(plan: FewBeamsPlan, problem: BeamPowerProblem, sm_count: int) -> float:
     """Return the nanoseconds of a plan, by times on an H200 (docs/experiments).
 
     The blocks of a multiprocessor share its rates of memory and products, but each waits for the

@@ -111,11 +111,11 @@ def best_of_each_kind(plans: Iterable[Plan], most: int, precision: Precision) ->
 
 
 def ordered(plans: Iterable[Plan], precision: Precision) -> list[Plan]:
-    """Return plans by their estimates, the best first."""
-    return sorted(plans, key=lambda plan: estimate(plan, precision))
+    """Return plans in their order, the best first."""
+    return sorted(plans, key=lambda plan: plan_order(plan, precision))
 
 
-def estimate(plan: Plan, precision: Precision) -> tuple[float, ...]:
+def plan_order(plan: Plan, precision: Precision) -> tuple[float, ...]:
     """Return the sort key of plans, the best first: cycles of a convolution, ranks of the others.
 
     Fitted to measurements on an H200; it only has to rank.
@@ -144,14 +144,14 @@ def best_legal(
     Plans are ranked first: to see whether all of them are legal takes most of a choice's time. None
     of fewer groups is estimated to be better.
     """
-    ranked = sorted((estimate(plan, precision), place, plan) for place, plan in enumerate(plans))
+    ranked = sorted((plan_order(plan, precision), place, plan) for place, plan in enumerate(plans))
     found: tuple[tuple[float, ...], int, Plan] | None = None
     for best, place, plan in ranked:
         if found is not None and best > found[0]:
             break
         legal = fullest_legal(plan, precision, arch)
         if legal is not None and accepted(legal):
-            one = estimate(legal, precision), place, legal
+            one = plan_order(legal, precision), place, legal
             found = one if found is None else min(found, one)
     return None if found is None else found[2]
 

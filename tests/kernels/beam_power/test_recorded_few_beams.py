@@ -15,7 +15,7 @@ from math import log
 from pathlib import Path
 
 from argand import PRECISIONS
-from argand.beam_power.few_beams_heuristics import estimate, fastest
+from argand.beam_power.few_beams_heuristics import estimated_nanoseconds, fastest
 from argand.beam_power.few_beams_plan import FewBeamsPlan
 from argand.beam_power.problem import BeamPowerProblem, beam_power_problem
 
@@ -58,7 +58,7 @@ def test_the_plan_of_least_estimate_is_hardly_slower_than_the_fastest() -> None:
 
 def test_estimates_are_times() -> None:
     errors = [
-        log(estimate(plan, problem, SM_COUNT) / 1e3 / us)
+        log(estimated_nanoseconds(plan, problem, SM_COUNT) / 1e3 / us)
         for problem, times in recorded().items()
         for plan, us in times.items()
     ]
