@@ -54,7 +54,7 @@ def by_scipy(
 def prepared(problem: DftProblem, x: Array, n: int | None, axis: int) -> Callable[[Array], Array]:
     """Return a function that computes a problem by SciPy, of arrays of this form and type."""
     inverse, norm = problem.inverse, problem.norm
-    if norm == "backward" and x.size < SHARED:
+    if norm == "backward" and (x.size < SHARED or available_cores() == 1):
         transform = legacy()[inverse]
         return lambda x: transform(x, n, axis)
     return lambda x: by_scipy(x, n, axis, norm, False, None, inverse)
