@@ -1,7 +1,9 @@
 """The choice among candidate plans of a product on a GPU, by their estimated times.
 
-Nothing here needs a GPU or CuPy. A tuned plan (`argand.gemm.tuned`) comes first; without one the
-candidate of the least estimated time is taken. Each family has the model of its own time.
+`choose` lists the candidates (`candidates`), drops those that take more workspace than is allowed
+(`choice_workspace`), and takes the one of the least estimated time, of which each family has a
+model (`sm90_heuristics`, `sm80_heuristics`, `fma_heuristics`). A tuned plan comes first
+(`tuned.chosen`). Nothing here needs a GPU or CuPy.
 """
 
 from __future__ import annotations

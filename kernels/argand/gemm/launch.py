@@ -12,16 +12,13 @@ from argand.device import Device, gpu
 from argand.gemm import tuned
 from argand.gemm.candidates import with_packing
 from argand.gemm.choice import GemmChoice
-from argand.gemm.choice_workspace import workspace_of
-from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
-from argand.gemm.heuristics import ADVICE, choose
+from argand.gemm.heuristics import ADVICE
 from argand.gemm.names import computed_name, in_place_name, wgmma_name
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panel_launch import PanelLaunch
 from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.product_form import ProductForm
-from argand.gemm.question import Question
 from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_call import WgmmaCall
 from argand.runtime import kernel_trace
@@ -61,7 +58,7 @@ def _prepare_within_limit(
     What a WorkspaceError says to be needed is enough: the product was prepared within it.
     """
     if allowed is None:
-        choice = choice_for(form.question(), device, form.problem.kernels)
+        choice = tuned.chosen(form.question(), device, form.problem.kernels)
         return GemmLaunch(form, choice, gpu(device))
     try:
         return _fastest_within(allowed, device, form)
@@ -96,7 +93,7 @@ def _fastest_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch 
     question, family, card = form.question(allowed), form.problem.kernels, gpu(device)
     whole = Panels.whole(question.sizes)
     refused: list[WorkspaceError] = []
-    measured = [whole] if _tuned_choice(question, device, family) is not None else []
+    measured = [whole] if tuned.lookup_within(question, device, family) is not None else []
     by_time = panels_by_time(
         question, card.require_arch(), card.sm_count, family, card.relative_memory
     )
@@ -112,29 +109,11 @@ def _fastest_within(allowed: int, device: int, form: ProductForm) -> GemmLaunch 
 
 def _without_panels(allowed: int, device: int, form: ProductForm) -> GemmLaunch:
     """Return the launches of a product that is not cut, whose workspace is within a limit."""
-    choice = choice_for(form.question(allowed), device, form.problem.kernels)
+    choice = tuned.chosen(form.question(allowed), device, form.problem.kernels)
     launch = GemmLaunch(form, choice, gpu(device), allowed)
     if launch.nbytes > allowed:  # `workspace_of` counts as much or more
         raise workspace_error("the product", launch.nbytes, allowed)
     return launch
-
-
-def choice_for(question: Question, device: int, family: Family | None = None) -> GemmChoice:
-    """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
-    measured = _tuned_choice(question, device, family)
-    if measured is not None:
-        return measured
-    card = gpu(device)
-    return choose(question, card.require_arch(), card.sm_count, family, memory=card.relative_memory)
-
-
-def _tuned_choice(question: Question, device: int, family: Family | None) -> GemmChoice | None:
-    """Return the device's tuned plan where it is of the family and within the limit, else None."""
-    found = tuned.lookup(question, device)
-    if found is None or family not in (None, found.family):
-        return None
-    allowed = question.allowed
-    return found if allowed is None or workspace_of(found, question) <= allowed else None
 
 
 class GemmLaunch:

@@ -13,10 +13,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
-from argand.device import Device
+from argand.device import Device, gpu
 from argand.gemm.candidates import EVERY_CLUSTER_K, candidates, candidates_in_tf32, most_slices
 from argand.gemm.choice import GemmChoice
+from argand.gemm.choice_workspace import workspace_of
+from argand.gemm.families import Family
 from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS
@@ -85,6 +88,27 @@ def lookup(question: Question, device: int) -> GemmChoice | None:
         return found
     each, row = -(-sizes.k // found.split_k_slices), found.computed_at(question.precision)
     return found if found.plan.takes(row, each) else None
+
+
+def lookup_within(question: Question, device: int, family: Family | None) -> GemmChoice | None:
+    """Return the tuned plan of a product where it is of the family and within the limit, else None.
+
+    The limit is the workspace that the question allows.
+    """
+    found = lookup(question, device)
+    if found is None or family not in (None, found.family):
+        return None
+    allowed = question.allowed
+    return found if allowed is None or workspace_of(found, question) <= allowed else None
+
+
+def chosen(question: Question, device: int, family: Family | None = None) -> GemmChoice:
+    """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
+    measured = lookup_within(question, device, family)
+    if measured is not None:
+        return measured
+    card = gpu(device)
+    return choose(question, card.require_arch(), card.sm_count, family, memory=card.relative_memory)
 
 
 def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:

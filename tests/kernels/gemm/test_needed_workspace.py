@@ -42,7 +42,8 @@ def modules() -> Iterator[Any]:
             for kernel in ("PendingKernel", "BoundKernel", "LaunchSequence", "bound_kernel"):
                 if hasattr(module, kernel):
                     patch.setattr(module, kernel, Unlaunched)
-        patch.setattr(launch, "gpu", lambda _: CARD)
+        for module in (launch, launch.tuned):
+            patch.setattr(module, "gpu", lambda _: CARD)
         patch.setattr(launch.tuned, "lookup", lambda *_: None)
         names = {
             "form": "gemm.product_form", "layout": "runtime.layout",
