@@ -70,6 +70,7 @@ OF_ANTENNAS = (
     "`axes` names them. " + DATASETS
 )
 """Description of the key of voltages, by beamforming and correlate."""
+_NOTHING_TO_KEEP = "what it lacks is nothing that can be kept"
 _SEQUENCES = [name for name, one in FORMATS.items() if one.has_sequences]
 
 
@@ -156,7 +157,7 @@ class FileInput(Model):
         "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
         "lacks, `keep` takes them as they are. GUPPI and VDIF have no `keep`: `zero` makes samples "
         "0 that are missing between blocks, or of frames that are invalid or missing; else they "
-        "are an error.",
+        "are an error. Of HDF5 `zero` makes NaN 0, which is left out of sums.",
     )
     external: bool = Field(
         default=False,
@@ -251,7 +252,8 @@ class FileInput(Model):
         if of_format.flagged and self.flagged not in of_format.flagged:
             raise ValueError(
                 f"flagged must be {' or '.join(of_format.flagged)} beside format: {self.format}, "
-                f"got {self.flagged}: what it lacks is nothing that can be kept"
+                f"got {self.flagged}: "
+                + ("allow_nonfinite: true keeps NaN" if is_hdf5 else _NOTHING_TO_KEEP)
             )
         for name, of in self.coordinates.items():
             if not is_hdf5 and isinstance(of, str | DatasetCoordinate):

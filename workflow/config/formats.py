@@ -40,7 +40,7 @@ class Format:
 
 
 FORMATS = {
-    HDF5: Format("datasets by their paths", "datasets by their paths"),
+    HDF5: Format("datasets by their paths", "datasets by their paths", flagged=("refuse", "zero")),
     "uvh5": Format(
         "visibilities of an interferometer",
         "`visibilities` (time, baseline, frequency, polarization), or the first two turned, as "

@@ -37,7 +37,7 @@ from workflow.storage.unwritten import unwritten
 
 Array = npt.NDArray[Any]
 
-_PIECE = 1 << 20
+PIECE = 1 << 20
 """Elements checked together, so that the masks stay small beside the data."""
 _PIECES = 16
 """Part of the memory that a piece takes of data that do not fit into it."""
@@ -160,8 +160,8 @@ def count_nonfinite(array: Array) -> tuple[int, int]:
     """
     nan = inf = 0
     flat = array.reshape(-1)
-    for start in range(0, flat.size, _PIECE):
-        piece = flat[start : start + _PIECE]
+    for start in range(0, flat.size, PIECE):
+        piece = flat[start : start + PIECE]
         is_nan = np.isnan(piece)
         nan += int(np.count_nonzero(is_nan))
         inf += int(np.count_nonzero(np.isinf(piece) & ~is_nan))

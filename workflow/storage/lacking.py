@@ -12,14 +12,19 @@ ZEROS, LOST, LEFT_OUT = "zeros", "lost", "left_out"
 
 
 def lacking(
-    readers: Mapping[str, Reader], never: Mapping[str, str], left_out: dict[str, str]
+    readers: Mapping[str, Reader],
+    never: Mapping[str, str],
+    left_out: dict[str, str],
+    nan: Mapping[str, str],
 ) -> dict[str, dict[str, str]]:
     """Return the attributes of staged data that say what it lacks, those that say something.
 
-    `ZEROS` has by operand what was made 0, `LOST` what is lost or was ``never`` written, and
-    `LEFT_OUT` by its path why something that a file has along an axis is no coordinate.
+    `ZEROS` has by operand what was made 0, by its reader or as ``nan``, `LOST` what is lost or was
+    ``never`` written, and `LEFT_OUT` by its path why something that a file has along an axis is no
+    coordinate.
     """
-    zeros = {name: text for name, one in readers.items() if (text := one.made_zero())}
+    made = {**{name: one.made_zero() for name, one in readers.items()}, **nan}
+    zeros = {name: text for name, text in made.items() if text}
     said = {**{name: one.lost() for name, one in readers.items()}, **never}
     lost = {name: text for name, text in said.items() if text}
     every = {ZEROS: zeros, LOST: lost, LEFT_OUT: left_out}

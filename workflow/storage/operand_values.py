@@ -10,13 +10,27 @@ import numpy as np
 
 from workflow.data import Array, Staged
 from workflow.storage.drawn import Stretched
-from workflow.storage.inputs import InputError, count_nonfinite
+from workflow.storage.inputs import PIECE, InputError, count_nonfinite
 
 
 def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:
     """Return the counts of NaN and Inf by operand."""
     counts = {name: count_nonfinite(data) for name, data in operands.items()}
     return {name: {"nan": nan, "inf": inf} for name, (nan, inf) in counts.items()}
+
+
+def make_zero(data: Array) -> str:
+    """Make NaN 0, in place, and return how many of how many values; "" of none.
+
+    A complex value is NaN where either part is.
+    """
+    flat, count = data.reshape(-1), 0
+    for start in range(0, flat.size, PIECE):
+        piece = flat[start : start + PIECE]
+        is_nan = np.isnan(piece)
+        piece[is_nan] = 0
+        count += int(np.count_nonzero(is_nan))
+    return f"{count} of {flat.size} values, which are NaN in the file" if count else ""
 
 
 def count_stretches(operand: Stretched) -> dict[str, int]:
@@ -30,16 +44,18 @@ def refuse_nonfinite(
     axes: Mapping[str, Sequence[str]],
 ) -> None:  # fmt: skip
     """Raise InputError with the counts and the first place where an operand is not finite."""
-    found = []
+    found, has_nan = [], False
     for name, counts in attributes["nonfinite"].items():
         if counts["nan"] or counts["inf"]:
             data = operands[name]
+            has_nan |= counts["nan"] > 0 and not isinstance(data, Stretched)
             found.append(
                 f"input.{name} has {counts['nan']} NaN and {counts['inf']} Inf among "
                 f"{math.prod(data.shape)} values{_first(data, axes[name])}"
             )
     if found:
-        raise InputError("; ".join(found) + "; allow_nonfinite: true lets them through")
+        advice = "; input.flagged: zero makes NaN of HDF5 0" if has_nan else ""
+        raise InputError(f"{'; '.join(found)}; allow_nonfinite: true lets them through{advice}")
 
 
 def refuse_zeros(staged: Staged, name: str) -> None:

@@ -38,6 +38,7 @@ from workflow.storage.lacking import lacking
 from workflow.storage.operand_values import (
     count_all,
     count_stretches,
+    make_zero,
     refuse_nonfinite,
 )
 from workflow.storage.product_operand import ProductArray, ProductOperand
@@ -122,6 +123,7 @@ def staged(
     attributes = provenance(source)  # which forks this process, while it is small
     plain = [one for one in present(source, operands) if found[one.name][1] is None]
     data = {operand.name: read_operand(source, operand) for operand in plain}
+    nan = {name: make_zero(one) for name, one in data.items()} if source.flagged == "zero" else {}
     others = {name: one for name, (_, one) in found.items() if one is not None}
     readers = {name: reader_of(source, name) for name in others if name not in products}
     drawn = {
@@ -135,7 +137,7 @@ def staged(
     attributes["nonfinite"] = count_all(data)
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     never = {one.name: never_written(source, one) for one in plain}
-    attributes |= lacking(readers, never, left_out)
+    attributes |= lacking(readers, never, left_out, nan)
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})

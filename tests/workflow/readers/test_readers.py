@@ -189,7 +189,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"flagged": "drop"}, "input.flagged: must be one of ['refuse', 'zero', 'keep'], got 'drop'"),
     ({"flagged": True}, "input.flagged: must be one of ['refuse', 'zero', 'keep'], got true"),
     ({"flagged": "zero", "format": "csi"}, "input.flagged must not be given beside format: csi"),
-    ({"flagged": "zero", "format": "hdf5"}, "input.flagged must not be given beside format: hdf5"),
+    (
+        {"flagged": "keep", "format": "hdf5"},
+        "input.flagged must be refuse or zero beside format: hdf5, got keep: allow_nonfinite: true",
+    ),
     (
         {"flagged": "keep", "format": "guppi"},
         "input.flagged must be refuse or zero beside format: guppi, got keep",
