@@ -16,7 +16,7 @@ import numpy as np
 from argand.gemm.cpu import gemm
 from argand.gemm.cpu_skinny import multiplication
 from argand.rounding import Array
-from argand.runtime.numpy_blas import has_avx512_kernels
+from argand.runtime.numpy_blas import clear_registers, has_avx512_kernels
 
 if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem
@@ -27,8 +27,6 @@ left out where the call had neither."""
 _DOT_BYTES = 3 << 14
 """Most bytes of a result that NumPy's ``dot`` computes in less time than its matmul: a call of the
 same function of BLAS takes 0.4 us less, but ``dot`` fills the result with zeros first."""
-_CLEAR = np.ones(4).argmin
-"""A function of NumPy's that ends with the upper halves of vector registers unused."""
 
 
 def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bool) -> Run:
@@ -71,18 +69,13 @@ def _of_contiguous(problem: GemmProblem, multiply: Run) -> Run:
 
 def _cleared_dot(a: Array, b: Array) -> Array:
     found: Array = a.dot(b)
-    _CLEAR()
+    clear_registers()
     return found
 
 
 @lru_cache(maxsize=1)
 def _fastest_dot() -> Run:
-    """Return what multiplies small matrices in the least time here, which takes 1 ms to measure.
-
-    OpenBLAS's complex GEMM for AVX-512 leaves the upper halves of vector registers in use. Some
-    CPUs then wait at instructions of SSE, in NumPy and the interpreter, until other code has
-    cleared these.
-    """
+    """Return what multiplies small matrices in the least time here, which takes 1 ms to measure."""
     ways: tuple[Run, ...] = (np.ndarray.dot, _cleared_dot)
     if not has_avx512_kernels():
         return ways[0]

@@ -27,12 +27,16 @@ from argand.herk.cpu_lower import (
     lower_of,
     trans_of,
 )
+from argand.herk.cpu_matmul import weight
 from argand.herk.cpu_mirror import is_few, mirror, mirrored, upper_mask
+from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import in_parts, is_one_part
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.quiet import quietly
+from argand.runtime.numpy_blas import openblas_threads
+from argand.runtime.quiet import quiet_context
+from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Run = Callable[..., Array]
@@ -62,6 +66,8 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
+    if dotted(problem) is None and is_padded(problem):
+        return padded(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
     alone = problem.batch == 1 and by_herk
@@ -72,7 +78,20 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     lower, start = lower_of(problem, matched), 0 if by_herk else matched
     if is_gathered(problem):
         return gathered(problem, lower, is_hermitian=start == problem.n)
-    return _several(problem, lower, start)
+    run = _several(problem, lower, start)
+    if start and weight(problem) > ONE_CORE_COMPLEX and openblas_threads() == 1:
+        return _while_one_thread(problem, run)
+    return run
+
+
+def _while_one_thread(problem: HerkProblem, run: Run) -> Run:
+    """Return ``run``, whose products are Hermitian by one thread of BLAS, or another by several."""
+
+    def by_threads(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+        now = run if openblas_threads() == 1 else prepared(problem, a, c)
+        return now(a, c, out)
+
+    return by_threads
 
 
 def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
@@ -117,17 +136,21 @@ def _several(problem: HerkProblem, lower: Steps, start: int) -> Run:
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
     at_once = is_one_part(problem, start)
 
-    def part(a: Array, found: Array) -> None:
+    def part(a: Array, found: Array | None = None) -> Array:
         if start and not a.flags.c_contiguous:
             a = a.copy()
-        quietly(lower, a, found)
-        finish(found)
+        if found is None:
+            found = quiet_context().run(lower, a)
+        else:
+            quiet_context().run(lower, a, found)
+        finish(a, found)
+        return found
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
-        found = empty(shape, dtype)
         if at_once:
-            part(a, found)
+            found = part(a) if start else part(a, empty(shape, dtype))
         else:
+            found = empty(shape, dtype)
             in_parts(problem, part, a, found)
         if out is None:
             return found

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_matmul import matched_rows
+from argand.herk.cpu_matmul import TILE, matched_rows
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
@@ -38,9 +38,6 @@ _EDGE_OF_HERK, _EDGE = 11, 16
 """BLAS computes a lower triangle in n (n / 2 + the first) multiplications for each k, and a product
 by matmul in n (n + the second)."""
 
-_TILE = {"complex64": 8, "complex128": 4}
-"""Rows of a tile by type of the result (SkylakeX)."""
-
 
 class _Times(NamedTuple):
     """Times in us, of 500 forms of up to 20 rows and 300 of Haswell's kernels on a Sapphire Rapids.
@@ -49,7 +46,7 @@ class _Times(NamedTuple):
         short: of a dot product of less than `_BLOCK` numbers; of a number of it.
         long: of another one; of a number of it; of a number beyond its blocks.
         matrix, in_matmul, number: of a matrix of a matmul; of a multiplication; of a number of a.
-        edge: as `_EDGE`, of rows that are a multiple of `_TILE`, in multiplications.
+        edge: as `_EDGE`, of rows that are a multiple of `TILE`, in multiplications.
         in_herk: of a multiplication of herk.
         mirrored: of a number of a result that is mirrored.
     """
@@ -89,7 +86,7 @@ _TIMES_BY_AVX512 = {
 
 
 @lru_cache(maxsize=1024)  # several steps of preparing a form ask
-def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
+def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
     """Return what computes products by dot products, None where others take less time.
 
     `all_dots` computes them whole, Hermitian to the bit of contiguous operands; others their lower
@@ -107,7 +104,7 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
     if batch == 1:
         others = times.in_herk * n * (n / 2 + _EDGE_OF_HERK) * k - _HERK + mirror
     else:
-        edge = _EDGE if n % _TILE[problem.dtype] else times.edge
+        edge = _EDGE if n % TILE[problem.dtype] else times.edge
         others = batch * (times.matrix + n * k * (times.in_matmul * (n + edge) + times.number))
         others += _CONJUGATES if matched_rows(problem) == n else mirror
     others -= loops
@@ -127,12 +124,13 @@ def are_hermitian(n: int, k: int, dtype: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _seen(n: int, k: int, dtype: str) -> bool:
-    return rows_seen(all_dots, n, k, "N", dtype) == n
+    return rows_seen(all_dots, n, k, "N", dtype, addresses=2) == n
 
 
-def all_dots(a: Array, out: Array) -> None:
+def all_dots(a: Array, out: Array | None = None) -> Array:
     """Compute A A^H, all pairs of rows of all matrices at a time."""
-    np.vecdot(a if a.ndim == 2 else a[..., None, :, :], a[..., None, :], out)
+    found: Array = np.vecdot(a if a.ndim == 2 else a[..., None, :, :], a[..., None, :], out)
+    return found
 
 
 def _by_columns(a: Array, out: Array) -> None:

@@ -14,7 +14,13 @@ from argand.device import available_cores
 from argand.gemm.operands import Op
 from argand.herk.cpu_blas import has_address, herk_by_address
 from argand.herk.cpu_dot import all_dots, dotted
-from argand.herk.cpu_matmul import full_product, matched_rows, rows_on_one_core, weight
+from argand.herk.cpu_matmul import (
+    TILE,
+    full_product,
+    matched_rows,
+    rows_on_one_core,
+    weight,
+)
 from argand.herk.problem import HerkProblem
 from argand.runtime.scipy_blas import is_limited, on_one_core
 from argand.runtime.scipy_routines import blas
@@ -22,9 +28,10 @@ from argand.runtime.scratch import with_conjugates
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
-Steps = Callable[[Array, Array], Any]
+Steps = Callable[..., Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
-memory; values above the diagonals are undefined."""
+memory; values above the diagonals are undefined. Those of `hermitian_rows` are returned in new
+memory where none is given."""
 _HERK_PRODUCTS = 1 << 15
 """`weight` from which a call of herk takes less time than a matrix of matmul, where both are
 mirrored. Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again
@@ -68,7 +75,8 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
         return partial(on_one_core, by_herk) if _takes_threads(problem) else by_herk
     op, n, rows = problem.op, problem.n, _panel_rows(problem)
     if not _is_threaded(problem) or rows >= n:
-        return full_product(op, rows_on_one_core(problem) or n, n)
+        tile = TILE[problem.dtype] if matched else 0
+        return full_product(op, rows_on_one_core(problem) or n, n, tile)
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
 
 

@@ -1,14 +1,16 @@
 """Full products A A^H by NumPy's matmul on one core, and their rows that need no mirror.
 
 OpenBLAS's kernels compute element (i, j) by the steps of (j, i) in whole tiles: those for AVX-512
-in 8 rows of complex64 and 4 of complex128, Haswell's in fewer rows than their tile. `cpu_probe`
-sees which rows these are.
+in 8 columns of complex64 and 4 of complex128, Haswell's in fewer than their tile. Columns beyond
+whole tiles are multiplied again with those before them, as a tile of their own. `cpu_probe` sees
+which rows are Hermitian then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,18 @@ import numpy.typing as npt
 from argand.gemm.operands import Op
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
-from argand.runtime.numpy_blas import openblas_kernels, openblas_threads
+from argand.runtime.numpy_blas import has_avx512_kernels, openblas_kernels, openblas_threads
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
+TILE: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 4})
+"""Columns of a tile of OpenBLAS's kernels for AVX-512, by type."""
 _TILE_ROWS, _MOST_PANELS = 16, 2
 """Rows that panels are a multiple of, so that BLAS's tiles are those of the whole product; most
 panels, as BLAS packs all columns again for each."""
+_FEWEST_ROWS, FEWEST_BEYOND = 24, 3
+"""Rows, and columns beyond whole tiles, from which a tile of their own takes less time than to
+mirror these."""
 
 
 def weight(problem: HerkProblem) -> int:
@@ -35,17 +42,25 @@ def weight(problem: HerkProblem) -> int:
 def rows_on_one_core(problem: HerkProblem) -> int:
     """Return how many rows of a product BLAS computes at a time on one core; 0 are too few."""
     n, products = problem.n, weight(problem)
-    if products <= ONE_CORE_COMPLEX:
+    if products <= ONE_CORE_COMPLEX or openblas_threads() == 1:
         return n
     rows = ONE_CORE_COMPLEX * n // products
     rows -= rows % _TILE_ROWS
     return rows if rows * _MOST_PANELS >= n else 0
 
 
-def full_product(op: Op, rows: int, n: int) -> Callable[[Array, Array], None]:
-    """Return what writes op(A) op(A)^H of n rows by matmul, so many rows at a time."""
-    if rows < n:
-        return partial(_by_rows, op, rows)
+def full_product(op: Op, rows: int, n: int, tile: int = 0) -> Callable[..., Array]:
+    """Return what computes op(A) op(A)^H of n rows by matmul, so many rows at a time.
+
+    It takes A and the memory of the result or None, which is allocated behind the conjugates then.
+    Columns lie in whole tiles where the columns of one are given, and there are so many.
+    """
+    columns = [slice(0, n)]
+    if tile and n >= _FEWEST_ROWS and n % tile >= FEWEST_BEYOND and has_avx512_kernels():
+        columns = [slice(0, n - n % tile), slice(n - tile, n)]
+    if rows < n or len(columns) > 1:
+        starts = range(0, n, rows)
+        return partial(_by_parts, op, [slice(first, first + rows) for first in starts], columns)
     return _of_rows if op == "N" else _of_columns
 
 
@@ -68,20 +83,26 @@ def _matched(n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None)
 
     They are kept by the number of threads, too, should an OpenBLAS share smaller products.
     """
-    return rows_seen(full_product(op, rows, n), n, k, op, dtype)
+    return rows_seen(full_product(op, rows, n, TILE[dtype]), n, k, op, dtype)
 
 
-def _of_rows(a: Array, out: Array) -> None:
-    np.matmul(a, np.conjugate(a).swapaxes(-1, -2), out)
+def _of_rows(a: Array, out: Array | None = None) -> Array:
+    return np.matmul(a, np.conjugate(a).swapaxes(-1, -2), out)
 
 
-def _of_columns(a: Array, out: Array) -> None:
-    np.matmul(np.conjugate(a).swapaxes(-1, -2), a, out)
+def _of_columns(a: Array, out: Array | None = None) -> Array:
+    return np.matmul(np.conjugate(a).swapaxes(-1, -2), a, out)
 
 
-def _by_rows(op: Op, rows: int, a: Array, out: Array) -> None:
+def _by_parts(
+    op: Op, rows: list[slice], columns: list[slice], a: Array, out: Array | None = None
+) -> Array:
+    """Compute some rows by some columns at a time."""
     conjugate, matmul = np.conjugate(a).swapaxes(-1, -2), np.matmul
     left, right = (a, conjugate) if op == "N" else (conjugate, a)
-    for start in range(0, out.shape[-1], rows):
-        some = slice(start, start + rows)
-        matmul(left[..., some, :], right, out[..., some, :])
+    if out is None:
+        out = np.empty((*left.shape[:-1], right.shape[-1]), a.dtype)
+    for some in rows:
+        for these in columns:
+            matmul(left[..., some, :], right[..., these], out[..., some, these])
+    return out

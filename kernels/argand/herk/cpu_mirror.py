@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -11,14 +12,16 @@ import numpy.typing as npt
 
 from argand.herk.problem import HerkProblem
 from argand.runtime.scratch import with_conjugates
+from argand.runtime.threads import ONE_CORE_DOT
 
 Array = npt.NDArray[Any]
 _SHORT, _MANY = 24, 128
 """Numbers of a row and matrices from which a step a row takes less time than a mask of each."""
 _HALVED, _HALVED_VALUES = 64, 1 << 16
 """Rows, and numbers of all matrices, from which the quarter above both diagonal ones is apart."""
-_FEW_COLUMNS = 4
-"""Columns up to which each takes less time by itself than rows of so few numbers, and no mask."""
+_BYTES_FOR_K = 1 << 16
+"""Bytes of results for each k from which to add the operands' squares takes less time than to clear
+the diagonals, which lie apart."""
 _MIRRORED = 64
 """Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
 
@@ -72,43 +75,54 @@ def _real_diagonals(square: Array) -> None:
         np.einsum("...ii->...i", square.imag)[...] = 0
 
 
-def mirrored(problem: HerkProblem, start: int = 0) -> Callable[[Array], None]:
-    """Return `mirror` of contiguous results of a problem, in fewer steps where it has few rows.
+def mirrored(problem: HerkProblem, start: int = 0) -> Callable[[Array, Array], None]:
+    """Return `mirror` of the products of operands, in fewer steps where they have few rows.
 
-    The first ``start`` rows and columns are Hermitian, but for what is not finite on their
-    diagonals.
+    Both are contiguous. The first ``start`` rows and columns are Hermitian, but for what is not
+    finite on their diagonals.
     """
     n = problem.n
     if not (start or is_few(n)):
-        return mirror
-    view, upper = np.ndarray, upper_mask(n)
+        return lambda _, square: mirror(square)
+    view, upper, bytes_of_few = np.ndarray, upper_mask(n), problem.k * _BYTES_FOR_K
     real = np.zeros((), problem.dtype).real.dtype
     part, values = real.itemsize, n * n
     strides = (2 * part * values, 2 * part * (n + 1))
 
-    def run(square: Array) -> None:
+    def run(a: Array, square: Array) -> None:
         if not start:
             with_conjugates(_fill, square, upper)
         elif start < n:
             _fill_from(start, square)
-        # The imaginary parts of the diagonals.
-        view((square.size // values, n), real, square, part, strides).fill(0)
+        if not start or square.nbytes < bytes_of_few or not _has_finite_squares(a):
+            # The imaginary parts of the diagonals.
+            view((square.size // values, n), real, square, part, strides).fill(0)
 
     return run
 
 
 def _fill_from(start: int, square: Array) -> None:
-    """Write the conjugates of the rows from ``start`` on where they are above the diagonal."""
-    n, across = square.shape[-1], np.conjugate(square[..., start:, :]).swapaxes(-1, -2)
-    if n - start <= _FEW_COLUMNS:
-        for column in range(start, n):
-            square[..., :column, column] = across[..., :column, column - start]
-        return
-    square[..., :start, start:] = across[..., :start, :]
-    np.copyto(
-        square[..., start:, start:], across[..., start:, :],
-        where=upper_mask(n - start),
-    )  # fmt: skip
+    """Write the conjugates of the rows from ``start`` on where they are above the diagonal.
+
+    There are few, so that each takes less time by itself than all do by a mask.
+    """
+    conjugates = np.conjugate(square[..., start:, :])
+    for column in range(start, square.shape[-1]):
+        square[..., :column, column] = conjugates[..., column - start, :column]
+        square[..., column, column].imag = 0
+
+
+def _has_finite_squares(a: Array) -> bool:
+    """Return whether the squares of all numbers have a finite sum, and so products of any two.
+
+    BLAS adds so few at a time on one core.
+    """
+    numbers, vdot = a.reshape(-1), np.vdot
+    for first in range(0, numbers.size, ONE_CORE_DOT):
+        some = numbers[first : first + ONE_CORE_DOT]
+        if not vdot(some, some).real < math.inf:
+            return False
+    return True
 
 
 @lru_cache(maxsize=128)

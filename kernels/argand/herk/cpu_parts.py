@@ -17,10 +17,9 @@ Array = npt.NDArray[Any]
 _PART_BYTES = 1 << 20
 """Bytes of operands and products that stay in a cache of a core until they are finished, beside the
 conjugates of the products."""
-_MATCHED_BYTES = 1 << 22
-"""Bytes up to which products of which rows need no mirror take no longer at once: the steps of each
-part cost more than its cache saves. Of 8 MiB parts take 0.9 of the time, of 11 to 80 MiB 0.7 to
-0.95 (16 to 61 rows, on one core)."""
+_MATCHED_BYTES = 1 << 21
+"""Bytes up to which, and twice as many where k is at most half of the rows, products of which rows
+need no mirror take no longer at once: the steps of each part cost more than its cache saves."""
 
 
 def at_a_time(problem: HerkProblem) -> int:
@@ -36,7 +35,8 @@ def at_a_time(problem: HerkProblem) -> int:
 
 def is_one_part(problem: HerkProblem, matched: int) -> bool:
     """Return whether products are computed at once, of which so many rows need no mirror."""
-    few = problem.batch * _bytes_of_one(problem) <= _MATCHED_BYTES and not is_shared(problem)
+    most = _MATCHED_BYTES * (2 if 2 * problem.k <= problem.n else 1)
+    few = problem.batch * _bytes_of_one(problem) <= most and not is_shared(problem)
     return (matched > 0 and few) or problem.batch <= at_a_time(problem)
 
 
@@ -45,7 +45,7 @@ def _bytes_of_one(problem: HerkProblem) -> int:
     return problem.n * (problem.n + problem.k) * np.dtype(problem.dtype).itemsize
 
 
-def in_parts(problem: HerkProblem, part: Callable[..., None], *arrays: Array) -> None:
+def in_parts(problem: HerkProblem, part: Callable[..., object], *arrays: Array) -> None:
     """Call ``part`` with some matrices of all arrays at a time."""
     batch, step, leading = problem.batch, at_a_time(problem), len(problem.batch_shape)
     if batch <= step:

@@ -26,26 +26,30 @@ import numpy.typing as npt
 from argand.gemm.operands import Op
 
 Array = npt.NDArray[Any]
-_FEWEST_MATRICES, _MOST_MATRICES, _ROWS, _NUMBERS = 8, 32, 512, 1 << 16
-"""Fewest and most products that are compared at each address; those beyond the fewest have together
-up to so many rows, and operands of so many numbers. Sums of two terms by other steps have other
-bits in two of five elements, so that 64 products miss them once in 10^14, longer ones in more, and
-by fused steps hardly a diagonal is real."""
+_FEWEST_MATRICES, _MOST_MATRICES, _ROWS, _NUMBERS = 8, 64, 512, 1 << 16
+"""Fewest and most products that are compared; those beyond the fewest have together up to so many
+rows, and operands of so many numbers. Sums of two terms by other steps have other bits in two of
+five elements, longer ones in more, and by fused steps hardly a diagonal is real: 64 of one pair of
+rows miss them once in 10^14, and products of more rows have as many pairs in each column."""
 
 
-def rows_seen(steps: Callable[[Array, Array], Any], n: int, k: int, op: Op, dtype: str) -> int:
+def rows_seen(
+    steps: Callable[[Array, Array], Any], n: int, k: int, op: Op, dtype: str, *, addresses: int = 1
+) -> int:
     """Return of how many rows and columns, from the first on, ``steps`` make Hermitian products.
 
-    ``steps`` write products (..., n, n) of contiguous operands, (..., n, k) after their op. They
-    are given operands at two addresses, a part of a number apart.
+    ``steps`` write products (..., n, n) of contiguous operands, (..., n, k) after their op. A share
+    of the operands begins at each of 1 or 2 addresses, which are a part of a number apart.
     """
     matrices = min(_MOST_MATRICES, -(-_ROWS // n), _NUMBERS // (n * k))
-    matrices = max(_FEWEST_MATRICES, matrices)
+    matrices = max(_FEWEST_MATRICES, matrices) // addresses
     shape = (matrices, n, k) if op == "N" else (matrices, k, n)
     real, numbers = np.float32 if dtype == "complex64" else np.float64, 2 * matrices * n * k
-    parts = np.resize(_random(real), numbers + 1)  # an odd period: no matrix comes again
+    parts = _random(real)
+    if numbers >= parts.size:
+        parts = np.resize(parts, numbers + 1)  # an odd period: no matrix comes again
     found, apart = np.empty((matrices, n, n), dtype), np.zeros((n, n), bool)
-    for first in range(2):
+    for first in range(addresses):
         steps(parts[first : first + numbers].view(dtype).reshape(shape), found)
         apart |= (found != np.conjugate(found).swapaxes(-1, -2)).any(0)
     wrong = np.tril(apart).any(1)

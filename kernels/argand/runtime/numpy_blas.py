@@ -7,6 +7,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from argand.runtime.scipy_blas import OPENBLAS_NAMES
 
 _NUMPY = "numpy._core._multiarray_umath"
@@ -14,6 +16,12 @@ _NUMPY = "numpy._core._multiarray_umath"
 _WITHOUT_AVX512 = ("Haswell", "Zen", "Sandybridge", "Nehalem", "Katmai")
 """Kernels that a CPU with AVX-512 has where ``OPENBLAS_CORETYPE`` names them, or where OpenBLAS was
 built without its own."""
+
+clear_registers = np.ones(4).argmin
+"""A function of NumPy's that ends with the upper halves of vector registers unused.
+
+OpenBLAS's complex GEMM for AVX-512 leaves them in use. Some CPUs then wait at instructions of SSE,
+in NumPy and the interpreter, until other code has cleared them: this takes 0.2 us."""
 
 
 @lru_cache(maxsize=1)

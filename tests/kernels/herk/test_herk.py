@@ -17,6 +17,7 @@ from argand.herk import (
     cpu_gather,
     cpu_lower,
     cpu_mirror,
+    cpu_padded,
     cpu_parts,
 )
 from argand.runtime import kept_memory, scratch
@@ -41,6 +42,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     values = {
         cpu: {"_PANEL": 9},
         cpu_parts: {"_PART_BYTES": 1200, "_MATCHED_BYTES": 2400},
+        cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MOST_ROWS": 8, "_FEW_ROWS": 12},
         scratch: {"LEAST_KEPT_BYTES": 0},
         cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20},
         cpu_mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
@@ -196,6 +198,7 @@ def test_products_by_blas_are_what_each_is_alone(
     monkeypatch.setattr(cpu_dot, "_MOST_ROWS", 0)  # no dot products
     monkeypatch.setattr(cpu_lower, "_HERK_PRODUCTS", 0)  # nor matmul
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 0)
+    monkeypatch.setattr(cpu, "is_padded", lambda _: False)
     for name in ("_SHARED_PRODUCTS", "_THREADED_PRODUCTS"):  # nor threads
         monkeypatch.setattr(cpu_lower, name, 1 << 30)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import herk
-from argand.herk import api, cpu_dot, cpu_lower, cpu_matmul, cpu_parts
+from argand.herk import api, cpu, cpu_dot, cpu_lower, cpu_matmul, cpu_padded, cpu_parts
 from argand.herk.problem import herk_problem
+from argand.precision import get_precision
 
 from tests.kernels.herk.herk_cases import oriented
 from tests.normal import normal
@@ -42,14 +43,87 @@ def test_small_products_of_any_strides_are_hermitian(
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("op", ["N", "C"])
-def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(op: Any, dtype: str) -> None:
-    for n, k in ((2, 2), (5, 7), (8, 2), (12, 3), (16, 100), (23, 9), (40, 12), (90, 4), (96, 7)):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(
+    op: Any, dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns beyond whole tiles are a tile of their own, rows are multiplied in panels."""
+    monkeypatch.setattr(cpu_matmul, "openblas_threads", lambda: threads)
+    for n, k in (
+        (2, 2), (5, 7), (8, 2), (12, 3), (16, 100), (23, 9), (27, 5), (40, 12), (46, 30), (90, 4),
+        (96, 7),
+    ):  # fmt: skip
         a = oriented(normal(np.random.default_rng(n), 50, n, k), op).astype(dtype)
         problem = herk_problem(a.shape, op=op, precision=None, dtype=dtype)
-        rows, found = cpu_matmul.matched_rows(problem), np.empty((50, n, n), dtype)
-        cpu_matmul.full_product(op, cpu_matmul.rows_on_one_core(problem), n)(a, found)
-        found = found[:, :rows, :rows]
+        one_core = cpu_matmul.rows_on_one_core(problem)
+        many = cpu_matmul.weight(problem) > cpu_matmul.ONE_CORE_COMPLEX
+        if not one_core or (threads == 1 and many):  # the process may have more threads
+            continue
+        rows = cpu_matmul.matched_rows(problem)
+        multiply = cpu_matmul.full_product(op, one_core, n, cpu_matmul.TILE[dtype])
+        kept = np.empty((50, n, n), dtype)
+        multiply(a, kept)
+        np.testing.assert_array_equal(multiply(a), kept)
+        found = kept[:, :rows, :rows]
         np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(
+    ("batch", "n", "k"), [((3,), 2, 2), ((7,), 11, 4), ((2, 3), 8, 9), ((9,), 25, 3)]
+)
+@pytest.mark.parametrize("part_bytes", [12_000, 1 << 18])
+@pytest.mark.parametrize("few_rows", [0, 1 << 10])
+def test_products_by_whole_tiles(
+    batch: tuple[int, ...], n: int, k: int, dtype: str, part_bytes: int, few_rows: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """No result has anything of the next matrix, whose conjugates follow."""
+    monkeypatch.setattr(cpu_padded, "_PART_BYTES", part_bytes)
+    monkeypatch.setattr(cpu_padded, "_FEW_ROWS", few_rows)
+    problem = herk_problem((*batch, n, k), precision=None, dtype=dtype)
+    if not cpu_padded._are_hermitian(n, k, dtype):
+        pytest.skip("another BLAS, whose tiles are others")
+    numbers = normal(np.random.default_rng(n), *batch, n, k).astype(dtype)
+    last = (*(x - 1 for x in batch), 1, 0)
+    numbers[last] = np.nan
+    run, finite = cpu_padded.padded(problem), np.ones((*batch, n, n), bool)
+    finite[(*last[:-2], 1)] = finite[(*last[:-2], slice(None), 1)] = False
+    out = np.empty((*batch, n, n), dtype)
+    for a in (numbers, np.asfortranarray(numbers)):
+        for found in (run(a), run(a, None, out)):
+            np.testing.assert_array_equal(np.isfinite(found), finite)
+            np.testing.assert_array_equal(
+                found[finite], np.conjugate(found).swapaxes(-1, -2)[finite]
+            )
+            assert found.flags.c_contiguous
+            assert found.flags.writeable
+            assert not np.diagonal(found, axis1=-2, axis2=-1).imag.any()
+            full = np.einsum("...ik,...jk->...ij", a, a.conj())
+            bound = 8 * k * np.finfo(dtype).eps * np.abs(full[finite]).max()
+            assert np.abs(found - full)[finite].max() <= bound
+    assert found is out
+
+
+def test_more_threads_of_blas_take_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one thread makes Hermitian is not taken once BLAS has several."""
+    calls, threads = [], [1]
+
+    def run(*_: Any) -> str:
+        calls.append("one")
+        return "one thread"
+
+    for module in (cpu, cpu_matmul):
+        monkeypatch.setattr(module, "openblas_threads", lambda: threads[0])
+    row = get_precision("fp32", None)
+    problem = herk_problem((3, 60, 40), precision=row, dtype="complex64")
+    by_threads = cpu._while_one_thread(problem, run)
+    a = normal(np.random.default_rng(1), 3, 60, 40)
+    assert by_threads(a) == "one thread"
+    threads[0] = 2
+    found = by_threads(a)
+    assert calls == ["one"]
+    np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
@@ -124,7 +198,7 @@ def test_rows_are_looked_for_again_with_another_number_of_threads(
     for threads, times in ((1, 1), (1, 1), (2, 2)):
         monkeypatch.setattr(cpu_matmul, "openblas_threads", lambda count=threads: count)
         assert cpu_matmul.matched_rows(problem) == 12
-        assert len(sizes) == 2 * times  # at two addresses
+        assert len(sizes) == times
     cpu_matmul._matched.cache_clear()
 
 
@@ -143,9 +217,8 @@ def test_few_numbers_show_which_rows_are_hermitian(
     cpu_matmul._matched.cache_clear()
     cpu_matmul._matched(n, k, n, "C", "complex64", 1)
     cpu_matmul._matched.cache_clear()
-    (matrices, numbers), other = sizes  # at two addresses
-    assert other == (matrices, numbers)
-    assert 8 <= matrices <= 32
+    ((matrices, numbers),) = sizes
+    assert 8 <= matrices <= 64
     assert numbers <= max(1 << 16, 8 * n * k)
 
 
