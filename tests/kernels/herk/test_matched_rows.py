@@ -70,7 +70,7 @@ def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize(
-    ("batch", "n", "k"), [((3,), 2, 2), ((7,), 11, 4), ((2, 3), 8, 9), ((9,), 25, 3)]
+    ("batch", "n", "k"), [((3,), 2, 2), ((7,), 11, 4), ((2, 3), 8, 9), ((9,), 25, 3), ((), 20, 2)]
 )
 @pytest.mark.parametrize("part_bytes", [12_000, 1 << 18])
 @pytest.mark.parametrize("few_rows", [0, 1 << 10])
@@ -85,10 +85,10 @@ def test_products_by_whole_tiles(
     if not cpu_padded._are_hermitian(n, k, dtype):
         pytest.skip("another BLAS, whose tiles are others")
     numbers = normal(np.random.default_rng(n), *batch, n, k).astype(dtype)
-    last = (*(x - 1 for x in batch), 1, 0)
-    numbers[last] = np.nan
+    last = tuple(x - 1 for x in batch)
+    numbers[(*last, 1, 0)] = np.nan
     run, finite = cpu_padded.padded(problem), np.ones((*batch, n, n), bool)
-    finite[(*last[:-2], 1)] = finite[(*last[:-2], slice(None), 1)] = False
+    finite[(*last, 1)] = finite[(*last, slice(None), 1)] = False
     out = np.empty((*batch, n, n), dtype)
     for a in (numbers, np.asfortranarray(numbers)):
         for found in (run(a), run(a, None, out)):
