@@ -254,8 +254,7 @@ def test_out_may_be_c_and_overlap_a() -> None:
     in_place = c.copy()
     assert herk(a, in_place, beta=2, out=in_place) is in_place
     np.testing.assert_array_equal(in_place, expected)
-    memory = np.zeros(200, np.complex64)
-    memory[:81] = a.ravel()
+    memory = np.concatenate([a.ravel(), np.zeros(119, np.complex64)])
     expected = herk(a)
     out = memory[17:98].reshape(9, 9)
     herk(memory[:81].reshape(9, 9), out=out)
