@@ -30,6 +30,8 @@ _PANEL, _LOOP, _MIRROR, _CONJUGATES, _HERK = 0.8, 0.02, 0.6, 0.9, 0.9
 """Times in us: of a step of NumPy that takes a part of the operand; of a loop over a row's pairs;
 of the steps of a mirror; of matmul's conjugates where no mirror follows, whose time has them; and
 what a call of herk takes less than steps that ignore errors."""
+_COPIED = 8e-4
+"""Time in us to copy a number of a product in whole tiles (`cpu_padded`)."""
 _AGAIN = 1e-5
 """Time in us of a byte that a panel reads again, from a core's second cache."""
 _BLOCK = 16
@@ -104,9 +106,13 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
     if batch == 1:
         others = times.in_herk * n * (n / 2 + _EDGE_OF_HERK) * k - _HERK + mirror
     else:
-        edge = _EDGE if n % TILE[problem.dtype] else times.edge
+        in_tiles = n % TILE[problem.dtype] == 0
+        edge = times.edge if in_tiles else _EDGE
         others = batch * (times.matrix + n * k * (times.in_matmul * (n + edge) + times.number))
-        others += _CONJUGATES if matched_rows(problem) == n else mirror
+        if has_avx512_kernels():
+            others += _CONJUGATES + (0 if in_tiles else _COPIED * batch * n * n)
+        else:
+            others += _CONJUGATES if matched_rows(problem) == n else mirror
     others -= loops
     whole = dots + _LOOP * batch < min(in_panels, others) and are_hermitian(n, k, problem.dtype)
     if not whole and in_panels >= others:
