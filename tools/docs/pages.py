@@ -8,9 +8,9 @@ from pathlib import Path
 from tools.docs.blocks import fill_tables
 from tools.docs.reference import reference_pages
 from tools.docs.stubs import PACKAGE, stub
-from workflow.schemas import generate
+from workflow.schemas.generated import ROOT
+from workflow.schemas.generated import generated as files_of_models
 
-ROOT = generate.ROOT
 DATA = ROOT / "docs" / "data"
 COMMAND = "python -m tools.docs"
 
@@ -22,7 +22,7 @@ def generated() -> Mapping[Path, str]:
     pages = (ROOT / "README.md", *sorted(written))
     filled = {page: fill_tables(page.read_text(encoding="utf-8"), DATA) for page in pages}
     return {
-        **generate.generated(),
+        **files_of_models(),
         **filled,
         **reference,
         PACKAGE / "__init__.pyi": stub(),

@@ -18,7 +18,7 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
-from workflow.schemas.generate import ROOT
+from workflow.schemas.generated import ROOT
 from workflow.study import Study
 from workflow.workloads import KINDS
 

@@ -12,7 +12,7 @@ from workflow.config.annotations import models_within
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
-from workflow.schemas.generate import ROOT, SCHEMA
+from workflow.schemas.generated import ROOT, SCHEMA
 from workflow.schemas.key_tables import fill_tables
 from workflow.study import Settings
 from workflow.workloads import KINDS
