@@ -107,12 +107,15 @@ def refuse_misaligned(name: str, x: Any) -> None:
 
 
 def as_number(value: Any, name: str) -> complex:
-    """Return a scalar argument as a complex number. Raises TypeError for what is none, as text."""
+    """Return a scalar argument as a complex number.
+
+    Raises TypeError for what is none, as text, and ValueError for one beyond fp64.
+    """
     return complex(_converted(complex, value, name, "a number"))
 
 
 def as_real(value: Any, name: str) -> float:
-    """Return a scalar argument as a float. Raises TypeError for what is none, as text."""
+    """Return a scalar argument as a float; errors as of `as_number`."""
     if type(value) is float:
         return value
     return float(_converted(float, value, name, "a real number"))
@@ -157,6 +160,8 @@ def _converted(kind: Callable[[Any], Any], value: Any, name: str, words: str) ->
             return kind(value)
     except (TypeError, ValueError):
         pass
+    except OverflowError:  # of an integer or a fraction
+        raise ValueError(f"{name} must be within the range of fp64") from None
     raise TypeError(f"{name} must be {words}, got {value!r}")
 
 

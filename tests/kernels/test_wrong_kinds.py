@@ -89,7 +89,10 @@ class Labelled:
         (lambda: plan_circuit(2, [], device="cpu"), r"device must be one of argand\.devices"),
         (lambda: plan_circuit(2, [], width=1.5), r"width must be an integer, got 1\.5"),
         (lambda: run_circuit(X[0], [], reference=1), "reference must be an array, got int"),
-        (lambda: run_trajectories(1, "x", 2, seed=1), r"gates must be argand\.Gate, got 'x'"),
+        (
+            lambda: run_trajectories(1, "x", 2, seed=1),
+            r"gate 0 must be an argand\.Gate, .* got 'x'",
+        ),
         (lambda: run_trajectories(1, None, 2, seed=1), "gates must be a sequence of gates, got N"),
         (lambda: run_trajectories(1, [], 2, seed=1, damping="x"), "damping must be a real number"),
         (lambda: GemmPlan("x", X), "a must be numbers, got <U1"),
@@ -136,6 +139,20 @@ class Labelled:
 )
 def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: gemm(X, X, alpha=10**400), "alpha"),
+        (lambda: gemm(X, X, tolerance=10**400), "tolerance"),
+        (lambda: softmax(X.real, scale=10**400), "scale"),
+        (lambda: spectrum(X, 4, sample_rate=10**400), "sample_rate"),
+    ],
+)
+def test_integers_beyond_fp64_are_named(call: Callable[[], Any], name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be within the range of fp64$"):
         call()
 
 

@@ -9,16 +9,19 @@ and Mølmer, "Wave-function approach to dissipative processes in quantum optics"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argand.checks import as_integer, as_real
 from argand.device import Device, checked_device
 from argand.gates.api import apply_gate
-from argand.gates.gate import Gate
+from argand.gates.gate import as_gates
 from argand.gates.noisy_circuit import NoisyCircuit
 from argand.precision import Precision, get_precision
+
+if TYPE_CHECKING:
+    from argand.typing import GateLike
 
 _BATCH_QUBITS = 20
 """Qubits of a state that holds a batch of trajectories, where one alone has no more."""
@@ -28,7 +31,7 @@ _MOST_QUBITS = 26
 
 def run_trajectories(
     qubits: int,
-    gates: Sequence[Gate],
+    gates: Sequence[GateLike],
     trajectories: int,
     *,
     seed: int,
@@ -47,7 +50,7 @@ def run_trajectories(
 
     Args:
         qubits: of the state, from 1 to 26.
-        gates: in order; unitary.
+        gates: as of `argand.plan_circuit`, in order; unitary.
         trajectories: how many. Each has numbers of its own, so the first ones do not depend on how
             many follow.
         seed: from 0 to 2^64 - 1.
@@ -85,7 +88,8 @@ def run_trajectories(
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
     if first < 0:
         raise ValueError(f"first must not be negative, got {first}")
-    circuit = NoisyCircuit(qubits, gates, seed, depolarising, damping, row)
+    given = tuple(as_gates(gates))
+    circuit = NoisyCircuit(qubits, given, seed, depolarising, damping, row)
     if device.backend == "cpu":
         return _in_batches(np, circuit, first, trajectories)
     import cupy

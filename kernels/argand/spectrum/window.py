@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from argand.channelise.signal import designed_coefficients, given_coefficients, is_named
+from argand.checks import as_real
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Scaling = Literal["density", "spectrum"]
@@ -66,10 +67,7 @@ def _designed(window: Any, length: int) -> Array:
 
 
 def _positive(sample_rate: Any) -> float:
-    try:
-        found = float(sample_rate)
-    except (TypeError, ValueError):
-        found = math.nan
+    found = as_real(sample_rate, "sample_rate")
     if not 0 < found < math.inf:
         raise ValueError(f"sample_rate must be a positive number, got {sample_rate!r}")
     return found

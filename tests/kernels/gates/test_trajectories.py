@@ -67,6 +67,12 @@ def test_without_noise_every_trajectory_is_the_state() -> None:
     np.testing.assert_allclose(states, np.tile(state, (5, 1)), atol=1e-15)
 
 
+def test_gates_may_be_tuples() -> None:
+    given = [(gate.matrix, list(gate.targets), gate.controls) for gate in CIRCUIT]
+    found = argand.run_trajectories(2, given, 5, seed=3, **NOISE)
+    np.testing.assert_array_equal(found, argand.run_trajectories(2, CIRCUIT, 5, seed=3, **NOISE))
+
+
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "3xfp16"])
 def test_trajectories_keep_their_norm_and_their_numbers(
     precision: str, monkeypatch: pytest.MonkeyPatch
