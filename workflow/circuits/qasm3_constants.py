@@ -1,4 +1,4 @@
-"""Constants of OpenQASM 3, written out: ``const`` declarations, powers, remainders, functions.
+"""Constants of OpenQASM 3, written out: ``const``, powers, remainders, functions, loops over them.
 
 qiskit-qasm3-import 0.6.0 reads sums, differences, products and quotients of literals and of ``pi``,
 ``tau`` and ``euler``, and nothing else.
@@ -6,10 +6,11 @@ qiskit-qasm3-import 0.6.0 reads sums, differences, products and quotients of lit
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from openqasm3 import ast
 
 Number = int | float
+_MOST_STEPS = 100_000
+"""Turns of loops and statements in them: of a circuit's gates as many are read."""
 _MOST_BITS = 64
 """Bits of an integer: the language leaves those of one without a size to whoever reads it."""
 
@@ -62,30 +65,79 @@ _FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
 
 
 def write_constants(program: ast.Program) -> None:
-    """Replace constants by their values, and drop their declarations.
+    """Replace constants by their values, and loops over constants by what they do.
 
-    Sums, differences, products and quotients stay, with numbers in them: of a quotient it is said
-    later whether it is one. What has a parameter of a gate stays as it is.
+    Declarations of constants are dropped. Sums, differences, products and quotients stay, with
+    numbers in them: of a quotient it is said later whether it is one. What has a parameter of a
+    gate, and a loop over anything else, stays as it is.
 
     Raises ValueError, with the line, for a constant of another type than int, uint, float or bool,
-    with a value that it cannot have or under a name that is taken, and for arithmetic without a
-    result: a quotient of integers with a remainder, an integer beyond 64 bits, log(0).
+    with a value that it cannot have or under a name that is taken, for arithmetic without a result
+    (a quotient of integers with a remainder, an integer beyond 64 bits, log(0)), and for loops that
+    do too much.
     """
-    from openqasm3 import ast
-
     values: dict[str, Number] = {}
-    taken, kept = {*CONSTANTS, "U"}, []
+    taken, loops = {*CONSTANTS, "U"}, _Loops()
     for statement in program.statements:
         names = _declared(statement)
         if clash := sorted(names & (taken if len(names) == 1 else values.keys())):
             raise ValueError(f"{place_of(statement)}'{clash[0]}' is already declared")
         taken |= names
+        loops.add(statement, values)
+    program.statements = loops.statements
+
+
+class _Loops:
+    """The statements of a program with its constants and loops written out."""
+
+    def __init__(self) -> None:
+        self.statements: list[ast.Statement | ast.Pragma] = []
+        self._steps = 0
+
+    def add(self, statement: ast.Statement | ast.Pragma, values: dict[str, Number]) -> None:
+        """Add what a statement does, a constant to ``values``."""
+        from openqasm3 import ast
+
         if isinstance(statement, ast.ConstantDeclaration):
             values[statement.identifier.name] = _value_of(statement, values)
-            continue
-        _write(statement, values)
-        kept.append(statement)
-    program.statements = kept
+        elif (numbers := _looped(statement, values)) is None:
+            _write(statement, values)
+            self.statements.append(statement)
+        else:
+            assert isinstance(statement, ast.ForInLoop)
+            for number in numbers:
+                self._steps += 1 + len(statement.block)
+                if self._steps > _MOST_STEPS:
+                    raise ValueError(
+                        f"{place_of(statement)}loops must do at most {_MOST_STEPS} steps in all"
+                    )
+                within = {**values, statement.identifier.name: number}
+                for one in copy.deepcopy(statement.block):
+                    self.add(one, within)
+
+
+def _looped(statement: object, values: Mapping[str, Number]) -> Sequence[int] | None:
+    """Return the values of a loop's variable; None of what is no loop over constant integers."""
+    from openqasm3 import ast
+
+    if not isinstance(statement, ast.ForInLoop) or any(
+        isinstance(one, ast.BreakStatement | ast.ContinueStatement) for one in statement.block
+    ):
+        return None
+    over = statement.set_declaration
+    if not isinstance(statement.type, ast.IntType | ast.UintType):
+        return None
+    if isinstance(over, ast.DiscreteSet):
+        given = [_number(one, values) for one in over.values]
+        found = [one for one in given if isinstance(one, int)]
+        return found if len(found) == len(given) else None
+    if not isinstance(over, ast.RangeDefinition):
+        return None
+    start, end = _number(over.start, values), _number(over.end, values)
+    step = 1 if over.step is None else _number(over.step, values)
+    if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int) and step):
+        return None
+    return range(start, end + (1 if step > 0 else -1), step)  # the end is one of its numbers
 
 
 def _declared(statement: object) -> set[str]:

@@ -95,8 +95,8 @@ def _from_text(content: bytes) -> QuantumCircuit:
     from workflow.circuits.qasm3_program import check_control, check_divisions, order_parameters
 
     program = openqasm3.parse(content.decode("utf-8", "replace"))
-    check_control(program)
     write_constants(program)
+    check_control(program)
     check_divisions(program)
     write_instances(program)
     write_modified(program)

@@ -30,7 +30,7 @@ _NAMES = {"qpy": "QPY", "qasm3": "OpenQASM 3"}
 _READ = {
     "qpy": "",
     "qasm3": "; what is read: registers, gates of stdgates.inc and of definitions, modifiers of "
-    "both, measurements, constants, and angles made of numbers by + - * / % **",
+    "both, measurements, constants, loops over them, and angles made of numbers by + - * / % **",
 }
 """The end of a message that quotes Qiskit, which names what it does not read, not what it does."""
 

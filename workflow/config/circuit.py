@@ -24,9 +24,9 @@ class Circuit(Model):
     file: Path | None = Field(
         None,
         description="OpenQASM 2 file, or what qiskit-qasm3-import reads of OpenQASM 3, and "
-        "constants, without classical control, or Qiskit's QPY of one circuit, from Qiskit 1.3 on; "
-        "a relative path starts where Snakemake runs. Matrices are Qiskit's: `U` lacks the phase "
-        "theta/2 of later editions of OpenQASM 3, which `ctrl @ U` would show.",
+        "constants and loops over them, without classical control, or Qiskit's QPY of one circuit, "
+        "from Qiskit 1.3 on; a relative path starts where Snakemake runs. Matrices are Qiskit's: "
+        "`U` lacks the phase theta/2 of later editions of OpenQASM 3, which `ctrl @ U` would show.",
     )
     name: CircuitName | None = Field(None, description="A circuit that is built here.")
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")
