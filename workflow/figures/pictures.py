@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.data import Product, power
+from workflow.data import Coordinate, Product, power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +37,8 @@ def label_whole(*counting: Axis) -> None:
         axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
+_LONGEST_BITS = 24
+"""Characters of classical bits that stand below a bar."""
 MOST_TITLE = 70
 """Letters of a line above a picture of the usual width."""
 
@@ -92,18 +94,23 @@ def draw_likeliest(axes: Axes, amplitudes: Array, most: int) -> None:
 
 
 def draw_outcomes(
-    axes: Axes, values: Array, outcomes: Array, most: int, what: str, errors: Array | None = None
-) -> None:
+    axes: Axes, values: Array, outcomes: Array, most: int, what: str,
+    errors: Array | None = None, bits: Coordinate | None = None,
+) -> None:  # fmt: skip
     """Draw the largest values as bars, counts or probabilities, in the order of their outcomes.
 
-    Each has its standard error where there are ``errors``.
+    Each has its standard error where there are ``errors``, and short classical ``bits`` in its
+    name.
     """
     shown = min(most, values.size)
     largest = np.sort(_largest(values, shown))
     axes.bar(np.arange(shown), values[largest], yerr=None if errors is None else errors[largest])
-    labels = [f"|{outcome}⟩" for outcome in outcomes[largest]]
+    labels, beside = [f"|{outcome}⟩" for outcome in outcomes[largest]], ""
+    if bits is not None and len(bits.values[0]) <= _LONGEST_BITS:
+        labels = [f"{one}  {of}" for one, of in zip(labels, bits.values[largest], strict=True)]
+        beside = f", and {bits.long_name}"
     axes.set_xticks(np.arange(shown), labels, rotation=60, ha="right")
-    axes.set_xlabel(f"outcome{_of_all('most frequent', shown, values.size)}")
+    axes.set_xlabel(f"outcome{beside}{_of_all('most frequent', shown, values.size)}")
     axes.set_ylabel(what)
 
 

@@ -281,4 +281,5 @@ class StateAnswers(Statevector):
             ]
             pictures.draw_strings(axes, product.data, named, errors)
         else:
-            pictures.draw_outcomes(axes, product.data, first, 16, product.name, errors)
+            bits = product.coordinates.get("classical_bits")
+            pictures.draw_outcomes(axes, product.data, first, 16, product.name, errors, bits)

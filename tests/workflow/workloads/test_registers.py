@@ -50,6 +50,24 @@ def test_counts_have_the_classical_bits_of_qiskits(tmp_path: Path, noise: Any) -
     assert bits.long_name == "classical bits a out, the highest first"
 
 
+def test_a_picture_has_the_classical_bits_of_outcomes(tmp_path: Path) -> None:
+    """It had numbers of basis states alone, which nobody measures."""
+    from matplotlib.figure import Figure
+
+    for text, names, label in (
+        (TWO, ["|1⟩  0 10", "|5⟩  1 10"], "outcome, and classical bits a out, the highest first"),
+        (HEAD + "qreg q[2]; x q[1];", ["|2⟩"], "outcome"),
+    ):
+        (tmp_path / "c.qasm").write_text(text)
+        one = {"kind": "statevector", "circuit": {"file": str(tmp_path / "c.qasm")}, "shots": 4096}
+        study, axes = study_of({"s": one}), Figure().subplots()
+        check_study(study)
+        product = run(study, Path(tempfile.mkdtemp(dir=tmp_path)))["s"]
+        study.workload("s").picture(product, axes)
+        assert [one.get_text() for one in axes.get_xticklabels()] == names
+        assert axes.get_xlabel() == label
+
+
 VERSION_3 = (
     'OPENQASM 3.0; include "stdgates.inc"; qubit[2] data; qubit[1] anc; bit[2] out; bit[1] a;\n'
     "x data[0]; h anc[0]; out[1] = measure data[0]; out[0] = measure data[1];\n"
