@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.gemm.choice import GemmChoice
-from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE, scan_bytes, slices_pitch
+from argand.gemm.memory import (
+    MAX_WORKSPACE,
+    SLICES_WORKSPACE,
+    aligned,
+    scan_bytes,
+    slices_pitch,
+)
 from argand.gemm.pack_plan import pitch_of, planes_bytes
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_slices import partial_bytes
-
-_ALIGNMENT = 256
-"""Parts of a workspace begin at multiples of it."""
 
 
 def workspace_of(choice: GemmChoice, question: Question) -> int:
@@ -87,9 +90,9 @@ def _packed_bytes(choice: GemmChoice, question: Question) -> int:
         if operand.packed and precision.scaled:
             found += 8 * batches * lines  # factors of 1, where those that are packed have none
         elif packs and not operand.packed:
-            found += _aligned(planes_bytes(precision, lines, sizes.k, batches))
+            found += aligned(planes_bytes(precision, lines, sizes.k, batches))
             # Factors that scale results, and what a scan may find before.
-            found += _aligned(8 * batches * lines) + 4 * batches * lines if precision.scaled else 0
+            found += aligned(8 * batches * lines) + 4 * batches * lines if precision.scaled else 0
     return found
 
 
@@ -112,7 +115,3 @@ def _planes_of(question: Question) -> tuple[int, int]:
     """Return the bytes of the planes of A and of B, 0 of an operand that is packed already."""
     (a, b), item = _numbers(question), question.precision.planar_bytes
     return a * item * (not question.a.packed), b * item * (not question.b.packed)
-
-
-def _aligned(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

@@ -13,6 +13,14 @@ SLICES_WORKSPACE = 1 / 4
 Two terms of tf32 do, and without slices few tiles of a long k leave most multiprocessors idle.
 """
 
+_ALIGNMENT = 256
+"""Parts of a workspace and of packed operands begin at multiples of it: TMA reads planes."""
+
+
+def aligned(nbytes: int) -> int:
+    """Return bytes rounded up to where the next part of a memory begins."""
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+
 
 def scan_bytes(precision: Precision, batch: int, m: int, n: int) -> int:
     """Return the most bytes of what a scan before mma.sync finds: the absmax of lines."""

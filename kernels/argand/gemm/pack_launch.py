@@ -11,6 +11,7 @@ import cupy
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
+from argand.gemm.memory import aligned
 from argand.gemm.pack_plan import (
     PACK_SOURCE,
     THREADS,
@@ -156,12 +157,12 @@ class PackLaunch:
         if exchange:
             self.counters = row_absmax + -(-4 * batches * x.rows // 8) * 8
         size = planes_bytes(precision, x.rows, x.columns, batches)
-        descale = self.nbytes + _aligned(size)
+        descale = self.nbytes + aligned(size)
         self._outputs.append(_PackedOutput(
             self.nbytes, size, descale if scaled else None, x.rows, pitch, batches,
             (arrived, row_absmax) if exchange else None,
         ))  # fmt: skip
-        self.nbytes = descale + (_aligned(8 * batches * x.rows) if scaled else 0)
+        self.nbytes = descale + (aligned(8 * batches * x.rows) if scaled else 0)
         return count * plan.panel_blocks(pitch), {
             "x": 0, "planes": 0, "row_absmax": 0, "panel_counters": 0, "descale": 0,
             "row_stride": x.row_stride, "k_stride": x.column_stride,
@@ -214,11 +215,6 @@ class PackLaunch:
     def scan_bytes(self) -> int:
         """Bytes of what it finds."""
         return 0 if self._scan is None else self._scan.nbytes
-
-
-def _aligned(nbytes: int) -> int:
-    """Round up to where the next part of the memory begins."""
-    return -(-nbytes // 256) * 256
 
 
 @dataclass(frozen=True)

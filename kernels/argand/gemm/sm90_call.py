@@ -12,7 +12,7 @@ from argand.device import Device
 from argand.gemm.base_address import BaseAddress
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
-from argand.gemm.memory import slices_pitch
+from argand.gemm.memory import aligned, slices_pitch
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
 from argand.gemm.product_form import OperandForm, ProductForm
@@ -87,7 +87,7 @@ class WgmmaCall:
         """
         (num_rows, _), (num_columns, _) = operands
         self._ones_offset = packed + self._multiply.nbytes
-        self._slices_offset = -(-self._ones_offset // 256) * 256
+        self._slices_offset = aligned(self._ones_offset)
         if slices > 1:
             results = math.prod((slices, batch, num_rows, slices_pitch(num_columns)))
             self._ones_offset = self._slices_offset + 8 * results

@@ -8,6 +8,7 @@ import cupy
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
+from argand.gemm.memory import aligned
 from argand.gemm.modular.heuristics import (
     choose_pieces,
     choose_plan,
@@ -135,7 +136,7 @@ class ModularLaunch:
 
     def _reserve(self, nbytes: int) -> Address:
         found = Address(BaseAddress.WORKSPACE, self.nbytes)
-        self.nbytes += -(-nbytes // 256) * 256
+        self.nbytes += aligned(nbytes)
         return found
 
     def _prove(self) -> ProofLaunch:

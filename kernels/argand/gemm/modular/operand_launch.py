@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
+from argand.gemm.memory import aligned
 from argand.gemm.modular.encode_plan import encode_plan
 from argand.gemm.modular.kernel_sources import (
     ENCODE_ARGUMENTS,
@@ -38,8 +39,6 @@ from argand.runtime.layout import Layout
 
 _FEW_BLOCKS = 32
 """Blocks of a line whose norms a warp reads at once."""
-PLANES_ALIGNMENT = 256
-"""Bytes of which the planes of packed operands take a multiple."""
 
 
 def bound(
@@ -221,4 +220,4 @@ class GivenPlanes:
 
 def planes_bytes(count: int, stored: int, pitch: int, batches: int) -> int:
     """Return the bytes of packed planes of ``stored`` lines; exponents lie behind them."""
-    return -(-2 * count * stored * pitch * batches // PLANES_ALIGNMENT) * PLANES_ALIGNMENT
+    return aligned(2 * count * stored * pitch * batches)

@@ -10,7 +10,8 @@ import cupy
 
 from argand.device import gpu
 from argand.gemm.base_address import BaseAddress
-from argand.gemm.modular.operand_launch import PLANES_ALIGNMENT, OperandLaunch, planes_bytes
+from argand.gemm.memory import aligned
+from argand.gemm.modular.operand_launch import OperandLaunch, planes_bytes
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.operands import Op, Side
@@ -75,7 +76,7 @@ def pack(x: Any, op: Op, count: int, side: Side) -> PackedPlanes:
 
         def reserve(nbytes: int) -> Address:
             found = Address(BaseAddress.WORKSPACE, sum(sizes))
-            sizes.append(_aligned(nbytes))
+            sizes.append(aligned(nbytes))
             return found
 
         operand = OperandLaunch(
@@ -103,22 +104,18 @@ def for_batch(x: PackedPlanes, batch_shape: tuple[int, ...]) -> PackedPlanes:
     if stride == 0 or x.batch_shape == batch_shape:
         return x
     own, needed = prod(x.batch_shape), prod(batch_shape)
-    begin = _aligned(own * x.product_bytes)
+    begin = aligned(own * x.product_bytes)
     parts = [
         cupy.broadcast_to(part.reshape(*x.batch_shape, -1), (*batch_shape, part.size // own))
         for part in (
             x.memory[: own * x.product_bytes], x.memory[begin : begin + 4 * own * rows],
         )
     ]  # fmt: skip
-    at = _aligned(needed * x.product_bytes)
+    at = aligned(needed * x.product_bytes)
     memory = cupy.empty(at + 4 * needed * rows, cupy.uint8)
     for start, part in zip((0, at), parts, strict=True):
         memory[start : start + part.size] = part.ravel()
     return replace(x, memory=memory, batch_shape=batch_shape)
-
-
-def _aligned(nbytes: int) -> int:
-    return -(-nbytes // PLANES_ALIGNMENT) * PLANES_ALIGNMENT
 
 
 def _kept_layout(rows: int, columns: int, batch: int, dtype: str) -> Layout:
