@@ -24,7 +24,7 @@ from argand.runtime.scipy_routines import routine_of
 from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
-from argand.solve.error_bounds import bounded_by_factors, squares
+from argand.solve.error_bounds import bounded_by_factors, sums
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
 from argand.solve.scaling import safe_norms
@@ -46,7 +46,7 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
     if not problem.n or not problem.columns or not problem.is_zgesv:
         return whole if details else lambda a, b: whole(a, b).x
     gesv, measured = routine_of("lapack", "zgesv"), _measured(problem)
-    size, is_accepted = squares, bounded_by_factors(problem)
+    size, is_accepted = sums, bounded_by_factors(problem)
     if available_cores() > 1 and problem.n * problem.n >= _THREADED_NUMBERS:
         # Threads that solve may wait for those of another program at each further call.
         size, is_accepted = partial(on_one_core, size), partial(on_one_core, is_accepted)
@@ -61,7 +61,7 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
         lu, pivots, x, info = gesv(own, x, 1, 1)
         if info:
             return _chosen(whole(a, b), details)
-        if of_a and is_accepted(of_a, lu, x):
+        if of_a and is_accepted(of_a, a, lu, x):
             # By rows, as numpy.linalg.solve has it; one column as it is.
             x = x.astype(dtype, "C", "unsafe", True, False)
             return x.reshape(shape) if flat else x
