@@ -1,4 +1,4 @@
-"""Limits of a multiprocessor, a block and a grid, for plans. Needs no GPU.
+"""Limits of a multiprocessor, a block and a grid, and the sectors of L2. Needs no GPU.
 
 They are those of the CUDA C++ Programming Guide (technical specifications per compute capability)
 from 8.0 on; where cards differ they are Hopper's, whose kernels are the measured ones.
@@ -31,6 +31,9 @@ SHARED_BYTES = 228 * 1024
 """Shared memory of a multiprocessor of Hopper."""
 RESERVED_BYTES = 1024
 """Shared memory of a multiprocessor that CUDA reserves for each block."""
+
+SECTOR = 32
+"""Bytes of a sector of L2, the least that memory reads and writes."""
 
 
 def registers(threads: int) -> int:

@@ -17,6 +17,7 @@ from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequence_tables import count_gates
+from argand.multiprocessor import SECTOR
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans
 
@@ -87,7 +88,7 @@ class GateCosts:
         if form.is_identity:
             return 0.0
         # Amplitudes that a control excludes are not read, unless they share a sector of 32 bytes.
-        apart = sum(1 for control in form.controls if item << control >= _SECTOR)
+        apart = sum(1 for control in form.controls if item << control >= SECTOR)
         first = form.targets[:1] if form.monomial else form.targets
         return self.seconds(qubits - apart, first, item)
 
@@ -142,8 +143,6 @@ _CPU: Widths = tuple(
 """Two transposing copies and a BLAS product, in copies on two cores."""
 _CPU_BYTES_PER_SECOND = 1e10
 """Rate of a copy on a CPU where nothing was measured."""
-_SECTOR = 32
-"""Bytes of the smallest access to memory."""
 _GPU_BYTES_PER_SECOND = 4.28e12
 """The rate of a copy on an H200, 0.89 of its memory's peak."""
 _CALL_SECONDS = 5e-6

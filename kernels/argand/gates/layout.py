@@ -15,6 +15,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
+from argand.multiprocessor import SECTOR
+
 GateKind = Literal["direct", "fma", "permute", "direct_mma", "mma", "wgmma", "small"]
 """Kernels: on CUDA cores in fp32 or fp64, without and with tiles, permutations, on tensor cores by
 mma.sync, without and with tiles, or wgmma, and for states smaller than a tile."""
@@ -26,8 +28,6 @@ _BANK_PLACES = 3
 _NEAR, _FAR = 7, 10
 """Columns are qubits below the first, then from the second on: on an H200 a tile of kilobytes that
 lie eight kilobytes apart is copied faster than a contiguous one."""
-_SECTOR = 32
-"""Bytes that memory reads and writes at least."""
 PLANE_COLUMNS = 32
 MOST_CHUNKS = 8
 """Chunks of a thread whose offsets a kernel's arguments list."""
@@ -103,7 +103,7 @@ def controls_in_tile(controls: Sequence[int], item: int, *, sectors: bool = Fals
 
     Memory takes as long for half of a sector as for all of it.
     """
-    return [qubit for qubit in controls if item << qubit < (_SECTOR if sectors else CHUNK)]
+    return [qubit for qubit in controls if item << qubit < (SECTOR if sectors else CHUNK)]
 
 
 def tile_columns(

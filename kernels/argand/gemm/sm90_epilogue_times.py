@@ -15,6 +15,7 @@ from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import SWIZZLE_BYTES, WgmmaPlan
+from argand.multiprocessor import SECTOR
 from argand.precision import Precision
 from argand.runtime.plan import is_legal
 
@@ -23,8 +24,6 @@ _STORE_BYTES = 39.5e9
 _EXCHANGED_STORE = 1.15
 """Factor of a store from registers whose lanes exchange results: of C^T, or of rows of complex64
 that begin in the middle of 16 bytes. Tiles that share columns store whole sectors of L2."""
-_SECTOR = 32
-"""Bytes of a sector of L2."""
 _PARTIAL_SECTORS, _STAGED_SECTORS = 3, {False: 4.0, True: 3.5}
 """Sectors that a run of stores costs in addition where it begins within a sector: it touches one
 sector more, and writes two in part, each of which costs as much as two. A run is what a warp stores
@@ -71,7 +70,7 @@ def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> f
     columns, item = question.sizes.n, 4 if question.sizes.narrow else 8
     if choice.split_k_slices > 1 or plan.shared_columns:
         return 1.0
-    aligned = gcd(columns * item, _SECTOR)
+    aligned = gcd(columns * item, SECTOR)
     more: float = _PARTIAL_SECTORS
     if not stores_directly(plan, question.precision, columns):
         run, more = SWIZZLE_BYTES, _STAGED_SECTORS[choice.swapped]
@@ -83,7 +82,7 @@ def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> f
         aligned = max(aligned, 4 * item) if question.sizes.narrow else aligned
     else:
         run = 8 * item
-    return 1 + more * _SECTOR / run * (1 - aligned / _SECTOR)
+    return 1 + more * SECTOR / run * (1 - aligned / SECTOR)
 
 
 def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> float:

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from argand.gemm.pack_plan import pitch_of
 from argand.gemm.sm90_plan import STORE_SIDE, WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
+from argand.multiprocessor import SECTOR
 from argand.precision import Precision
 from argand.runtime.arguments import Address
 from argand.runtime.tensor_map import TensorMap, tensor_map
 
 _ELEMENT = 8
 """Bytes of a complex number of odd pitch."""
-_SECTOR = 32
-"""Bytes of a sector of L2."""
 
 
 class WgmmaMaps:
@@ -146,7 +145,7 @@ def _fetched_bytes(*begins: int) -> int:
     With 256, lines that begin within a sector come from L2 at 0.86 of the rate on an H200. Others
     gain nothing by 128 in the mean, and some products lose.
     """
-    return 128 if any(begin % _SECTOR for begin in begins) else 256
+    return 128 if any(begin % SECTOR for begin in begins) else 256
 
 
 def _offset(address: Address, elements: int) -> Address:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from argand.multiprocessor import WARPGROUP
+from argand.multiprocessor import SECTOR, WARPGROUP
 from argand.precision import Precision
 
 Storage = Literal["fp32", "half", "planar"]
@@ -32,7 +32,7 @@ WORK_QUEUE_BYTES = 4 * 64
 SPILL_INTERVAL = 64
 """Stages from one accumulator spill to the next; the first and the last stretch are half as long to
 half as long again."""
-SECTOR_COLUMNS = 4
+SECTOR_COLUMNS = SECTOR // 8
 """Complex numbers of a sector of L2."""
 _MORE_TILES, _SHORT_K = 1.1, 512
 """Tiles over those that share no columns, and k, up to which sharing pays."""
