@@ -10,11 +10,11 @@ from typing import Any
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput, products_in
 from workflow.figures.answer import draw_answer
+from workflow.inputs.source_attributes import datasets_of
 from workflow.records import Record
 from workflow.steps.result_choice import choices
 from workflow.storage.certificates import CAVEATS, read_certificate
 from workflow.storage.failures import DataError
-from workflow.storage.source_attributes import datasets_of
 from workflow.tables.answer import Answer, answers
 from workflow.tables.answer_page import Shown, write_answer
 from workflow.workloads.base import Workload

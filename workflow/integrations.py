@@ -6,7 +6,7 @@ import numpy as np
 
 from workflow.config.integration import integrated
 from workflow.data import Coordinate, middles
-from workflow.storage.equal_steps import first_steps, is_listed, usual_step
+from workflow.inputs.equal_steps import first_steps, is_listed, usual_step
 
 
 def integrated_times(

@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 from argand.device import available_cores, devices
 
+from workflow.inputs.input_error import InputError
 from workflow.records import Record
 from workflow.storage.checked_json import write_object
 from workflow.storage.files import atomic_text, sha256_of
-from workflow.storage.input_error import InputError
 from workflow.storage.memory import machine_memory
 from workflow.versions import timestamp, versions
 

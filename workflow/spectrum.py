@@ -19,9 +19,9 @@ from workflow.data import (
     blank,
     is_blank,
 )
-from workflow.storage.equal_steps import MOST_CHECKED, OFF_STEP, step_of
-from workflow.storage.inputs import InputError
-from workflow.storage.units import FACTORS, OF_SAMPLES, OF_TUNED, in_base, squared
+from workflow.inputs.equal_steps import MOST_CHECKED, OFF_STEP, step_of
+from workflow.inputs.inputs import InputError
+from workflow.inputs.units import FACTORS, OF_SAMPLES, OF_TUNED, in_base, squared
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}

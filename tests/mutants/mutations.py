@@ -51,7 +51,7 @@ KERNELS = _in(
     ("gemm: a packed operand is the caller's array", "gemm/cpu.py",
      "_copied(t) if np.may_share_memory(t, x) else t", "t", ("packing",)),
     ("gemm: split-K slices beyond the workspace", "gemm/candidates.py",
-     "slices_bytes(x, sizes) <= slices_capacity(x, question)", "True",
+     "slices_bytes(choice, question.sizes) <= slices_capacity(choice, question)", "True",
      ("gemm_choice",)),
     ("gemm: conjugated beside packed is read in place", "gemm/question.py",
      "(self.conjugated or self.exchanges_k)", "self.exchanges_k", ("gemm_choice",)),

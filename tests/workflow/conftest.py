@@ -18,7 +18,7 @@ from argand import Device, devices
 from shared_runs import QUICK, TINY, finish_with_report, made_once, session_folder
 
 from workflow import samplers, timing
-from workflow.storage import source_attributes
+from workflow.inputs import source_attributes
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.storage.axes import Operand
-from workflow.storage.inputs import InputError, describe_operand, read_operand
+from workflow.inputs.axes import Operand
+from workflow.inputs.inputs import InputError, describe_operand, read_operand
 
 AXES = ("chan", "ant", "time")
 

@@ -20,14 +20,14 @@ from argand.device import cpu
 
 from workflow.config.loading import load_study
 from workflow.data import Staged
+from workflow.inputs import inputs
+from workflow.inputs.axes import Operand
+from workflow.inputs.inputs import InputError, read_operand
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
-from workflow.storage import inputs
-from workflow.storage.axes import Operand
 from workflow.storage.datasets import Result, open_run, open_written, write_run
 from workflow.storage.failures import DataError, WriteError
 from workflow.storage.files import atomic_text
-from workflow.storage.inputs import InputError, read_operand
 from workflow.storage.staged import open_staged, write_staged
 from workflow.workloads.base import Workload
 

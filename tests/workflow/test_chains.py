@@ -15,10 +15,10 @@ from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
 from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.data import Coordinate, Product
+from workflow.inputs.inputs import InputError
 from workflow.shards import shards
 from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
-from workflow.storage.inputs import InputError
 from workflow.storage.products import read_product, write_product
 from workflow.study import outlined
 
@@ -161,7 +161,7 @@ def test_stretches_are_the_whole(
     """However small they are, with a selection and a transposition."""
     data = rng.standard_normal((5, 6, 7, 2)).view(complex)[..., 0]
     path = product_file(tmp_path, data, ("time", "beam", "frequency"))
-    monkeypatch.setattr("workflow.storage.product_operand.STRETCH_BYTES", most)
+    monkeypatch.setattr("workflow.inputs.product_operand.STRETCH_BYTES", most)
     case = {
         "kind": "dft", "axis": "beam",
         "input": {

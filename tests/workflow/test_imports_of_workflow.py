@@ -16,7 +16,8 @@ ROOT = Path(workflow.__file__).parent
 ABOVE_KINDS = ("figures", "tables", "schemas", "steps", "workloads")
 NEVER = {
     "accuracy": {"arrays", "circuits", "config", *ABOVE_KINDS},
-    "storage": {"arrays", "circuits", *ABOVE_KINDS},
+    "storage": {"arrays", "circuits", "inputs", "readers", *ABOVE_KINDS},
+    "inputs": {"accuracy", "arrays", "circuits", *ABOVE_KINDS},
     "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
     "circuits": {"accuracy", "arrays", *ABOVE_KINDS},
     "compare": {"accuracy", "arrays", "circuits", "config", "schemas", "steps", "workloads"},

@@ -10,11 +10,11 @@ import pytest
 
 from workflow import manifest as module
 from workflow.config.loading import load_study
+from workflow.inputs.input_error import InputError
 from workflow.manifest import write_manifest
 from workflow.records import Record
 from workflow.storage.checked_json import read_object
 from workflow.storage.files import sha256_of
-from workflow.storage.input_error import InputError
 
 
 def record(**more: str) -> Record:

@@ -16,12 +16,12 @@ from workflow.arrays.antenna_places import (
     refuse_geocentric,
 )
 from workflow.data import PLACES, Array, Staged
+from workflow.inputs.agreement import check_agrees
+from workflow.inputs.axes import Operand
+from workflow.inputs.coordinates import NUMBERED
+from workflow.inputs.inputs import InputError
 from workflow.readers.polarizations import POLARIZATIONS
-from workflow.storage.agreement import check_agrees
-from workflow.storage.axes import Operand
-from workflow.storage.coordinates import NUMBERED
 from workflow.storage.drawn import Stretched
-from workflow.storage.inputs import InputError
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 """The operand of images and of weights of beams."""

@@ -16,8 +16,8 @@ from workflow.arrays.antenna_places import (
 )
 from workflow.arrays.plane_waves import steering_weights
 from workflow.data import PLACES, Array, Coordinate, Staged, blank
+from workflow.inputs.input_operand import InputError
 from workflow.storage.drawn import Drawn
-from workflow.storage.input_operand import InputError
 
 
 def steered(

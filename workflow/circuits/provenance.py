@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workflow.circuits.registers import registers_of
-from workflow.storage.inputs import source_checksum
-from workflow.storage.source_attributes import ATTRIBUTES, kept_text
+from workflow.inputs.inputs import source_checksum
+from workflow.inputs.source_attributes import ATTRIBUTES, kept_text
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit

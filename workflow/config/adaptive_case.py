@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.storage import operands
+from workflow.inputs import operands
 
 
 class AdaptiveInput(FileInput):

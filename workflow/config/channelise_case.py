@@ -12,7 +12,7 @@ from workflow.config.antenna_array import AntennaArray, Source
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.tone import Tone
-from workflow.storage import operands
+from workflow.inputs import operands
 
 
 class ChanneliseInput(FileInput):

@@ -31,9 +31,9 @@ from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.config.needs_table import needs_table
 from workflow.counted import counted
 from workflow.data import Product, Staged
+from workflow.inputs.inputs import InputError
 from workflow.shards import choose_axis
 from workflow.steps import budget
-from workflow.storage.inputs import InputError
 from workflow.storage.product_arrays import check_product
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study

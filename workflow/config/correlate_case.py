@@ -12,7 +12,7 @@ from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.integration import integrated
 from workflow.config.product_case import ProductCase
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.storage import operands
+from workflow.inputs import operands
 
 
 class CorrelateInput(FileInput):

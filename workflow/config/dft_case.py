@@ -11,7 +11,7 @@ from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.power_estimate import PowerEstimate
 from workflow.config.tone import Tone
-from workflow.storage import operands
+from workflow.inputs import operands
 
 
 class DftInput(FileInput):

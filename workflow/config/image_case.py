@@ -10,7 +10,7 @@ from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.image_grid import Directions
-from workflow.storage import operands
+from workflow.inputs import operands
 
 
 class ImageInput(FileInput):

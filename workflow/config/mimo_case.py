@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.storage import operands
+from workflow.inputs import operands
 
 
 class MimoInput(FileInput):

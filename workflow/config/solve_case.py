@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from workflow.config.case import PRODUCT_PRECISIONS, Case
 from workflow.config.file_input import DATASETS, DatasetRef, FileInput
-from workflow.storage import operands
+from workflow.inputs import operands
 
 
 class SolveInput(FileInput):

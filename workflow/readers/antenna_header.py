@@ -9,12 +9,12 @@ import numpy as np
 
 from workflow.arrays.antenna_places import places
 from workflow.data import Array, Coordinate
+from workflow.inputs.chunk_filters import ChunkError
+from workflow.inputs.chunk_sizes import check_filters
+from workflow.inputs.input_operand import InputError
+from workflow.inputs.links import DatasetError, find_dataset
+from workflow.inputs.names import is_text, read_names
 from workflow.readers.covariance import east_north_up
-from workflow.storage.chunk_filters import ChunkError
-from workflow.storage.chunk_sizes import check_filters
-from workflow.storage.input_operand import InputError
-from workflow.storage.links import DatasetError, find_dataset
-from workflow.storage.names import is_text, read_names
 
 
 def places_of(what: str, header: Mapping[str, Array], antennas: Array) -> dict[str, Coordinate]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from workflow.config.file_input import Flagged
 from workflow.data import Array, Product
-from workflow.storage.input_operand import InputError
-from workflow.storage.selections import Picked
+from workflow.inputs.input_operand import InputError
+from workflow.inputs.selections import Picked
 
 
 class Reader(ABC):

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
+from workflow.inputs.input_operand import InputError
+from workflow.inputs.units import OF_CARRIER
 from workflow.readers.base import Reader
 from workflow.storage.files import absent, is_file
-from workflow.storage.input_operand import InputError
-from workflow.storage.units import OF_CARRIER
 
 _CHANNEL_STATE = 0xBB
 """The code of a record that holds a packet's channel state; others are passed over."""

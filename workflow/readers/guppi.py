@@ -11,14 +11,14 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
+from workflow.inputs.equal_steps import MOST_CHECKED
+from workflow.inputs.file_sequence import recording
+from workflow.inputs.input_operand import InputError
 from workflow.readers.base import Reader
 from workflow.readers.guppi_blocks import Block, Recording, fill, opened, recording_of
 from workflow.readers.guppi_header import ANTENNAS, DESCRIBING, HeaderError, integer, number
 from workflow.readers.polarizations import CIRCULAR, LINEAR
 from workflow.readers.voltages import centres_of, said_of_centres
-from workflow.storage.equal_steps import MOST_CHECKED
-from workflow.storage.file_sequence import recording
-from workflow.storage.input_operand import InputError
 
 _BAND = ("OBSFREQ", "OBSBW")
 _MJD_0 = "1858-11-17"

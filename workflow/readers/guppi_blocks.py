@@ -14,6 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from workflow.data import Array
+from workflow.inputs.input_operand import InputError
 from workflow.readers.guppi_header import (
     MOST_BYTES,
     SAME,
@@ -26,7 +27,6 @@ from workflow.readers.guppi_header import (
 )
 from workflow.storage.failures import cause_of
 from workflow.storage.files import FileState, absent, file_state, is_file
-from workflow.storage.input_operand import InputError
 
 _FIRST_READ = 16_384
 """Bytes that are read for a header first; most are shorter."""

@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
+from workflow.inputs.input_operand import InputError
 from workflow.readers.base import Reader
 from workflow.storage.files import absent, is_file
-from workflow.storage.input_operand import InputError
 from workflow.storage.memory import in_words
 
 MOST_BYTES = 64 << 20

@@ -18,11 +18,11 @@ import numpy as np
 
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, TUNED, Array, Coordinate, Product, blank
+from workflow.inputs.equal_steps import MOST_CHECKED
+from workflow.inputs.input_operand import InputError
 from workflow.readers.base import Reader
 from workflow.readers.sigmf_captures import WHOLE, fault_in, is_whole
-from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import absent, is_file
-from workflow.storage.input_operand import InputError
 
 META, DATA = FORMATS["sigmf"].beside
 _TYPE = re.compile(r"([cr])(f32|f64|i32|i16|i8|u32|u16|u8)(_le|_be)?")

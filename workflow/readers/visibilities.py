@@ -18,19 +18,19 @@ import h5py
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
+from workflow.inputs.chunk_filters import ChunkError
+from workflow.inputs.chunk_sizes import check_chunks, check_filters
+from workflow.inputs.coordinate_values import read_numbers
+from workflow.inputs.input_operand import InputError
+from workflow.inputs.inputs import opened
+from workflow.inputs.links import DatasetError, find_dataset
+from workflow.inputs.stored_types import COMPONENT_TYPES, complex_fields
 from workflow.readers.antenna_header import names_of, places_of
 from workflow.readers.base import Reader
 from workflow.readers.covariance import AntennaPairs, pairs_of
 from workflow.readers.phasing import text_of, turned_metres, unturned
 from workflow.readers.polarizations import in_turn, named_codes
-from workflow.storage.chunk_filters import ChunkError
-from workflow.storage.chunk_sizes import check_chunks, check_filters
-from workflow.storage.coordinate_values import read_numbers
-from workflow.storage.input_operand import InputError
-from workflow.storage.inputs import opened
-from workflow.storage.links import DatasetError, find_dataset
 from workflow.storage.memory import limited_memory, machine_memory
-from workflow.storage.stored_types import COMPONENT_TYPES, complex_fields
 
 SECONDS_OF_DAY = 86400.0
 DATA, FLAGS = "Data/visdata", "Data/flags"

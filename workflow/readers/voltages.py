@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workflow.data import FALLING, UPPER_EDGE, Array, Coordinate, Product, blank
+from workflow.inputs.equal_steps import MOST_CHECKED
+from workflow.inputs.input_operand import InputError
 from workflow.readers.base import Reader
 from workflow.readers.dada_header import check_samples, check_size, fields_of, start_in
-from workflow.storage.equal_steps import MOST_CHECKED
 from workflow.storage.files import absent, is_file
-from workflow.storage.input_operand import InputError
 
 AXES = {"nchan": "frequency", "channel": "frequency", "npol": "polarization", "nthread": "thread"}
 """baseband's names of the axes of a sample; others keep theirs."""

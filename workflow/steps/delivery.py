@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from workflow.data import OURS, Array, Coordinate, Product, Staged
+from workflow.inputs.provenance import MADE_OF
+from workflow.inputs.source_attributes import ATTRIBUTES
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at
 from workflow.storage.datasets import open_run
 from workflow.storage.products import Slabs, write_product
-from workflow.storage.provenance import MADE_OF
-from workflow.storage.source_attributes import ATTRIBUTES
 from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from workflow.inputs.provenance import file_digests
 from workflow.storage.failures import DataError, printable
 from workflow.storage.files import sha256_of
 from workflow.storage.memory import in_words
-from workflow.storage.provenance import file_digests
 from workflow.storage.staged import read_staged_shape
 from workflow.study import Study
 

@@ -17,6 +17,7 @@ from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
 from workflow.data import Shape, Staged
+from workflow.inputs.provenance import file_digests
 from workflow.measurements import READINGS
 from workflow.processes import shared_out
 from workflow.records import Record
@@ -24,7 +25,6 @@ from workflow.shards import Shard
 from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
 from workflow.storage.datasets import Result, RunFile, open_run
-from workflow.storage.provenance import file_digests
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.threads import by_threads
 from workflow.workloads.base import Workload

@@ -11,7 +11,7 @@ from argand import Device, Precision
 from benchmarks.peers import Operation, Peer, study_names, study_peers
 from workflow.config.case import Case
 from workflow.data import Array, Implementation
-from workflow.storage import operands
+from workflow.inputs import operands
 
 Compute = Callable[..., Any]
 """A peer's `compute` at one of its precisions."""

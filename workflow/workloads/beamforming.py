@@ -24,10 +24,10 @@ from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import beam_pictures
-from workflow.storage import operands
+from workflow.inputs import operands
+from workflow.inputs.operands import Operand
+from workflow.inputs.units import times
 from workflow.storage.drawn import Drawn
-from workflow.storage.operands import Operand
-from workflow.storage.units import times
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, log_uniform, register
 from workflow.workloads.matrix_product import MatrixProduct

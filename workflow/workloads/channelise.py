@@ -25,11 +25,11 @@ from workflow.config.case import Case
 from workflow.config.channelise_case import ChanneliseCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.storage import operands
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.operands import Operand
 from workflow.storage.drawn import Box, Drawn
-from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
-from workflow.storage.operands import Operand
 from workflow.windows import check_window
 from workflow.workloads.base import NOTHING, Workload, plan_words_of, register
 from workflow.workloads.baselines import implementations

@@ -35,13 +35,13 @@ from workflow.data import (
     blank,
 )
 from workflow.figures import pictures
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.operands import Operand
+from workflow.inputs.units import squared
+from workflow.inputs.uvh5_needs import check_for_uvh5
 from workflow.integrations import gap_within, integrated_times
-from workflow.storage import operands
 from workflow.storage.drawn import Drawn
-from workflow.storage.inputs import InputError
-from workflow.storage.operands import Operand
-from workflow.storage.units import squared
-from workflow.storage.uvh5_needs import check_for_uvh5
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

@@ -19,11 +19,11 @@ from workflow.accuracy.beam_power_accuracy import (
 from workflow.arrays.steering import beside_beams
 from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.units import squared, times
 from workflow.integrations import gap_within, integrated_times
 from workflow.readers.polarizations import check_linear, feeds_of
-from workflow.storage import operands
-from workflow.storage.inputs import InputError
-from workflow.storage.units import squared, times
 from workflow.workloads.base import NOTHING
 from workflow.workloads.baselines import implementations
 from workflow.workloads.beamforming import NAMES, Beamforming

@@ -19,11 +19,11 @@ from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
-from workflow.storage import operands
+from workflow.inputs import operands
+from workflow.inputs.operands import Operand
+from workflow.inputs.units import times
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import Init, draw
-from workflow.storage.operands import Operand
-from workflow.storage.units import times
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, log_uniform, register
 from workflow.workloads.matrix_product import MatrixProduct

@@ -35,7 +35,7 @@ from workflow.data import (
     summed,
 )
 from workflow.figures import pictures
-from workflow.storage import operands
+from workflow.inputs import operands
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

@@ -18,9 +18,9 @@ from workflow.accuracy.references import ProductReference
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
 from workflow.data import Implementation, Shape, Staged
-from workflow.storage import operands
-from workflow.storage.inputs import InputError
-from workflow.storage.operands import Operand
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.operands import Operand
 from workflow.workloads.base import Workload
 from workflow.workloads.baselines import implementations
 

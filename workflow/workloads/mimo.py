@@ -32,11 +32,11 @@ from workflow.data import (
 from workflow.error_counts import RATE, rates_of
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
-from workflow.storage import operand_values, operands
-from workflow.storage.inputs import InputError
+from workflow.inputs import operand_values, operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.operands import Operand
+from workflow.inputs.units import squared
 from workflow.storage.noise import complex_normal
-from workflow.storage.operands import Operand
-from workflow.storage.units import squared
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

@@ -28,10 +28,10 @@ from workflow.data import (
     blank,
 )
 from workflow.figures import pictures
-from workflow.storage import operands
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.operands import Operand
 from workflow.storage.drawn import Box, Drawn
-from workflow.storage.inputs import InputError
-from workflow.storage.operands import Operand
 from workflow.windows import check_window, make_window
 from workflow.workloads.base import NOTHING, plan_words_of
 from workflow.workloads.baselines import implementations

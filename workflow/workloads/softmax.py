@@ -21,11 +21,11 @@ from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
-from workflow.storage import operands
+from workflow.inputs import operands
+from workflow.inputs.inputs import source_checksum
+from workflow.inputs.operands import Operand
+from workflow.inputs.provenance import of_products
 from workflow.storage.drawn import Box, Drawn
-from workflow.storage.inputs import source_checksum
-from workflow.storage.operands import Operand
-from workflow.storage.provenance import of_products
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

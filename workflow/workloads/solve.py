@@ -32,12 +32,12 @@ from workflow.data import (
     blank,
 )
 from workflow.figures import pictures
-from workflow.storage import operands
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.operands import Operand
+from workflow.inputs.units import over
 from workflow.storage.drawn import Box, Drawn
-from workflow.storage.inputs import InputError
 from workflow.storage.noise import draw
-from workflow.storage.operands import Operand
-from workflow.storage.units import over
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

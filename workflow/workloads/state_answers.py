@@ -31,9 +31,9 @@ from workflow.data import (
     numbered,
 )
 from workflow.figures import pictures
-from workflow.storage import operands
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
 from workflow.storage.drawn import Stretched
-from workflow.storage.inputs import InputError
 from workflow.threads import stretches
 from workflow.workloads.base import NOTHING
 from workflow.workloads.statevector import Statevector, qubits_of

@@ -32,11 +32,11 @@ from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, numbered
 from workflow.figures import pictures
+from workflow.inputs import operands
+from workflow.inputs.inputs import InputError
+from workflow.inputs.operands import Operand
 from workflow.passes import Applied, described, in_words, moved_widths, plan_described, with_passes
-from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
-from workflow.storage.inputs import InputError
-from workflow.storage.operands import Operand
 from workflow.storage.products import read_outline
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register

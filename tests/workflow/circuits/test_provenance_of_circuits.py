@@ -14,7 +14,7 @@ from qiskit import QuantumCircuit, qpy
 
 from tests.workflow.chained_cases import study_of
 from workflow.circuits.provenance import leading_comments
-from workflow.storage.source_attributes import MOST_TEXT
+from workflow.inputs.source_attributes import MOST_TEXT
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 BODY = "qreg q[1]; // the only one\nh q[0];\n"

@@ -13,7 +13,7 @@ from workflow.config.check import check_study, checked_study, main
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.needs_table import needs_table
-from workflow.storage.inputs import InputError
+from workflow.inputs.inputs import InputError
 from workflow.workloads.base import KINDS
 
 

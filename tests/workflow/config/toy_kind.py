@@ -12,8 +12,8 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.data import Product, Shape, Staged, blank
-from workflow.storage.axes import Operand
-from workflow.storage.inputs import describe_operand
+from workflow.inputs.axes import Operand
+from workflow.inputs.inputs import describe_operand
 from workflow.workloads import Case, Workload
 
 

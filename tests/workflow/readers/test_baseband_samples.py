@@ -15,8 +15,8 @@ from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.uvh5_file import case
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
+from workflow.inputs.input_error import InputError
 from workflow.readers import READERS
-from workflow.storage.input_error import InputError
 
 
 def sample(name: str) -> str:

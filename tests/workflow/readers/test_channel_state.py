@@ -15,8 +15,8 @@ from tests.workflow.one_case import error_of, study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.inputs.input_operand import InputError
 from workflow.readers import ChannelState
-from workflow.storage.input_operand import InputError
 
 SUBCARRIERS = 30
 RNG = np.random.default_rng(5300)

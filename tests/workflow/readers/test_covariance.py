@@ -11,11 +11,11 @@ import pytest
 
 from tests.workflow.one_case import error_of
 from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, write
+from workflow.inputs.inputs import InputError
+from workflow.inputs.selections import pick
 from workflow.readers import Uvh5
 from workflow.readers.base import FileArray
 from workflow.readers.covariance import pairs_of
-from workflow.storage.inputs import InputError
-from workflow.storage.selections import pick
 
 
 @pytest.mark.parametrize("by_time", [True, False])

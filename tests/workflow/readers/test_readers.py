@@ -14,10 +14,10 @@ from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, case, change, writ
 from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.formats import FORMATS, HDF5
+from workflow.inputs.inputs import InputError
+from workflow.inputs.selections import pick
 from workflow.readers import READERS, FileArray, Uvh5
 from workflow.steps.staging import stage
-from workflow.storage.inputs import InputError
-from workflow.storage.selections import pick
 
 
 def test_every_format_has_a_reader() -> None:
@@ -33,7 +33,7 @@ def test_visibilities(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_time: bool, windows: bool, kind: str,
     most: int,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("workflow.storage.product_operand.STRETCH_BYTES", most)
+    monkeypatch.setattr("workflow.inputs.product_operand.STRETCH_BYTES", most)
     path = tmp_path / "v.uvh5"
     data = write(path, by_time=by_time, windows=windows, kind=kind)
     study = study_of(case(path, select={"samples": {"time": "1:4:2", "polarization": 1}}))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.inputs.one_input import OneInput
 from tests.workflow.one_case import error_of, study_of
-from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
+from workflow.inputs.input_error import InputError
+from workflow.inputs.source_attributes import MOST_TEXT, source_attributes
 from workflow.readers import Touchstone, scattering
-from workflow.storage.input_error import InputError
-from workflow.storage.source_attributes import MOST_TEXT, source_attributes
 
 FREQUENCIES = np.array([1e9, 2e9, 3e9])
 MATRICES = (np.arange(12.0) + 1j * np.arange(12.0)[::-1]).reshape(3, 2, 2) / 12

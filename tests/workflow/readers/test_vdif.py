@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.workflow.inputs.one_input import OneInput
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.baseband_stand_in import Stream, install
 from tests.workflow.readers.uvh5_file import case
-from tests.workflow.storage.one_input import OneInput
 from workflow.config.check import check_study
-from workflow.storage.input_error import InputError
-from workflow.storage.source_attributes import source_attributes
+from workflow.inputs.input_error import InputError
+from workflow.inputs.source_attributes import source_attributes
 
 
 def frames_of_zeros(folder: Path) -> Path:

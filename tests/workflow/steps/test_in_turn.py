@@ -13,10 +13,10 @@ from argand import PRECISIONS, Device
 from argand.device import cpu
 
 from workflow.data import Implementation
+from workflow.inputs.operands import cast
 from workflow.samplers import Timing
 from workflow.steps import in_turn
 from workflow.steps.in_turn import Ready, times_in_turn
-from workflow.storage.operands import cast
 
 LOG = logging.getLogger("test")
 X = np.arange(1000, dtype=np.complex64)

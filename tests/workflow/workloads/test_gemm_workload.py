@@ -8,8 +8,8 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
+from workflow.inputs.inputs import InputError
 from workflow.steps.staging import understood
-from workflow.storage.inputs import InputError
 from workflow.storage.noise import LARGEST_INTEGER, draw
 from workflow.workloads.gemm import Gemm, GemmCase
 

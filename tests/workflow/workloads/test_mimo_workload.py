@@ -10,8 +10,8 @@ from scipy.special import erfc
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow import qam
+from workflow.inputs.inputs import InputError
 from workflow.steps.pieces import sizes
-from workflow.storage.inputs import InputError
 from workflow.workloads.mimo import AXES, Mimo, MimoCase
 
 DRAWN = {"receivers": 8, "transmitters": 3, "subcarriers": 16, "symbols": 40}

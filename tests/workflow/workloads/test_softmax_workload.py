@@ -15,12 +15,12 @@ from tests.kernels.precisions import SOFTMAX
 from tests.workflow.whole_files import read_staged
 from tests.workflow.workloads.on_cpu import result_of
 from workflow.data import Coordinate, Product, power
+from workflow.inputs.inputs import InputError
+from workflow.inputs.provenance import MADE_OF
+from workflow.inputs.source_attributes import ATTRIBUTES
 from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
-from workflow.storage.inputs import InputError
 from workflow.storage.products import write_product
-from workflow.storage.provenance import MADE_OF
-from workflow.storage.source_attributes import ATTRIBUTES
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase
 
@@ -87,7 +87,7 @@ def test_beam_power_of_another_workload(beams):
 @pytest.mark.parametrize("most", [1, 4000, 10_000])
 def test_beam_power_in_stretches_of_the_product(beams, tmp_path, monkeypatch, most):
     """The product of 7680 bytes is read and staged one stretch at a time, with the same values."""
-    from workflow.storage import product_operand
+    from workflow.inputs import product_operand
 
     one = softmax(input={"workload": "beams"})
     whole = one.stage({"beams": beams})

@@ -16,13 +16,13 @@ from tests.workflow.workloads.on_cpu import computed
 from workflow.config.loading import load_study
 from workflow.cylinder import directions, incident, matrix, mie_series, surface
 from workflow.data import NoResultError
+from workflow.inputs.inputs import InputError
 from workflow.steps.delivery import deliver
 from workflow.steps.execute import execute
 from workflow.steps.result_choice import DeliveryError
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
 from workflow.storage.certificates import read_certificate
-from workflow.storage.inputs import InputError
 from workflow.storage.products import read_product
 from workflow.workloads.solve import Solve, SolveCase
 

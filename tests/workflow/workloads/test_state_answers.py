@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from tests.covers import EXHAUSTIVE
 from tests.verdicts import COARSE, is_right
 from tests.workflow.workloads.test_statevector_workload import OUTCOMES
+from workflow.inputs.inputs import InputError
 from workflow.steps.pieces import sizes
-from workflow.storage.inputs import InputError
 from workflow.workloads import KINDS
 from workflow.workloads.state_answers import StateAnswers
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays import antennas
 from workflow.arrays.antenna_places import unresolved
-from workflow.storage.inputs import InputError
+from workflow.inputs.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.beamforming import Beamforming, BeamformingCase

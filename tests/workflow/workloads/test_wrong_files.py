@@ -15,8 +15,8 @@ import pytest
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.inputs.input_error import InputError
 from workflow.steps.staging import stage
-from workflow.storage.input_error import InputError
 from workflow.workloads import KINDS
 
 Arrays = dict[str, Any]

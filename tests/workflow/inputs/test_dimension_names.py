@@ -1,0 +1,218 @@
+"""A study that reads axes in another order than the file names them is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.workflow.one_case import error_of, study_of
+from workflow.config.check import check_study
+from workflow.inputs import text_attributes
+from workflow.inputs.dimension_names import dimension_names
+
+AXES = ("frequency", "polarization", "antenna", "time")
+
+
+def written(path: Path, names: tuple[str, ...], *, labels: bool = False, grouped: str = "") -> Path:
+    """A file of voltages of 4 entries an axis, as netCDF names its axes."""
+    with h5py.File(path, "w") as file:
+        data = file.create_dataset("v", data=np.ones((4,) * len(names), np.complex64))
+        for number, name in enumerate(names):
+            if labels:
+                data.dims[number].label = name
+                continue
+            scale = file.create_dataset(f"{grouped}{name}", data=np.arange(4.0))
+            scale.make_scale(name)
+            data.dims[number].attach_scale(scale)
+    return path
+
+
+def case(path: Path, **more: Any) -> dict[str, Any]:
+    return {"kind": "correlate", "input": {"file": str(path), "voltages": "v", **more}}
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_another_order_is_a_mistake(tmp_path: Path, labels: bool) -> None:
+    """A file whose own names have another order than the operand's axes is refused."""
+    path = written(tmp_path / "v.h5", ("Time", "antenna", "channel"), labels=labels)
+    assert error_of(case(path)) == (
+        "input.voltages: /v names its axes ['time', 'antenna', 'frequency'], and is read as "
+        "['polarization', 'antenna', 'time'] where input.axes says nothing; add `axes: {voltages: "
+        "[time, antenna, frequency]}` to the input"
+    )
+    study = study_of(case(path, axes=["time", "antenna", "frequency"]))
+    check_study(study)
+    assert study.workload("w").stage().held().operands["voltages"].shape == (4, 1, 4, 4)
+    assert "is read as ['antenna', 'time']" in error_of(
+        case(path, select={"voltages": [":", ":", 0]})
+    )
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_study_that_exchanges_time_and_another_axis(tmp_path: Path, labels: bool) -> None:
+    path = written(tmp_path / "v.h5", ("Time", "antenna", "channel"), labels=labels)
+    assert error_of(case(path, axes=["antenna", "time", "channel"])) == (
+        "input.axes.voltages: /v names its axes ['time', 'antenna', 'frequency'], and the study "
+        "['antenna', 'time', 'channel']; correct the study, or where the file is wrong its "
+        "dimension scales or labels"
+    )
+    path = written(tmp_path / "r.h5", ("time", "rcvr"), labels=labels)
+    assert "and the study ['channel', 'time']; correct" in error_of(
+        case(path, axes=["channel", "time"])
+    )
+    path = tmp_path / "v.h5"
+    for axes in (["time", "polarization", "channel"], ["polarization", "antenna", "time"]):
+        check_study(study_of(case(path, axes=axes)))
+    path = written(tmp_path / "w.h5", ("antenna", "polarization"), labels=labels)
+    check_study(study_of(case(path, axes=["polarization", "antenna"])))
+
+
+def test_the_line_to_add_has_names_that_a_study_may_have(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.h5", ("\x1b[31m", "time", "antenna"), labels=True)
+    found = error_of(case(path, select={"voltages": [0, ":", ":"]}))
+    assert "names its axes ['\\x1b[31m', 'time', 'antenna'], and is read" in found
+    assert "add `axes: {voltages: [dropped_0, time, antenna]}` to the input" in found
+    axes = {"voltages": ["dropped_0", "time", "antenna"]}
+    check_study(study_of(case(path, select={"voltages": [0, ":", ":"]}, axes=axes)))
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [("antenna", "time"), ("frequency", "polarization", "antenna", "time"), ("rcvr", "t"),
+     ("ant", "time"), ("channel", "polarization", "antenna", "time")],
+)  # fmt: skip
+def test_the_same_order_and_other_names_tell_nothing(
+    tmp_path: Path, names: tuple[str, ...], labels: bool
+) -> None:
+    path = written(tmp_path / "v.h5", names, labels=labels, grouped="axes/")
+    check_study(study_of(case(path)))
+
+
+def test_a_name_that_stands_there_twice_tells_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.h5", ("antenna", "antenna"), labels=True)
+    check_study(study_of(case(path)))
+
+
+ONE_IS_KNOWN = (
+    "and is read as {} where input.axes says nothing; name its axes in input.axes.voltages, of "
+    "['frequency', 'polarization', 'antenna', 'time']"
+)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize(
+    ("names", "read_as"),
+    [
+        (("time", "rcvr"), ["antenna", "time"]), (("t", "rcvr", "channel"), [*AXES[1:]]),
+        (("time", "ant", "station"), [*AXES[1:]]),  # a square of antennas, whose names are one
+    ],
+)  # fmt: skip
+def test_one_name_in_another_place_is_a_mistake(
+    tmp_path: Path, names: tuple[str, ...], read_as: list[str], labels: bool
+) -> None:
+    """Whatever names the file has for the others, which tell nothing."""
+    path = written(tmp_path / "v.h5", names, labels=labels)
+    assert error_of(case(path)).endswith(ONE_IS_KNOWN.format(read_as))
+
+
+@pytest.mark.parametrize("attribute", ["axis", "dims", "_ARRAY_DIMENSIONS"])
+@pytest.mark.parametrize("is_bytes", [False, True])
+def test_names_in_an_attribute(tmp_path: Path, attribute: str, is_bytes: bool) -> None:
+    """Files of CHIME have such names and no dimension scales, as do arrays of xarray."""
+    names = ["freq", "input", "time"]
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((4, 3, 8), np.complex64)
+        file["v"].attrs[attribute] = np.array(names, "S") if is_bytes else names
+    assert error_of(case(path)) == (
+        "input.voltages: /v names its axes ['frequency', 'antenna', 'time'], and is read as "
+        "['polarization', 'antenna', 'time'] where input.axes says nothing; add `axes: {voltages: "
+        "[frequency, antenna, time]}` to the input"
+    )
+    check_study(study_of(case(path, axes=["frequency", "antenna", "time"])))
+    for wrong in (["freq", "time"], [1, 2, 3], "freq"):
+        with h5py.File(path, "r+") as file:
+            file["v"].attrs[attribute] = wrong
+        check_study(study_of(case(path)))
+
+
+def test_parts_of_other_axes_or_of_one_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        for part, names in (("re", ["antenna", "time"]), ("im", ["time", "antenna"])):
+            file[part] = np.ones((4, 4))
+            file[part].attrs["dims"] = names
+    given = case(path, voltages={"real": "re", "imag": "im"})
+    assert error_of(given) == (
+        "input.voltages: real and imaginary part must have the same axes, and the file names those "
+        "of /re ['antenna', 'time'], and those of /im ['time', 'antenna']; correct the study, or "
+        "where the file is wrong its dimension scales or labels"
+    )
+    given = case(path, voltages={"real": "re", "imag": "/re"})
+    expected = "input.voltages: real and imaginary part are the same dataset, /re"
+    assert error_of(given) == expected
+    with h5py.File(path, "r+") as file:
+        del file["im"].attrs["dims"]
+    check_study(study_of(case(path, voltages={"real": "re", "imag": "im"})))
+    with h5py.File(path, "r+") as file:
+        file["re"].attrs["dims"], file["im"].attrs["dims"] = ["ant", "t_re"], ["ant", "t_im"]
+    check_study(study_of(case(path, voltages={"real": "re", "imag": "im"})))
+
+
+def test_names_of_some_axes(tmp_path: Path) -> None:
+    """They must be read in their places; what the file has along them goes along."""
+    path = written(tmp_path / "v.h5", ("time", "antenna"))
+    with h5py.File(path, "r+") as file:
+        file["time"].attrs["units"] = "s"
+        file["v"].dims[1].detach_scale(file["antenna"])
+        assert dimension_names(file["v"]) == ["time", ""]
+    expected = f"/v names its axes ['time', ''], {ONE_IS_KNOWN.format(['antenna', 'time'])}"
+    assert error_of(case(path)) == f"input.voltages: {expected}"
+    assert "names its axes ['time', ''], and the study ['antenna', 'time']; correct" in error_of(
+        case(path, axes=["antenna", "time"])
+    )
+    found = study_of(case(path, axes=["time", "antenna"])).workload("w").stage().coordinates
+    assert {*found} == {"time"}
+    with h5py.File(path, "r+") as file:
+        del file["time"]  # which leaves a reference to nothing
+    check_study(study_of(case(path)))
+
+
+def test_damaged_names_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A length in the heap that leads beyond it: HDF5 searches for ever."""
+    monkeypatch.setattr(text_attributes, "CPU_SECONDS", 0.1)
+    path = written(tmp_path / "v.h5", ("time", "antenna"), labels=True)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"antenna") - 8] = 255
+    path.write_bytes(content)
+    check_study(study_of(case(path)))
+
+
+def test_names_are_read_once_while_the_file_stays_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fork takes milliseconds, and each point of a sweep reads the same file."""
+    calls, guarded = [], text_attributes.guarded
+
+    def counted(read: Callable[[], Any]) -> Any:
+        calls.append(read)
+        return guarded(read)
+
+    monkeypatch.setattr(text_attributes, "guarded", counted)
+    path = written(tmp_path / "v.h5", ("Time", "antenna"))
+    for _ in range(3):
+        with h5py.File(path) as file:
+            assert dimension_names(file["v"]) == ["time", "antenna"]
+    assert len(calls) == 1
+    written(path, ("antenna", "Time"))
+    os.utime(path, ns=(0, 0))  # where a clock is coarser than two writes are apart
+    with h5py.File(path) as file:
+        assert dimension_names(file["v"]) == ["antenna", "time"]
+    assert len(calls) == 2

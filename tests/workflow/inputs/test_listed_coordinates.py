@@ -1,0 +1,58 @@
+"""Coordinates whose values stand in the study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from axis_cases import beams, write_input
+
+from tests.workflow.one_case import error_of, staged, study_of
+from workflow.inputs.dates import date_in
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_input(tmp_path, np.random.default_rng(1))
+
+
+def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
+    """Positions of a few antennas, and uneven frequencies, need no dataset."""
+    metres = [0.0, 3.0, 7.5, -2.0, 4.0]
+    coordinates = {
+        "frequency": {"values": [100, 102, 107], "units": "MHz"},
+        "east": {"values": metres, "units": "m", "axis": "antenna"},
+        "antenna": list("abcde"),
+    }
+    case = beams(file, coordinates=coordinates)
+    one = study_of(case).workload("w")
+    one.check()
+    found = one.stage().coordinates
+    np.testing.assert_array_equal(found["frequency"].values, [100, 102, 107])
+    np.testing.assert_array_equal(found["east"].values, metres)
+    assert (found["east"].units, found["east"].axes) == ("m", ("antenna",))
+    for name, wrong, said in (
+        ("east", {"values": metres[1:], "axis": "antenna"}, "east must have 5 values, got 4"),
+        ("east", {"values": [*metres, 0], "axis": "antenna"}, "east must have 5 values, got 6"),
+        ("east", {"values": metres}, "must be of an axis of the operands"),
+        ("frequency", {"values": [1, 2, 3]}, "has no unit; give it as {dataset: path, units: Hz}"),
+        ("time", {"values": [*range(7)]}, "{values: [...], units: s} or by equal steps"),
+        ("frequency", {"values": [1, "b", 3], "units": "Hz"}, "must be numbers, got 'b'; names"),
+        ("frequency", {"values": [1, 2, float("nan")], "units": "Hz"}, "finite number"),
+        ("time", {"values": [0.0] * 8, "units": "s", "replace": True}, "replace must not be given"),
+    ):
+        assert said in error_of(beams(file, coordinates={name: wrong})), said
+
+
+@pytest.mark.parametrize("how", ["dataset", "values", "list"])
+def test_times_that_are_dates(file: Path, how: str) -> None:
+    """They were text, which times cannot be; the coordinate says when they begin."""
+    dates = [f"2026-11-28T10:00:{n:02d}.50+00:00" for n in range(0, 14, 2)]
+    with h5py.File(file, "a") as made:
+        made["when"] = np.array(dates, "S")
+    time = {"dataset": "when", "values": {"values": dates}, "list": dates}[how]
+    found = staged(beams(file, coordinates={"time": time})).coordinates["time"]
+    assert found.values.tolist() == [*range(0, 14, 2)]
+    assert (found.units, date_in(found.long_name)) == ("s", dates[0])

@@ -1,0 +1,47 @@
+"""Frequencies that are offsets from a carrier are none of waves that arrive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from tests.workflow.chained_cases import study_of
+from tests.workflow.inputs.test_own_coordinates import mistake
+from workflow.config.check import check_study
+
+
+def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:
+    """A beam's phases and a UVH5 file by them would be wrong."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((64, 3, 2), np.complex64)
+    place = {"axis": "antenna", "units": "m", "values": [0.0, 1.0, 2.0]}
+    source = {
+        "file": str(path), "samples": "v", "axes": ["time", "antenna", "channel"],
+        "select": {"samples": {"channel": 1}},
+        "coordinates": {
+            "frequency": {"start": 150.0, "step": 5.0, "units": "MHz"}, "east": place,
+            "north": place, "time": {"step": 0.5, "units": "us"},
+        },
+    }  # fmt: skip
+    bank: dict[str, Any] = {
+        "kind": "channelise", "channels": 4, "taps": 2, "axis": "time", "input": source,
+    }  # fmt: skip
+    above = {"voltages": {"workload": "bank"}, "select": {"voltages": {"frequency": "1:2"}}}
+    beams = {"samples": {"workload": "bank"}, "select": {"samples": {"frequency": "1:2"}}}
+    site = {"latitude_deg": 0.0, "longitude_deg": 0.0, "julian_date": 2461372.75}
+    written = {**site, "channel_width_hz": 1.0}
+    said = (
+        "must be those of waves as they arrive, from 0 Hz on, got 500000 to 500000 Hz (centre of "
+        "the channel, from frequency 0 of the samples); where these are offsets from a carrier, "
+        "`centre_hz` of the filter bank adds it"
+    )
+    for key, case in (
+        ("uvh5: frequencies", {"kind": "correlate", "input": above, "uvh5": written}),
+        ("input.coordinates.frequency", {"kind": "beamforming", "beams": 2, "input": beams}),
+    ):
+        assert f"{key} {said}" in mistake(bank=bank, w=case)
+        check_study(study_of({"bank": {**bank, "centre_hz": 155e6}, "w": case}))

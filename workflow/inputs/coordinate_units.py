@@ -1,0 +1,76 @@
+"""Coordinates that a study gives the axes of a file's data, with the unit that they must have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import h5py
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.config.coordinate import ListedCoordinate
+from workflow.config.file_input import FileInput
+from workflow.data import Coordinate
+from workflow.inputs.coordinate_values import values_along
+from workflow.inputs.dates import from_the_first, of_texts
+from workflow.inputs.equal_steps import check_distinct, whole_axis
+from workflow.inputs.input_error import InputError
+from workflow.inputs.selections import PickedAxis
+from workflow.inputs.units import BASES, check_quantity, parted
+
+WITH_UNITS = ("frequency", "time")
+"""Axes whose values mean nothing without a unit."""
+
+
+def values_with_unit(
+    file: h5py.File, source: FileInput, key: str, name: str, of: Any, length: int | None,
+    taken: PickedAxis | None, *, check: bool,
+) -> Coordinate:  # fmt: skip
+    """Return `values_along`; raises InputError where there is no unit and must be one."""
+    found, first = dates_as_times(
+        name, values_along(file, source, key, of, length, taken, check=check)
+    )
+    if name in WITH_UNITS and found.values.dtype.kind == "U" and not isinstance(of, list):
+        dates = " or dates in ISO 8601" if name == "time" else ""
+        said = f"must hold numbers{dates}, got {str(found.values.flat[0])!r}"
+        raise InputError(f"{key}: {getattr(of, 'dataset', of)} {said}")
+    units, date = parted(found.units)
+    date = first or date
+    if name in WITH_UNITS and not units:
+        how = "{dataset: path, units: Hz}, {values: [...], units: Hz} or by equal steps"
+        raise InputError(f"{key} has no unit; give it as {how.replace('Hz', BASES[name])}")
+    check_quantity(key, name, units)
+    if name in WITH_UNITS and not (name == "frequency" and isinstance(of, ListedCoordinate)):
+        check_distinct(key, found)  # two receivers of one frequency are meant where a study says it
+    found = replace(found, units=units)
+    if date or name == "time":
+        found, date = from_the_first(found, date)
+    if not date:
+        return found
+    return replace(found, long_name=f"{found.long_name or name} since {date}")
+
+
+def dates_as_times(name: str, found: Coordinate) -> tuple[Coordinate, str]:
+    """Return `of_texts` of times that are text; anything else as it is, with no date."""
+    is_text = SYNONYMS.get(name, name) == "time" and found.values.dtype.kind == "U"
+    return of_texts(found) if is_text else (found, "")
+
+
+def value_of_lacking(
+    file: h5py.File, source: FileInput, key: str, name: str, axis: str, of: Any, *, check: bool
+) -> Coordinate:
+    """Return the one value of a coordinate along an axis that the data lack, so of length 1.
+
+    It is the frequency of an array's one channel, or the feed of its one polarization.
+    """
+    try:
+        made = values_with_unit(file, source, key, name, of, 1, whole_axis(1), check=check)
+    except InputError as error:
+        raise InputError(f"{error}; {of_one_entry(axis)}") from error
+    own = () if axis == name else (axis,)
+    return replace(made, long_name=made.long_name or name, axes=own)
+
+
+def of_one_entry(axis: str) -> str:
+    """Return why a coordinate must have one value, for a message."""
+    return f"the data have no axis {axis}, which therefore has one entry"

@@ -1,0 +1,150 @@
+"""Values of a coordinate: by the study, or by a dataset of the user's file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import h5py
+import numpy as np
+
+from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
+from workflow.config.file_input import FileInput
+from workflow.counted import counted
+from workflow.data import Array, Coordinate, blank, is_blank
+from workflow.inputs.chunk_filters import ChunkError
+from workflow.inputs.chunk_sizes import check_chunks
+from workflow.inputs.equal_steps import (
+    MOST_CHECKED,
+    given_coordinate,
+    rounding_to,
+    step_of_rounded,
+    whole_axis,
+)
+from workflow.inputs.input_operand import InputError, open_datasets
+from workflow.inputs.names import is_of_letters, is_text, read_letters, read_names
+from workflow.inputs.selections import PickedAxis
+from workflow.inputs.stored_types import StoredError, in_words, stored_in
+from workflow.inputs.text_attributes import LONGEST_NAME, text_attribute, unit_of
+from workflow.inputs.units import dated, named
+from workflow.storage.memory import limited_memory
+
+MOST_COMPONENTS = 16
+"""Numbers that a coordinate may have at each entry: three of a position."""
+
+
+def values_along(
+    file: h5py.File, source: FileInput, key: str, of: Any, length: int | None,
+    taken: PickedAxis | None, *, check: bool,
+) -> Coordinate:  # fmt: skip
+    """Return a coordinate at the entries ``taken`` of the file's axis, or at all of them.
+
+    The axis has ``length`` entries, or where that is None as many as there are values. With
+    ``check`` long ones are without their values (`blank`). Raises InputError for values of another
+    shape, or that are not finite numbers or text.
+    """
+    if not isinstance(of, str | DatasetCoordinate):
+        if length is None:
+            values = of.values if isinstance(of, ListedCoordinate) else of
+            length = 1 if isinstance(of, RegularCoordinate) else len(values)
+        return given_coordinate(key, of, length, taken or whole_axis(length), check=check)
+    where = of if isinstance(of, str) else of.dataset
+    (dataset,) = open_datasets(file, source, [where], key)
+    if is_of_letters(dataset, length):
+        return _by_letters(dataset, key, length, taken)
+    shape, column = _shape_along(dataset, of, key, length)
+    taken = taken or whole_axis(shape[0])
+    said = of.units if isinstance(of, DatasetCoordinate) else None
+    units = said or dated(unit_of(dataset), text_attribute(dataset, "calendar")) or named(where)
+    long_name = text_attribute(dataset, "long_name", LONGEST_NAME)
+    if is_text(dataset) and len(shape) == 1:
+        names = read_names(dataset, key).reshape(shape)
+        return Coordinate(names[taken.indices], "", long_name)
+    values = np.atleast_1d(read_numbers(dataset, key, check=check))
+    try:
+        stored = replace(stored_in(dataset), kind="float64")
+    except StoredError as error:
+        raise InputError(f"{key}: {dataset.name} {error}") from None
+    if is_blank(values):
+        inner = shape[1:] if column is None else ()
+        return Coordinate(blank((taken.length, *inner), values.dtype), units, long_name)
+    values = stored.values(values).reshape(shape)[taken.indices]
+    values = values if column is None else np.ascontiguousarray(values[:, column])
+    if not np.all(finite := np.isfinite(values)):
+        where_not = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
+        raise InputError(
+            f"{key}: its values must be finite numbers, entry {where_not} of what is selected is "
+            f"{values[where_not]}; take others by input.select"
+        )
+    return Coordinate(
+        values, units, long_name, step=step_of_rounded(values, dataset.dtype),
+        rounding=rounding_to(values, dataset.dtype),
+    )  # fmt: skip
+
+
+def _by_letters(
+    dataset: h5py.Dataset, key: str, length: int | None, taken: PickedAxis | None
+) -> Coordinate:
+    """Return the names of a dataset that `is_of_letters`; arguments as of `values_along`."""
+    names = read_letters(dataset, key)
+    if len(names) != (length or len(names)):
+        raise InputError(
+            f"{key}: {dataset.name} must have {length} names, one for each entry of the axis "
+            f"in the file, got {names.tolist()[:6]}"
+        )
+    long_name = text_attribute(dataset, "long_name", LONGEST_NAME)
+    return Coordinate(names[(taken or whole_axis(len(names))).indices], "", long_name)
+
+
+def _shape_along(
+    dataset: h5py.Dataset, of: Any, key: str, length: int | None
+) -> tuple[tuple[int, ...], int | None]:
+    """Return the shape of what a dataset has along an axis, and the column of it that is meant.
+
+    That is (length,), or with components, such as those of places, (length, components). Raises
+    InputError for another shape and for a column that there is not.
+    """
+    column = of.column if isinstance(of, DatasetCoordinate) else None
+    several = dataset.ndim == 2 and (
+        column is not None or (isinstance(of, DatasetCoordinate) and of.axis is not None)
+    )
+    if length is None:
+        length = dataset.shape[0] if several else max(dataset.shape, default=1)
+    shape: tuple[int, ...] = (length, dataset.shape[1]) if several else (length,)
+    fits = dataset.shape == shape if several else max(dataset.shape, default=1) == length
+    if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:
+        raise InputError(
+            f"{key}: {dataset.name} must have {counted(length, 'value')}, one for each entry of "
+            f"the axis in the file, got shape {dataset.shape}"
+        )
+    if column is not None and column >= (dataset.shape[1] if several else 0):
+        raise InputError(
+            f"{key}.column: {dataset.name} must have two axes, the second of at least "
+            f"{column + 1} columns, got shape {dataset.shape}"
+        )
+    return shape, column
+
+
+def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
+    """Return the numbers of a dataset; integers stay integers, as int64 where they fit.
+
+    Raises InputError.
+    """
+    kind = dataset.dtype
+    if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
+        raise InputError(f"{key}: {dataset.name} must hold numbers, got {in_words(kind)}")
+    large = kind.kind == "u" and kind.itemsize == 8
+    dtype = np.dtype(np.float64 if kind.kind == "f" else np.uint64 if large else np.int64)
+    if check and dataset.size > MOST_CHECKED:
+        return blank(dataset.shape, dtype)
+    try:
+        with limited_memory(4 * dataset.size * 8):
+            check_chunks(dataset, [range(n) for n in dataset.shape])
+            found = np.asarray(dataset[...], dtype)
+            fits = large and int(found.max(initial=0)) <= np.iinfo(np.int64).max
+            return found.astype(np.int64) if fits else found
+    except ChunkError as error:
+        raise InputError(f"{key}: {error}") from error
+    except MemoryError as error:
+        raise InputError(f"{key}: {dataset.name} takes more memory than its shape says") from error

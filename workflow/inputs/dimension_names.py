@@ -1,0 +1,168 @@
+"""Names that a file has for a dataset's axes, as netCDF writes them, beside those of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import h5py
+import numpy as np
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.inputs.axes import AxisError, AxisMap, Operand
+from workflow.inputs.text_attributes import LONGEST_NAME, guarded_once
+
+_LABELS = ", or where the file is wrong its dimension scales or labels"
+_WORDS = {
+    "freq": "frequency", "freqs": "frequency", "frequencies": "frequency", "chan": "frequency",
+    "pol": "polarization", "polarisation": "polarization", "ant": "antenna", "station": "antenna",
+    "times": "time",
+}  # fmt: skip
+"""Other names of axes in files, and those of operands, beside `SYNONYMS`."""
+_OPERANDS = {*_WORDS.values(), *SYNONYMS.values()}
+"""Names of operands' axes."""
+_EXCHANGED = ("time", "frequency")
+_LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
+"""Attributes with the names of a dataset's axes where it has neither labels nor scales.
+
+The first is that of files of CHIME and others on draco, the last that of arrays of xarray.
+"""
+_NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
+
+
+def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
+    """Return the names of a dataset's axes in small letters; None where none has one.
+
+    They are labels, or the names of dimension scales, or those of an attribute (`_LISTS`), in the
+    words of operands, and "" of an axis without a name.
+    """
+
+    def read() -> list[str]:
+        scales = [[scale.name.rsplit("/", 1)[-1] for scale in one.values()] for one in dataset.dims]
+        labels = [str(one.label) for one in dataset.dims]
+        return [label or (some or [""])[0] for label, some in zip(labels, scales, strict=True)]
+
+    if "DIMENSION_LIST" in dataset.attrs or "DIMENSION_LABELS" in dataset.attrs:
+        found = guarded_once(dataset, "names of dimensions", read)
+    else:
+        listed = (_listed(dataset, name) for name in _LISTS if name in dataset.attrs)
+        found = next((names for names in listed if names), None)
+    if not found or not any(found):
+        return None
+    return [in_own_words(str(name)) for name in found]
+
+
+def in_own_words(name: str) -> str:
+    """Return a file's name of an axis, in small letters, as operands have it."""
+    name = name.lower()
+    return _WORDS.get(name, SYNONYMS.get(name, name))
+
+
+def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | None:
+    """Return `dimension_names` of a dataset, or of those of real and imaginary parts.
+
+    Raises AxisError, which begins with ``key``, where both parts are one dataset, or have an axis
+    of operands or of each other in another place: a study that names them by mistake would have
+    numbers of neither. Other names may differ, as ``x_re`` and ``x_im``.
+    """
+    first, last = datasets[0], datasets[-1]
+    if len(datasets) > 1 and first == last:
+        raise AxisError(f"{key}: real and imaginary part are the same dataset, {first.name}")
+    one, other = dimension_names(first), dimension_names(last)
+    named = [(a, b) for a, b in zip(one or (), other or (), strict=False) if a and b and a != b]
+    if any(a in (other or ()) or b in (one or ()) or {a, b} <= _OPERANDS for a, b in named):
+        raise AxisError(
+            f"{key}: real and imaginary part must have the same axes, and the file names those of "
+            f"{first.name} {one}, and those of {last.name} {other}; correct the study{_LABELS}"
+        )
+    return one or other
+
+
+def _listed(dataset: h5py.Dataset, name: str) -> list[str] | None:
+    """Return the texts of an attribute that has one for each axis, else None."""
+    held = dataset.attrs.get_id(name)
+    is_text = held.dtype.kind in "SU" or h5py.check_string_dtype(held.dtype) is not None
+    if not is_text or held.shape != (dataset.ndim,) or held.dtype.itemsize > LONGEST_NAME:
+        return None
+
+    def read() -> list[str]:
+        texts = np.ravel(dataset.attrs[name]).tolist()
+        return [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in texts]
+
+    found: list[str] | None = guarded_once(dataset, f"names in {name}", read)
+    return found
+
+
+def dimension_scales(dataset: h5py.Dataset) -> list[str]:
+    """Return the path of what a dataset's file has along each axis; empty where it has nothing.
+
+    It is the dimension scale, as netCDF's coordinate variables are, of several the first that has a
+    unit or names. netCDF writes one without values for a dimension of which it has none.
+    """
+    if "DIMENSION_LIST" not in dataset.attrs:
+        return [""] * dataset.ndim
+
+    def read() -> list[str]:
+        found = []
+        for axis, length in zip(dataset.dims, dataset.shape, strict=True):
+            scales = [one for one in axis.values() if one.shape[:1] == (length,)]
+            scales = [one for one in scales if not _is_empty(one)]
+            telling = [one for one in scales if "units" in one.attrs or one.dtype.kind in "SO"]
+            found.append(str((telling or scales)[0].name) if scales else "")
+        return found
+
+    return guarded_once(dataset, "dimension scales", read) or [""] * dataset.ndim
+
+
+def _is_empty(scale: h5py.Dataset) -> bool:
+    """Return whether a scale is what netCDF writes for a dimension without values."""
+    name = scale.attrs.get("NAME", "")
+    return (name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)).startswith(
+        _NO_VALUES
+    )
+
+
+def order_by_file(
+    name: str, operand: Operand, own: Sequence[str], kept: Sequence[str], found: AxisMap
+) -> str:
+    """Return an error's text where a dataset is read in another order than its own names have.
+
+    ``kept`` are those ``own`` names that a selection leaves. The text is empty where each axis of
+    the operand's is read in the place that has its name. Other names tell nothing, and one that
+    stands there twice does not, as of a square of antennas.
+    """
+    read_as = [axis for axis in found.axes if axis not in found.missing]
+    known = [one for one in kept if one in operand.axes and list(kept).count(one) == 1]
+    if all(one == axis for one, axis in zip(kept, read_as, strict=True) if one in known):
+        return ""
+    where = (
+        f"{name} names its axes {list(own)}, and is read as {read_as} where input.axes says nothing"
+    )
+    if len(known) < len(kept):
+        return f"{where}; name its axes in input.axes.{operand.name}, of {list(operand.axes)}"
+    given = [
+        one if one.isascii() and one.isidentifier() else f"dropped_{number}"
+        for number, one in enumerate(own)
+    ]
+    return f"{where}; add `axes: {{{operand.name}: [{', '.join(given)}]}}` to the input"
+
+
+def check_exchanged(
+    name: str, operand: str, own: Sequence[str], given: Sequence[str], otherwise: str = _LABELS
+) -> None:
+    """Raise AxisError where a study exchanges time or frequency with another axis of a file.
+
+    That is where the names ``given`` have it elsewhere than the file's ``own``, and another of
+    these or the other of the two in its place, or it in that of an axis without a name. A name of
+    the study's own in its place is meant, and other axes may be exchanged on purpose, as of a
+    matrix that is meant transposed. ``otherwise`` is what else than the study a user may correct.
+    """
+    named = [SYNONYMS.get(one, one) for one in given]
+    for own_name, axis in zip(own, named, strict=False):
+        if axis == own_name or own_name not in named or own_name not in _EXCHANGED:
+            continue
+        there = own[named.index(own_name)] if named.index(own_name) < len(own) else ""
+        if axis in (*own, *_EXCHANGED) or not there:
+            raise AxisError(
+                f"input.axes.{operand}: {name} names its axes {list(own)}, and the study "
+                f"{list(given)}; correct the study{otherwise}"
+            )

@@ -1,0 +1,151 @@
+"""Coordinates that a study gives for axes of a reader's array, beside those of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
+from workflow.config.file_input import FileInput
+from workflow.data import REVERSED, Coordinate, Product, is_blank
+from workflow.inputs.coordinate_units import WITH_UNITS, dates_as_times, of_one_entry
+from workflow.inputs.dates import from_the_first
+from workflow.inputs.equal_steps import given_coordinate, is_uneven, whole_axis
+from workflow.inputs.input_error import InputError
+from workflow.inputs.units import check_quantity, parted
+
+
+def with_given(
+    product: Product, source: FileInput, operand: str, faults: Mapping[str, str], *, check: bool
+) -> Product:
+    """Return a reader's array with what the config says of axes of which the file says nothing.
+
+    It may say the values of an axis too whose steps in the file are uneven, such as the clock of
+    packets or subcarriers with a gap, because transforms need equal ones, and of any axis with
+    ``replace``. The values are those of the file's axis, before any selection. Raises InputError
+    for another number of values than the axis has entries, an axis that the file says as well, no
+    unit where there must be one, and an axis of which the config says nothing and the file
+    something wrong, which stands in ``faults`` by the axis.
+    """
+    names = tuple(source.axes_of(operand) or product.axes)
+    found, left = dict(product.coordinates), dict(faults)
+    for name, of in source.coordinates.items():
+        along = _axis_of(name, of)
+        if along not in names or len(names) != len(product.axes):
+            continue
+        axis, key = product.axes[names.index(along)], f"input.coordinates.{name}"
+        length = product.data.shape[names.index(along)]
+        if along != name:
+            found[name] = _along(key, name, of, axis, length, names, check=check)
+            continue
+        replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
+        if axis in found and not is_uneven(found[axis]) and not replaces:
+            _check_equal(key, of, found[axis])
+            continue
+        if replaces and axis not in found and axis not in left:
+            raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
+        left.pop(axis, None)
+        found[axis] = _of_axis(key, name, of, found.get(axis), length, check=check)
+    for axis, fault in left.items():
+        name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
+        raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")
+    return replace(product, coordinates=found)
+
+
+def of_lacking(
+    source: FileInput, lacking: Collection[str], tuned: Coordinate | None, *, check: bool
+) -> dict[str, Coordinate]:
+    """Return what the config says of axes that a reader's array lacks: of one entry each.
+
+    ``tuned`` is the frequency that the file says of all samples, if any. Raises InputError for
+    several values, for no unit where there must be one, and for a frequency beside ``tuned``.
+    """
+    found: dict[str, Coordinate] = {}
+    for name, of in source.coordinates.items():
+        along = SYNONYMS.get(own := _axis_of(name, of), own)
+        if along not in lacking:
+            continue
+        key, kept_as = f"input.coordinates.{name}", SYNONYMS.get(name, name)
+        replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
+        if kept_as == "frequency" and tuned is not None and not replaces:
+            _check_equal(key, of, tuned)
+        try:
+            if own == name:
+                found[kept_as] = _of_axis(key, name, of, None, 1, check=check)
+            else:
+                found[name] = _along(key, name, of, along, 1, (), check=check)
+        except InputError as error:
+            raise InputError(f"{error}; {of_one_entry(along)}") from error
+    return found
+
+
+def _axis_of(name: str, of: Any) -> str:
+    """Return the axis along which a coordinate stands, as the config calls it."""
+    return getattr(of, "axis", None) or name
+
+
+def _check_equal(key: str, of: Any, said: Coordinate) -> None:
+    """Raise InputError where the config says an axis that the file says, other than its names."""
+    values = said.values
+    is_number = values.dtype.kind in "fiu"
+    if isinstance(of, list) and not is_number and (
+        [str(one).lower() for one in of] == [one.lower() for one in values.tolist()]
+    ):  # fmt: skip
+        return
+    how = "start: ..., step_hz: ..." if is_number else "values: [...]"
+    raise InputError(
+        f"{key}: the file says it already{_ends(said)}; leave it out, or where the file is wrong "
+        f"give it as {{{how}, replace: true}}"
+    )
+
+
+def _of_axis(
+    key: str, name: str, of: Any, said: Coordinate | None, length: int, *, check: bool
+) -> Coordinate:
+    """Return the coordinate that the config gives an axis, under the name that the file gives."""
+    given = given_coordinate(key, of, length, whole_axis(length), check=check)
+    given, first = dates_as_times(name, given)
+    units, date = parted(given.units)
+    date = first or date
+    if SYNONYMS.get(name, name) in WITH_UNITS and not units:
+        raise InputError(
+            f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
+            "{values: [...], units: Hz}"
+        )
+    check_quantity(key, name, units)
+    long_name = said.long_name if said is not None else name
+    if given.values.size > 1 and given.values[0] < given.values[-1]:  # other than the file says
+        for end in REVERSED:
+            long_name = long_name.removesuffix(f", {end}")
+    given = replace(given, units=units, long_name=long_name)
+    if not date:
+        return given
+    given, date = from_the_first(given, date)
+    return replace(given, long_name=f"{name} since {date}")
+
+
+def _along(
+    key: str, name: str, of: Any, axis: str, length: int, names: Sequence[str], *, check: bool
+) -> Coordinate:
+    """Return another coordinate that the config gives along an axis. Raises InputError."""
+    if name in names:
+        raise InputError(
+            f"{key}: {name!r} is an axis of its own; it stands along {of.axis} by no name"
+        )
+    given = given_coordinate(key, of, length, whole_axis(length), check=check)
+    units = parted(given.units)[0]
+    check_quantity(key, name, units)
+    return replace(given, units=units, long_name=name, axes=(axis,))
+
+
+def _ends(coordinate: Coordinate) -> str:
+    """Return the first and the last value of a coordinate, with its unit, for a message."""
+    values = coordinate.values
+    if not values.size or is_blank(values):
+        return ""
+    is_number = values.dtype.kind in "fiu"
+    ends = [f"{one:.10g}" if is_number else str(one) for one in (values[0], values[-1])]
+    said = " to ".join(ends[: values.size])
+    return f", {said} {coordinate.units if is_number else ''}".rstrip()

@@ -1,0 +1,291 @@
+"""One operand in a user's open HDF5 file: its datasets, checked one by one, and their values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from workflow.config.axis_names import PAIR, SYNONYMS
+from workflow.config.file_input import DatasetSource, FileInput, PackedSource, WorkloadInput
+from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
+from workflow.inputs.chunk_filters import ChunkError
+from workflow.inputs.chunk_sizes import check_chunks, check_filters
+from workflow.inputs.dimension_names import check_exchanged, names_of_parts, order_by_file
+from workflow.inputs.input_error import InputError as InputError
+from workflow.inputs.input_error import Mistakes as Mistakes
+from workflow.inputs.links import DatasetError, find_dataset
+from workflow.inputs.other_files import axes_by_matlab, better_format, by_matlab
+from workflow.inputs.packed_integers import PACKED_TYPES, unpacked
+from workflow.inputs.selections import Picked, PickedAxis, SelectionError, pick
+from workflow.inputs.stored_types import (
+    COMPONENT_TYPES,
+    UNSIGNED_TYPES,
+    Stored,
+    StoredError,
+    complex_fields,
+    in_words,
+    is_number,
+    stored_in,
+)
+from workflow.inputs.text_attributes import unit_of_parts
+from workflow.inputs.zero_level import check_level, levelled
+
+Array = npt.NDArray[Any]
+
+_WIDE = ("float64", "int32", "uint32", "complex128")
+"""Stored types that single precision cannot hold: they are read as double."""
+
+
+@dataclass(frozen=True)
+class OperandHeader:
+    """The arrays of a file for an operand, by their headers.
+
+    ``map`` has its axes and shape, as selected and with missing axes as 1; ``dtype`` is what
+    `read_operand` returns; ``stored`` says how it lies in the file, ``units`` in which unit, and
+    ``numbers`` which entries of an axis are selected, if not all; their list may be a long one.
+    """
+
+    map: AxisMap
+    dtype: str
+    stored: str
+    units: str
+    numbers: Mapping[str, PickedAxis]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the operand, as `map` has it."""
+        return self.map.shape
+
+
+class InputOperand:
+    """The datasets of one operand in an open file, checked one by one."""
+
+    def __init__(self, file: h5py.File, source: FileInput, operand: Operand) -> None:
+        name = operand.name
+        self.key, self.operand, self.real = f"input.{name}", operand, operand.real
+        where = getattr(source, name)
+        paths = dataset_paths(where)
+        if self.real and len(paths) > 1:
+            raise InputError(f"{self.key} is real: it must be one dataset, got {paths}")
+        self.datasets = open_datasets(file, source, paths, self.key)
+        self.only_real = isinstance(where, DatasetSource) and len(paths) == 1
+        self.separate = len(paths) > 1 or self.only_real
+        self.packed = isinstance(where, PackedSource)
+        if self.real and self.packed:
+            raise InputError(f"{self.key} is real: it must be one dataset of numbers, got int4x2")
+        self.name = " with ".join(str(dataset.name) for dataset in self.datasets)
+        shapes = [dataset.shape for dataset in self.datasets]
+        if shapes[0] != shapes[-1]:
+            raise InputError(
+                f"{self.key}: real and imaginary part must have the same shape, "
+                f"got {shapes[0]} and {shapes[1]}"
+            )
+        self.names = source.axes_of(name)
+        self.units, self.zero_level = source.units_of(name), source.zero_level_of(name)
+        try:
+            own = names_of_parts(self.datasets, self.key)
+            self.own_names = own if self.names is None and not operand.free else None
+            check_exchanged(self.name, name, own or (), self.names or ())
+            self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
+            self.picked: Picked = pick(source.select.get(name), shapes[0], self.names, self.pair)
+        except AxisError as error:
+            raise InputError(str(error)) from None
+        except SelectionError as error:
+            raise InputError(f"input.select.{name}: {self.name} {error}") from None
+        if self.pair is not None and (self.real or self.separate or self.packed):
+            raise InputError(
+                f"input.axes.{name}: an axis {PAIR!r} holds both parts of a complex operand in one "
+                f"dataset, but {self.key} {'is real' if self.real else 'names its parts'}"
+            )
+
+    def header(self) -> OperandHeader:
+        """Check type, axes and shape."""
+        stored = [self._component(dataset) for dataset in self.datasets]
+        kinds = [self._stored(dataset).kind for dataset in self.datasets]
+        wide = any(name in _WIDE for name in (*kinds, *(name for _, name in stored)))
+        kind, bits = ("float", 32) if self.real else ("complex", 64)
+        units = self.units
+        if units is None:
+            units = unit_of_parts(self.datasets, self.key)
+        said, mapped = " and ".join(text for text, _ in stored), self.mapped()
+        numbers = self.picked.numbers(self.datasets[0].shape, mapped)
+        return OperandHeader(mapped, f"{kind}{bits << wide}", said, units, numbers)
+
+    def mapped(self) -> AxisMap:
+        """Return how the selected part becomes the operand.
+
+        Raises InputError for axes that do not fit.
+        """
+        shape, names = self.picked.shape, self.names
+        kept = None
+        if names is not None:
+            kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
+        what = f"{self.name} has {len(shape)} of shape {shape}"
+        if names is None and sum(n > 1 for n in shape) > 1 and by_matlab(self.datasets):
+            raise InputError(f"{self.key}: {axes_by_matlab(self.name, self.operand, len(shape))}")
+        try:
+            found = map_axes(self.operand, kept, shape, self.key, what)
+        except AxisError as error:
+            raise InputError(str(error)) from None
+        self._check_order(found)
+        return found
+
+    def _check_order(self, found: AxisMap) -> None:
+        """Raise InputError where nobody names the axes but the file, in another order."""
+        if (own := self.own_names) is None:
+            return
+        kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]
+        if wrong := order_by_file(self.name, self.operand, own, kept, found):
+            raise InputError(f"{self.key}: {wrong}")
+
+    def dataset_axis(self, axis: str) -> int | None:
+        """Return which axis of the dataset is one of the operand's, or was but for a number."""
+        mapped = self.mapped()
+        place = mapped.place(axis)
+        if place is not None:
+            return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
+        names = [SYNONYMS.get(name, name) for name in self.names or ()]
+        return names.index(axis) if axis in mapped.missing and axis in names else None
+
+    def _component(self, dataset: h5py.Dataset) -> tuple[str, str]:
+        """Return how a dataset is stored, and the type of its numbers."""
+        try:
+            dtype = dataset.dtype
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.key}: {dataset.name} must be {self._allowed()}, got a type that NumPy has "
+                f"not ({error})"
+            ) from error
+        if self.packed and dtype.name in PACKED_TYPES and h5py.check_enum_dtype(dtype) is None:
+            return f"int4x2 in {dtype.name}", "int8"
+        one_real = self.packed or self.real or self.separate or self.pair is not None
+        if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
+            check_level(self.operand.name, self.zero_level, dataset, dtype, self._stored(dataset))
+            return dtype.name, dtype.name
+        if (fields := complex_fields(dtype)) and not one_real:
+            part = dtype[fields[0]]
+            if is_number(part) and dtype[fields[1]] == part:
+                check_level(
+                    self.operand.name, self.zero_level, dataset, part, self._stored(dataset)
+                )
+                return f"{{{fields[0]}, {fields[1]}}} of {part.name}", part.name
+        if dtype.names is None and one_real and not self.packed and is_number(dtype):
+            check_level(self.operand.name, self.zero_level, dataset, dtype, self._stored(dataset))
+            return dtype.name, dtype.name
+        raise InputError(
+            f"{self.key}: {dataset.name} must be {self._allowed()}, got {in_words(dtype)}"
+        )
+
+    def _allowed(self) -> str:
+        if self.packed:
+            return f"bytes, one of {list(PACKED_TYPES)}"
+        types = f"one of {[*COMPONENT_TYPES, *UNSIGNED_TYPES]}"
+        if self.real or self.separate or self.pair is not None:
+            return f"real, {types}"
+        return (
+            f"complex64, complex128 or a compound {{r, i}} of {types} "
+            "(for separate parts give {real: path, imag: path}, for real data {real: path}, for "
+            f"4-bit integers {{int4x2: path}}, for an axis of both parts its name {PAIR!r} in "
+            "input.axes)"
+        )
+
+    def memory(self, header: OperandHeader) -> int:
+        """Return the bytes that reading takes: HDF5's data and chunks, and the result twice."""
+        result = 2 * math.prod(header.shape) * np.dtype(header.dtype).itemsize
+        return self._hdf5_memory(self.picked.elements) + result
+
+    def piece_memory(self, elements: int, header: OperandHeader) -> int:
+        """Return the bytes that reading a piece of so many elements takes."""
+        result = 2 * elements * np.dtype(header.dtype).itemsize
+        return self._hdf5_memory(elements) + result
+
+    def _hdf5_memory(self, elements: int) -> int:
+        changed = self.zero_level is not None
+        return sum(
+            elements * (dataset.dtype.itemsize + 9 * (changed or self._stored(dataset).changes))
+            + 3 * math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
+            for dataset in self.datasets
+        )
+
+    def check_chunks(self) -> None:
+        """Raise InputError where a chunk that is read is not as long as its shape says."""
+        box = [range(axis.span.start, axis.span.stop) for axis in self.picked.axes]
+        for dataset in self.datasets:
+            try:
+                check_chunks(dataset, box)
+            except ChunkError as error:
+                raise InputError(f"{self.key}: {error}") from error
+
+    def _stored(self, dataset: h5py.Dataset) -> Stored:
+        """Return the numbers that a dataset's stand for; raises InputError."""
+        try:
+            found = stored_in(dataset)
+            if self._in_parts(dataset) and found.changes and not found.scales:
+                raise StoredError(
+                    "is complex, and may have a scale_factor alone of the attributes of packed and "
+                    "missing numbers; write two real datasets, {real: path, imag: path}"
+                )
+        except StoredError as error:
+            raise InputError(f"{self.key}: {dataset.name} {error}") from None
+        return found
+
+    def _in_parts(self, dataset: h5py.Dataset) -> bool:
+        """Return whether both parts of complex numbers are of one stored value."""
+        return self.packed or not is_number(dataset.dtype)
+
+    def _read(self, picked: Picked, number: int) -> Array:
+        """Return the selected part of one of the datasets, real numbers as what they stand for."""
+        dataset = self.datasets[number]
+        data = picked.read(dataset)
+        return data if self._in_parts(dataset) else self._stored(dataset).values(data)
+
+    def read(self, dtype: str, picked: Picked) -> Array:
+        """Return the selected data as ``dtype``, its axes those of the selection."""
+        data = self._read(picked, 0)
+        parts: Sequence[Array] = [data]
+        if self.packed:
+            parts = unpacked(data, unsigned=self.zero_level is not None)
+        elif self.pair is not None:
+            parts = [data[..., 0], data[..., 1]]
+        elif fields := complex_fields(data.dtype):
+            parts = [data[field] for field in fields]
+        elif self.separate and not self.only_real:
+            parts = [data, self._read(picked, 1)]
+        parts = levelled(parts, self.zero_level)
+        if self._in_parts(self.datasets[0]):
+            parts = [self._stored(self.datasets[0]).values(one) for one in parts]
+        if len(parts) == 1 and not self.only_real:
+            return np.asarray(parts[0].astype(dtype, copy=False))
+        result = np.zeros(picked.shape, dtype)
+        result.real = parts[0]
+        if len(parts) > 1:
+            result.imag = parts[1]
+        return result
+
+
+def open_datasets(
+    file: h5py.File, source: FileInput, paths: Sequence[str], key: str
+) -> list[h5py.Dataset]:
+    """Return the datasets of the user's file whose values may be read; raises InputError."""
+    try:
+        datasets = [find_dataset(file, path, external=source.external) for path in paths]
+        for dataset in datasets:
+            check_filters(dataset)
+    except (DatasetError, ChunkError) as error:
+        raise InputError(f"{key}: {error}{better_format(file, source.format)}") from error
+    return datasets
+
+
+def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | None) -> list[str]:
+    """Return the one dataset of an operand, or those of its real and its imaginary part, if any."""
+    if where is None or isinstance(where, WorkloadInput):
+        return []
+    if isinstance(where, str | PackedSource):
+        return [where if isinstance(where, str) else where.int4x2]
+    return [where.real] if where.imag is None else [where.real, where.imag]

@@ -1,0 +1,126 @@
+"""Coordinates that a user's file has for a dataset: dimension scales, and others beside them.
+
+The latter are the datasets that netCDF's attribute ``coordinates`` names (CF's conventions, section
+5, auxiliary coordinate variables). Argand's products have the attribute too, for what stands along
+an axis under another name.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import h5py
+
+from workflow.config.axis_names import PAIR, SYNONYMS, check_names
+from workflow.inputs.dimension_names import dimension_names, dimension_scales, in_own_words
+from workflow.inputs.input_operand import InputOperand
+from workflow.inputs.links import DatasetError, find_dataset
+from workflow.inputs.text_attributes import guarded_once, text_attribute
+
+_ATTRIBUTE = "coordinates"
+_LONGEST = 1 << 14
+"""Characters of the attribute."""
+_MOST = 256
+"""Names in it that are looked at."""
+
+
+class OwnCoordinate(NamedTuple):
+    """A dataset that stands along an axis of an operand's.
+
+    Attributes:
+        name: of the coordinate.
+        number: the place of the axis in the operand's dataset.
+        path: of the dataset.
+        axis: the axis's name, where ``name`` is one of its own; else "".
+    """
+
+    name: str
+    number: int
+    path: str
+    axis: str = ""
+
+
+def own_coordinates(
+    file: h5py.File, operand: InputOperand, *, external: bool
+) -> tuple[list[OwnCoordinate], dict[str, str]]:
+    """Return what the file has along an operand's axes, and why else names are no coordinates.
+
+    Dimension scales come first. The latter are by their paths. There are none where a link leads to
+    the dataset from ``file``, in which their paths are others. ``external`` says whether links into
+    other files are followed. Raises InputError where the attribute is damaged.
+    """
+    dataset, axes = operand.datasets[0], _axes_of(operand)
+    if not axes or dataset.file.filename != file.filename:
+        return [], {}
+    scales = dimension_scales(dataset)
+    found = [OwnCoordinate(axis, n, scales[n]) for n, axis in axes.items() if scales[n]]
+    names = text_attribute(dataset, _ATTRIBUTE, _LONGEST).split()[:_MOST]
+    own = (dimension_names(dataset) or []) if names else []
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        path = _path(dataset, name) or name
+        if path in scales:
+            continue
+        try:
+            called, number = _along(dataset, path, own, external)
+        except (DatasetError, ValueError) as error:
+            left_out[path] = f"{path}: {error}"
+            continue
+        if number in axes:
+            found.append(OwnCoordinate(called, number, path, axes[number]))
+    return found, left_out
+
+
+def _axes_of(operand: InputOperand) -> dict[int, str]:
+    """Return the name of each axis of an operand's dataset by its place, of those that have one.
+
+    Axes that a number drops have one too. They go by the study's names, else by the file's own
+    where those are the operand's.
+    """
+    found: dict[int, str] = {}
+    for number, name in enumerate(operand.names or operand.own_names or ()):
+        axes = {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
+        own = SYNONYMS.get(name, name)
+        if name != PAIR and (operand.names is not None or own in axes):
+            found[number] = axes.pop() if axes else name
+    return found
+
+
+def _along(dataset: h5py.Dataset, path: str, own: list[str], external: bool) -> tuple[str, int]:
+    """Return the name of another dataset of the file, and the axis that it stands along.
+
+    ``own`` are the names of the axes of ``dataset``. Raises DatasetError where there is none, and
+    ValueError where it does not stand along one of these axes.
+    """
+    if not path.startswith("/"):
+        raise DatasetError(f"{dataset.name} names it among its coordinates, and it is not there")
+    found = find_dataset(dataset.file, path, external=external)
+    called = in_own_words(path.rpartition("/")[2])
+    check_names(f"{dataset.name} names it among its coordinates", [called])
+    axes = dimension_names(found) or ([called] if _is_scale(found) else [])
+    along = [axis for axis in axes if axis in own]
+    if len(along) != 1 or axes[0] != along[0] or own.count(along[0]) != 1:
+        raise ValueError(
+            f"a coordinate stands along one axis, this one along {axes or 'none that it names'}, "
+            f"of those of {dataset.name}, {own}"
+        )
+    return called, own.index(along[0])
+
+
+def _is_scale(dataset: h5py.Dataset) -> bool:
+    """Return whether a dataset is a dimension scale; HDF5 may end a process by a damaged one."""
+    return bool(guarded_once(dataset, "whether it is a scale", lambda: bool(dataset.is_scale)))
+
+
+def _path(dataset: h5py.Dataset, name: str) -> str:
+    """Return the path of a name in the dataset's group or one above it; "" where none has it."""
+    first = name.strip("/").partition("/")[0].encode()
+    folder = "" if name.startswith("/") else str(dataset.name).rpartition("/")[0]
+    while first:
+        group = dataset.file[folder or "/"]
+        if isinstance(group, h5py.Group) and group.id.links.exists(first):
+            return f"{folder}/{name.strip('/')}"
+        if not folder:
+            break
+        folder = folder.rpartition("/")[0]
+    return ""

@@ -1,0 +1,66 @@
+"""The check of voltages before a UVH5 file: sizes, coordinates, units and the date of times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workflow.config.uvh5_site import Uvh5Site
+from workflow.data import PLACES, Coordinate, Staged
+from workflow.inputs.dates import date_in, julian_date
+from workflow.inputs.input_operand import InputError
+from workflow.inputs.units import check_arrived, convertible, in_base
+from workflow.readers.polarizations import check_written, feeds_of
+
+_DAY_S = 86400.0
+_OFF_S = 1.0
+"""Seconds that a Julian date of a few digits may be off."""
+
+
+def check_for_uvh5(voltages: Staged, site: Uvh5Site) -> None:
+    """Raise InputError where the outline of voltages lacks what a UVH5 file has to say."""
+    channels, polarizations, _, samples = voltages.operands["voltages"].shape
+    _check_coordinates(voltages.coordinates, site)
+    check_written(feeds_of(voltages.coordinates, "polarization"), polarizations)
+    if samples < 2:
+        raise InputError("uvh5: one sample has no length")
+    if channels == 1 and site.channel_width_hz is None:
+        raise InputError("uvh5.channel_width_hz: must be given for one channel")
+
+
+def _check_coordinates(there: Mapping[str, Coordinate], site: Uvh5Site) -> None:
+    """Raise InputError where a coordinate is missing, or in a unit that does not convert."""
+    wrong = []
+    for name in ("frequency", "time", *PLACES):
+        known = convertible(name)
+        if name in there and there[name].units not in known:
+            wrong.append(f"{name} must be in one of {known}, got {there[name].units!r}")
+        elif name not in there and name != "up":
+            wrong.append(f"the voltages have no coordinate {name}, in one of {known}")
+    if wrong:
+        raise InputError(*(f"uvh5: {text}; give it by input.coordinates" for text in wrong))
+    hertz = there["frequency"]
+    values = in_base("frequency", hertz.values, hertz.units)
+    check_arrived("uvh5: frequencies", values, hertz.long_name)
+    start_of(site, there["time"])
+
+
+def start_of(site: Uvh5Site, times: Coordinate) -> float:
+    """Return the Julian date that times count from: theirs, or the config's where they have none.
+
+    Raises InputError where neither says it, and where both do and it is not the same.
+    """
+    date, given = date_in(times.long_name), site.julian_date
+    known = julian_date(date)
+    if known is None:
+        if given is None:
+            raise InputError(
+                f"uvh5.julian_date: must be given, since times count from {date or 'no date'}, and "
+                "from none in ISO 8601 and UTC such as 2026-11-28T10:00:00"
+            )
+        return given
+    if given is not None and abs(known - given) * _DAY_S > _OFF_S:
+        raise InputError(
+            f"uvh5.julian_date: the times count from {date}, which is {known:.6f}, got {given}; "
+            "leave it out"
+        )
+    return known
