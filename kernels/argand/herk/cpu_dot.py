@@ -30,8 +30,6 @@ _PANEL, _LOOP, _MIRROR, _CONJUGATES, _HERK = 0.8, 0.02, 0.6, 0.9, 0.9
 """Times in us: of a step of NumPy that takes a part of the operand; of a loop over a row's pairs;
 of the steps of a mirror; of matmul's conjugates where no mirror follows, whose time has them; and
 what a call of herk takes less than steps that ignore errors."""
-_COPIED = 8e-4
-"""Time in us to copy a number of a product in whole tiles (`cpu_padded`)."""
 _AGAIN = 1e-5
 """Time in us of a byte that a panel reads again, from a core's second cache."""
 _BLOCK = 16
@@ -109,10 +107,8 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
         in_tiles = n % TILE[problem.dtype] == 0
         edge = times.edge if in_tiles else _EDGE
         others = batch * (times.matrix + n * k * (times.in_matmul * (n + edge) + times.number))
-        if has_avx512_kernels():
-            others += _CONJUGATES + (0 if in_tiles else _COPIED * batch * n * n)
-        else:
-            others += _CONJUGATES if matched_rows(problem) == n else mirror
+        unmirrored = in_tiles if has_avx512_kernels() else matched_rows(problem) == n
+        others += _CONJUGATES if unmirrored else mirror
     others -= loops
     whole = dots + _LOOP * batch < min(in_panels, others) and are_hermitian(n, k, problem.dtype)
     if not whole and in_panels >= others:

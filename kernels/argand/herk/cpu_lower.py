@@ -120,7 +120,7 @@ def _most_by_rows(problem: HerkProblem, matched: int) -> int:
     """Return `_most_multiplied` where so many rows and columns need no mirror."""
     square, numbers = matched * matched, problem.n * problem.n
     saved = _MIRRORED * square - _MIRRORED_ROWS * (numbers - square)
-    saved *= 2 if problem.dtype == "complex128" else 1
+    saved = saved * 3 // 2 if problem.dtype == "complex128" else saved
     if problem.batch > 1:
         return _CALL + saved
     return min(ONE_CORE_COMPLEX, saved - (_STEPS_ALONE if matched < problem.n else 0))

@@ -59,7 +59,7 @@ def is_padded(problem: HerkProblem) -> bool:
         most = _most_matrices(problem)
         if n % TILE[problem.dtype] < FEWEST_BEYOND or (n > _MOST_ROWS and batch > most):
             return False
-    on_one_core = weight(problem) <= ONE_CORE_COMPLEX
+    on_one_core = weight(problem) * _columns(n, problem.dtype) <= ONE_CORE_COMPLEX * n
     return on_one_core and is_multiplied(problem, n) and _are_hermitian(n, k, problem.dtype)
 
 
