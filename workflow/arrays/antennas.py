@@ -42,16 +42,19 @@ def beam_grid(geometry: Geometry, beams: int) -> tuple[int, int]:
     return rows, beams // rows
 
 
-def beam_directions(geometry: Geometry, beams: int, extent: float) -> Array:
+def beam_directions(
+    geometry: Geometry, beams: int, extent: float, centre: tuple[float, float] = (0.0, 0.0)
+) -> Array:
     """Return (beams, 2) direction cosines l, m of a regular grid, l the faster one.
 
-    Each goes from -extent to extent, or is 0 where the grid has one value of it.
+    Each goes from -extent to extent about that of the centre, or is that where the grid has one
+    value of it.
     """
     rows, columns = beam_grid(geometry, beams)
     m, l = np.meshgrid(  # noqa: E741
         _axis(rows, extent), _axis(columns, extent), indexing="ij"
     )
-    return np.stack([l.ravel(), m.ravel()], axis=-1)
+    return np.stack([l.ravel(), m.ravel()], axis=-1) + centre
 
 
 def _axis(count: int, extent: float) -> Array:

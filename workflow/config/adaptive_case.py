@@ -7,7 +7,15 @@ from typing import Literal
 from argand.hermitian.plan import LARGEST_N
 from pydantic import Field, model_validator
 
-from workflow.config.antenna_array import AntennaArray, Frequencies, Source
+from workflow.config.antenna_array import (
+    EXTENT,
+    ZENITH,
+    AntennaArray,
+    Frequencies,
+    PhaseCentre,
+    Source,
+    check_above_horizon,
+)
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.inputs import operands
@@ -41,9 +49,8 @@ class AdaptiveCase(Case):
 
     kind: Literal["adaptive"]
     beams: int | None = Field(None, ge=1, le=1 << 16, description="Beams formed.")
-    extent: float = Field(
-        0.5, gt=0, le=1, description="Largest direction cosine of the grid of beams."
-    )
+    extent: float = Field(0.5, gt=0, le=1, description=EXTENT)
+    phase_centre: PhaseCentre = Field(ZENITH, description="The middle of the grid; the zenith.")
     loading: float = Field(
         0.01, ge=0, le=1e6, description="Diagonal loading, relative to the mean of the diagonal."
     )
@@ -68,10 +75,14 @@ class AdaptiveCase(Case):
         drawn = ("channels", "samples", "array", "frequencies", "sources", "noise")
         operands.sizes_or_input(self, ("antennas",), drawn)
         given = self.input is not None and self.input.weights is not None
-        if given and ({"beams", "extent"} & self.model_fields_set):
-            raise ValueError("beams and extent must not be given beside input.weights")
+        if given and ({"beams", "extent", "phase_centre"} & self.model_fields_set):
+            raise ValueError(
+                "beams, extent and phase_centre must not be given beside input.weights"
+            )
         if not given and self.beams is None:
             raise ValueError("beams must be given where input.weights is not: their number")
+        if self.phase_centre.direction != (0.0, 0.0):
+            check_above_horizon(self.array, self.beams or 1, self.extent, self.phase_centre)
         if self.rounding:
             raise ValueError("rounding must not be given: each precision rounds in its own way")
         if self.allow_nonfinite:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from argand.image.problem import SPEED_OF_LIGHT
 from pydantic import Field, model_validator
 
-from workflow.config.antenna_array import Direction
+from workflow.config.antenna_array import ZENITH, PhaseCentre
 from workflow.config.model import Model
 
 Array = npt.NDArray[np.float64]
-
-
-class PhaseCentre(Direction):
-    """The direction in the middle of an image: by l and m, or by azimuth and elevation."""
-
-    what: ClassVar[str] = "phase_centre"
 
 
 class Directions(Model):
@@ -33,7 +26,7 @@ class Directions(Model):
         default=None, gt=0, le=5400, description="Distance of neighbours at the zenith, instead."
     )
     phase_centre: PhaseCentre = Field(
-        default=PhaseCentre(l=0.0, m=0.0), description="The middle of the grid; the zenith."
+        default=ZENITH, description="The middle of the grid; the zenith."
     )
 
     @model_validator(mode="after")

@@ -48,22 +48,34 @@ def draw_beams(means: Array, there: Mapping[str, Coordinate], axes: Axes) -> Non
 
 
 def draw_map(
-    means: Array, extent: float, sources: Iterable[tuple[float, float]], axes: Axes
-) -> None:
-    """Draw means (m, l) of a grid from -extent to extent, with circles at sources."""
-    # Half a step beyond the outer beams, so that each pixel's centre is its beam's direction.
-    l_half, m_half = (extent * count / max(1, count - 1) for count in means.shape[::-1])
+    means: Array, there: Mapping[str, Coordinate], sources: Iterable[tuple[float, float]],
+    axes: Axes,
+) -> None:  # fmt: skip
+    """Draw means (m, l) of a grid at the beams' l and m, with circles at sources."""
+    l, m = (  # noqa: E741
+        _edges(there[name].values, count)
+        for name, count in zip("lm", means.shape[::-1], strict=True)
+    )
     image = axes.imshow(
         pictures.decibels(means), origin="lower", cmap="viridis", interpolation="nearest",
-        extent=(-l_half, l_half, -m_half, m_half), aspect="equal",
+        extent=(*l, *m), aspect="equal",
     )  # fmt: skip
     for at in sources:
         axes.plot(*at, marker="o", ms=10, mfc="none", mec="white", mew=1.5)
-    axes.set_xlim(-l_half, l_half)
-    axes.set_ylim(-m_half, m_half)
+    axes.set_xlim(*l)
+    axes.set_ylim(*m)
     axes.set_xlabel("l (east)")
     axes.set_ylabel("m (north)")
     axes.figure.colorbar(image, ax=axes, label="mean power, dB relative to the strongest")
+
+
+def _edges(values: Array, count: int) -> tuple[float, float]:
+    """Return where pixels of ``count`` equal steps of values begin and end.
+
+    That is half a step beyond the outer ones, so that each pixel's centre is its beam's direction.
+    """
+    half = float(np.ptp(values)) / max(1, count - 1) / 2
+    return float(values.min()) - half, float(values.max()) + half
 
 
 def draw_pattern(

@@ -155,7 +155,9 @@ class Adaptive(Workload):
 
     def _with_weights(self, found: Staged, *, held: bool) -> Staged:
         case = self.case
-        directions = antennas.beam_directions(case.array.geometry, case.beams or 0, case.extent)
+        directions = antennas.beam_directions(
+            case.array.geometry, case.beams or 0, case.extent, case.phase_centre.direction
+        )
         beams = {
             "beam": Coordinate(np.arange(case.beams or 0), "", "beam number"),
             "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),

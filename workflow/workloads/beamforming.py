@@ -17,7 +17,15 @@ from workflow.arrays import antennas
 from workflow.arrays.antenna_places import of_directions
 from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import beside_beams, steered
-from workflow.config.antenna_array import AntennaArray, Frequencies, Source
+from workflow.config.antenna_array import (
+    EXTENT,
+    ZENITH,
+    AntennaArray,
+    Frequencies,
+    PhaseCentre,
+    Source,
+    check_above_horizon,
+)
 from workflow.config.case import Case
 from workflow.config.detected_case import DetectedCase
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
@@ -58,8 +66,9 @@ class BeamformingInput(FileInput):
 class BeamformingCase(DetectedCase):
     """Beams towards a grid of directions from the samples of an antenna array.
 
-    The beams lie on a regular grid of direction cosines: l from -extent to extent for a linear
-    array, l and m for a planar one, with as many rows as make it nearest to a square.
+    The beams lie on a regular grid of direction cosines about `phase_centre`: l from -extent to
+    extent for a linear array, l and m for a planar one, with as many rows as make it nearest to a
+    square.
     """
 
     kind: Literal["beamforming"]
@@ -70,9 +79,8 @@ class BeamformingCase(DetectedCase):
     samples: int | None = Field(None, ge=1, le=1 << 28, description="Time samples of a channel.")
     array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
-    extent: float = Field(
-        0.5, gt=0, le=1, description="Largest direction cosine of the grid of beams."
-    )
+    extent: float = Field(0.5, gt=0, le=1, description=EXTENT)
+    phase_centre: PhaseCentre = Field(ZENITH, description="The middle of the grid; the zenith.")
     sources: tuple[Source, ...] = Field(
         (Source(l=0.25, m=0.125, power=1.0),), description="Plane waves that arrive."
     )
@@ -83,7 +91,7 @@ class BeamformingCase(DetectedCase):
     def _fits(self) -> BeamformingCase:
         # Beams that are steered by a file's antennas are of the grid that the config names.
         grid = () if self.steered else ("beams",)
-        drawn = () if self.steered else ("array", "extent")
+        drawn = () if self.steered else ("array", "extent", "phase_centre")
         operands.sizes_or_input(
             self,
             (*grid, "antennas", "samples", "channels", "polarizations"),
@@ -99,11 +107,7 @@ class BeamformingCase(DetectedCase):
             integrated(self.samples, self.integrate)
         if self.detect == "stokes" and self.input is None and self.polarizations != 2:
             raise ValueError(f"detect: stokes needs polarizations: 2, got {self.polarizations}")
-        if self.array.geometry == "planar" and self.extent > 0.5**0.5:
-            raise ValueError(
-                "extent must be at most 0.707 for a planar array, so that the grid's corners stay "
-                f"above the horizon, got {self.extent}"
-            )
+        check_above_horizon(self.array, self.beams or 1, self.extent, self.phase_centre)
         return self
 
     @property
@@ -169,7 +173,8 @@ class Beamforming(MatrixProduct):
     def directions(self) -> Array:
         """Return (beams, 2) direction cosines of the beams."""
         case = self.case
-        return antennas.beam_directions(case.array.geometry, case.beams or 0, case.extent)
+        centre = case.phase_centre.direction
+        return antennas.beam_directions(case.array.geometry, case.beams or 0, case.extent, centre)
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the file's weights and samples do not fit together."""
@@ -283,7 +288,8 @@ class Beamforming(MatrixProduct):
         else:
             sources = () if self.case.steered else self.case.sources
             places = [source.direction for source in sources]
-            beam_pictures.draw_map(means.reshape(rows, columns), self.case.extent, places, axes)
+            there = product.coordinates
+            beam_pictures.draw_map(means.reshape(rows, columns), there, places, axes)
 
     def _grid(self, beams: int) -> tuple[int, int]:
         if self.case.input is not None and not self.case.steered:

@@ -141,7 +141,7 @@ def test_data_that_fit(path):
     ("body", "found"),
     [
         ("measure q[0] -> c[0];\nh q[0];\n", "meas"),
-        ("reset q[0];\n", "reset"),
+        ("x q[0];\nreset q[0];\n", "reset"),
         ("if (c==1) x q[0];\n", "if"),
         ("h q[5];\n", "5"),
         ("hello q[0];\n", "hello"),

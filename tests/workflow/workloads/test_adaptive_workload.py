@@ -231,7 +231,7 @@ def test_covariances_of_visibilities_and_a_line_of_antennas():
         ),
         (
             {"beams": 2, "input": {"file": "/f.h5", "covariances": "r", "weights": "w"}},
-            "beams and extent must not be given",
+            "beams, extent and phase_centre must not be given",
         ),
     ],
 )

@@ -104,7 +104,9 @@ def test_coordinates_have_units():
         (SIZES | {"sources": [{"l": 0.1, "azimuth_deg": 3}]}, "either l and m, or azimuth"),
         (SIZES | {"sources": [{"l": 0.9, "m": 0.9}]}, "must be at most 1"),
         ({"input": {"file": "f", "weights": "w", "samples": "s"}, "noise": 2}, "noise must not be"),
-        (SIZES | {"extent": 0.9}, "at most 0.707 for a planar"),
+        (SIZES | {"extent": 0.9}, "must stay above the horizon.* at most 0.707"),
+        (SIZES | {"phase_centre": {"azimuth_deg": 90, "elevation_deg": 30}}, "distance of 1.455"),
+        (SIZES | {"phase_centre": {"l": 0.3}}, "phase_centre must have either l and m, or"),
         (SIZES | {"array": {"geometry": "ring"}}, "'linear' or 'planar'"),
     ],
 )

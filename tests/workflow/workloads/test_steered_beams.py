@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from tests.workflow import one_case
 from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays import antennas
 from workflow.arrays.antenna_places import unresolved
@@ -86,6 +87,46 @@ def test_beams_are_steered_by_the_antennas_of_the_file(tmp_path):
     assert figure.axes[0].get_xlabel() == "l (east)"
     outlined = one.outline()
     assert outlined.operands["weights"].shape == (3, 1, 4, 5)
+
+
+@pytest.mark.parametrize("kind", ["beamforming", "adaptive"])
+@pytest.mark.parametrize("beams", [1, 6])
+def test_beams_about_a_direction(tmp_path, kind, beams):
+    """A beam by itself looked at the zenith, and a grid lay about it, whatever was observed."""
+    rng = np.random.default_rng(4)
+    where, wave = rng.uniform(-5, 5, (6, 3)), np.array([0.25, -0.4330127018922193])
+    path = tmp_path / "narrow.h5"
+    with h5py.File(path, "w") as file:
+        file["v"], file["enu"] = rng.normal(size=(6, 40)).astype(complex), where
+        file["r"] = np.eye(6, dtype=complex)
+    places = {
+        name: {"dataset": "enu", "axis": "antenna", "column": column, "units": "m"}
+        for column, name in enumerate(("east", "north", "up"))
+    }
+    operand = {"beamforming": {"samples": "v"}, "adaptive": {"covariances": "r"}}[kind]
+    case = {
+        "kind": kind, "beams": beams, "extent": 0.1,
+        "phase_centre": {"azimuth_deg": 150, "elevation_deg": 60},
+        "input": {
+            "file": str(path), **operand,
+            "coordinates": {"frequency": {"values": [150], "units": "MHz"}, **places},
+        },
+    }  # fmt: skip
+    staged = one_case.staged(case)
+    toward = np.stack([staged.coordinates[name].values for name in "lm"], axis=-1)
+    np.testing.assert_allclose(toward.mean(axis=0), wave, atol=1e-12)
+    np.testing.assert_allclose(np.ptp(toward, axis=0), 0 if beams == 1 else 0.2, atol=1e-12)
+    up = np.sqrt(1 - np.square(toward).sum(axis=1, keepdims=True))
+    delays = np.hstack([toward, up]) @ where.T / antennas.SPEED_OF_LIGHT
+    weights = np.exp(-2j * np.pi * 150e6 * delays)
+    np.testing.assert_allclose(staged.operands["weights"][0, 0], weights, atol=1e-6)
+    if kind == "beamforming":
+        one, axes = one_case.study_of(case).workload("w"), Figure().subplots()
+        power = np.square(np.abs(weights @ np.ones((6, 40)))).reshape(1, 1, beams, 40)
+        one.picture(one.product(staged, np.sqrt(power).astype(complex)), axes)
+        if beams > 1:
+            assert np.mean(axes.get_xlim()) == pytest.approx(wave[0])
+            assert np.mean(axes.get_ylim()) == pytest.approx(wave[1])
 
 
 @pytest.mark.parametrize(
