@@ -10,7 +10,7 @@ import numpy as np
 
 from argand.device import is_cuda_array
 from argand.dft.api import dft
-from argand.dft.scipy_transform import SHARED, by_scipy, legacy
+from argand.dft.scipy_transform import by_scipy, is_shared, legacy
 
 
 def _is_single() -> dict[np.dtype[Any], bool]:
@@ -74,7 +74,7 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
             (x,) = args
             single = _SINGLE.get(x.dtype)
             own = cls.single is None if single else single is False and cls.double == "fp64"
-            if own and x.size < SHARED:
+            if own and not is_shared(x):
                 return legacy()[inverse](x)
         return cls._transform(*args, **kwargs, inverse=inverse)
 
@@ -105,7 +105,7 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
             return NotImplemented
         precision = cls.single if single else cls.double
         if on_cpu and precision in ((None, "fp32") if single else ("fp64",)):
-            if norm is None and workers is None and x.size < SHARED:
+            if norm is None and workers is None and not is_shared(x):
                 return legacy()[inverse](x, n, axis, overwrite_x)
             return by_scipy(x, n, axis, norm, overwrite_x, workers, inverse)
         return dft(x, axis, n=n, inverse=inverse, norm=norm or "backward", precision=precision)
