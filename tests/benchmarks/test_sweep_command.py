@@ -89,3 +89,5 @@ def test_no_case_spends_its_turn_on_exact_products() -> None:
     assert set(names) == {"tf32", "3xtf32", "3xfp16", "fp16", "bf16"}
     assert with_plans(1, ours[0], 2) is None
     assert with_plans(0, ours[0], 0) is None
+    exact = [one for one in ours[0] if one.precision.moduli]
+    assert with_plans(0, exact, 1) is None
