@@ -42,6 +42,7 @@ from functools import partial
 from pathlib import Path
 
 from argand import Device
+from argand.device import available_cores
 
 from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.rows import write_rows
@@ -54,6 +55,7 @@ from benchmarks.sweep.measuring import Measurement, measured, with_accuracy, wit
 from benchmarks.sweep.regrets import PlanTimes, plan_rows, plan_times
 from benchmarks.sweep.summary import summary
 from workflow.accuracy import Accuracy
+from workflow.threads import by_threads
 
 _PLANS = 10
 """``--plans`` of drawn cases on a GPU, where the command does not say."""
@@ -91,9 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             found = compile_plans(*given, arguments.part, every=arguments.plans)
             print(f"candidate plans: {found}", flush=True)
     rows: list[Row] = []
-    for some in _measured(arguments, cases, device):
-        rows += some
-        _write(arguments.csv, rows)  # so that a run that is killed keeps them
+    with by_threads(available_cores()):  # the checks on the host
+        for some in _measured(arguments, cases, device):
+            rows += some
+            _write(arguments.csv, rows)  # so that a run that is killed keeps them
     print(*summary(rows), f"{time.perf_counter() - started:.0f} s in all", sep="\n", flush=True)
     return int(any(row.implementation == "argand" and not row.verified for row in rows))
 

@@ -19,6 +19,7 @@ from benchmarks.peers._beam_power import detected as detect_beams
 from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy import Accuracy, worst_of
 from workflow.accuracy.beam_power_accuracy import assess_beam_power, beam_power_reference
+from workflow.threads import each
 
 Input = Literal["complex64", "int8", "fp16", "bf16", "int8, weights too"]
 _DRAWN: tuple[Input, ...] = ("complex64", "int8", "fp16")
@@ -163,15 +164,14 @@ class BeamCase(Case):
             references[name] = beam_power_reference(problem, weights, values)
 
         def assess(result: Any, candidate: Candidate) -> Accuracy:
-            parts = {
-                name: assess_beam_power(
-                    references[name],
-                    on_host(result[channel][..., first : first + count]),
-                    candidate.precision, backend=device.backend,
+            def part(name: str) -> Accuracy:
+                channel, first = places[name]
+                some = on_host(result[channel][..., first : first + count])
+                return assess_beam_power(
+                    references[name], some, candidate.precision, backend=device.backend
                 )
-                for name, (channel, first) in places.items()
-            }  # fmt: skip
-            return worst_of(parts)
+
+            return worst_of(dict(zip(places, each(part, places), strict=True)))
 
         return assess
 

@@ -17,6 +17,7 @@ from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_bounds import image_bound
+from workflow.threads import each
 
 _PRECISIONS = ("tf32", "3xtf32", "3xfp16", "fp16")
 _MOST_TERMS = {"cuda": 1 << 36, "cpu": 1 << 20}
@@ -131,11 +132,13 @@ def direct_power(r: Any, x: Any, f: Any, s: Any) -> Any:
 
     ``x`` are positions in m, ``f`` frequencies in Hz and ``s`` unit vectors, all of them NumPy's.
     """
-    total = np.zeros(len(s))
-    for matrix, frequency in zip(r, f, strict=True):
+
+    def of_channel(channel: tuple[Any, Any]) -> Any:
+        matrix, frequency = channel
         w = np.exp(2j * np.pi * frequency / SPEED_OF_LIGHT * (x @ s.T))
-        total += (w.conj() * (matrix @ w)).real.sum(axis=0)
-    return total
+        return (w.conj() * (matrix @ w)).real.sum(axis=0)
+
+    return sum(each(of_channel, zip(r, f, strict=True)), np.zeros(len(s)))
 
 
 def most_turns(x: Any, f: Any) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, spectrum
-from argand.device import available_cores
 from argand.precision import any_precision
 from argand.spectrum.problem import WHOLE, SpectrumProblem, spectrum_problem
 from argand.spectrum.window import window_of
@@ -29,7 +28,6 @@ from benchmarks.sweep.libraries import whole_calls
 from workflow.accuracy import Accuracy
 from workflow.accuracy.spectra_accuracy import assess_spectra, spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS
-from workflow.threads import by_threads
 
 _COMPONENTS = {"cuda": 1 << 25, "cpu": 1 << 18}
 """Components of samples in all."""
@@ -136,10 +134,7 @@ class SpectrumCase(Case):
         if some.ndim == 3:
             some = np.ascontiguousarray(some, np.float32).view(np.complex64)[..., 0]
         part = replace(problem, leading=some.shape[:1], samples=some.shape[1])
-        with by_threads(available_cores()):
-            reference = spectra_reference(
-                some, self._window, part, scaling="density", sample_rate=1.0
-            )
+        reference = spectra_reference(some, self._window, part, scaling="density", sample_rate=1.0)
 
         def assess(result: Any, candidate: Candidate) -> Accuracy:
             ran = ""
