@@ -62,7 +62,7 @@ class DatasetCoordinate(Model):
     )
     column: int | None = Field(
         None, ge=0, description="Which number of each entry, of a dataset that has several: 0 for "
-        "east in positions (antenna, 3).",
+        "east in positions (antenna, 3), or (3, antenna) of other than three antennas.",
     )  # fmt: skip
 
 

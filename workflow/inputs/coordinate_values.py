@@ -69,7 +69,10 @@ def values_along(
     if is_blank(values):
         inner = shape[1:] if column is None else ()
         return Coordinate(blank((taken.length, *inner), values.dtype), units, long_name)
-    values = stored.values(values).reshape(shape)[taken.indices]
+    values = stored.values(values)
+    if values.shape != shape == values.shape[::-1]:  # the components first
+        values = values.T
+    values = values.reshape(shape)[taken.indices]
     values = values if column is None else np.ascontiguousarray(values[:, column])
     if not np.all(finite := np.isfinite(values)):
         where_not = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
@@ -102,8 +105,9 @@ def _shape_along(
 ) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of what a dataset has along an axis, and the column of it that is meant.
 
-    That is (length,), or with components, such as those of places, (length, components). Raises
-    InputError for another shape and for a column that there is not.
+    That is (length,), or with components, such as those of places, (length, components), also where
+    the dataset has its axes the other way round and other numbers of both. Raises InputError for
+    another shape and for a column that there is not.
     """
     column = of.column if isinstance(of, DatasetCoordinate) else None
     several = dataset.ndim == 2 and (
@@ -111,14 +115,17 @@ def _shape_along(
     )
     if length is None:
         length = dataset.shape[0] if several else max(dataset.shape, default=1)
-    shape: tuple[int, ...] = (length, dataset.shape[1]) if several else (length,)
-    fits = dataset.shape == shape if several else max(dataset.shape, default=1) == length
+    shape: tuple[int, ...] = (length,)
+    fits = max(dataset.shape, default=1) == length
+    if several:
+        found = dataset.shape if dataset.shape[0] == length else dataset.shape[::-1]
+        shape, fits = (length, found[1]), found[0] == length
     if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:
         raise InputError(
             f"{key}: {dataset.name} must have {counted(length, 'value')}, one for each entry of "
             f"the axis in the file, got shape {dataset.shape}"
         )
-    if column is not None and column >= (dataset.shape[1] if several else 0):
+    if column is not None and column >= (shape[1] if several else 0):
         raise InputError(
             f"{key}.column: {dataset.name} must have two axes, the second of at least "
             f"{column + 1} columns, got shape {dataset.shape}"

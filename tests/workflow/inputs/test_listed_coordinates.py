@@ -56,3 +56,19 @@ def test_times_that_are_dates(file: Path, how: str) -> None:
     found = staged(beams(file, coordinates={"time": time})).coordinates["time"]
     assert found.values.tolist() == [*range(0, 14, 2)]
     assert (found.units, date_in(found.long_name)) == ("s", dates[0])
+
+
+def test_places_with_their_components_first(file: Path) -> None:
+    """Positions (3, antenna) were refused; of as many antennas entries come first, as ever."""
+    with h5py.File(file, "a") as made:
+        made["turned"], square = made["positions"][()].T, np.arange(9.0).reshape(3, 3)
+        made["square"] = square
+    for name, along, expected in (
+        ("turned", "antenna", np.arange(15.0).reshape(5, 3)[:, 1]),
+        ("square", "frequency", square[:, 1]),
+    ):  # fmt: skip
+        of = {"dataset": name, "column": 1, "axis": along, "units": "m"}
+        found = staged(beams(file, coordinates={"north": of})).coordinates["north"]
+        np.testing.assert_array_equal(found.values, expected)
+    column = {"dataset": "turned", "column": 3, "axis": "antenna"}
+    assert "the second of at least 4 columns" in error_of(beams(file, coordinates={"n": column}))
