@@ -15,6 +15,7 @@ from argand.gemm.operands import Op
 from argand.herk.cpu_blas import has_address, herk_by_address
 from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_matmul import (
+    FEWEST_BEYOND,
     TILE,
     full_product,
     matched_rows,
@@ -102,8 +103,8 @@ def hermitian_rows(problem: HerkProblem) -> int:
     most = ONE_CORE_COMPLEX if is_shared(problem) else _most_by_rows(problem, problem.n)
     if problem.batch > 1:
         most = max(most, _HERK_PRODUCTS)
-    elif problem.n < _FEWEST_ROWS_ALONE:
-        return 0
+    elif problem.n < _FEWEST_ROWS_ALONE or problem.n % TILE[problem.dtype] >= FEWEST_BEYOND:
+        return 0  # herk takes less time than two products of columns
     if weight(problem) > most or _is_threaded(problem):
         return 0
     return matched_rows(problem)

@@ -1,4 +1,4 @@
-"""Hermitian products of few numbers on the CPU by whole tiles of BLAS, without a mirror.
+"""Batches of small Hermitian products on the CPU by whole tiles of BLAS, without a mirror.
 
 BLAS computes element (i, j) by the steps of (j, i) where both columns lie in whole tiles
 (`cpu_matmul`). So products have the columns of whole tiles here: behind the conjugates of a matrix
@@ -33,8 +33,6 @@ _FEW_NUMBERS = 1 << 12
 _PART_BYTES, _MOST_ROWS = 1 << 18, 24
 """Bytes of products that stay in a core's cache until they are copied, and most rows of those that
 are multiplied in several parts: of more rows two products of some columns each take less time."""
-_ROWS_OF_ONE = 12
-"""Rows for each k from which one matrix takes less time so, as a gather mirrors no more numbers."""
 _FEW_ROWS = 1 << 7
 """Rows of results up to which NumPy copies them in less time as numbers: each of more rows is one
 item of as many bytes."""
@@ -48,14 +46,11 @@ parts of their diagonals."""
 def is_padded(problem: HerkProblem) -> bool:
     """Return whether `padded` takes less time than other products of matrices."""
     n, k, batch = problem.n, problem.k, problem.batch
-    if problem.op != "N" or min(n, k) < 2 or not has_avx512_kernels():
+    if batch == 1 or problem.op != "N" or min(n, k) < 2 or not has_avx512_kernels():
         return False
     if _columns(n, problem.dtype) >= 2 * n:
         return False  # half of BLAS's work would be for what is not copied
-    few = batch * n * n <= _FEW_NUMBERS
-    if batch == 1 and (few or n < _ROWS_OF_ONE * k):
-        return False
-    if not few:
+    if batch * n * n > _FEW_NUMBERS:
         most = _most_matrices(problem)
         if n % TILE[problem.dtype] < FEWEST_BEYOND or (n > _MOST_ROWS and batch > most):
             return False
