@@ -1,0 +1,176 @@
+"""The operands of an input by their headers, and what stands along their axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.config.file_input import FileInput
+from workflow.config.formats import HDF5
+from workflow.data import SELECTED, TUNED, Coordinate, Product
+from workflow.inputs.agreement import check_agrees, differ, in_names, names_beside_count
+from workflow.inputs.axes import AxisError, Operand
+from workflow.inputs.coordinates import number_selected
+from workflow.inputs.dimension_names import check_exchanged
+from workflow.inputs.given_axes import of_lacking, with_given
+from workflow.inputs.inputs import (
+    InputError,
+    Mistakes,
+    OperandHeader,
+    describe_coordinates,
+    describe_operand,
+)
+from workflow.inputs.product_operand import ProductOperand
+from workflow.readers import reader_of
+
+
+@dataclass(frozen=True)
+class Described:
+    """An input's operands: their ``headers``, and the ``coordinates`` along their axes.
+
+    ``made`` has by operand what makes it, where another workload's product or a reader does; the
+    others are datasets of an HDF5 file. ``left_out`` says of a file's path why something along an
+    axis is no coordinate.
+    """
+
+    headers: dict[str, OperandHeader]
+    made: dict[str, ProductOperand]
+    coordinates: dict[str, Coordinate]
+    left_out: dict[str, str]
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        """Axes by operand."""
+        return {name: header.map.axes for name, header in self.headers.items()}
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the operands that have one."""
+        return {name: header.units for name, header in self.headers.items() if header.units}
+
+
+def present(source: FileInput, operands: Sequence[Operand]) -> list[Operand]:
+    """Return the operands that an input names."""
+    return [operand for operand in operands if getattr(source, operand.name) is not None]
+
+
+def describe(
+    source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product], *, check: bool
+) -> Described:
+    """Return the operands that an input names, by headers alone; raises InputError.
+
+    ``upstream`` are the outlines of the products that it reads. With ``check`` coordinates are
+    looked through for mistakes, and long ones are without their values.
+    """
+    products, there = source.products(), present(source, operands)
+    plain = [one for one in there if one.name not in products and source.format == HDF5]
+    headers: dict[str, OperandHeader] = {}
+    made: dict[str, ProductOperand] = {}
+    mistakes = Mistakes()
+    for operand in there:
+        with mistakes.kept():
+            if operand in plain:
+                headers[operand.name] = describe_operand(source, operand)
+            else:
+                one = _read_otherwise(source, operand, upstream, check)
+                headers[operand.name], made[operand.name] = one.header, one
+    coordinates: dict[str, Coordinate] = {}
+    left_out: dict[str, str] = {}
+    with mistakes.kept():
+        if source.format != HDF5:
+            coordinates = _of_lacking(source, there, made, check)
+        elif plain:
+            right = [one for one in plain if one.name in headers]
+            wrong = [one for one in plain if one not in right]
+            coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
+    mistakes.raise_all()
+    for name, one in made.items():
+        _carry(coordinates, source, name, one.coordinates())
+    number_selected(coordinates, there, headers)
+    _place_tuned(coordinates, headers)
+    return Described(headers, made, coordinates, left_out)
+
+
+def _carry(
+    coordinates: dict[str, Coordinate], source: FileInput, operand: str,
+    own: Mapping[str, Coordinate],
+) -> None:  # fmt: skip
+    """Add what an operand brings along its axes; raises InputError where others have it otherwise.
+
+    Names take the place of numbers that only count, unless the study says what stands there.
+    """
+    said = {each for one in source.coordinates for each in (one, SYNONYMS.get(one))}
+    for name, carried in own.items():
+        known = coordinates.setdefault(name, carried)
+        if known is carried:
+            continue
+        if name.startswith(SELECTED):  # of two operands, numbers may take different entries
+            if differ(known, carried):
+                del coordinates[name]
+            continue
+        alike = in_names(name, (known, coordinates), (carried, own))
+        if name in said or (names := names_beside_count(*alike)) is None:
+            check_agrees(operand, name, *alike)
+        else:
+            coordinates[name] = names
+
+
+def _place_tuned(coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]) -> None:
+    """Let what complex samples were tuned to be their frequency, where an axis of it is missing."""
+    tuned = coordinates.get(f"{SELECTED}frequency")
+    lengths = {
+        dict(zip(one.map.axes, one.map.shape, strict=True)).get("frequency")
+        for one in headers.values()
+    } - {None}
+    if tuned is not None and tuned.long_name == TUNED and lengths == {1}:
+        coordinates.setdefault("frequency", replace(tuned, axes=()))
+        del coordinates[f"{SELECTED}frequency"]
+
+
+def _read_otherwise(
+    source: FileInput, operand: Operand, upstream: Mapping[str, Product], check: bool
+) -> ProductOperand:
+    """Return an operand that is another workload's product, or an array of a reader's."""
+    if operand.name in (products := source.products()):
+        of = products[operand.name]
+        return ProductOperand(operand, upstream[of], source, f"the product of {of}")
+    reader = reader_of(source, operand.name, check=check)
+    name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
+    what, found = f"{name} of {source.path}", reader.outline(name)
+    try:
+        check_exchanged(what, operand.name, found.axes, source.axes_of(operand.name) or (), "")
+    except AxisError as error:
+        raise InputError(str(error)) from None
+    outlined = with_given(found, source, operand.name, reader.faults, check=check)
+    return ProductOperand(operand, outlined, source, what, source.coordinates)
+
+
+def _of_lacking(
+    source: FileInput, operands: Sequence[Operand], made: Mapping[str, ProductOperand], check: bool
+) -> dict[str, Coordinate]:
+    """Return what the study says of axes that no array of a reader's has, but an operand.
+
+    Raises InputError for a coordinate of an axis that none has.
+    """
+    if not source.coordinates:
+        return {}
+    axes: dict[str, None] = {}
+    lacking: dict[str, None] = {}
+    tuned: Coordinate | None = None
+    for operand in operands:
+        one = made.get(operand.name)
+        if operand.name in source.products() or one is None:
+            continue
+        axes |= dict.fromkeys(source.axes_of(operand.name) or one.product.axes)
+        lacking |= dict.fromkeys(() if operand.free else one.header.map.missing)
+        tuned = tuned or one.product.coordinates.get(f"{SELECTED}frequency")
+    lacking = {axis: None for axis in lacking if axis not in {SYNONYMS.get(n, n) for n in axes}}
+    for name, of in source.coordinates.items():
+        along = getattr(of, "axis", None) or name
+        if along not in axes and SYNONYMS.get(along, along) not in lacking:
+            raise InputError(
+                f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
+                f"{along!r}"
+            )
+    return of_lacking(source, lacking, tuned, check=check)
