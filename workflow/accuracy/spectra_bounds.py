@@ -21,7 +21,7 @@ import numpy as np
 from argand import PRECISIONS, Precision, SpectrumProblem
 from argand.channelise.plan import LARGEST_BATCH
 from argand.dft.method import method_for, prime_factors
-from argand.dft.plan_words import plan_in
+from argand.dft.plan_words import plan_in, plan_words
 
 from workflow.accuracy.bounds import accumulator_roundoff, gamma, roundings, transform_bound
 from workflow.accuracy.channelise_bounds import KERNEL, bank_transform_bound
@@ -134,6 +134,8 @@ def spectra_bound(
     groups = max(1, rows * problem.groups)
     u, exact = accumulator_roundoff(precision), PRECISIONS["fp64"]
     plan = "" if ran == BLOCKS else ran
+    if real and plan == plan_words(None):  # real rows, in fp32 or fp64 as the kernel's
+        plan = KERNEL
     own = bank_transform_bound(precision, length, backend, real, plan)
     windowed = roundings(_WINDOWED, u)
     reference = transform_bound(exact, prime_factors(length), "cpu") + roundings(6, exact.u)

@@ -36,7 +36,7 @@ from argand.spectrum.plan import (
 from argand.spectrum.problem import SpectrumProblem
 
 PLAN_OVERRIDE: PlanOverride[SpectrumPlan | None] = PlanOverride()
-"""Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is `argand.dft`."""
+"""Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is unfused."""
 KERNEL = "kernel"
 """Answer of `algorithm`, which bounds read, where one kernel computes."""
 
@@ -50,7 +50,7 @@ def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any
     Memory beside the operands: a copy where samples are not contiguous, or of a type that no kernel
     reads (fp32, int8 and int16 are read; fp64 at fp64); sums of the chunks of a group in fp64; 32
     bytes of a segment's trend; and without the kernel at most 256 MiB, or one segment, of windowed
-    segments.
+    segments and their transforms, and what cuFFT asks for.
     """
     array = x.array if isinstance(x, Pairs) else x
     with device_of(array, out):
@@ -66,10 +66,12 @@ def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any
 
 
 def algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
-    """Return the kernels in words, and for the bound: `KERNEL`, or the plan of `argand.dft`."""
+    """Return the kernels in words, and for the bound: `KERNEL`, or the plan of the transforms."""
     plan = _plan(problem, device)
     if plan is not None:
         return str(plan), KERNEL
+    if problem.real:
+        return "window, then cuFFT of real rows, then squares", plan_words(None)
     rows = problem.rows * problem.segments
     choice = chosen(DftProblem(rows, problem.length, False, "backward", problem.precision), device)
     return f"window, then {choice}, then squares", plan_words(choice.plan)

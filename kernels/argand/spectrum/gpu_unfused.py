@@ -1,4 +1,4 @@
-"""Unfused spectral estimates on a GPU: windowed segments to memory, `argand.dft`, squares."""
+"""Unfused spectral estimates on a GPU: windowed segments to memory, their transforms, squares."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from argand.device import Device
 from argand.dft.api import dft
+from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.device_table import stream_table
@@ -28,7 +29,7 @@ from argand.spectrum.plan import (
 from argand.spectrum.problem import SpectrumProblem
 
 WORKSPACE_BYTES = 256 << 20
-"""Largest workspace of windowed segments; at least one segment."""
+"""Largest workspace of windowed segments and their transforms; at least one segment."""
 _BLOCKS = 16
 """Most blocks of a kernel on a multiprocessor."""
 
@@ -36,7 +37,10 @@ _BLOCKS = 16
 def unfused(
     problem: SpectrumProblem, x: Any, coefficients: Any, target: Any, device: Device
 ) -> None:
-    """Write the means of (..., groups, bins), slab by slab of as many segments as have room."""
+    """Write the means of (..., groups, bins), slab by slab of as many segments as have room.
+
+    Real samples have cuFFT's transforms of real rows, complex ones `argand.dft` in place.
+    """
     precision = problem.precision
     if isinstance(x, Pairs):
         x = x.to_complex64()
@@ -46,23 +50,27 @@ def unfused(
     trends = trends_of(problem, given, device)
     rows = target.reshape(-1, problem.bins)
     average, all_segments = problem.average, len(rows) * problem.average
-    each = np.dtype(precision.output).itemsize * problem.length
+    item = np.dtype(precision.output).itemsize
+    each = item * (problem.length // 2 + problem.half if problem.real else problem.length)
     most = min(all_segments, max(1, WORKSPACE_BYTES // each))
     if average <= most:
         most -= most % average
-    workspace = cupy.empty((most, problem.length), precision.output)
+    workspace = cupy.empty((most, problem.length), kind)
+    bins = cupy.empty((most, problem.half), precision.output) if problem.real else workspace
 
     def transformed(first: int, stop: int) -> Any:
-        some = workspace[: stop - first]
+        some, found = workspace[: stop - first], bins[: stop - first]
         _window(problem, given, window, trends, some, first, device)
-        # Conjugates have the squares of the other sign's transform.
-        dft(some, inverse=problem.conjugate, norm=problem.norm, precision=precision, out=some)
-        return some
+        if problem.real:
+            transform_real(some, found)
+        else:  # conjugates have the squares of the other sign's transform
+            dft(some, inverse=problem.conjugate, norm=problem.norm, precision=precision, out=some)
+        return found
 
     if average <= most:
         for first in range(0, all_segments, most):
             stop = min(first + most, all_segments)
-            found = transformed(first, stop).reshape(-1, average, problem.length)
+            found = transformed(first, stop).reshape(-1, average, problem.half)
             add_terms(problem, found, rows[first // average : stop // average], device)
         return
     starts = range(0, average, most)
@@ -97,23 +105,22 @@ def add_terms(
 def _window(
     problem: SpectrumProblem, x: Any, window: Any, trends: Any, out: Any, first: int, device: Device
 ) -> None:
-    launch = _window_launch(
-        problem, min(-(-out.size // THREADS), _BLOCKS * device.sm_count), device
-    )
+    blocks = min(-(-out.size // THREADS), _BLOCKS * device.sm_count)
+    launch = _window_launch(problem, str(out.dtype), blocks, device)
     launch({
         "x": x.data.ptr, "out": out.data.ptr, "window": window.data.ptr,
         "trends": 0 if trends is None else trends.data.ptr, "first": first, "count": len(out),
     })  # fmt: skip
     if kernel_trace.watching:
-        kernel_trace.note(window_name(problem.precision.output, real=problem.real))
+        kernel_trace.note(window_name(str(out.dtype)))
 
 
 @lru_cache(maxsize=64)
-def _window_launch(problem: SpectrumProblem, blocks: int, device: Device) -> BoundKernel:
-    dtype, real = problem.precision.output, problem.real
+def _window_launch(
+    problem: SpectrumProblem, dtype: str, blocks: int, device: Device
+) -> BoundKernel:
     return bound_kernel(
-        window_source(dtype, real=real), window_name(dtype, real=real), blocks, THREADS,
-        WINDOW_ARGUMENTS, device,
+        window_source(dtype), window_name(dtype), blocks, THREADS, WINDOW_ARGUMENTS, device,
         {
             "row_stride": problem.samples, "hop": problem.hop, "segments": problem.segments,
             "length": problem.length,

@@ -45,6 +45,11 @@ THREADS = 256
 TERMS = {"float64": "double", "complex64": "float2", "complex128": "double2"}
 """Types of what `sum_source` adds, in CUDA C++: sums, or spectra whose squares are added."""
 _REALS = {"float32": "float", "float64": "double"}
+SAMPLES = {
+    "float32": ("float", "float"), "float64": ("double", "double"),
+    "complex64": ("float2", "float"), "complex128": ("double2", "double"),
+}  # fmt: skip
+"""Types of samples that `window_source` takes, and of their window, in CUDA C++."""
 PARTS = _REALS | {"int8": "signed char", "int16": "short"}
 """Types of the parts of samples whose trends are found, in CUDA C++."""
 
@@ -87,7 +92,7 @@ def check_plan(plan: SpectrumPlan, arch: Arch) -> None:
 
 @lru_cache(maxsize=256)
 def plan_spectrum(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
-    """Return the plan of a problem; None where `argand.dft` transforms.
+    """Return the plan of a problem; None where no kernel is for it.
 
     That is at fp64 and beyond the lengths of a filter bank's kernel, odd ones of real samples
     among them.
@@ -210,24 +215,22 @@ def trend_source(dtype: str, *, real: bool) -> str:
     )
 
 
-def window_name(dtype: str, *, real: bool) -> str:
-    """Return the name of the kernel that windows segments, for results of a type."""
-    return f"spectrum_window_{dtype}_{'real' if real else 'complex'}"
+def window_name(dtype: str) -> str:
+    """Return the name of the kernel that windows segments of samples of a type."""
+    return f"spectrum_window_{dtype}"
 
 
-def window_source(dtype: str, *, real: bool) -> str:
-    """Return the CUDA C++ of the window alone; ``dtype`` is complex64 or complex128."""
-    component = "double" if dtype == "complex128" else "float"
+def window_source(dtype: str) -> str:
+    """Return the CUDA C++ of the window alone, of samples and results of a type of `SAMPLES`."""
+    sample, real = SAMPLES[dtype]
     return (
         '#include "spectrum/unfused.cuh"\n'
         f"{size_check('WindowArguments', WINDOW_ARGUMENTS)}"
         + kernel_entry(
-            window_name(dtype, real=real),
-            "WindowArguments",
-            f"window_segments<{component}, {str(real).lower()}>(args);",
+            window_name(dtype), "WindowArguments", f"window_segments<{sample}, {real}>(args);",
             THREADS,
         )
-    )
+    )  # fmt: skip
 
 
 def sum_name(term: str, result: str) -> str:
@@ -243,7 +246,7 @@ def sum_source(term: str, result: str) -> str:
         + kernel_entry(
             sum_name(term, result),
             "SumArguments",
-            f"sum_terms<{TERMS[term]}, {_REALS[result]}, {THREADS // 32}>(args);",
+            f"sum_terms<{TERMS[term]}, {_REALS[result]}, {THREADS}>(args);",
             THREADS,
         )
     )

@@ -12,6 +12,7 @@ from argand.device import ARCHITECTURES, Arch
 from argand.runtime.plan import PlanError
 from argand.spectrum.plan import (
     PARTS,
+    SAMPLES,
     TERMS,
     SpectrumPlan,
     check_plan,
@@ -69,10 +70,9 @@ def test_kernels_compile(arch: Arch, one: tuple[int, int, bool], component: str)
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("real", [False, True])
-def test_windows_compile(arch: Arch, dtype: str, real: bool) -> None:
-    assert_clean(window_source(dtype, real=real), arch.target, window_name(dtype, real=real))
+@pytest.mark.parametrize("dtype", SAMPLES)
+def test_windows_compile(arch: Arch, dtype: str) -> None:
+    assert_clean(window_source(dtype), arch.target, window_name(dtype))
 
 
 @pytest.mark.each_value

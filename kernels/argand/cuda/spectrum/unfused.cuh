@@ -3,33 +3,52 @@
 #pragma once
 #include "trend.cuh"
 
-// Writes windowed segments, whose trend is removed first, for a transform of another kernel.
-template <typename Real, bool RealSamples>
+__device__ __forceinline__ float windowed(float w, float x) { return w * x; }
+__device__ __forceinline__ double windowed(double w, double x) { return w * x; }
+__device__ __forceinline__ float2 windowed(float w, float2 x) { return {w * x.x, w * x.y}; }
+__device__ __forceinline__ double2 windowed(double w, double2 x) { return {w * x.x, w * x.y}; }
+
+template <typename Real>
+__device__ __forceinline__ Real detrended(const Trend& trend, Real x, double n, double middle) {
+    return static_cast<Real>(trend.without(x, 0, n, middle));
+}
+__device__ __forceinline__ float2 detrended(const Trend& trend, float2 x, double n, double middle) {
+    return {detrended(trend, x.x, n, middle),
+            static_cast<float>(trend.without(x.y, 1, n, middle))};
+}
+__device__ __forceinline__ double2 detrended(const Trend& trend, double2 x, double n,
+                                             double middle) {
+    return {trend.without(x.x, 0, n, middle), trend.without(x.y, 1, n, middle)};
+}
+
+// Writes windowed segments, whose trend is removed first, for a transform of another kernel. A block
+// takes up to kPart samples of one segment at a time, or several segments that are shorter than it.
+template <typename Sample, typename Real>
 __device__ __forceinline__ void window_segments(const WindowArguments& args) {
+    constexpr int kPart = 4096;
     const Real* const window = static_cast<const Real*>(args.window);
-    Complex<Real>* const out = static_cast<Complex<Real>*>(args.out);
-    const int64 all = args.count * args.length;
-    for (int64 at = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; at < all;
-         at += static_cast<int64>(gridDim.x) * blockDim.x) {
-        const int64 segment = args.first + at / args.length, n = at % args.length;
-        const int64 from =
-            segment / args.segments * args.row_stride + segment % args.segments * args.hop + n;
-        const Real w = window[n];
-        Complex<Real> x = {Real(0), Real(0)};
-        if constexpr (RealSamples) {
-            x.x = static_cast<const Real*>(args.x)[from];
-        } else {
-            x = static_cast<const Complex<Real>*>(args.x)[from];
+    const int width = args.length < blockDim.x ? static_cast<int>(args.length) : blockDim.x;
+    const int together = blockDim.x / width, mine = threadIdx.x / width;
+    if (mine == together) return;
+    const int64 parts = (args.length + kPart - 1) / kPart;
+    const int64 items = (args.count + together - 1) / together * parts;
+    const double middle = (static_cast<double>(args.length) - 1.0) / 2;
+    for (int64 item = blockIdx.x; item < items; item += gridDim.x) {
+        const int64 at = item / parts * together + mine, segment = args.first + at;
+        if (at >= args.count) continue;
+        const Sample* const x = static_cast<const Sample*>(args.x) +
+                                segment / args.segments * args.row_stride +
+                                segment % args.segments * args.hop;
+        Sample* const out = static_cast<Sample*>(args.out) + at * args.length;
+        const int64 first = item % parts * kPart,
+                    stop = first + kPart < args.length ? first + kPart : args.length;
+#pragma unroll 4
+        for (int64 n = first + threadIdx.x % width; n < stop; n += width) {
+            Sample value = x[n];
+            if (args.trends)
+                value = detrended(args.trends[segment], value, static_cast<double>(n), middle);
+            out[n] = windowed(window[n], value);
         }
-        if (args.trends) {
-            const Trend trend = args.trends[segment];
-            const double time = static_cast<double>(n),
-                         middle = (static_cast<double>(args.length) - 1.0) / 2;
-            x.x = static_cast<Real>(trend.without(x.x, 0, time, middle));
-            if constexpr (!RealSamples)
-                x.y = static_cast<Real>(trend.without(x.y, 1, time, middle));
-        }
-        out[at] = {w * x.x, w * x.y};
     }
 }
 
@@ -39,35 +58,42 @@ __device__ __forceinline__ double term(float2 x) {
 }
 __device__ __forceinline__ double term(double2 x) { return x.x * x.x + x.y * x.y; }
 
-// A block of (32, Lanes) threads sums 32 bins of a row at a time: each lane adds every Lanes-th
-// term, then the first one adds the lanes' sums.
-template <typename Term, typename Real, int Lanes>
+// A thread sums a bin, or each of kLanes threads every kLanes-th of its terms, whose sums the first
+// one adds.
+template <typename Term, typename Real, int Threads>
 __device__ __forceinline__ void sum_terms(const SumArguments& args) {
-    __shared__ double sums[Lanes][33];
-    const int column = threadIdx.x % 32, lane = threadIdx.x / 32;
-    const int64 tiles = (args.computed + 31) / 32, all = args.rows * tiles;
-    for (int64 at = blockIdx.x; at < all; at += gridDim.x) {
-        const int64 row = at / tiles, k = at % tiles * 32 + column;
-        const bool inside = k < args.computed;
-        const Term* const from =
-            static_cast<const Term*>(args.from) + row * args.terms * args.stride + k;
+    constexpr int kLanes = 8;
+    __shared__ double sums[Threads];
+    const int lanes = args.terms < kLanes ? 1 : kLanes, columns = Threads / lanes;
+    const int column = threadIdx.x % columns, lane = threadIdx.x / columns;
+    const int64 all = args.rows * args.computed;
+    for (int64 first = static_cast<int64>(blockIdx.x) * columns; first < all;
+         first += static_cast<int64>(gridDim.x) * columns) {
+        const int64 at = first + column, row = at / args.computed, k = at % args.computed;
+        const bool inside = at < all;
         double sum = 0.0;
         if (inside) {
+            const Term* const from =
+                static_cast<const Term*>(args.from) + row * args.terms * args.stride + k;
 #pragma unroll 4
-            for (int64 t = lane; t < args.terms; t += Lanes) sum += term(from[t * args.stride]);
+            for (int64 t = lane; t < args.terms; t += lanes) sum += term(from[t * args.stride]);
         }
-        sums[lane][column] = sum;
-        __syncthreads();
-        if (lane == 0 && inside) {
+        if (lanes > 1) {
+            sums[threadIdx.x] = sum;
+            __syncthreads();
+            if (lane == 0) {
 #pragma unroll
-            for (int other = 1; other < Lanes; ++other) sum += sums[other][column];
+                for (int other = 1; other < kLanes; ++other) sum += sums[other * columns + column];
+            }
+            __syncthreads();
+        }
+        if (lane == 0 && inside) {
             if (args.partial) {
-                static_cast<double*>(args.out)[row * args.computed + k] = sum;
+                static_cast<double*>(args.out)[at] = sum;
             } else {
                 args.bins.write(static_cast<Real*>(args.out) + row * args.bins.pitch,
                                 static_cast<int>(k), sum);
             }
         }
-        __syncthreads();
     }
 }
