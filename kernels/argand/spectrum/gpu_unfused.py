@@ -12,6 +12,7 @@ from argand.device import Device
 from argand.dft.api import dft
 from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
+from argand.multiprocessor import WARP
 from argand.runtime import kernel_trace
 from argand.runtime.device_table import stream_table
 from argand.runtime.kernel import BoundKernel, bound_kernel
@@ -30,6 +31,8 @@ from argand.spectrum.problem import SpectrumProblem
 
 WORKSPACE_BYTES = 256 << 20
 """Largest workspace of windowed segments and their transforms; at least one segment."""
+_PART_TERMS = 256
+"""Most terms that a thread block sums, so that few bins of many segments have many blocks."""
 _BLOCKS = 16
 """Most blocks of a kernel on a multiprocessor."""
 
@@ -90,13 +93,25 @@ def add_terms(
 
     ``out`` is (rows, bins) of the result, or with ``partial`` (rows, computed bins) of fp64.
     """
+    rows, count = terms.shape[:2]
+    parts = -(-count // _PART_TERMS)
+    if parts > 1:
+        sums = cupy.empty((rows, parts, problem.half), np.float64)
+        _sum(problem, terms, sums, device, parts=parts, partial=True)
+        add_terms(problem, sums, out, device, partial=partial)
+        return
+    _sum(problem, terms, out, device, parts=1, partial=partial)
+
+
+def _sum(
+    problem: SpectrumProblem, terms: Any, out: Any, device: Device, *, parts: int, partial: bool
+) -> None:
     rows, count, stride = terms.shape
-    tiles = rows * -(-problem.half // 32)
-    launch = _sum_launch(
-        problem, str(terms.dtype), partial, min(tiles, _BLOCKS * device.sm_count), device
-    )
+    blocks = min(-(-rows * parts * problem.half // WARP), _BLOCKS * device.sm_count)
+    launch = _sum_launch(problem, str(terms.dtype), partial, blocks, device)
     launch({
-        "from": terms.data.ptr, "out": out.data.ptr, "rows": rows, "terms": count, "stride": stride,
+        "from": terms.data.ptr, "out": out.data.ptr, "rows": rows, "terms": count,
+        "parts": parts, "part_terms": min(count, _PART_TERMS), "stride": stride,
     })  # fmt: skip
     if kernel_trace.watching:
         kernel_trace.note(sum_name(str(terms.dtype), problem.dtype))

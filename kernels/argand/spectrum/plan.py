@@ -38,7 +38,8 @@ WINDOW_ARGUMENTS: Fields = (
 )  # fmt: skip
 SUM_ARGUMENTS: Fields = (
     ("const void*", "from"), ("void*", "out"), ("int64", "rows"), ("int64", "terms"),
-    ("int64", "stride"), ("int64", "computed"), ("int64", "partial"), *_BINS,
+    ("int64", "parts"), ("int64", "part_terms"), ("int64", "stride"), ("int64", "computed"),
+    ("int64", "partial"), *_BINS,
 )  # fmt: skip
 THREADS = 256
 """Threads of a block of the kernels that window and sum alone."""

@@ -44,13 +44,14 @@ MORE = {
     "1000": drawn(1000, 300, average="all", tone=1e3, seed=23),
     "400 real": drawn(400, 99, average=3, kind="float32", seed=24),
     "a prime, whole": drawn(1009, 200, average="all", seed=25),
+    "few bins, whole": drawn(11, 70000, average="all", kind="float32", leading=(2,), seed=28),
     "long": drawn(16384, 21, average=7, seed=26),
     "long and real": drawn(20000, 9, average="all", kind="float32", seed=27),
 }  # fmt: skip
 EVERY = SIGNALS | MORE
 OTHERS = (
     "a sample", "a prime", "odd and real", "odd, real, both sides", "a prime, whole", "long",
-    "long and real", "real int16, less lines", "a prime of conjugates",
+    "long and real", "few bins, whole", "real int16, less lines", "a prime of conjugates",
 )  # fmt: skip
 """Signals that the kernel does not take."""
 

@@ -67,11 +67,13 @@ struct WindowArguments {
 
 struct SumArguments {
     const void* from;  // (rows, terms, stride)
-    void* out;         // (rows, bins), or (rows, computed bins) sums in fp64
+    void* out;         // (rows, bins), or (rows, parts, computed bins) sums in fp64
     int64 rows;
     int64 terms;
-    int64 stride;    // from term to term
-    int64 computed;  // bins of a term that are summed
-    int64 partial;   // whether sums are written as they are
+    int64 parts;       // of a row's terms, which are summed apart; 1 where bins are written
+    int64 part_terms;  // of each but the last
+    int64 stride;      // from term to term
+    int64 computed;    // bins of a term that are summed
+    int64 partial;     // whether sums are written as they are
     Bins bins;
 };

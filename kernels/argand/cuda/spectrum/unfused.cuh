@@ -58,25 +58,28 @@ __device__ __forceinline__ double term(float2 x) {
 }
 __device__ __forceinline__ double term(double2 x) { return x.x * x.x + x.y * x.y; }
 
-// A thread sums a bin, or each of kLanes threads every kLanes-th of its terms, whose sums the first
-// one adds.
+// A thread sums a bin of a part of the terms, or each of kLanes threads every kLanes-th of them,
+// whose sums the first one adds.
 template <typename Term, typename Real, int Threads>
 __device__ __forceinline__ void sum_terms(const SumArguments& args) {
     constexpr int kLanes = 8;
     __shared__ double sums[Threads];
     const int lanes = args.terms < kLanes ? 1 : kLanes, columns = Threads / lanes;
     const int column = threadIdx.x % columns, lane = threadIdx.x / columns;
-    const int64 all = args.rows * args.computed;
+    const int64 all = args.rows * args.parts * args.computed;
     for (int64 first = static_cast<int64>(blockIdx.x) * columns; first < all;
          first += static_cast<int64>(gridDim.x) * columns) {
-        const int64 at = first + column, row = at / args.computed, k = at % args.computed;
+        const int64 at = first + column, item = at / args.computed, k = at % args.computed;
+        const int64 row = item / args.parts, begin = item % args.parts * args.part_terms;
+        const int64 stop =
+            begin + args.part_terms < args.terms ? begin + args.part_terms : args.terms;
         const bool inside = at < all;
         double sum = 0.0;
         if (inside) {
             const Term* const from =
                 static_cast<const Term*>(args.from) + row * args.terms * args.stride + k;
 #pragma unroll 4
-            for (int64 t = lane; t < args.terms; t += lanes) sum += term(from[t * args.stride]);
+            for (int64 t = begin + lane; t < stop; t += lanes) sum += term(from[t * args.stride]);
         }
         if (lanes > 1) {
             sums[threadIdx.x] = sum;
