@@ -21,8 +21,8 @@ __device__ __forceinline__ double2 detrended(const Trend& trend, double2 x, doub
     return {trend.without(x.x, 0, n, middle), trend.without(x.y, 1, n, middle)};
 }
 
-// Writes windowed segments, whose trend is removed first, for a transform of another kernel. A block
-// takes up to kPart samples of one segment at a time, or several segments that are shorter than it.
+// Writes windowed segments, whose trend is removed first, for a transform of another kernel. A
+// block takes up to kPart samples of a segment at a time, or several segments shorter than it.
 template <typename Sample, typename Real>
 __device__ __forceinline__ void window_segments(const WindowArguments& args) {
     constexpr int kPart = 4096;
