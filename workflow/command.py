@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from argand.command.children import INTERRUPTED, ended, finished
 from argand.runtime.files import atomic_path
@@ -81,7 +82,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return _report(snakemake, folder)
     flags = ["--elsewhere"] if _submits(given.profile) else []
     flags += ["--brief"] if name == "run" else []
-    checked = check([*flags, f"--out={folder}", "--", str(given.study)])
+    checked = check([*flags, f"--out={folder}", "--", str(given.study)], _overrides(keys))
     if checked or name == "check":
         return checked
     if keys:  # Snakemake takes the last --config alone, so the study would be lost
@@ -137,6 +138,16 @@ def _parsed(options: list[str]) -> argparse.Namespace | None:
     except SystemExit:
         return None
     return given
+
+
+def _overrides(keys: Sequence[str]) -> dict[str, Any]:
+    """Return the keys of a study that --config gives, as Snakemake reads them."""
+    if not keys:
+        return {}
+    from snakemake.cli import parse_config
+
+    found: dict[str, Any] = parse_config(keys)
+    return found
 
 
 def _run_no_job(given: argparse.Namespace) -> bool:

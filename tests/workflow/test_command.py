@@ -94,6 +94,8 @@ def test_a_folder_of_another_study_keeps_its_report(
         (["report", "v1.2.yaml"], "there are no results in results/v1.2: argand run"),
         (["run", "wrong.yaml"], "workloads.product.m: "),
         (["check", "other.yaml"], "there is no file other.yaml (looked in {here})"),
+        (["check", "v1.2.yaml", "--", "--config", "device=tpu"], "device: must be one of "),
+        (["run", "v1.2.yaml", "--", "--config", "precisions=[fp33]"], "did you mean 'fp32'?"),
     ],
 )
 def test_what_cannot_be_done_is_said(

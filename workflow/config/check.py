@@ -230,9 +230,15 @@ def _wrong_upstream(study: Study, name: str, key: str, upstream: str) -> str:
     return f"workloads.{name}.{key}: {allowed}, got {upstream!r}{nearest(upstream, choices)}"
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Check the study files named on the command line and say what is wrong with them."""
-    parser = argparse.ArgumentParser(prog="argand check", description=main.__doc__)
+_HELP = "Check the study files named on the command line and say what is wrong with them."
+
+
+def main(words: Sequence[str] | None = None, overrides: Mapping[str, Any] | None = None) -> int:
+    """Check the study files named on the command line and say what is wrong with them.
+
+    ``overrides`` are keys that take the place of the studies' own.
+    """
+    parser = argparse.ArgumentParser(prog="argand check", description=_HELP)
     parser.add_argument("studies", metavar="STUDY", type=Path, nargs="+")
     parser.add_argument(
         "--out", metavar="PATH", help="where results go in place of results/<name of the file>"
@@ -248,7 +254,8 @@ def main(words: Sequence[str] | None = None) -> int:
     for path in given.studies:
         try:
             folder = named_folder(given.out) if given.out else folder_of(path)
-            study = checked_study(path, device_here=not given.elsewhere, folder=folder)
+            here = not given.elsewhere
+            study = checked_study(path, overrides, device_here=here, folder=folder)
         except StudyError as error:
             wrong.append(f"{path}:\n{error}")
             continue
