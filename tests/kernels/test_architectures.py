@@ -33,19 +33,20 @@ OTHERS = [arch for arch in ARCHITECTURES if arch.target != WGMMA_TARGET]
 SIZES = GemmSizes(1, 4096, 4096, 4096)
 
 
+NEWEST = {arch.sm // 10: arch.target for arch in ARCHITECTURES}
+"""The target of the newest row of each generation."""
+
+
 @pytest.mark.parametrize(
     ("sm", "target"),
-    [(80, "sm_80"), (86, "sm_86"), (87, "sm_86"), (89, "sm_89"), (90, "sm_90a"), (100, "sm_100"),
-     (109, "sm_100"), (120, "sm_120"), (129, "sm_120")],
+    [*((arch.sm, arch.target) for arch in ARCHITECTURES), (87, "sm_86"),
+     *((10 * generation + 9, target) for generation, target in NEWEST.items() if generation > 9)],
 )  # fmt: skip
 def test_a_card_runs_the_newest_row_of_its_generation(sm: int, target: str) -> None:
     assert arch_for(sm).target == target
 
 
-GENERATIONS = {arch.sm // 10 for arch in ARCHITECTURES}
-
-
-@pytest.mark.parametrize("sm", [70, 75, *{110, 130} - {10 * one for one in GENERATIONS}])
+@pytest.mark.parametrize("sm", [70, 75, *{110, 130} - {10 * one for one in NEWEST}])
 def test_a_card_without_a_row_is_refused_with_those_that_there_are(sm: int) -> None:
     with pytest.raises(DeviceError) as raised:
         arch_for(sm)
