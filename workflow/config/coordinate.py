@@ -60,9 +60,10 @@ class DatasetCoordinate(Model):
         description="The axis along which the values stand, where the coordinate has another name: "
         "l and m of a beam, positions of antennas.",
     )
-    column: int | None = Field(
-        None, ge=0, description="Which number of each entry, of a dataset that has several: 0 for "
-        "east in positions (antenna, 3), or (3, antenna) of other than three antennas.",
+    column: Annotated[int, Field(ge=0)] | Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="Which number of each entry, of a dataset that has several: 0 for "
+        "east in positions (antenna, 3), or (3, antenna) of other than three antennas; of a table "
+        "of compounds the name of a field.",
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from workflow.inputs.input_operand import InputError, open_datasets
 from workflow.inputs.names import is_of_letters, is_text, read_letters, read_names
 from workflow.inputs.selections import PickedAxis
 from workflow.inputs.stored_types import StoredError, in_words, stored_in
+from workflow.inputs.table_columns import column_of_table
 from workflow.inputs.text_attributes import LONGEST_NAME, text_attribute, unit_of
 from workflow.inputs.units import dated, named
 from workflow.storage.memory import limited_memory
@@ -51,6 +52,8 @@ def values_along(
         return given_coordinate(key, of, length, taken or whole_axis(length), check=check)
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
+    if isinstance(of, DatasetCoordinate) and isinstance(of.column, str):
+        return _of_table(dataset, of, of.column, key, length, taken)
     if is_of_letters(dataset, length):
         return _by_letters(dataset, key, length, taken)
     shape, column = _shape_along(dataset, of, key, length)
@@ -74,16 +77,43 @@ def values_along(
         values = values.T
     values = values.reshape(shape)[taken.indices]
     values = values if column is None else np.ascontiguousarray(values[:, column])
-    if not np.all(finite := np.isfinite(values)):
-        where_not = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
-        raise InputError(
-            f"{key}: its values must be finite numbers, entry {where_not} of what is selected is "
-            f"{values[where_not]}; take others by input.select"
-        )
+    _check_finite(values, key)
     return Coordinate(
         values, units, long_name, step=step_of_rounded(values, dataset.dtype),
         rounding=rounding_to(values, dataset.dtype),
     )  # fmt: skip
+
+
+def _of_table(
+    dataset: h5py.Dataset, of: DatasetCoordinate, column: str, key: str, length: int | None,
+    taken: PickedAxis | None,
+) -> Coordinate:  # fmt: skip
+    """Return what `column_of_table` reads; other arguments as of `values_along`."""
+    values = column_of_table(dataset, column, key)
+    if length not in (None, len(values)):
+        raise _other_length(dataset, key, length or 0)
+    values = values[(taken or whole_axis(len(values))).indices]
+    if values.dtype.kind == "U":
+        return Coordinate(values, "", "")
+    _check_finite(values, key)
+    return Coordinate(values, of.units or named(column), "")
+
+
+def _check_finite(values: Array, key: str) -> None:
+    """Raise InputError where any of (entries, ...) is not a finite number."""
+    if not np.all(finite := np.isfinite(values)):
+        where = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
+        raise InputError(
+            f"{key}: its values must be finite numbers, entry {where} of what is selected is "
+            f"{values[where]}; take others by input.select"
+        )
+
+
+def _other_length(dataset: h5py.Dataset, key: str, length: int) -> InputError:
+    return InputError(
+        f"{key}: {dataset.name} must have {counted(length, 'value')}, one for each entry of "
+        f"the axis in the file, got shape {dataset.shape}"
+    )
 
 
 def _by_letters(
@@ -109,7 +139,9 @@ def _shape_along(
     the dataset has its axes the other way round and other numbers of both. Raises InputError for
     another shape and for a column that there is not.
     """
-    column = of.column if isinstance(of, DatasetCoordinate) else None
+    column = None
+    if isinstance(of, DatasetCoordinate) and isinstance(of.column, int):
+        column = of.column
     several = dataset.ndim == 2 and (
         column is not None or (isinstance(of, DatasetCoordinate) and of.axis is not None)
     )
@@ -121,10 +153,7 @@ def _shape_along(
         found = dataset.shape if dataset.shape[0] == length else dataset.shape[::-1]
         shape, fits = (length, found[1]), found[0] == length
     if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:
-        raise InputError(
-            f"{key}: {dataset.name} must have {counted(length, 'value')}, one for each entry of "
-            f"the axis in the file, got shape {dataset.shape}"
-        )
+        raise _other_length(dataset, key, length)
     if column is not None and column >= (shape[1] if several else 0):
         raise InputError(
             f"{key}.column: {dataset.name} must have two axes, the second of at least "

@@ -72,3 +72,33 @@ def test_places_with_their_components_first(file: Path) -> None:
         np.testing.assert_array_equal(found.values, expected)
     column = {"dataset": "turned", "column": 3, "axis": "antenna"}
     assert "the second of at least 4 columns" in error_of(beams(file, coordinates={"n": column}))
+
+
+TABLE = [("name", "S4"), ("east_m", ">f4"), ("n", "<i2"), ("flag", "?"), ("up", "f8", (2,))]
+
+
+@pytest.mark.parametrize("chunks", [None, (2,)])
+def test_columns_of_a_table(file: Path, chunks: tuple[int, ...] | None) -> None:
+    """Antennas by name and place in a compound dataset, as of NumPy's records, were refused."""
+    rows = np.zeros(5, TABLE)
+    rows["name"], rows["east_m"], rows["n"] = list("abcde"), np.arange(5) / 2, -np.arange(5)
+    with h5py.File(file, "a") as made:
+        made.create_dataset("ants", data=rows, chunks=chunks, compression=chunks and "gzip")
+    of = {"dataset": "ants", "axis": "antenna"}
+    places = {"east": {**of, "column": "east_m"}, "north": {**of, "column": "n", "units": "km"}}
+    names = {"antenna": {"dataset": "ants", "column": "name"}}
+    taken = [4, 3, 2, 1]
+    select = {"weights": [":", ":", ":", taken], "samples": [":", ":", taken, ":"]}
+    found = staged(beams(file, coordinates=places | names, select=select)).coordinates
+    assert found["antenna"].values.tolist() == list("edcb")
+    for name, values, unit in (("east", [2, 1.5, 1, 0.5], "m"), ("north", [-4, -3, -2, -1], "km")):
+        assert (found[name].values.tolist(), found[name].units) == (values, unit)
+        assert found[name].axes == ("antenna",)
+    for column, said in (
+        ("East_m", "got 'East_m'; did you mean 'east_m'?"), ("flag", "must be numbers or text of"),
+        ("up", "must be numbers or text of one length"), ("", "at least 1 character"),
+    ):  # fmt: skip
+        assert said in error_of(beams(file, coordinates={"east": {**of, "column": column}})), said
+    for dataset, said in (("positions", "must be a table"), ("ants", "/ants must have 7 values")):
+        wrong = {"dataset": dataset, "axis": "time", "column": "n"}
+        assert said in error_of(beams(file, coordinates={"x": wrong})), said
