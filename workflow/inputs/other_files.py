@@ -20,6 +20,12 @@ _BEGINNINGS = {
     b"MATLAB 5.0": "it is a MATLAB file of an old format; MATLAB's save(..., '-v7.3') writes HDF5, "
     "with the axes in reverse",
     b"SIMPLE  =": "it is a FITS file; " + _COPY.format("astropy.io.fits.getdata(name)"),
+    **dict.fromkeys(
+        (b"RIFF", b"RF64"),
+        "it is a WAV file; "
+        + _COPY.format("scipy.io.wavfile.read(name)[1]")
+        + ", with I and Q along the axis `complex`",
+    ),
     b"CDF": "it is a netCDF file of an old format; nccopy -k nc4 makes one of it",
 }
 _TEXT = "it is text; where it is a table of numbers, " + _COPY.format(

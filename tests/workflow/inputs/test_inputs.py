@@ -123,6 +123,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("content", "said"), [
         (b"", "it is empty"), (b"x,y\n1,2\n", "it is text; where it is a table of numbers, "),
+        (b"RIFF\x24\x00\x00\x00WAVEfmt ", "a WAV file; h5py.File('x.h5', 'w')['x'] = scipy.io"),
         (b"\x93NUMPY\x01\x00v\x00", "an array of NumPy; h5py.File('x.h5', 'w')['x'] = numpy.load"),
         (b"PK\x03\x04\x00", "where it is NumPy's npz, "),
         (b"MATLAB 5.0 MAT", "'-v7.3') writes HDF5"),
