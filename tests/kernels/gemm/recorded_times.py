@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from argand.gemm.question import OperandTraits
 from argand.precision import Precision, any_precision
 
@@ -18,14 +20,23 @@ kernels' family (docs/experiments/2026-11-28-launches-on-a-busy-stream.md). The 
 ``recorded_row_plans.csv`` and ``recorded_drawn_plans.csv`` have times in rows."""
 
 
-def recorded(name: str, last: str = "precision") -> dict[Case, Times]:
+def recorded(name: str, last: str = "precision", seed: str | None = None) -> dict[Case, Times]:
     """Least microseconds of each plan in a file here, by shape, ops and a ``last`` column."""
     found: dict[Case, Times] = defaultdict(dict)
     with Path(__file__).with_name(name).open() as file:
         for row in csv.DictReader(file):
+            if seed is not None and row["seed"] != seed:
+                continue
             times, time = found[row["shape"], row["kind"], row[last]], float(row["time_us"])
             times[row["plan"]] = min(time, times.get(row["plan"], time))
     return found
+
+
+def assert_regrets(regrets: Sequence[float], mean: float, tenth: float, most: float) -> None:
+    """Hold times of what is chosen over the fastest: their mean, all but a tenth, and the worst."""
+    assert np.mean(regrets) < mean
+    assert np.quantile(regrets, 0.9) < tenth
+    assert max(regrets) < most
 
 
 def recorded_precision(name: str) -> Precision:

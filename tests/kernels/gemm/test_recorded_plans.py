@@ -7,45 +7,97 @@ tiles bound (under 2266534923), of 12 of a short k and a wide result at tf32 and
 1064487957, ten of them drawn), and of 27 that differ in what bounds them: stores, loads from L2,
 rounding, launches. The models of time are fitted to all of these sets; a change must not lose what
 they reach here.
+
+``recorded_row_plans.csv`` has near candidates of 86 products: 15 whose plans a library or another
+precision of ours came near, 24 drawn of seeds 20261141 and 20261142, 10 whose k a cluster may
+share, and 37 at bf16 with two plans that are estimated alike, one of them rounded in place.
 """
 
 from __future__ import annotations
 
-import csv
-from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
+from argand.gemm.candidates import candidates, candidates_in_tf32
+from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import choose, estimate
 from argand.gemm.question import GemmSizes, OperandTraits, Question
+from argand.gemm.sm80_heuristics import cut_tiles
 
-from tests.kernels.gemm.recorded_times import Case
-from tests.kernels.gemm.test_recorded_row_plans import (
-    chosen_of,
-    named,
-    offered,
-    posed,
+from tests.kernels.gemm.recorded_times import (
+    Case,
+    Times,
+    assert_regrets,
+    operand,
+    recorded,
+    recorded_precision,
+    sizes_of,
 )
 
-HOPPER = arch_for(90)
-SM_COUNT = 132
+HOPPER, SM_COUNT = arch_for(90), 132
+DRAWN = "recorded_drawn_plans.csv"
 _ROUNDED_SINCE = "1838257909", "2266534922", "2266534923", "1064487957"
 """The seeds whose products at 3xtf32 rounded as they do today."""
+_ROWS = "row plans"
+"""For a seed: those of ``recorded_row_plans.csv``."""
 
 
-def recorded(seed: str) -> dict[Case, dict[str, float]]:
-    """Microseconds of each plan that was near the fastest, by shape, kind and precision."""
-    found: dict[Case, dict[str, float]] = defaultdict(dict)
-    with Path(__file__).with_name("recorded_drawn_plans.csv").open() as file:
-        for row in csv.DictReader(file):
-            if row["seed"] == seed:
-                case = row["shape"], row["kind"], row["precision"]
-                found[case][row["plan"]] = float(row["time_us"])
-    return found
+def posed(case: Case) -> Question:
+    """The question of a case whose operands are contiguous."""
+    shape, kind, precision = case
+    batch, m, n, k = sizes_of(shape)
+    a = operand(kind[0] == "N", *((k, m) if kind[0] == "N" else (m, k)), batch > 1, kind[0])
+    b = operand(kind[1] != "N", *((n, k) if kind[1] == "N" else (k, n)), batch > 1, kind[1])
+    return Question(recorded_precision(precision), GemmSizes(batch, m, n, k), a, b)
+
+
+def in_tiles(choice: GemmChoice, question: Question) -> list[GemmChoice]:
+    """The choice, of mma.sync with each of its tiles and numbers of slices."""
+    if choice.family != "mma.sync":
+        return [choice]
+    sizes, row = question.sizes, choice.computed_at(question.precision)
+    numbers = sizes.batch, sizes.m, sizes.n, sizes.k
+    return [replace(choice, mma=tile) for tile in cut_tiles(row, HOPPER, numbers, SM_COUNT)]
+
+
+def named(question: Question) -> dict[str, GemmChoice]:
+    """Every candidate by its name."""
+    asked = question, HOPPER, SM_COUNT
+    every = (*candidates(*asked), *candidates_in_tf32(*asked))
+    return {one.name: one for choice in every for one in in_tiles(choice, question)}
+
+
+def offered(times: Times, found: dict[str, GemmChoice]) -> Times:
+    """The times of those that are candidates still.
+
+    In 4 or 8 slices of a short k those of mma.sync are not, since fewer have as many k-tiles each,
+    nor are two stages of a long k.
+    """
+    left = [name for name in times if name not in found]
+    few = ("split-K", "2 stages")
+    assert all(name.startswith("mma.sync") and any(x in name for x in few) for name in left), left
+    return {name: time for name, time in times.items() if name in found}
+
+
+def chosen_of(times: Times, found: dict[str, GemmChoice], question: Question) -> str:
+    """The name of what a call takes; in 3, 5 or 6 slices, which mma.sync had not then, the first of
+    those with a time by their estimates.
+    """
+    chosen = name_of_choice(question)
+    tile = found[chosen].mma
+    if tile is None or tile.split_k_slices in (1, 2, 4, 8):
+        return chosen
+    return min(times, key=lambda name: estimate(found[name], question, SM_COUNT))
+
+
+def name_of_choice(question: Question) -> str:
+    """The name of what a call takes, of mma.sync with its tile."""
+    choice = choose(question, HOPPER, SM_COUNT)
+    tiles = [choice] if choice.mma else in_tiles(choice, question)
+    return min(tiles, key=lambda one: estimate(one, question, SM_COUNT)).name
 
 
 def asked(case: Case, rounded_since: bool = False) -> Question:
@@ -61,30 +113,31 @@ def asked(case: Case, rounded_since: bool = False) -> Question:
     [("317961766", 60, 1.018, 1.06, 1.16), ("20261129", 46, 1.015, 1.045, 1.12),
      ("", 27, 1.026, 1.075, 1.15), ("3002887395", 60, 1.02, 1.055, 1.17),
      ("1838257909", 60, 1.023, 1.065, 1.25), ("2266534922", 37, 1.024, 1.065, 1.16),
-     ("2266534923", 38, 1.024, 1.08, 1.17), ("1064487957", 24, 1.035, 1.085, 1.12)],
+     ("2266534923", 38, 1.024, 1.08, 1.17), ("1064487957", 24, 1.035, 1.085, 1.12),
+     (_ROWS, 59, 1.04, 1.1, 1.25)],
 )  # fmt: skip
 def test_the_choice_loses_little_to_the_fastest(
     seed: str, cases: int, mean: float, tenth: float, most: float
 ) -> None:
     regrets, errors = [], []
-    for case, times in recorded(seed).items():
+    rows = seed == _ROWS
+    every = recorded("recorded_row_plans.csv") if rows else recorded(DRAWN, seed=seed)
+    for case, times in every.items():
         question = asked(case, seed in _ROUNDED_SINCE)
         found = named(question)
         times = offered(times, found)
         fastest = min(times.values())
         name = chosen_of(times, found, question)
-        alike = times.get(f"{name}, in tf32", 1.25 * fastest)  # others took longer
-        chosen = times.get(name, alike)  # by the same tile bf16 is no slower
-        regrets.append(chosen / fastest)
+        if name in times or not rows:  # what has no time there may be as near as what has
+            alike = times.get(f"{name}, in tf32", 1.25 * fastest)  # others took longer
+            regrets.append(times.get(name, alike) / fastest)  # by the same tile bf16 is no slower
         errors += [
             np.log(time / (1e6 * estimate(found[name], question, SM_COUNT)))
             for name, time in times.items()
         ]
     assert len(regrets) == cases
-    assert np.mean(regrets) < mean
-    assert np.quantile(regrets, 0.9) < tenth
-    assert max(regrets) < most
-    assert np.std(errors) < 0.11
+    assert_regrets(regrets, mean, tenth, most)
+    assert np.std(errors) < (0.1 if rows else 0.11)
 
 
 NAMED = [
