@@ -8,6 +8,8 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from argand.checks import as_integer
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -60,7 +62,7 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
             sample, {"state": state}, adapted=adapted, shots=shots, seed=seed, qubits=qubits
         )
         return counts
-    found = basis_states(state, shots, seed=seed)
+    found = _drawn(state, shots, seed, ascending=qubits is None)
     with found.device if is_cuda_array(found) else nullcontext():
         if qubits is not None:
             found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
@@ -73,11 +75,21 @@ def basis_states(state: Any, shots: int, *, seed: int) -> Any:
 
     Arguments and errors are those of `sample`.
     """
+    found = _drawn(state, shots, seed)
+    with found.device if is_cuda_array(found) else nullcontext():
+        return found.astype(np.int64, copy=False)
+
+
+def _drawn(state: Any, shots: int, seed: int, *, ascending: bool = True) -> Any:
+    """Return the basis state of each shot as `argand.readout.gpu.sample` does, or the CPU's."""
     state_qubits(state)
     number = as_integer(shots, "shots")
     if not 1 <= number <= MOST_SHOTS:
         raise ValueError(f"shots must be from 1 to 2^31 - 1, got {number}")
-    return _on(state).sample(state, number, checked_seed(seed))
+    on, seed = _on(state), checked_seed(seed)
+    if on is cpu:
+        return cpu.sample(state, number, seed)
+    return on.sample(state, number, seed, ascending=ascending)
 
 
 def probabilities(state: Any, qubits: Sequence[int]) -> Any:
@@ -139,10 +151,14 @@ def expectation(state: Any, observables: Sequence[Observable]) -> Any:
 
 
 def _counted(ascending: Any, arrays: Any) -> Counts:
-    begins = arrays.flatnonzero(ascending[1:] != ascending[:-1]) + 1
-    edges = arrays.concatenate([arrays.zeros(1, begins.dtype), begins])
-    ends = arrays.append(edges[1:], ascending.size)
-    return Counts(ascending[edges], ends - edges)
+    last = arrays.empty(ascending.size, bool)  # whether a shot is the last one of its outcome
+    arrays.not_equal(ascending[1:], ascending[:-1], out=last[:-1])
+    last[-1:] = True
+    at = arrays.flatnonzero(last)
+    counts = arrays.empty_like(at)
+    arrays.add(at[:1], 1, out=counts[:1])
+    arrays.subtract(at[1:], at[:-1], out=counts[1:])
+    return Counts(ascending[at].astype(np.int64, copy=False), counts)
 
 
 def _on(state: Any) -> ModuleType:

@@ -30,6 +30,8 @@ from argand.runtime.layout import device_of
 
 _SMALL_QUBITS = 13
 """States up to here lie in the caches of a multiprocessor: strings are computed one by one."""
+_INT32_QUBITS = 31
+"""States up to here have numbers that int32 holds."""
 _BLOCKS = 8
 """Blocks of a multiprocessor that a grid has at most, where blocks take several tiles."""
 
@@ -44,8 +46,12 @@ class _State:
         self.device = gpu(cupy.cuda.Device().id)
 
 
-def sample(state: Any, shots: int, seed: int) -> Any:
-    """Return the basis state of each shot, int64, ascending. Waits for the GPU."""
+def sample(state: Any, shots: int, seed: int, *, ascending: bool = True) -> Any:
+    """Return the basis state of each shot. Waits for the GPU.
+
+    They are int32 up to `_INT32_QUBITS`, because a sort takes half the passes then, else int64.
+    Without ``ascending`` they are in the order of shots.
+    """
     with device_of(state):
         made = _State(state)
         cells = -(-state.nbytes // (CHUNK * WARP))
@@ -53,24 +59,26 @@ def sample(state: Any, shots: int, seed: int) -> Any:
         cell_ends = cupy.empty(blocks * BLOCK_CELLS, np.uint64)
         block_ends = cupy.empty(blocks, np.uint64)
         block_norms = cupy.empty(blocks, np.float64)
-        found = cupy.empty(shots, np.int64)
+        narrow = made.qubits <= _INT32_QUBITS
+        found = cupy.empty(shots, np.int32 if narrow else np.int64)
         launches = _sample_launches(made.qubits, *made.form, blocks, shots, made.device)
         members = {
             "state": state.data.ptr, "cell_ends": cell_ends.data.ptr, "found": found.data.ptr,
             "block_ends": block_ends.data.ptr, "block_norms": block_norms.data.ptr,
-            "seed": seed - 2**64 if seed >> 63 else seed,
+            "seed": seed - 2**64 if seed >> 63 else seed, "found_is_int32": int(narrow),
         }  # fmt: skip
 
         def run(exponent: int) -> int:
             scale = np.ldexp(1.0, UNIT_BITS + exponent)
             for launch in launches:
                 launch({**members, "scale": int(scale.view(np.int64))})
+            if ascending:
+                found.sort()  # waits for the GPU, so the norm is read behind it
             return norm_exponent(float(block_norms[0]))
 
         exponent = run(0)
         if exponent:
             run(exponent)
-        found.sort()
         return found
 
 
@@ -81,6 +89,7 @@ def _sample_launches(
     values = {
         "state": 0, "cell_ends": 0, "block_ends": 0, "block_norms": 0, "found": 0, "seed": 0,
         "scale": 0.0, "amplitudes": 1 << qubits, "blocks": blocks, "shots": shots,
+        "found_is_int32": 0,
     }  # fmt: skip
     grids = {"sum_cells": blocks, "sum_blocks": 1, "find_shots": _blocks_for("find_shots", shots)}
     return tuple(

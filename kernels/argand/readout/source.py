@@ -23,8 +23,8 @@ MOST_SEGMENTS, MOST_CHOSEN, MOST_RUNS = 34, 34, 17
 
 SAMPLE_ARGUMENTS: Fields = (
     ("const void*", "state"), ("uint64*", "cell_ends"), ("uint64*", "block_ends"),
-    ("double*", "block_norms"), ("int64*", "found"), ("int64", "amplitudes"), ("int64", "blocks"),
-    ("int64", "shots"), ("int64", "seed"), ("double", "scale"),
+    ("double*", "block_norms"), ("void*", "found"), ("int64", "amplitudes"), ("int64", "blocks"),
+    ("int64", "shots"), ("int64", "seed"), ("double", "scale"), ("int64", "found_is_int32"),
 )  # fmt: skip
 MARGINAL_ARGUMENTS: Fields = (
     ("const void*", "state"), ("double*", "partials"), ("int64", "tiles"), ("int64", "amplitudes"),

@@ -40,9 +40,29 @@ def test_counts_are_those_of_the_cpu(
     state = random_state(rng, qubits, dtype)
     state[: len(state) // 3] = 0
     for shots, seed in ((1, 5), (31, 2**64 - 1), (5000, 7)):
-        poison(cp, 8 * shots)
+        poison(cp, 8 * shots, 4 * shots)
         found = basis_states(on_gpu(cp, state, offset), shots, seed=seed).get()
         assert np.array_equal(found, basis_states(state, shots, seed=seed))
+
+
+def test_states_of_more_qubits_than_int32_holds(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Smaller ones by the same memory."""
+    from argand.readout import gpu
+
+    state, chosen = random_state(rng, 15, "complex64"), [14, 3, 0]
+    for most, dtype in ((31, np.int32), (14, np.int64)):
+        monkeypatch.setattr(gpu, "_INT32_QUBITS", most)
+        found = gpu.sample(cp.asarray(state), 4000, 7)
+        assert found.dtype == dtype
+        assert np.array_equal(found.get(), basis_states(state, 4000, seed=7))
+        for qubits in (None, chosen):
+            found = argand.sample(cp.asarray(state), 4000, seed=7, qubits=qubits)
+            expected = argand.sample(state, 4000, seed=7, qubits=qubits)
+            for mine, right in zip(found, expected, strict=True):
+                assert mine.dtype == np.int64
+                assert np.array_equal(mine.get(), right)
 
 
 @TYPES

@@ -14,12 +14,13 @@ struct SampleArguments {
     uint64* cell_ends;    // (blocks, kBlockCells), running sums within a block
     uint64* block_ends;   // (blocks,): sums of blocks, then their running sums
     double* block_norms;  // (blocks,): sums of |a|^2; the first becomes the sum of all
-    int64* found;         // (shots,) basis states
+    void* found;          // (shots,) basis states, int32 or int64
     int64 amplitudes;
     int64 blocks;
     int64 shots;
     int64 seed;
     double scale;  // of |a|^2 to weights, a power of two
+    int64 found_is_int32;
 };
 
 // v[i] summed over the lanes, for eight i at once: lanes 4 i to 4 i + 3 get the i-th.
@@ -158,7 +159,11 @@ __device__ __forceinline__ void find_shots(const SampleArguments& args) {
             const uint64 end = warp_running_sum(sum), start = end - sum;
             if (first + turn + i < args.shots && start <= its_at && its_at < end) {
                 const int j = kAmplitudes == 2 && its_at - start >= weights[0];
-                args.found[first + turn + i] = (its_cell * kWarp + lane) * kAmplitudes + j;
+                const int64 state = (its_cell * kWarp + lane) * kAmplitudes + j;
+                if (args.found_is_int32)
+                    static_cast<int*>(args.found)[first + turn + i] = int(state);
+                else
+                    static_cast<int64*>(args.found)[first + turn + i] = state;
             }
         }
     }
