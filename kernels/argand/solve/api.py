@@ -50,19 +50,20 @@ def solve(
     """Solve A x = b to the backward error of LAPACK's zgesv.
 
     A is factored as L U with partial pivoting; the updates of the matrix, most of the work, are
-    products at ``precision``, and x is refined in fp64; on the CPU at fp64 it is zgesv's, refined
-    where the factors have grown and its backward error is not accepted (docs/kernels/solve.md).
+    products at ``precision``, and x is refined in fp64. Of one panel in complex128 x is zgesv's,
+    refined where its backward error is not accepted, which the CPU looks at only where the factors
+    have grown (docs/kernels/solve.md).
 
     Args:
         a: (n, n), finite; NumPy arrays are solved on the CPU, CuPy arrays on their GPU. Real and
             integer arrays count as complex ones.
         b: (n,) or (n, r), finite, on the same device.
         precision: of the products: a name of ``PRECISIONS`` or a number of moduli as ``15xint8``,
-            as of `argand.gemm`. By default fp64 on the CPU; on a GPU exact products: for complex128
-            12 moduli, and where refinement does not reach the backward error with them, 15, which
-            are no less accurate than fp64; for complex64 7. The factors have the type of such
-            products: at fp32 and below they are complex64, which takes a well-conditioned matrix,
-            as do fewer moduli.
+            as of `argand.gemm`. By default fp64 on the CPU, and on a GPU up to 512 rows, which are
+            one panel; beyond them exact products: for complex128 12 moduli, and where refinement
+            does not reach the backward error with them, 15, which are no less accurate than fp64;
+            for complex64 7. The factors have the type of such products: at fp32 and below they are
+            complex64, which takes a well-conditioned matrix, as do fewer moduli.
         block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
             factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
             GPU.

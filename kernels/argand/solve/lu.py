@@ -52,14 +52,14 @@ class Factorization:
     Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.
     """
 
-    as_zgesv = False
-
     def __init__(
         self, lu: Any, library: Library, *, precision: str, block: int, panel: int
     ) -> None:
         self._lu, self._library, self._arrays = lu, library, library.arrays
         #: Precision of the updates.
         self.precision = precision
+        #: Whether the library's getrf found all of them, in complex128.
+        self.as_zgesv = panel >= len(lu) and lu.dtype == np.complex128
         self._block, self._panel = block, panel
         #: Row ``order[i]`` of A is row i of L U; in the memory of the arrays.
         self.order = self._arrays.arange(len(lu))

@@ -60,7 +60,7 @@ class SolveProblem:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the library of a CPU factors the whole matrix."""
+        """Return whether the library factors the whole matrix."""
         return self.panel >= self.n
 
     @property
@@ -95,9 +95,10 @@ def solve_problem(
         if width is not None and as_integer(width, what) < 1:
             raise ValueError(f"{what} must be positive, got {width}")
     block, panel = (None if width is None else int(width) for width in (block, panel))
+    whole = n <= (panel or block or BLOCK[backend])
     fallback = None
-    if precision is None and backend == "cpu":
-        precision = "fp64"
+    if precision is None and (backend == "cpu" or whole):
+        precision = "fp64"  # of one panel there are no products
     elif precision is None:
         accurate = default_precision(n, dtype)
         precision = FIRST.get(dtype, accurate)

@@ -16,7 +16,7 @@ def norm(x: Any, arrays: Any) -> float:
     n and m are at least 1, ``arrays`` is NumPy or CuPy. Infinite also where finite sums overflow.
     """
     sums = [arrays.abs(block).sum(axis=1, dtype=np.float64).max() for block in blocks_of(x)]
-    return float(arrays.stack(sums).max())
+    return float(sums[0] if len(sums) == 1 else arrays.stack(sums).max())
 
 
 def blocks_of(x: Any) -> list[Any]:

@@ -42,6 +42,13 @@ def test_sizes(cp: Any, rng: np.random.Generator, n: int, dtype: str) -> None:
         assert found.x.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_one_panel_is_not_refined(cp: Any, rng: np.random.Generator, dtype: str) -> None:
+    a, b = normal(rng, 500, 500).astype(dtype), normal(rng, 500).astype(dtype)
+    found = solved(cp, a, b)
+    assert (found.precision, found.steps) == ("fp64", 0)
+
+
 @pytest.mark.parametrize("kind", SYSTEMS)
 def test_kinds(cp: Any, rng: np.random.Generator, kind: str) -> None:
     n = 300

@@ -277,6 +277,10 @@ def test_default_blocks() -> None:
         right = (3000,), np.dtype(complex)
         found = solve_problem(operand, right, backend, precision=precision)
         assert (found.block, found.panel) == (block, block)
+    small = (512, 512), np.dtype(np.complex64)
+    found = solve_problem(small, small, "cuda", precision=None)
+    assert (found.precision, found.fallback, found.panel) == ("fp64", None, 512)
+    assert found.is_zgesv
     found = solve_problem(operand, right, "cuda", precision=None, block=7, panel=3)
     assert (found.block, found.panel) == (7, 3)
     assert (found.precision, found.fallback) == ("12xint8", "15xint8")
