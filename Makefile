@@ -28,7 +28,7 @@ help: ## this list
 run: setup ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures in results/<study> (OUT=path)
 	@$(ARGAND) run $(GIVEN)
 
-check: setup ## the study's mistakes, all at once, or what each step will need of disk, memory and time; runs nothing
+check: setup ## the study's mistakes, all at once, or what each step will need of disk, memory and time, and what comes out; runs nothing
 	@$(ARGAND) check $(GIVEN)
 
 report: setup ## the report of a study again, from what a run left

@@ -242,7 +242,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
 _HELP = {
     "run": "The study to products, tables, figures and a report. Words after -- are Snakemake's.",
     "check": "The study's mistakes, all at once, or what each step will need of disk, memory and "
-    "time; runs nothing.",
+    "time, and the axes of each product; runs nothing.",
     "report": "The report of a study again, from what a run left.",
 }
 

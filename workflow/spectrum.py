@@ -73,6 +73,8 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
     values /= length * step  # in place: they are as long as the samples
+    if step < 0:
+        values += 0.0  # no -0
     since = staged.coordinates.get(f"{SELECTED}{name}")
     if inverse and since is not None and since.long_name.endswith(FIRST):
         apart = 1 / (length * step)

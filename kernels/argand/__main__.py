@@ -15,7 +15,7 @@ from argand.command import study
 
 TUNED = ("gemm", "softmax", "dft", "gates")
 USAGE = f"""usage: argand run [STUDY]       products, tables, figures and a report below results/
-       argand check [STUDY]     its mistakes, or what it will need of disk, memory and time
+       argand check [STUDY]     its mistakes, or what it will need and make
        argand report [STUDY]    the report again, of what a run left
        argand compare A B       what changed from one run to another
        argand tune {"|".join(TUNED)}    measure the fastest plans on this machine's GPU, keep them

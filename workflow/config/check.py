@@ -29,6 +29,7 @@ from workflow.config.file_names import (
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.config.needs_table import needs_table
+from workflow.config.products_list import products_list
 from workflow.counted import counted
 from workflow.data import Product, Staged
 from workflow.inputs.inputs import InputError
@@ -266,6 +267,7 @@ def main(words: Sequence[str] | None = None, overrides: Mapping[str, Any] | None
         if not given.brief:
             on_gpu = device.backend == "cuda" if device else study.device != "cpu"
             print(needs_table(study, gpu=on_gpu))
+            print(f"What they make:\n\n{products_list(study)}\n")
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
     return 1 if wrong else 0

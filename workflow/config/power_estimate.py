@@ -54,7 +54,7 @@ class PowerEstimate(Model):
     def _fits(self) -> PowerEstimate:
         given = [name for name in self.own if name in self.model_fields_set]
         if given and not self.power:
-            raise ValueError(f"{given[0]} must be given beside power: true")
+            raise ValueError(f"{given[0]} may be given beside power: true alone")
         if isinstance(self.average, int) and self.average < 1:
             raise ValueError(f"average must be from 1 on, or {WHOLE!r}, got {self.average}")
         return self

@@ -6,7 +6,7 @@ from dataclasses import replace
 from logging import Logger
 from pathlib import Path
 
-from workflow.data import Array, Staged
+from workflow.data import Array, Coordinate, Staged
 from workflow.inputs.lacking import lacking_in_words
 from workflow.storage.certificates import CAVEATS
 from workflow.storage.drawn import Drawn, Stretched
@@ -45,21 +45,25 @@ def understood(staged: Staged) -> str:
     shown: dict[str, Array | Drawn | Stretched] = {**staged.drawn, **staged.operands}
     mapped = staged.attributes.get("axes", {})
     parts = [
-        f"{name} {mapped.get(name) or _sizes(staged.axes[name], data.shape)}"
+        f"{name} {mapped.get(name) or sizes_in_words(staged.axes[name], data.shape)}"
         for name, data in shown.items()
     ]
-    for name, one in staged.coordinates.items():
-        if one.values.ndim == 1:
-            first, last = _ends(one.values.flat[0], one.values.flat[-1])
-            span = f"{first} to {last}"
-            if one.values.size == 1:
-                number = one.values.dtype.kind == "f"
-                span = f"{one.values.flat[0]:.10g}" if number else first
-            parts.append(f"{name} {span} {one.units}".rstrip())
+    parts += [along_in_words(name, one) for name, one in staged.coordinates.items()]
     for name, counts in staged.attributes.get("nonfinite", {}).items():
         if any(counts.values()):
             parts.append(f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}")
     return "; ".join(filter(None, (*parts, caveats(staged))))
+
+
+def along_in_words(name: str, one: Coordinate) -> str:
+    """Return the first and the last value of what stands along one axis, with the unit; else ""."""
+    if one.values.ndim != 1:
+        return ""
+    first, last = _ends(one.values.flat[0], one.values.flat[-1])
+    span = f"{first} to {last}"
+    if one.values.size == 1:
+        span = f"{one.values.flat[0]:.10g}" if one.values.dtype.kind == "f" else first
+    return f"{name} {span} {one.units}".rstrip()
 
 
 def caveats(staged: Staged, remark: str = "") -> str:
@@ -79,5 +83,6 @@ def _ends(first: object, last: object) -> tuple[str, str]:
     return f"{first:.{digits}g}", f"{last:.{digits}g}"
 
 
-def _sizes(axes: tuple[str, ...], shape: tuple[int, ...]) -> str:
+def sizes_in_words(axes: tuple[str, ...], shape: tuple[int, ...]) -> str:
+    """Return each axis and its length."""
     return " x ".join(f"{axis} {length}" for axis, length in zip(axes, shape, strict=True))

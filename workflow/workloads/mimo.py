@@ -133,7 +133,7 @@ class Mimo(Workload):
         each, ratios = self.case.symbols, len(self.case.snr_db)
         return self._with_symbols(
             found, blank((ratios, times, subcarriers, receivers, each), np.complex64),
-            blank((times, subcarriers, transmitters, each), np.uint16), np.ones(ratios),
+            blank((times, subcarriers, transmitters, each), np.uint16), blank((ratios,), float),
         )  # fmt: skip
 
     def _outlined(self) -> Staged:

@@ -13,6 +13,7 @@ from workflow.config.check import check_study, checked_study, main
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.needs_table import needs_table
+from workflow.config.products_list import products_list
 from workflow.inputs.inputs import InputError
 from workflow.workloads.base import KINDS
 
@@ -124,6 +125,34 @@ class TestCheck:
         head, _, *rows = said[2:7]
         assert head == "| workload | step | jobs | disk | memory of a job | time of a job |"
         assert rows[1].startswith("| x | run | 1 | ")
+
+    def test_what_will_be_made_is_listed(self, tmp_path):
+        """By it a wrong order of axes, or unit, is seen before a job starts."""
+        path = tmp_path / "v.h5"
+        with h5py.File(path, "w") as file:
+            file["v"], file["f"] = np.ones((40, 3, 2), np.complex64), np.array([152.0, 151.0])
+            file["v"].attrs["units"] = "mV"
+        source = {
+            "file": str(path), "voltages": "v", "axes": ["time", "antenna", "channel"],
+            "coordinates": {
+                "frequency": {"dataset": "f", "units": "MHz"}, "time": {"start": 1, "step_s": 0.5},
+                "antenna": ["a", "b", "c"],
+            },
+        }  # fmt: skip
+        workloads = {
+            "vis": {"kind": "correlate", "integrate": 10, "input": source},
+            "link": {"kind": "mimo", "receivers": 2, "transmitters": 1, "snr_db": [10, 20]},
+            "many": {"kind": "dft", "length": 1 << 21},
+        }
+        lines = products_list(load_study({"device": "cpu", "workloads": workloads})).splitlines()
+        assert lines[0].startswith(
+            "- vis: visibilities frequency 2 x integration 4 x input 3 x conjugated_input 3 mV^2; "
+            "frequency 152 to 151 MHz; integration 3.25 to 18.25 s; input_antenna a to c; "
+        )
+        assert lines[1].endswith("symbol 64; snr 10 to 20 dB")
+        assert lines[2] == "- many: spectrum batch 1 x frequency 2097152"
+        many = study(**{f"x{number}": {} for number in range(60)})
+        assert products_list(many).splitlines()[-1] == "- and 20 workloads more"
 
     def test_the_memory_of_a_timed_job_has_what_passes_through_the_cache(self, monkeypatch):
         """A small job on a CPU with a cache of 260 MiB was seen to take 500 to 610 MiB."""

@@ -219,7 +219,7 @@ def test_nan_is_refused_or_let_through(own: Path, detrend: str | None) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"power": False}, "segments must be given beside power: true"),
+        ({"power": False}, "segments may be given beside power: true alone"),
         ({"overlap": 32}, "overlap must be below length, 32, got 32"),
         ({"average": 0}, "average must be from 1 on, or 'all', got 0"),
         ({"average": "most"}, "average"),
