@@ -27,6 +27,6 @@ def _made(study: Study, name: str) -> str:
     product = workload.product_outline(staged)
     parts = [f"{product.name} {sizes_in_words(product.axes, product.data.shape)} {product.units}"]
     for key, one in product.coordinates.items():
-        if one.values.size and (one.values.size == 1 or not is_blank(one.values)):
+        if one.values.size and not is_blank(one.values):
             parts.append(along_in_words(key, one))
     return "; ".join(filter(None, (part.rstrip() for part in parts)))

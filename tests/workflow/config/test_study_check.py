@@ -143,6 +143,14 @@ class TestCheck:
             "vis": {"kind": "correlate", "integrate": 10, "input": source},
             "link": {"kind": "mimo", "receivers": 2, "transmitters": 1, "snr_db": [10, 20]},
             "many": {"kind": "dft", "length": 1 << 21},
+            "welch": {
+                "kind": "dft",
+                "power": True,
+                "length": 8,
+                "average": "all",
+                "segments": 3,
+                "sample_rate_hz": 1e6,
+            },
         }
         lines = products_list(load_study({"device": "cpu", "workloads": workloads})).splitlines()
         assert lines[0].startswith(
@@ -151,6 +159,7 @@ class TestCheck:
         )
         assert lines[1].endswith("symbol 64; snr 10 to 20 dB")
         assert lines[2] == "- many: spectrum batch 1 x frequency 2097152"
+        assert lines[3] == "- welch: power batch 1 x time 1 x frequency 8 1/Hz"
         many = study(**{f"x{number}": {} for number in range(60)})
         assert products_list(many).splitlines()[-1] == "- and 20 workloads more"
 
