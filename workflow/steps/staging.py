@@ -7,6 +7,7 @@ from logging import Logger
 from pathlib import Path
 
 from workflow.data import Array, Coordinate, Staged
+from workflow.inputs.dates import date_in
 from workflow.inputs.lacking import lacking_in_words
 from workflow.storage.certificates import CAVEATS
 from workflow.storage.drawn import Drawn, Stretched
@@ -56,14 +57,15 @@ def understood(staged: Staged) -> str:
 
 
 def along_in_words(name: str, one: Coordinate) -> str:
-    """Return the first and the last value of what stands along one axis, with the unit; else ""."""
+    """Return the ends of what stands along one axis, with unit and date; "" of anything else."""
     if one.values.ndim != 1:
         return ""
     first, last = _ends(one.values.flat[0], one.values.flat[-1])
     span = f"{first} to {last}"
     if one.values.size == 1:
         span = f"{one.values.flat[0]:.10g}" if one.values.dtype.kind == "f" else first
-    return f"{name} {span} {one.units}".rstrip()
+    since = date_in(one.long_name).partition(", ")[0]
+    return f"{name} {span} {one.units}{f' since {since}' if since else ''}".rstrip()
 
 
 def caveats(staged: Staged, remark: str = "") -> str:

@@ -135,8 +135,8 @@ class TestCheck:
         source = {
             "file": str(path), "voltages": "v", "axes": ["time", "antenna", "channel"],
             "coordinates": {
-                "frequency": {"dataset": "f", "units": "MHz"}, "time": {"start": 1, "step_s": 0.5},
-                "antenna": ["a", "b", "c"],
+                "frequency": {"dataset": "f", "units": "MHz"}, "antenna": ["a", "b", "c"],
+                "time": {"start": 1, "step": 0.5, "units": "s since 2026-11-28"},
             },
         }  # fmt: skip
         workloads = {
@@ -155,7 +155,7 @@ class TestCheck:
         lines = products_list(load_study({"device": "cpu", "workloads": workloads})).splitlines()
         assert lines[0].startswith(
             "- vis: visibilities frequency 2 x integration 4 x input 3 x conjugated_input 3 mV^2; "
-            "frequency 152 to 151 MHz; integration 3.25 to 18.25 s; input_antenna a to c; "
+            "frequency 152 to 151 MHz; integration 3.25 to 18.25 s since 2026-11-28; "
         )
         assert lines[1].endswith("symbol 64; snr 10 to 20 dB")
         assert lines[2] == "- many: spectrum batch 1 x frequency 2097152"
