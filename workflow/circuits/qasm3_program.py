@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from workflow.circuits.qiskit_reader import CONTROL
+from workflow.circuits.qiskit_reader import control_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,7 +148,7 @@ def check_control(program: ast.Program) -> None:
     }  # fmt: skip
     for statement in program.statements:
         if (name := names.get(type(statement))) is not None:
-            raise ValueError(f"{place_of(statement)}{CONTROL.format(name)}")
+            raise ValueError(control_in_words(f"{place_of(statement)}{name}", name))
 
 
 def place_of(node: object) -> str:

@@ -23,7 +23,7 @@ from qiskit.quantum_info import Operator
 from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
 from workflow.circuits.qasm_cost import parsable
 from workflow.circuits.qasm_text import QasmError
-from workflow.circuits.qiskit_reader import CONTROL
+from workflow.circuits.qiskit_reader import control_in_words
 from workflow.circuits.resets import without_first_resets
 from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
 from workflow.storage.files import absent, is_file
@@ -182,7 +182,7 @@ def check_unitary(circuit: QuantumCircuit) -> None:
         if operation.name == "measure":
             measured |= set(qubits)
         elif isinstance(operation, ControlFlowOp):
-            raise CircuitError(CONTROL.format(where))
+            raise CircuitError(control_in_words(where, operation.name))
         elif not isinstance(operation, Gate):
             where += f" after others on qubit {qubits[0]}" * (operation.name == "reset")
             raise CircuitError(f"{where} is not a unitary gate")

@@ -34,8 +34,7 @@ SAID = "// what it says of itself: "
 """Beginning of the second line; JSON of the name and the metadata of QPY follows, each a text."""
 OF_FILE = "_of_the_file"
 """End of the names of gates that a file defines under a name of the library's."""
-CONTROL = "{} is classical control, which is not a unitary evolution"
-"""The error of what a circuit may not have."""
+_DEFERRED = "; where a measured bit decides, its qubit may: `cx q[0], q[2]` for `if (c[0]) x q[2]`"
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
@@ -121,7 +120,7 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     for instruction in circuit.data:
         if isinstance(instruction.operation, ControlFlowOp):
             name = instruction.operation.name
-            raise ValueError(CONTROL.format(name))
+            raise ValueError(control_in_words(name, name))
     if names := [one.name for one in circuit.parameters]:
         shown = ", ".join(names[:6]) + ", ..." * (len(names) > 6)
         raise ValueError(
@@ -139,6 +138,15 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     _take_apart(one, {})
     _name_apart(one, {*_WORDS, *(known.name for known in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}, {})
     return one
+
+
+def control_in_words(what: str, name: str) -> str:
+    """Return the error of classical control, which a circuit may not have, by Qiskit's name of it.
+
+    Deferred measurement (Nielsen and Chuang, section 4.4) makes a gate of a branch.
+    """
+    advice = _DEFERRED if name == "if_else" else ""
+    return f"{what} is classical control, which is not a unitary evolution{advice}"
 
 
 def _take_apart(circuit: QuantumCircuit, done: dict[int, tuple[object, Gate | None]]) -> bool:

@@ -202,7 +202,7 @@ def test_measurement_of_a_later_control_can_wait(tmp_path):
         ("measure q[0] -> c[0];\nh q[0];\n", r"instruction 1 \(h on qubits \[0\]\).*mid-circuit"),
         ("measure q[0] -> c[0];\ncx q[1],q[0];\n", "changes qubit 0 after its measurement"),
         ("x q[1];\nreset q[1];\n", r"instruction 1 \(reset on qubits \[1\]\) after others"),
-        ("if(c==1) x q[0];\n", "is classical control"),
+        ("if(c==1) x q[0];\n", "is classical control.*where a measured bit decides, its qubit may"),
     ],
 )
 def test_what_is_not_an_evolution_is_refused_by_name(tmp_path, text, message):

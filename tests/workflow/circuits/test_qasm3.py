@@ -169,7 +169,11 @@ REFUSED = (
             ("h q[0;", "line 4, column 5: unexpected ';'"),
             ("?", "line 4, column 0: token recognition error"),
             ("bit c = measure q[0]; if (c) { x q[1]; }", "line 4, column 22: if_else is"),
-            ("if (true) { x q[1]; }", "line 4, column 0: if_else is classical control"),
+            (
+                "if (true) { x q[1]; }",
+                "line 4, column 0: if_else is classical control, which is not a "
+                "unitary evolution; where a measured bit decides, its qubit may: `cx q[0], q[2]`",
+            ),
             ("box { h q[0]; }", "line 4, column 0: box is classical control"),
             ("def f(qubit a) { h a; }", "line 4, column 0: node of type SubroutineDefinition"),
             ("input float b; input float a; rx(a + b) q[0];", "without a value: a, b; write"),
