@@ -16,7 +16,7 @@ from workflow.data import SELECTED, Coordinate
 from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinate_units import WITH_UNITS, value_of_lacking, values_with_unit
-from workflow.inputs.equal_steps import MOST_CHECKED
+from workflow.inputs.equal_steps import MOST_CHECKED, whole_axis
 from workflow.inputs.input_operand import (
     InputError,
     InputOperand,
@@ -102,7 +102,7 @@ def _add_own(
             left_out[path] = str(error)
             continue
         is_along = operand.operand.named and name == operand.mapped().axes[-1]
-        taken = operand.picked.axes[number]
+        taken = whole_axis(1) if number is None else operand.picked.axes[number]
         if _tells_nothing(one, taken) or (is_along and one.values.dtype.kind == "U"):
             continue
         if kept_as in mine:

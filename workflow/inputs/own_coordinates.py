@@ -29,13 +29,14 @@ class OwnCoordinate(NamedTuple):
 
     Attributes:
         name: of the coordinate.
-        number: the place of the axis in the operand's dataset.
+        number: the place of the axis in the operand's dataset; None of an axis that the operand
+            lacks, of which a scalar is the one value.
         path: of the dataset.
         axis: the axis's name, where ``name`` is one of its own; else "".
     """
 
     name: str
-    number: int
+    number: int | None
     path: str
     axis: str = ""
 
@@ -61,6 +62,9 @@ def own_coordinates(
         path = _path(dataset, name) or name
         if path in scales:
             continue
+        if _is_of_lacking(operand, path, external):
+            found.append(OwnCoordinate(in_own_words(path.rpartition("/")[2]), None, path))
+            continue
         try:
             called, number = _along(dataset, path, own, external)
         except (DatasetError, ValueError) as error:
@@ -69,6 +73,21 @@ def own_coordinates(
         if number in axes:
             found.append(OwnCoordinate(called, number, path, axes[number]))
     return found, left_out
+
+
+def _is_of_lacking(operand: InputOperand, path: str, external: bool) -> bool:
+    """Return whether a path is of a scalar of an axis that the operand has and the data lack.
+
+    Such as the frequency of the one channel that xarray has selected.
+    """
+    name = in_own_words(path.rpartition("/")[2])
+    lacking = () if operand.operand.free else operand.mapped().missing
+    if SYNONYMS.get(name, name) not in lacking or not path.startswith("/"):
+        return False
+    try:
+        return bool(find_dataset(operand.datasets[0].file, path, external=external).shape == ())
+    except DatasetError:
+        return False
 
 
 def _axes_of(operand: InputOperand) -> dict[int, str]:

@@ -144,3 +144,25 @@ def test_hostile_lists_of_names(tmp_path: Path, said: str) -> None:
     if len(said) < 1 << 14:
         assert "name that file instead" in found.attributes["left_out"]["/away"]
         assert "links in a circle" in found.attributes["left_out"]["/round"]
+
+
+def test_scalars_are_of_axes_that_the_data_lack(tmp_path: Path) -> None:
+    """What xarray leaves of an axis of which it took one entry was left out."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((6, 3), np.complex64)
+        for axis, length in enumerate((6, 3)):
+            file[AXES[axis]] = np.arange(length) + 1.0
+            file[AXES[axis]].make_scale(AXES[axis])
+            file["v"].dims[axis].attach_scale(file[AXES[axis]])
+        file["frequency"], file["polarization"], file["day"] = 1.5, np.bytes_("x"), 3
+        file["frequency"].attrs["units"] = np.bytes_("GHz")
+        file["v"].attrs["coordinates"] = np.bytes_("frequency polarization day")
+    source = {"file": str(path), "voltages": "v", "axes": ["time", "antenna"]}
+    study = study_of({"kind": "correlate", "integrate": 1, "input": source})
+    check_study(study)
+    found = study.workload("w").stage()
+    frequency = found.coordinates["frequency"]
+    assert (frequency.values.tolist(), frequency.units) == ([1.5], "GHz")
+    assert found.coordinates["polarization"].values.tolist() == ["x"]
+    assert [*found.attributes["left_out"]] == ["/day", "/sample"]
