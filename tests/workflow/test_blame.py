@@ -178,11 +178,12 @@ def test_of_two_files_that_are_read_the_damaged_one_is_named(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.ENOMEM, errno.EACCES])
 @pytest.mark.parametrize("name", [None, "elsewhere"])
-def test_other_errors_are_not_told_of_a_file_that_is_read(
-    files: tuple[Path, Path], number: int, name: str | None
+def test_other_errors_are_not_told_of_a_file_that_is_read_or_written(
+    tmp_path: Path, files: tuple[Path, Path], number: int, name: str | None
 ) -> None:
     given = (number, os.strerror(number), *([name] if name else []))
-    for opened in (open_staged(files[0]), open_run(files[1])):
+    written = write_run(tmp_path / "written.h5", "w", {})
+    for opened in (open_staged(files[0]), open_run(files[1]), written):
         with pytest.raises(OSError, match=r"^\[Errno \d+\] [^;]*$") as raised, opened:
             raise OSError(*given)
         assert raised.value.errno == number

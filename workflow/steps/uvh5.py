@@ -24,7 +24,7 @@ from workflow.inputs.uvh5_needs import start_of
 from workflow.readers.covariance import geocentric
 from workflow.readers.polarizations import LINEAR, POLARIZATIONS, feeds_of
 from workflow.readers.visibilities import DATA, SECONDS_OF_DAY
-from workflow.storage.failures import writing, writing_named
+from workflow.storage.failures import writing
 from workflow.storage.products import read_outline, read_product
 from workflow.storage.run_folder import result_path
 
@@ -62,7 +62,7 @@ def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
     header = _header(outline)
     with (
         result_path(path) as temporary,
-        writing_named(temporary),
+        writing(temporary, alone=False),
         h5py.File(temporary, "w", libver="v110") as file,
     ):
         _write_header(file.create_group("Header"), header, site, outline)

@@ -23,7 +23,7 @@ from workflow.data import OURS, Array, blank
 from workflow.measurements import Measurements
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.failures import DataError as DataError
-from workflow.storage.failures import reading, writing, writing_named
+from workflow.storage.failures import reading, writing
 from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.storage.slabs import SlabWriter
@@ -88,7 +88,7 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
 def create(path: Path, content: str, attributes: Mapping[str, Any]) -> Iterator[h5py.File]:
     """Yield a new file that appears under its name, sealed, when the block ends without error."""
     with result_path(path) as temporary:
-        with writing_named(temporary):
+        with writing(temporary, alone=False):
             file = h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0)
             try:
                 file.attrs["argand_content"] = content

@@ -113,12 +113,14 @@ def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def writing(path: Path, needed: int | None = None) -> Iterator[None]:
-    """Write nothing but a file within the block; its errors become WriteError that names it.
+def writing(path: Path, needed: int | None = None, *, alone: bool = True) -> Iterator[None]:
+    """Write a file within the block; its errors become WriteError that names it.
 
     ``path`` may be the temporary name of `argand.runtime.files.atomic_path`. ``needed`` is how many
     bytes are written, where that is known. Errors of other files are left as they are, and so are
-    those without a number of the system's, which are no matter of writing.
+    those without a number of the system's, which are no matter of writing. Without ``alone`` other
+    work is done in the block, so that errors are of this file only where they name it: HDF5 does
+    so in what it says of failed writes, also of those it does when it closes the file.
     """
     try:
         yield
@@ -126,26 +128,10 @@ def writing(path: Path, needed: int | None = None) -> Iterator[None]:
         raise
     except (OSError, RuntimeError) as error:
         named = _file_of(error)
-        if number_of(error) is None or (named and not _is_same(named, path)):
+        ours = _is_same(named, path) if named else alone
+        if number_of(error) is None or not ours:
             raise
         raise write_error(path, error, needed) from error
-
-
-@contextlib.contextmanager
-def writing_named(path: Path) -> Iterator[None]:
-    """Write a file among other work within the block: errors that name it become WriteError.
-
-    HDF5 names the file in what it says of failed writes, also of those it does when it closes it.
-    """
-    try:
-        yield
-    except WriteError:
-        raise
-    except (OSError, RuntimeError) as error:
-        named = _file_of(error)
-        if named is None or number_of(error) is None or not _is_same(named, path):
-            raise
-        raise write_error(path, error) from error
 
 
 def synced(descriptor: int, path: Path) -> None:
