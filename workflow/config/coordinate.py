@@ -33,8 +33,8 @@ class RegularCoordinate(Model):
         if len(given) != 1 or getattr(self, given[0]) == 0:
             found = ", ".join(f"{key}: {getattr(self, key):g}" for key in given)
             raise ValueError(
-                f"a coordinate must have one of {list(STEPS)}, and it must not be 0, "
-                f"got {found or 'none of them'}"
+                f"a coordinate must have dataset, values or one of {list(STEPS)}, which must not "
+                f"be 0, got {found or 'none of them'}"
             )
         if given[0] != "step" and self.units is not None:
             raise ValueError(f"units must not be given beside {given[0]}, which has them")

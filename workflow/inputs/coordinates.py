@@ -12,6 +12,7 @@ import numpy as np
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
+from workflow.config.mistakes import nearest
 from workflow.data import SELECTED, Coordinate
 from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
@@ -162,8 +163,8 @@ def _of_axis(
         return name, value_of_lacking(file, source, key, name, axis, of, check=check)
     if not having:
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
-        hint = ""
-        if isinstance(of, str) and axes:
+        hint = nearest(axis, axes)
+        if isinstance(of, str) and axes and not hint:
             hint = f"; {{dataset: {of}, axis: NAME}} stands along the one of that name"
         raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}{hint}")
     lengths = {one.datasets[0].shape[number] for one, number in having}

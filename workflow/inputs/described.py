@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
+from workflow.config.mistakes import nearest
 from workflow.data import SELECTED, TUNED, Coordinate, Product
 from workflow.inputs.agreement import check_agrees, differ, in_names, names_beside_count
 from workflow.inputs.axes import AxisError, Operand
@@ -171,6 +172,6 @@ def _of_lacking(
         if along not in axes and SYNONYMS.get(along, along) not in lacking:
             raise InputError(
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
-                f"{along!r}"
+                f"{along!r}{nearest(along, axes)}"
             )
     return of_lacking(source, lacking, tuned, check=check)

@@ -67,8 +67,8 @@ ONE_MISTAKE = [
     ({"input": {"workload": 3}}, "x.input.workload: must be text, got 3"),
     (
         {"input": {"file": "a.h5", "a": "/x", "coordinates": {"m": {"step_s": 0, "step_hz": 1}}}},
-        "x.input.coordinates.m: a coordinate must have one of ['step', 'step_s', 'step_hz', "
-        "'step_m'], and it must not be 0, got step_s: 0, step_hz: 1",
+        "x.input.coordinates.m: a coordinate must have dataset, values or one of ['step', "
+        "'step_s', 'step_hz', 'step_m'], which must not be 0, got step_s: 0, step_hz: 1",
     ),
 ]
 

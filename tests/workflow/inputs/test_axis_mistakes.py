@@ -79,6 +79,11 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "'polarization', 'beam', 'antenna', 'time'], got 'delay'; {dataset: /freq_hz, axis: NAME} "
         "stands along the one of that name",
     ),
+    (
+        {"coordinates": {"tiem": "/freq_hz"}},
+        "input.coordinates.tiem: must be of an axis of the operands, ['frequency', "
+        "'polarization', 'beam', 'antenna', 'time'], got 'tiem'; did you mean 'time'?",
+    ),
     ({"coordinates": {"time": {"start": 1}}}, "input.coordinates.time"),
     ({"coordinates": {"time": {"step_s": 0}}}, "input.coordinates.time"),
     ({"coordinates": {"time": {"step_s": 1, "units": "s"}}}, "input.coordinates.time"),

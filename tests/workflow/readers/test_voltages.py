@@ -151,7 +151,7 @@ def test_wrong_frequencies_of_a_header_are_replaced(
     time = study_of(given).workload("w").stage().coordinates["time"]
     assert (time.units, time.long_name) == ("s", "time since 2026-11-28")
     for wrong, why in (
-        ({"start": 1.2e9, "replace": True}, "a coordinate must have one of"),
+        ({"start": 1.2e9, "replace": True}, "must have dataset, values or one of"),
         ({**steps, "replace": 1}, "must be true or false"),
         ({**steps, "replaces": True}, "unknown key; did you mean 'replace'?"),
         ({**steps, "step_hz": 1e400, "replace": True}, "must be a finite number"),
