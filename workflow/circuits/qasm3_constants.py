@@ -11,6 +11,7 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
@@ -76,11 +77,13 @@ def write_constants(program: ast.Program) -> None:
     (a quotient of integers with a remainder, an integer beyond 64 bits, log(0)), and for loops that
     do too much.
     """
+    from openqasm3 import ast
+
     values: dict[str, Number] = {}
     taken, loops = {*CONSTANTS, "U"}, _Loops()
     for statement in program.statements:
-        names = _declared(statement)
-        if clash := sorted(names & (taken if len(names) == 1 else values.keys())):
+        names, gates = _declared(statement), ast.Include | ast.QuantumGateDefinition
+        if clash := sorted(names & (values.keys() if isinstance(statement, gates) else taken)):
             raise ValueError(f"{place_of(statement)}'{clash[0]}' is already declared")
         taken |= names
         loops.add(statement, values)
@@ -127,17 +130,26 @@ def _looped(statement: object, values: Mapping[str, Number]) -> Sequence[int] | 
     over = statement.set_declaration
     if not isinstance(statement.type, ast.IntType | ast.UintType):
         return None
+    found: Sequence[int]
     if isinstance(over, ast.DiscreteSet):
         given = [_number(one, values) for one in over.values]
         found = [one for one in given if isinstance(one, int)]
-        return found if len(found) == len(given) else None
-    if not isinstance(over, ast.RangeDefinition):
+        if len(found) < len(given):
+            return None
+    elif isinstance(over, ast.RangeDefinition):
+        start, end = _number(over.start, values), _number(over.end, values)
+        step = 1 if over.step is None else _number(over.step, values)
+        if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int) and step):
+            return None
+        found = range(start, end + (1 if step > 0 else -1), step)  # the end is one of its numbers
+    else:
         return None
-    start, end = _number(over.start, values), _number(over.end, values)
-    step = 1 if over.step is None else _number(over.step, values)
-    if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int) and step):
-        return None
-    return range(start, end + (1 if step > 0 else -1), step)  # the end is one of its numbers
+    least, most = _limits(statement.type, values)
+    ends = (found[0], found[-1]) if isinstance(found, range) and found else found
+    if beyond := [one for one in ends if not least <= one <= most]:
+        where, name = place_of(statement), statement.identifier.name
+        raise ValueError(f"{where}{name} cannot be {beyond[0]} in its type")
+    return found
 
 
 def _declared(statement: object) -> set[str]:
@@ -150,6 +162,8 @@ def _declared(statement: object) -> set[str]:
         return {statement.qubit.name}
     if isinstance(statement, ast.AliasStatement):
         return {statement.target.name}
+    if isinstance(statement, ast.QuantumGateDefinition):
+        return {statement.name.name}
     return LIBRARY_GATES if isinstance(statement, ast.Include) else set()
 
 
@@ -161,21 +175,33 @@ def _value_of(declaration: ast.ConstantDeclaration, values: Mapping[str, Number]
     value = _number(declaration.init_expression, values)
     if value is None:
         raise ValueError(f"{where}constant {name} must be made of numbers and constants before it")
-    given = getattr(kind, "size", None)
-    size = _MOST_BITS if given is None else _number(given, values)
-    bits = int(size) if size is not None and 1 <= size <= _MOST_BITS else 0
-    if isinstance(kind, ast.FloatType) and bits in _FLOATS:
-        return float(_FLOATS[bits](value))
-    least, most = 0, 1
-    if isinstance(kind, ast.IntType):
-        least, most = -(1 << bits >> 1), (1 << bits >> 1) - 1
-    elif isinstance(kind, ast.UintType):
-        most = (1 << bits) - 1
-    elif not isinstance(kind, ast.BoolType):
+    if isinstance(kind, ast.FloatType) and (bits := _bits(kind, values)) in _FLOATS:
+        with suppress(OverflowError):
+            if math.isfinite(found := _FLOATS[bits](value)):
+                return found
+        raise ValueError(f"{where}constant {name} is beyond the numbers of its type")
+    if not isinstance(kind, ast.IntType | ast.UintType | ast.BoolType):
         raise ValueError(f"{where}constant {name} must be an int, a uint, a float or a bool")
-    if value != int(value) or not least <= value <= most:
+    least, most = _limits(kind, values)
+    if not least <= value <= most or value != int(value):
         raise ValueError(f"{where}constant {name} cannot be {value} in its type")
     return int(value)
+
+
+def _bits(kind: object, values: Mapping[str, Number]) -> int:
+    """Return the bits of a type, 0 where it cannot have so many or they are no integer."""
+    size = _MOST_BITS if (given := getattr(kind, "size", None)) is None else _number(given, values)
+    return size if isinstance(size, int) and 1 <= size <= _MOST_BITS else 0
+
+
+def _limits(kind: object, values: Mapping[str, Number]) -> tuple[int, int]:
+    """Return the least and the largest number of a type of integers, or of bool."""
+    from openqasm3 import ast
+
+    bits = 1 if isinstance(kind, ast.BoolType) else _bits(kind, values)
+    if bits and isinstance(kind, ast.IntType):
+        return -(1 << bits >> 1), (1 << bits >> 1) - 1
+    return 0, (1 << bits) - 1 if bits else -1
 
 
 def _write(part: object, values: Mapping[str, Number]) -> None:
@@ -189,6 +215,8 @@ def _write(part: object, values: Mapping[str, Number]) -> None:
         for place, one in enumerate(part):
             part[place] = _written(one, values)
     elif isinstance(part, ast.QASMNode):
+        if isinstance(part, ast.QuantumGate | ast.IndexedIdentifier) and part.name.name in values:
+            raise ValueError(f"{place_of(part)}'{part.name.name}' is a number there")
         for field, one in vars(part).items():
             if field != "span" and isinstance(one, list | ast.QASMNode):
                 setattr(part, field, _written(one, values))
@@ -220,9 +248,9 @@ def _literal(value: Number, node: ast.QASMNode) -> ast.Expression:
     """Return a number as it would be written where a node stands."""
     from openqasm3 import ast
 
-    is_whole = isinstance(value, int)
-    found: ast.Expression
-    found = ast.IntegerLiteral(abs(int(value))) if is_whole else ast.FloatLiteral(abs(value))
+    found: ast.Expression = ast.FloatLiteral(abs(value))
+    if isinstance(value, int):
+        found = ast.IntegerLiteral(abs(int(value)))
     found.span = node.span
     if math.copysign(1, value) < 0:
         found = ast.UnaryExpression(ast.UnaryOperator["-"], found)
