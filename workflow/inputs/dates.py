@@ -13,7 +13,7 @@ from workflow.inputs.equal_steps import is_coarse
 EXACT = 1 << 53
 """Integers up to this are numbers of fp64."""
 _ISO = re.compile(r"-?\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?")
-_ZONE = re.compile(r"(.*[T ]\d\d:\d\d[\d:.]*) ?([+-]\d\d):?(\d\d)")
+_ZONE = re.compile(r"(.*[T ]\d\d:\d\d[\d:.]*) ?([+-](?:[01]\d|2[0-3])):?([0-5]\d)")
 _JULIAN = re.compile(r"the Julian date (\d{1,9})\.(\d{1,12})")
 _UNIX_EPOCH = 2_440_587.5
 """The Julian date of 1970."""
@@ -132,12 +132,9 @@ def _ahead(date: str) -> int:
 
 
 def _later(date: str, nanoseconds: int) -> str:
-    """Return a date in ISO 8601 so much later. Raises ValueError for another text.
-
-    NumPy's nanoseconds reach from 1677 to 2262, and beyond they begin again without an error.
-    """
-    start = np.datetime64(_zoneless(date)) - np.timedelta64(_ahead(date), "s")
-    whole = start.astype("datetime64[s]")
-    fraction = int((start - whole) / np.timedelta64(1, "ns"))
-    seconds, rest = divmod(nanoseconds + fraction, 10**9)
-    return f"{np.datetime64(int(whole.astype(np.int64)) + seconds, 's')}.{rest:09d}"
+    """Return a date in ISO 8601 so much later. Raises ValueError for another text."""
+    start = _nanoseconds(date) if _ISO.fullmatch(_zoneless(date)) else None
+    if start is None:
+        raise ValueError(f"{date} is no date in ISO 8601")
+    seconds, rest = divmod(start + nanoseconds, 10**9)
+    return f"{np.datetime64(seconds, 's')}.{rest:09d}"
