@@ -119,7 +119,7 @@ class FileInput(Model):
         description=(
             "For each operand, what to take along each axis of its dataset: `:` or `a:b:c` a "
             "range, an index one value (the axis is dropped), a list of indices those values. A "
-            "mapping from names is allowed where `axes` has them."
+            "mapping from names is allowed where `axes` or the file has them."
         ),
     )
     axes: dict[str, list[str]] | list[str] | None = Field(

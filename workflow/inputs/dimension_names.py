@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import SYNONYMS, check_names
 from workflow.inputs.axes import AxisError, AxisMap, Operand
 from workflow.inputs.text_attributes import LONGEST_NAME, guarded_once
 
@@ -75,6 +75,15 @@ def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | No
             f"{first.name} {one}, and those of {last.name} {other}; correct the study{_LABELS}"
         )
     return one or other
+
+
+def of_each_axis(names: list[str] | None) -> list[str] | None:
+    """Return the names that a file gives axes, where each has one that a study may give it too."""
+    try:
+        check_names("", names or [""])
+    except ValueError:
+        return None
+    return names
 
 
 def _listed(dataset: h5py.Dataset, name: str) -> list[str] | None:

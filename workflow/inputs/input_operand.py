@@ -16,7 +16,12 @@ from workflow.config.file_input import DatasetSource, FileInput, PackedSource, W
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_chunks, check_filters
-from workflow.inputs.dimension_names import check_exchanged, names_of_parts, order_by_file
+from workflow.inputs.dimension_names import (
+    check_exchanged,
+    names_of_parts,
+    of_each_axis,
+    order_by_file,
+)
 from workflow.inputs.input_error import InputError as InputError
 from workflow.inputs.input_error import Mistakes as Mistakes
 from workflow.inputs.links import DatasetError, find_dataset
@@ -90,10 +95,13 @@ class InputOperand:
         self.units, self.zero_level = source.units_of(name), source.zero_level_of(name)
         try:
             own = names_of_parts(self.datasets, self.key)
+            if self.names is None and operand.free:
+                self.names = of_each_axis(own)
             self.own_names = own if self.names is None and not operand.free else None
             check_exchanged(self.name, name, own or (), self.names or ())
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
-            self.picked: Picked = pick(source.select.get(name), shapes[0], self.names, self.pair)
+            by_name = self.names or of_each_axis(own)
+            self.picked: Picked = pick(source.select.get(name), shapes[0], by_name, self.pair)
         except AxisError as error:
             raise InputError(str(error)) from None
         except SelectionError as error:

@@ -257,7 +257,10 @@ def test_names_beside_numbers(
 
 
 def test_axes_that_nobody_names(tmp_path: Path) -> None:
-    """A scale counts where the file's own name of the axis is that of the operand's."""
+    """A scale counts where the file's own name of the axis is that of the operand's.
+
+    Those of samples that may have any axes are theirs. They had none unless the study named them.
+    """
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file["v"] = np.ones((3, 4), np.complex64)
@@ -269,7 +272,16 @@ def test_axes_that_nobody_names(tmp_path: Path) -> None:
     one = study_of({"kind": "correlate", "integrate": 1, "input": source}).workload("w")
     assert {*one.outline().coordinates} == {"antenna"}
     source = {"file": str(path), "samples": "v"}
-    one = study_of({"kind": "dft", "axis": -1, "input": source}).workload("w")
+    one = study_of({"kind": "dft", "axis": "antenna", "input": source}).workload("w")
+    assert one.outline().axes["samples"] == ("sample", "antenna")
+    source["select"] = {"samples": {"antenna": 1}}
+    one = study_of({"kind": "dft", "axis": "sample", "input": source}).workload("w")
+    assert one.outline().coordinates["sample"].values.tolist() == [1, 2, 3, 4]
+    with h5py.File(path, "a") as file:
+        for number in range(2):
+            file["v"].dims[number].label = "twice"
+            file["v"].dims[number].detach_scale(file[("antenna", "sample")[number]])
+    one = study_of({"kind": "dft", "axis": -1, "input": {**source, "select": {}}}).workload("w")
     assert not one.outline().coordinates
 
 
