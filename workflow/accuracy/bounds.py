@@ -30,7 +30,9 @@ Array = npt.NDArray[np.float64]
 FEWEST_SUMMED = 4
 """Fewest products that a tensor core sums at once in any of our instructions (tf32 on sm_80)."""
 PROMOTED_EVERY = 64
-"""k between two promotions to fp32 registers, at most, in the split precisions' CUDA kernels."""
+"""k between two promotions to fp32 registers, at most, in the split precisions' CUDA kernels, but
+where small products have sums of their own: a large sum of 96 k suffers less than of 64 with them
+(`accumulation_error`)."""
 
 
 def gamma(n: float, u: float) -> float:
@@ -94,7 +96,9 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     at most 2 u times the sum of moduli: gamma(P (3 k + 4), 2 u).
 
     The split precisions' kernels promote the accumulator at least every ``PROMOTED_EVERY``
-    products along k: each product suffers its own slice's truncations, and `promotions`.
+    products along k: each product suffers its own slice's truncations, and `promotions`. Those of
+    mma.sync that add small products apart do so every P / 2 times as many, where a large product
+    suffers one P-th of the truncations for each k, and small ones are 2^-11 of it.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
     if precision.moduli:  # the result is rounded once

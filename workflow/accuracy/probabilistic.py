@@ -54,7 +54,8 @@ SUM_DEVIATION = 1 / math.sqrt(2)
 """Deviation of that: of 0 or 1 u twice (Ampere); 0, 1/2, 1 or 3/2 u have less (Hopper)."""
 MIXED_DEPTH = PROMOTED_EVERY // 2
 """The mma.sync kernels of split precisions promote at least this often (four warps share twice as
-much of k). They add the small products of an instruction's k next to its large ones."""
+much of k). They add the small products of an instruction's k next to its large ones; where all of
+k is loaded at once they may add these apart, and promote a P-th as often (`slice_truncations`)."""
 
 
 class Sums(NamedTuple):
@@ -125,9 +126,10 @@ def accumulation_errors(precision: Precision, k: int, backend: str, coherence: f
 def slice_truncations(precision: Precision, k: int) -> tuple[int, int]:
     """Return instructions and products of one part that meet sums as large as a slice's, at most.
 
-    In a slice of `MIXED_DEPTH` of mma.sync those of all P products of terms do. The wgmma kernels
-    add the small products of up to `PROMOTED_EVERY` first, while sums are small: of twice the depth
-    one of the P counts, which is less. A product may be computed without scales, in a format of
+    In a slice of `MIXED_DEPTH` of mma.sync those of all P products of terms do, or of P times the
+    depth one of them, where small products are added apart. The wgmma kernels add the small
+    products of up to `PROMOTED_EVERY` first, while sums are small: of twice the depth one of the P
+    counts, which is less. A product may be computed without scales, in a format of
     which an instruction takes fewer.
     """
     depth, count = min(k, MIXED_DEPTH), len(precision.products)

@@ -108,6 +108,9 @@ _TRIANGLE_TERMS = 0.85
 """Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200); of
 tiles of 32 and 64 rows by 24 times in rows of calls. Without the one and without the other 2 and
 19 recorded choices take 1.09 and 1.22 of their times."""
+_APART_IN_TRIANGLES = 0.85
+"""Time of a triangle's mainloop over that, where small products have sums of their own: three
+shapes of 177 to 347 rows and 47 to 82 samples, with the kernels before that (an H200)."""
 _TRIANGLE_TILE_TIMES = {
     (16, 16, 64): 1.1, (16, 128, 16): 0.928, (32, 16, 64): 1.02, (32, 32, 32): 0.721,
     (32, 32, 64): 1.28, (32, 64, 32): 0.887, (64, 16, 32): 1.05, (64, 32, 32): 0.924,
@@ -159,7 +162,7 @@ def estimated_microseconds(
         total += costs.exposed * min(work, moved)
     elif exposed:
         total += costs.exposed * min(work, 8 * batch * m * n / (memory * costs.bytes))
-    total += costs.term * (precision.terms - 1)
+    total += (costs.apart_term if plan.small_apart else costs.term) * (precision.terms - 1)
     if plan.grid_slices > 1:
         vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
         rounds = -(-vectors // plan.threads)
@@ -233,7 +236,7 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
         mainloop *= _SHARED_K if precision.terms == 1 and not plan.triangle else 1.0
     mainloop *= _uncut_time(plan, precision)
     if plan.triangle and precision.terms > 1:
-        mainloop *= _TRIANGLE_TERMS
+        mainloop *= _TRIANGLE_TERMS * (_APART_IN_TRIANGLES if plan.small_apart else 1.0)
     elif plan.triangle and precision.operand.name == "tf32":
         mainloop *= _TRIANGLE_TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
     if plan.one_tile:

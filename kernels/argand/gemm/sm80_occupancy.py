@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argand.device import Arch
-from argand.gemm.sm80_plan import MmaPlan
+from argand.gemm.sm80_plan import SMALL_WARP, MmaPlan
 from argand.multiprocessor import REGISTERS, RESERVED_BYTES, RESIDENT_THREADS, SHARED_BYTES
 from argand.precision import Precision
 
@@ -11,6 +11,9 @@ _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
 """By terms, registers of a thread beside its accumulators, and registers for each accumulator.
 
 Fitted so that the occupancy of every tile compiled for Hopper follows."""
+_APART_REGISTERS = {False: 4.75, True: 9.6}
+"""Registers for each accumulator where small products have sums of their own, by whether these are
+promoted again; three tiles compiled for Hopper have 125 to 127 and 202 to 204."""
 _ONE_WARP_REGISTERS = {1: (40, 1.4), 2: (43, 2.7)}
 """`_REGISTERS` of a warp that multiplies a triangle alone."""
 _COPIES_BETWEEN_REGISTERS = 16
@@ -20,8 +23,6 @@ _UNROLLED_REGISTERS = 30
 rounds under the first one. The three such tiles of bf16 compiled for Hopper with `unrolled_k` of 32
 and of 16 (sm80_plan.cuh) differ by 28 to 30 where all of k is loaded at once, by 19 to 23 where
 copies are between MMAs."""
-_SMALL_WARP = 256
-"""Elements of C of such a warp; larger ones have those registers."""
 
 
 def occupancy(plan: MmaPlan, precision: Precision, k: int) -> int:
@@ -84,12 +85,13 @@ def _registers(plan: MmaPlan, precision: Precision) -> int:
         return 64 if plan.threads >= 512 else 96 if whole else 104
     accumulators = plan.warp_elements // 16
     others, each = (_ONE_WARP_REGISTERS if plan.one_warp else _REGISTERS)[precision.terms]
+    each = _APART_REGISTERS[plan.promoted_again] if plan.small_apart else each
     others += _COPIES_BETWEEN_REGISTERS * plan.copies_between
     two_mmas = plan.block_k // plan.warps_k > precision.operand.mma_k
     half = precision.operand.bytes == 2 and precision.terms == 1
-    if half and two_mmas and plan.warp_elements <= _SMALL_WARP:
+    if half and two_mmas and plan.warp_elements <= SMALL_WARP:
         others += _UNROLLED_REGISTERS
-    most = min(255, REGISTERS // (plan.threads * plan.blocks_per_sm) // 8 * 8)
+    most = min(255, REGISTERS // (plan.threads * plan.launch_blocks) // 8 * 8)
     return min(most, int(others + each * accumulators))
 
 

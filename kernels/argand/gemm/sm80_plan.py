@@ -21,6 +21,8 @@ MAX_GRID_SLICES = 32
 """Most clusters that share a tile: the last one reduces the partial tiles of all."""
 FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
+SMALL_WARP = 256
+"""Elements of C of a warp with few accumulators: `small_warps` in the kernel."""
 LARGEST_ONE_TILE = 80
 """Rows of the largest tile whose result is stored through shared memory."""
 
@@ -87,6 +89,27 @@ class MmaPlan:
     def threads(self) -> int:
         """Threads of a block."""
         return 32 * self.warps_m * self.warps_n * self.warps_k
+
+    @property
+    def small_apart(self) -> bool:
+        """Whether small products of terms have sums of their own (`small_apart` of the kernel)."""
+        return self.whole_k > 0 and self.promotion_interval > 0 and self.warp_elements <= SMALL_WARP
+
+    @property
+    def promoted_again(self) -> bool:
+        """Whether such sums are promoted more than once."""
+        return self.small_apart and self.whole_k > 3 * self.promotion_interval
+
+    @property
+    def launch_blocks(self) -> int:
+        """Least blocks a multiprocessor in `__launch_bounds__`.
+
+        Sums that are promoted again would take up to 245 registers, since those before are added
+        under MMAs of the next ones; a k whose stages leave room for three blocks has 168.
+        """
+        if self.promoted_again and self.threads == 128 and not self.any_strides:
+            return max(3, self.blocks_per_sm)
+        return self.blocks_per_sm
 
     @property
     def one_warp(self) -> bool:
@@ -242,7 +265,7 @@ def mma_source(precision: Precision, plan: MmaPlan) -> str:
             "GemmArguments",
             "gemm_mma<kPlan>(args);",
             plan.threads,
-            plan.blocks_per_sm,  # else ptxas keeps registers for more: 1.03 to 1.06 of the time
+            plan.launch_blocks,  # else ptxas keeps registers for more: 1.03 to 1.06 of the time
             cluster=plan.split_k_slices,
         )
     )

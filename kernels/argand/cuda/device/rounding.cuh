@@ -116,10 +116,13 @@ constexpr bool splits_by_products(Operand operand, int terms, Rounding first, Ro
            (second == Rounding::nearest_even || second == Rounding::toward_zero);
 }
 
-// Two terms of one number in tf32, not finite where the first of them is not.
-template <Rounding second>
+// Two terms of one number in tf32, not finite where the first of them is not. `in_parallel`: the
+// second term does not wait for the first, for the register of one more number; of the same bits.
+template <Rounding second, bool in_parallel = false>
 __device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms) {
-    const float big = round_moderate_to_tf32(x), rest = x - big;
+    const float more = __fmul_rn(8191.0f, x), big = __fmaf_rn(8192.0f, x, -more);
+    // Both are exact: big is 8192 x - more.
+    const float rest = in_parallel ? __fmaf_rn(-8191.0f, x, more) : x - big;
     terms[0] = __float_as_uint(big);
     terms[1] = __float_as_uint(second == Rounding::nearest_even ? round_moderate_to_tf32(rest)
                                                                 : rest);

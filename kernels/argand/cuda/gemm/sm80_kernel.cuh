@@ -43,8 +43,13 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         const int rows_left = static_cast<int>(min(sizes.m - row0, Size(plan.block_m)));
         const int columns_left =
             static_cast<int>(min(sizes.n - tile.n0, Size(plan.block_n))) - first_column;
-        // No stage is read any more, and none is being filled.
-        if (__syncthreads_or(!accumulators.finite(rows_left, columns_left))) {
+        const bool finite = accumulators.finite(rows_left, columns_left);
+        if constexpr (plan.whole_k > 0) {
+            // The stages still hold all of k, so each warp sees to its own results.
+            if (!__all_sync(~0u, finite))
+                mainloop.template run<false>(operands, scales, b_sign, mma, fp32);
+        } else if (__syncthreads_or(!finite)) {
+            // No stage is read any more, and none is being filled.
             mainloop = Mainloop<plan>(args, tile, sizes, k_tiles, stages);
             mainloop.template load_first<true>();
             mainloop.template run<false>(operands, scales, b_sign, mma, fp32);

@@ -108,9 +108,14 @@ class Mainloop {
         // interval.
         auto promote = [&] {
             if constexpr (plan.promotes()) {
-                constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
-                if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
-                    fp32.promote(mma, b_sign);
+                constexpr int kPromotionTiles = plan.promoted_k() / plan.block_k;
+                if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles) {
+                    if constexpr (plan.small_apart()) {
+                        fp32.promote_whole(mma, b_sign, k_tile < kPromotionTiles);
+                    } else {
+                        fp32.promote(mma, b_sign);
+                    }
+                }
             }
         };
         if constexpr (plan.copies_between) {
@@ -138,9 +143,11 @@ class Mainloop {
         constexpr int kUnrolled = plan.whole_k > 0 && !kAgain ? plan.stages_at_once() : 1;
 #pragma unroll kUnrolled
         for (; k_tile < num_k_tiles; ++k_tile) {
-            cp_async_wait<plan.stages_at_once() - 1>();
-            // The stage is visible to all warps, and all have left the one that is filled next.
-            __syncthreads();
+            if constexpr (plan.whole_k == 0 || !kAgain) {  // else all stages have been filled
+                cp_async_wait<plan.stages_at_once() - 1>();
+                // The stage is visible to all warps, and all have left the one that is filled next.
+                __syncthreads();
+            }
             if constexpr (plan.whole_k > 0 || plan.copies_between) {
                 cp_async_commit();  // an empty group, as in `load`
             } else {

@@ -150,7 +150,7 @@ __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.opera
     for (int j = 0; j < 2; ++j) {
         uint32 terms[plan.terms];
         if constexpr (moderate) {
-            split_moderate_to_tf32<plan.roundings[1]>(x[j], terms);
+            split_moderate_to_tf32<plan.roundings[1], true>(x[j], terms);
         } else {
             split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * j,
                                                                                    terms);

@@ -76,6 +76,14 @@ struct MmaPlan {
     // decides it: several would part the loads of each MMA from those before.
     constexpr bool skips_half() const { return copies_between && terms > 1 && !sliced(); }
     constexpr bool promotes() const { return promotion_interval > 0; }
+    // Whether small products of terms have accumulators of their own, too, where the k of a tile is
+    // known and registers suffice. Then nothing but the large products truncates a large sum.
+    constexpr bool small_apart() const { return whole_k > 0 && terms > 1 && parts_apart(); }
+    // K between promotions in which as many instructions truncate a large sum, with small products
+    // apart, as in `promotion_interval` with all of them.
+    constexpr int promoted_k() const {
+        return small_apart() ? products * promotion_interval : promotion_interval;
+    }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
     constexpr int a_tile_elements() const { return a_pitch() * (a_k_major ? block_m : block_k); }

@@ -38,7 +38,8 @@ __device__ __forceinline__ void each_result(Function function) {
 }
 
 // Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA. Where parts are
-// apart, `re` and `im` hold xr yr and xi yr up to `join`, `re_of_im` xi yi, `im_of_im` xr yi.
+// apart, `re` and `im` hold xr yr and xi yr up to `join`, `re_of_im` xi yi, `im_of_im` xr yi; and
+// where small products of terms are apart, `small_` those of them.
 template <MmaPlan plan>
 struct Accumulators {
     static constexpr int kApart = plan.parts_apart();
@@ -46,20 +47,35 @@ struct Accumulators {
     float im[plan.warp_m() / 16][plan.warp_n() / 8][4];
     float re_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
     float im_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
+    static constexpr bool kSmall = plan.small_apart();
+    static constexpr int kSmallRows = kSmall ? plan.warp_m() / 16 : 1;
+    static constexpr int kSmallColumns = kSmall ? plan.warp_n() / 8 : 1;
+    float small_re[kSmallRows][kSmallColumns][4], small_im[kSmallRows][kSmallColumns][4];
+    float small_re_of_im[kSmallRows][kSmallColumns][4];
+    float small_im_of_im[kSmallRows][kSmallColumns][4];
 
     __device__ __forceinline__ void clear() {
         each_register([&](int i, int j, int e) {
             re[i][j][e] = im[i][j][e] = 0.0f;
             if constexpr (kApart) re_of_im[i][j][e] = im_of_im[i][j][e] = 0.0f;
+            if constexpr (kSmall) {
+                small_re[i][j][e] = small_im[i][j][e] = 0.0f;
+                small_re_of_im[i][j][e] = small_im_of_im[i][j][e] = 0.0f;
+            }
         });
     }
 
-    // Adds the products with the imaginary part of B, which `b_sign` of -1 conjugates.
+    // Adds the products with the imaginary part of B, which `b_sign` of -1 conjugates, and small
+    // products.
     __device__ __forceinline__ void join(float b_sign) {
         if constexpr (kApart) {
             each_register([&](int i, int j, int e) {
                 re[i][j][e] = fmaf(-b_sign, re_of_im[i][j][e], re[i][j][e]);
                 im[i][j][e] = fmaf(b_sign, im_of_im[i][j][e], im[i][j][e]);
+                if constexpr (kSmall) {
+                    re[i][j][e] += fmaf(-b_sign, small_re_of_im[i][j][e], small_re[i][j][e]);
+                    im[i][j][e] += fmaf(b_sign, small_im_of_im[i][j][e], small_im[i][j][e]);
+                }
             });
         }
     }
@@ -93,6 +109,17 @@ struct Accumulators {
             add_keeping_error(im[i][j][e], other.im[i][j][e]);
             if constexpr (kApart) other.re_of_im[i][j][e] = other.im_of_im[i][j][e] = 0.0f;
         });
+    }
+
+    // Promotion of a whole k, which takes so few that their rounding errors are left: adds `other`
+    // to these fp32 accumulators, or makes them its values, and clears it.
+    __device__ __forceinline__ void promote_whole(Accumulators& other, float b_sign, bool first) {
+        other.join(b_sign);
+        each_register([&](int i, int j, int e) {
+            re[i][j][e] = first ? other.re[i][j][e] : re[i][j][e] + other.re[i][j][e];
+            im[i][j][e] = first ? other.im[i][j][e] : im[i][j][e] + other.im[i][j][e];
+        });
+        other.clear();
     }
 
     // Adds y to x, and leaves in y what rounding has lost.
@@ -135,6 +162,19 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
 #pragma unroll
     for (int p = 0; p < plan.products; ++p) {
         const int s = plan.product_a[p], t = plan.product_b[p];
+        if constexpr (plan.small_apart()) {
+            if (p + 1 < plan.products) {
+                mma<plan.operand>(accumulators.small_re[i][j], a_upper.re[s], a_lower.re[s],
+                                  b.re[t]);
+                mma<plan.operand>(accumulators.small_im[i][j], a_upper.im[s], a_lower.im[s],
+                                  b.re[t]);
+                mma<plan.operand>(accumulators.small_im_of_im[i][j], a_upper.re[s], a_lower.re[s],
+                                  b.im[t]);
+                mma<plan.operand>(accumulators.small_re_of_im[i][j], a_upper.im[s], a_lower.im[s],
+                                  b.im[t]);
+                continue;
+            }
+        }
         if constexpr (plan.parts_apart()) {
             mma<plan.operand>(re, a_upper.re[s], a_lower.re[s], b.re[t]);
             mma<plan.operand>(im, a_upper.im[s], a_lower.im[s], b.re[t]);
