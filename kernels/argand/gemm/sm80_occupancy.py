@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argand.device import Arch
+from argand.device import HOPPER, Arch
 from argand.gemm.sm80_plan import SMALL_WARP, MmaPlan
 from argand.multiprocessor import REGISTERS, RESERVED_BYTES, RESIDENT_THREADS, SHARED_BYTES
 from argand.precision import Precision
@@ -49,19 +49,28 @@ def _by_memory(plan: MmaPlan, k: int) -> int:
 def launched_bytes(plan: MmaPlan, k: int, blocks: int, sm_count: int, arch: Arch) -> int:
     """Return the shared memory of a block in a launch of so many.
 
-    Clusters are not spread over the multiprocessors: where memory has room for more blocks than are
-    needed, some hold more than others. So a block takes that of one part more, unless that leaves
-    room for too few: 78 tiles of 64 x 16 in 3 slices took 1.2 times as long by three blocks a
-    multiprocessor as by two (an H200).
+    Blocks are not spread over the multiprocessors: where memory has room for more than are needed,
+    those that the call before leaves first take more than others. So on Hopper a block takes so
+    much that no more fit. Of a cluster it takes that of one part more, unless that leaves room for
+    too few: 78 tiles of 64 x 16 in 3 slices took 1.2 times as long by three blocks a multiprocessor
+    as by two (an H200).
     """
     least = plan.least_bytes(k)
     if plan.split_k_slices == 1:
-        return least
+        if arch.sm != HOPPER:
+            return least
+        needed = -(-blocks // sm_count)
+        alone = SHARED_BYTES // (needed + 1) + 1 - RESERVED_BYTES  # one more does not fit
+        more = -(-alone // _ALLOCATED_BYTES) * _ALLOCATED_BYTES
+        fits = needed * (more + RESERVED_BYTES) <= SHARED_BYTES
+        return max(least, more) if fits and more + RESERVED_BYTES <= arch.shared_bytes else least
     more = least + plan.part_bytes
     fit = SHARED_BYTES // (more + RESERVED_BYTES) * usable_multiprocessors(plan, sm_count)
     return more if blocks <= fit and more + RESERVED_BYTES <= arch.shared_bytes else least
 
 
+_ALLOCATED_BYTES = 128
+"""Unit in which a block's shared memory is allocated."""
 _CLUSTERED = {1: 1.0, 2: 1.0, 3: 0.89, 4: 0.91, 5: 0.83, 6: 0.77, 8: 0.91}
 """Fraction of the multiprocessors that clusters of so many blocks fill: an H200 runs 39 clusters of
 3, 30 of 4, 22 of 5, 17 of 6 and 15 of 8 together (cudaOccupancyMaxActiveClusters)."""

@@ -12,7 +12,6 @@ from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.sm80_heuristics import estimated_microseconds
 from argand.gemm.sm80_legality import check_plan
-from argand.gemm.sm80_occupancy import launched_bytes
 from argand.gemm.sm80_plan import (
     FULL_WARP,
     SPLIT_K_SLICES,
@@ -140,31 +139,6 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
     small = {"batch": 1, "m": 40, "n": 40, "k": 60, "sm_count": 132}
     planned_tile = mma_plan(row, arch, **small, tile=replace(tile, split_k_slices=4))
     assert (planned_tile.finds_absmax, planned_tile.stages) == (True, 3)
-
-
-def test_a_short_k_leaves_memory_of_its_stages() -> None:
-    tile = MmaPlan(32, 32, 32, 2, 2, 3)
-    stage = tile.shared_bytes // 3
-    assert [tile.least_bytes(k) // stage for k in (0, 1, 32, 33, 64, 65, 5000)] == [
-        1, 1, 1, 2, 2, 3, 3,
-    ]  # fmt: skip
-    # Partial sums lie in the memory of all stages.
-    for cut in (replace(tile, warps_k=2), replace(tile, split_k_slices=2)):
-        assert cut.least_bytes(1) == cut.shared_bytes
-
-
-def test_clusters_have_no_more_room_than_their_blocks_need() -> None:
-    """A multiprocessor has room for three blocks of 64 x 16, for two with memory of a part more."""
-    arch, tile = ARCHS["sm_90a"], MmaPlan(64, 16, 32, 4, 1, 3, split_k_slices=3)
-    least = tile.least_bytes(855)
-    more = [launched_bytes(tile, 855, x, 132, arch) - least for x in (1, 234, 235, 468)]
-    assert more == [tile.part_bytes, tile.part_bytes, 0, 0]
-    whole = replace(tile, split_k_slices=1)
-    assert launched_bytes(whole, 40, 1, 132, arch) == whole.least_bytes(40)
-    for plan, slices in product(mma_tiles(PRECISIONS["3xtf32"], arch), SPLIT_K_SLICES[1:]):
-        cut = replace(plan, split_k_slices=slices)
-        if cut.shared_bytes < arch.shared_bytes:
-            assert launched_bytes(cut, 4096, 1, 132, arch) <= arch.shared_bytes
 
 
 def test_copies_suit_k() -> None:
