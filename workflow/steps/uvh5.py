@@ -66,14 +66,17 @@ def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
         h5py.File(temporary, "w", libver="v110") as file,
     ):
         _write_header(file.create_group("Header"), header, site, outline)
-        data = _create_data(file, header, outline.data.dtype)
+        data, flags, counts = _create_data(file, header, outline.data.dtype)
         whole = [slice(length) for length in outline.data.shape]
         for number in range(len(header.seconds)):
             part = [whole[0], slice(number, number + 1), *whole[2:]]
             matrices = read_product(product_path, part=part).data[:, 0]
             rows = slice(number * len(header.first), (number + 1) * len(header.first))
+            found = _of_baselines(matrices, header)
             with writing(temporary, matrices.nbytes):
-                data[rows] = _of_baselines(matrices, header)
+                if (bad := ~np.isfinite(found)).any():
+                    found[bad], flags[rows], counts[rows] = 0, bad, ~bad
+                data[rows] = found
     return len(header.first)
 
 
@@ -105,15 +108,19 @@ def _in_base(known: Mapping[str, Coordinate], name: str) -> Array:
     return np.asarray(in_base(name, known[name].values, known[name].units), float)
 
 
-def _create_data(file: h5py.File, header: _Header, dtype: np.dtype[Any]) -> h5py.Dataset:
-    """Create the datasets of visibilities, which are returned, of flags and of sample counts."""
+def _create_data(
+    file: h5py.File, header: _Header, dtype: np.dtype[Any]
+) -> tuple[h5py.Dataset, h5py.Dataset, h5py.Dataset]:
+    """Create the datasets of visibilities, of flags and of sample counts."""
     inner = (len(header.frequency), len(_pairs(len(header.feeds))))
     shape = (len(header.seconds) * len(header.first), *inner)
     chunks = (max(1, min(len(header.first), _CHUNK_VALUES // (inner[0] * inner[1]))), *inner)
-    # A verified result is no radio interference: every sample counts once, none is flagged.
-    file.create_dataset("Data/flags", shape, bool, fillvalue=False, chunks=chunks)
-    file.create_dataset("Data/nsamples", shape, "f4", fillvalue=1.0, chunks=chunks)
-    return file.create_dataset(DATA, shape, dtype, chunks=chunks, fletcher32=True)
+    # Every sample counts once, and none is flagged but what is no number.
+    return (
+        file.create_dataset(DATA, shape, dtype, chunks=chunks, fletcher32=True),
+        file.create_dataset("Data/flags", shape, bool, fillvalue=False, chunks=chunks),
+        file.create_dataset("Data/nsamples", shape, "f4", fillvalue=1.0, chunks=chunks),
+    )
 
 
 def _of_baselines(matrices: Array, header: _Header) -> Array:

@@ -1,0 +1,46 @@
+"""Flags of UVH5 files that visibilities are written to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.uvh5_site import Uvh5Site
+from workflow.data import PLACES
+from workflow.steps.uvh5 import write_uvh5
+
+SITE = {"latitude_deg": -26.7, "longitude_deg": 116.67, "julian_date": 2461000.5}
+
+
+def test_what_is_no_number_is_flagged(tmp_path: Path) -> None:
+    """NaN that a study lets through went into the file as data that nothing flags."""
+    values = np.ones((2, 3, 8), np.complex64)
+    values[1, 2, 5] = np.nan
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"], file["m"], file["hz"] = values, np.arange(3.0), np.array([1e8, 2e8])
+    places = {name: {"dataset": "m", "axis": "antenna", "units": "m"} for name in PLACES[:2]}
+    along = {"frequency": {"dataset": "hz", "units": "Hz"}, "time": {"step_s": 1}, **places}
+    source = {
+        "file": str(tmp_path / "v.h5"), "voltages": "v", "coordinates": along,
+        "axes": ["frequency", "antenna", "time"],
+    }  # fmt: skip
+    run(
+        study_of({
+            "v": {"kind": "correlate", "integrate": 4, "uvh5": SITE, "input": source,
+                  "allow_nonfinite": True},
+        }),
+        tmp_path,
+    )  # fmt: skip
+    (product,) = tmp_path.rglob("products/w.h5")
+    write_uvh5(product, tmp_path / "v.uvh5", Uvh5Site.model_validate(SITE))
+    with h5py.File(tmp_path / "v.uvh5") as file:
+        found, flags, counts = (file[f"Data/{n}"][..., 0] for n in ("visdata", "flags", "nsamples"))
+    expected = np.zeros((2, 6, 2), bool)  # integration, pair, frequency
+    expected[1, [2, 4, 5], 1] = True  # pairs of antenna 2
+    np.testing.assert_array_equal(flags, expected.reshape(12, 2))
+    np.testing.assert_array_equal(counts, ~flags)
+    np.testing.assert_array_equal(found, np.where(flags, 0, 4))
