@@ -111,6 +111,7 @@ def drawn(
 
 SIGNALS = {
     "a sample": drawn(1, 5, overlap=0, window="boxcar", leading=(2,)),
+    "a real sample": drawn(1, 5, overlap=0, window="boxcar", kind="float32", leading=(2,), seed=29),
     "two samples": drawn(2, 9, average=3, seed=1),
     "one segment": drawn(16, 1, overlap=5, seed=2),
     "spectrogram": drawn(64, 40, leading=(2, 3), spare=7, scaling="spectrum", seed=3),

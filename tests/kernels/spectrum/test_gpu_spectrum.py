@@ -50,8 +50,9 @@ MORE = {
 }  # fmt: skip
 EVERY = SIGNALS | MORE
 OTHERS = (
-    "a sample", "a prime", "odd and real", "odd, real, both sides", "a prime, whole", "long",
-    "long and real", "few bins, whole", "real int16, less lines", "a prime of conjugates",
+    "a sample", "a real sample", "a prime", "odd and real", "odd, real, both sides",
+    "a prime, whole", "long", "long and real", "few bins, whole", "real int16, less lines",
+    "a prime of conjugates",
 )  # fmt: skip
 """Signals that the kernel does not take."""
 
