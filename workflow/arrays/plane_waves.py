@@ -30,7 +30,7 @@ class Wave:
 
 
 def steering_weights(
-    frequencies_hz: Array, where: Array, directions: Array
+    frequencies_hz: Array, where: Array, directions: Array, dtype: npt.DTypeLike = np.complex64
 ) -> Callable[[Box], Array]:
     """Return a function that makes boxes of beams' weights, the same ones for each polarization.
 
@@ -38,12 +38,13 @@ def steering_weights(
         frequencies_hz: (channels,) centres of the channels.
         where: (antennas, 2) or (antennas, 3) in metres.
         directions: (beams, 2) direction cosines.
+        dtype: of the weights.
     """
 
     def make(box: Box) -> Array:
         channels, _, beams, elements = box.within
         steering = phases(frequencies_hz[channels], where[elements], directions[beams])
-        weights = np.conj(steering).astype(np.complex64)[:, None]
+        weights = np.conj(steering).astype(dtype)[:, None]
         return np.broadcast_to(weights, box.shape)
 
     return make

@@ -49,12 +49,15 @@ def steered(
     along = [name for name in PLACES if name in there]
     place = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))
-    weights = Drawn(shape, np.dtype(np.complex64), steering_weights(frequencies, place, directions))
+    # As exact as what they are for: complex128 beside such samples.
+    types = [one.dtype for one in (*samples.operands.values(), *samples.drawn.values())]
+    dtype = np.result_type(np.complex64, *types)
+    weights = Drawn(shape, dtype, steering_weights(frequencies, place, directions, dtype))
     kept = {name: one for name, one in there.items() if name not in along}
     position = Coordinate(
         place, "m", f"{', '.join(along)} of an antenna", ("antenna", "_".join(along))
     )
-    outlined = {} if held else {"weights": blank(shape, np.complex64)}
+    outlined = {} if held else {"weights": blank(shape, dtype)}
     return replace(
         samples,
         operands={**outlined, **samples.operands},

@@ -119,7 +119,8 @@ def test_beams_about_a_direction(tmp_path, kind, beams):
     up = np.sqrt(1 - np.square(toward).sum(axis=1, keepdims=True))
     delays = np.hstack([toward, up]) @ where.T / antennas.SPEED_OF_LIGHT
     weights = np.exp(-2j * np.pi * 150e6 * delays)
-    np.testing.assert_allclose(staged.operands["weights"][0, 0], weights, atol=1e-6)
+    np.testing.assert_allclose(staged.operands["weights"][0, 0], weights, atol=1e-14)  # not fp32
+    assert one_case.study_of(case).workload("w").outline().operands["weights"].dtype == complex
     if kind == "beamforming":
         one, axes = one_case.study_of(case).workload("w"), Figure().subplots()
         power = np.square(np.abs(weights @ np.ones((6, 40)))).reshape(1, 1, beams, 40)
