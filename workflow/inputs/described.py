@@ -160,9 +160,11 @@ def _of_lacking(
     lacking: dict[str, None] = {}
     tuned: Coordinate | None = None
     for operand in operands:
-        one = made.get(operand.name)
-        if operand.name in source.products() or one is None:
+        if operand.name in source.products():
             continue
+        one = made.get(operand.name)
+        if one is None:
+            return {}  # its own mistake is said
         axes |= dict.fromkeys(source.axes_of(operand.name) or one.product.axes)
         lacking |= dict.fromkeys(() if operand.free else one.header.map.missing)
         tuned = tuned or one.product.coordinates.get(f"{SELECTED}frequency")

@@ -123,6 +123,11 @@ def test_a_recording_that_says_another_frequency(tmp_path: Path) -> None:
     case = {"kind": "correlate", "input": {**source, "coordinates": {"frequency": of}}}
     said = "input.coordinates.frequency: the file says it already, 915000000 Hz; leave it out"
     assert error_of(case).startswith(said)
+    case["input"]["select"] = {"voltages": {"antenna": 7}}
+    error = error_of({**case, "input": {**case["input"], "coordinates": {"antenna": ["a", "b"]}}})
+    assert error.startswith("input.select.voltages: ")
+    assert len(error.splitlines()) == 1  # nothing of axes that it has
+    del case["input"]["select"]
     case["input"]["coordinates"]["frequency"] = {**of, "replace": True}
     found = staged(case).coordinates
     assert found["frequency"].values.tolist() == [868]
