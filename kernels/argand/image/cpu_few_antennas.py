@@ -37,7 +37,7 @@ _SHARED_VALUES = 1 << 18
 def has_few_antennas(problem: ImageProblem) -> bool:
     """Return whether `few_antennas_image` takes less time than blocks."""
     few = 0 < problem.antennas <= _FEW_ANTENNAS
-    return few and problem.precision.exact_operands and problem.channels > 0
+    return few and problem.precision.exact_operands and problem.channels * problem.matrices > 0
 
 
 def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
