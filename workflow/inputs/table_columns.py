@@ -48,4 +48,6 @@ def column_of_table(dataset: h5py.Dataset, name: str, key: str) -> Array:
         raise InputError(f"{key}: {dataset.name} cannot be read ({error})") from error
     if part.kind == "S":
         return np.array([plain_text(one.decode("utf-8", "replace")) for one in found.tolist()], str)
-    return found.astype(np.float64 if part.kind == "f" else np.int64)
+    if part.kind == "f":
+        return found.astype(np.float64)
+    return found.astype(np.uint64 if int(found.max()) > np.iinfo(np.int64).max else np.int64)

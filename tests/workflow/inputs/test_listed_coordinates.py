@@ -11,6 +11,7 @@ from axis_cases import beams, write_input
 
 from tests.workflow.one_case import error_of, staged, study_of
 from workflow.inputs.dates import date_in
+from workflow.inputs.table_columns import column_of_table
 
 
 @pytest.fixture
@@ -102,3 +103,11 @@ def test_columns_of_a_table(file: Path, chunks: tuple[int, ...] | None) -> None:
     for dataset, said in (("positions", "must be a table"), ("ants", "/ants must have 7 values")):
         wrong = {"dataset": dataset, "axis": "time", "column": "n"}
         assert said in error_of(beams(file, coordinates={"x": wrong})), said
+
+
+@pytest.mark.parametrize("values", [[5, 7, 1], [(1 << 63) + 5, (1 << 64) - 1, 1]])
+def test_a_column_of_large_integers(tmp_path: Path, values: list[int]) -> None:
+    path = tmp_path / "table.h5"
+    with h5py.File(path, "w") as given:
+        given["t"] = np.array([(one,) for one in values], [("n", "u8")])
+        assert column_of_table(given["t"], "n", "key").tolist() == values
