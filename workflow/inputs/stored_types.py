@@ -177,11 +177,12 @@ def _limits(dataset: h5py.Dataset, bits: int) -> tuple[float, float, bool]:
 
 
 def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
-    """Return the fields of a compound that are real and imaginary part, in this order."""
-    names = dtype.names or ()
-    if tuple(name.lower() for name in names) not in PARTS:
+    """Return the fields of a compound that are real and imaginary part, whichever comes first."""
+    names = {name.lower(): name for name in dtype.names or ()}
+    found = next((parts for parts in PARTS if {*parts} == {*names}), None)
+    if found is None or len(dtype.names or ()) != 2:
         return None
-    return names[0], names[1]
+    return names[found[0]], names[found[1]]
 
 
 def is_number(dtype: np.dtype[Any]) -> bool:

@@ -270,10 +270,12 @@ def test_a_gap_and_a_hole_are_named(source: dict[str, Any]) -> None:
         assert f"input.coordinates.{said}" in mistake(b={**BANK, "input": given})
 
 
-def test_a_compound_of_i_and_q(tmp_path: Path, source: dict[str, Any]) -> None:
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_compound_of_i_and_q(tmp_path: Path, source: dict[str, Any], order: int) -> None:
+    """Names tell the parts, whichever comes first; Q before I was refused."""
     with h5py.File(source["file"], "a") as file:
-        parts = file["v"][...].astype("<i2")
-        file["iq"] = parts.view([("I", "<i2"), ("Q", "<i2")])[..., 0]
+        parts = np.ascontiguousarray(file["v"][...][..., ::order], "<i2")
+        file["iq"] = parts.view([(name, "<i2") for name in "IQ"[::order]])[..., 0]
     given = {**source, "samples": "iq", "axes": {"samples": source["axes"]["samples"][:-1]}}
     case = {"kind": "dft", "axis": "time"}
     found = products_of(
