@@ -8,61 +8,19 @@ from __future__ import annotations
 
 import copy
 import math
-import operator
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from workflow.circuits.qasm3_arithmetic import FLOATS, FUNCTIONS, MOST_BITS, OPERATORS, Number
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
 from workflow.circuits.qasm3_program import CONSTANTS, place_of, quotient
 
 if TYPE_CHECKING:
     from openqasm3 import ast
 
-Number = int | float
 _MOST_STEPS = 100_000
 """Turns of loops and statements in them: of a circuit's gates as many are read."""
-_MOST_BITS = 64
-"""Bits of an integer: the language leaves those of one without a size to whoever reads it."""
-
-
-def _power(base: Number, exponent: Number) -> Any:
-    """Return a power, of integers an integer; a complex number of a negative one's root."""
-    if isinstance(base, int) and isinstance(exponent, int):
-        if exponent < 0:
-            raise ValueError(f"{base}**{exponent} of integers is none; write {base}.0**{exponent}")
-        if exponent > _MOST_BITS and abs(base) > 1:
-            raise ValueError(f"an integer has at most {_MOST_BITS} bits")
-    return base**exponent
-
-
-def _remainder(one: Number, other: Number) -> Number:
-    """Return a remainder with the sign of the dividend, as C has it; of integers an integer."""
-    if not (isinstance(one, int) and isinstance(other, int)):
-        return math.fmod(one, other)
-    found = abs(one) % abs(other)
-    return -found if one < 0 else found
-
-
-def _rounded(form: str) -> Callable[[Number], float]:
-    """Return what rounds to a type of floating point, by its letter in `struct`."""
-    return lambda value: struct.unpack(form, struct.pack(form, value))[0]
-
-
-_FLOATS = {16: _rounded("e"), 32: _rounded("f"), 64: float}
-"""What rounds to floats, by their bits."""
-_OPERATORS: dict[str, tuple[int, Callable[..., Any]]] = {
-    "+": (2, operator.add), "-": (2, operator.sub), "*": (2, operator.mul),
-    "/": (2, operator.truediv), "%": (2, _remainder), "**": (2, _power),
-}  # fmt: skip
-_FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
-    **{name: (1, getattr(math, name)) for name in ("sin", "cos", "tan", "exp", "log", "sqrt")},
-    **{f"arc{name}": (1, getattr(math, f"a{name}")) for name in ("sin", "cos", "tan")},
-    "floor": (1, lambda x: float(math.floor(x))), "ceiling": (1, lambda x: float(math.ceil(x))),
-    "mod": (2, _remainder),
-}  # fmt: skip
-"""Functions of the language for numbers, with how many they take."""
 
 
 def write_constants(program: ast.Program) -> None:
@@ -103,6 +61,15 @@ class _Loops:
 
         if isinstance(statement, ast.ConstantDeclaration):
             values[statement.identifier.name] = _value_of(statement, values)
+        elif isinstance(statement, ast.QuantumGateDefinition):
+            within = _without(
+                values, {one.name for one in (*statement.arguments, *statement.qubits)}
+            )
+            before, self.statements = self.statements, []
+            for part in statement.body:
+                self.add(part, within)
+            body: list[Any] = self.statements
+            statement.body, self.statements = body, [*before, statement]
         elif (numbers := _looped(statement, values)) is None:
             _write(statement, values)
             self.statements.append(statement)
@@ -175,9 +142,9 @@ def _value_of(declaration: ast.ConstantDeclaration, values: Mapping[str, Number]
     value = _number(declaration.init_expression, values)
     if value is None:
         raise ValueError(f"{where}constant {name} must be made of numbers and constants before it")
-    if isinstance(kind, ast.FloatType) and (bits := _bits(kind, values)) in _FLOATS:
+    if isinstance(kind, ast.FloatType) and (bits := _bits(kind, values)) in FLOATS:
         with suppress(OverflowError):
-            if math.isfinite(found := _FLOATS[bits](value)):
+            if math.isfinite(found := FLOATS[bits](value)):
                 return found
         raise ValueError(f"{where}constant {name} is beyond the numbers of its type")
     if not isinstance(kind, ast.IntType | ast.UintType | ast.BoolType):
@@ -190,8 +157,8 @@ def _value_of(declaration: ast.ConstantDeclaration, values: Mapping[str, Number]
 
 def _bits(kind: object, values: Mapping[str, Number]) -> int:
     """Return the bits of a type, 0 where it cannot have so many or they are no integer."""
-    size = _MOST_BITS if (given := getattr(kind, "size", None)) is None else _number(given, values)
-    return size if isinstance(size, int) and 1 <= size <= _MOST_BITS else 0
+    size = MOST_BITS if (given := getattr(kind, "size", None)) is None else _number(given, values)
+    return size if isinstance(size, int) and 1 <= size <= MOST_BITS else 0
 
 
 def _limits(kind: object, values: Mapping[str, Number]) -> tuple[int, int]:
@@ -208,10 +175,7 @@ def _write(part: object, values: Mapping[str, Number]) -> None:
     """Write constants out in all expressions below ``part``."""
     from openqasm3 import ast
 
-    if isinstance(part, ast.QuantumGateDefinition):
-        own = {one.name for one in (*part.arguments, *part.qubits)}
-        _write(part.body, _without(values, own))
-    elif isinstance(part, list):
+    if isinstance(part, list):
         for place, one in enumerate(part):
             part[place] = _written(one, values)
     elif isinstance(part, ast.QASMNode):
@@ -281,7 +245,7 @@ def _number(node: object, values: Mapping[str, Number]) -> Number | None:
 def _result(node: ast.Expression, name: str, given: list[Number | None]) -> Number | None:
     """Return the result of an operator or a function; None of what is not known here."""
     numbers = [one for one in given if one is not None]
-    if name not in (known := _OPERATORS | _FUNCTIONS) or len(numbers) < len(given):
+    if name not in (known := OPERATORS | FUNCTIONS) or len(numbers) < len(given):
         return None
     count, function = known[name]
     where = f"{place_of(node)}{name}: "
@@ -295,6 +259,6 @@ def _result(node: ast.Expression, name: str, given: list[Number | None]) -> Numb
         raise ValueError(f"{where}{error}") from None
     if isinstance(found, complex) or not math.isfinite(found):
         raise ValueError(f"{where}the result is no finite real number")
-    if isinstance(found, int) and found.bit_length() > _MOST_BITS:
-        raise ValueError(f"{where}an integer has at most {_MOST_BITS} bits")
+    if isinstance(found, int) and found.bit_length() > MOST_BITS:
+        raise ValueError(f"{where}an integer has at most {MOST_BITS} bits")
     return found

@@ -146,7 +146,9 @@ def check_control(program: ast.Program) -> None:
         ast.ForInLoop: "for_loop", ast.WhileLoop: "while_loop", ast.BranchingStatement: "if_else",
         ast.Box: "box",
     }  # fmt: skip
-    for statement in program.statements:
+    of_gates = [one for one in program.statements if isinstance(one, ast.QuantumGateDefinition)]
+    within = [statement for gate in of_gates for statement in gate.body]
+    for statement in [*program.statements, *within]:
         if (name := names.get(type(statement))) is not None:
             raise ValueError(control_in_words(f"{place_of(statement)}{name}", name))
 

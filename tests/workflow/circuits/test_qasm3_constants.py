@@ -70,6 +70,8 @@ def test_loops_over_constants(tmp_path: Path) -> None:
         for int i in {0, n/2} rx(0.25*i) q[i];
         for int i in [2:1] { x q[i]; }
         for int n in [0:2:3] { ctrl @ rz(n) q[n], q[n + 1]; }
+        gate turns(t, n) a { for int k in [1:2] { rx(k*t + n) a; } }
+        turns(0.5, n) q[1];
         """,
     )
     expected = QuantumCircuit(4)
@@ -81,11 +83,13 @@ def test_loops_over_constants(tmp_path: Path) -> None:
     expected.rx(0.5, 2)
     expected.crz(0, 0, 1)
     expected.crz(2, 2, 3)
+    expected.rx(9.5, 1)  # both turns
     assert same(found, expected)
 
 
 REFUSED = (
     ("for int i in [0:2] { break; }", "line 4, column 0: for_loop is classical control"),
+    ("gate g(n) a { for int i in [0:n] { x a; } }", "line 4, column 14: for_loop is classical"),
     ("for float f in {0.5} { rx(f) q; }", "line 4, column 0: for_loop is classical"),
     ("for int i in [0:m] { h q[i]; }", "line 4, column 0: for_loop is classical control"),
     ("for int i in [0:2] { if (true) { x q[i]; } }", "line 4, column 21: if_else is"),
