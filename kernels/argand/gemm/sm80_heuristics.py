@@ -108,6 +108,13 @@ _TRIANGLE_TERMS = 0.85
 """Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200); of
 tiles of 32 and 64 rows by 24 times in rows of calls. Without the one and without the other 2 and
 19 recorded choices take 1.09 and 1.22 of their times."""
+_FITTED_US, _BEYOND = 18.0, 0.1
+"""Microseconds up to which estimates of clusters at one term were fitted, triangles apart, and what
+is added to time beyond them, so that wgmma is chosen where it is estimated alike: six calls of 29
+to 97 us by the estimate took 1.12 to 1.55 of it (an H200, docs/tables/sweeps.md). In 67 recorded
+products of short sides the choice among both families then takes 1.034 in place of 1.037 of the
+fastest plan's time, in the ninetieth percentile 1.085 in place of 1.095; from 0.15 on tiles of
+mma.sync lose by it."""
 _APART_IN_TRIANGLES = 0.85
 """Time of a triangle's mainloop over that, where small products have sums of their own: three
 shapes of 177 to 347 rows and 47 to 82 samples, with the kernels before that (an H200)."""
@@ -167,6 +174,8 @@ def estimated_microseconds(
         vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
         rounds = -(-vectors // plan.threads)
         total += costs.grid + costs.grid_vector * rounds * plan.grid_slices
+    if plan.split_k_slices > 1 and precision.terms == 1 and not plan.triangle:
+        total += _BEYOND * max(0.0, total - _FITTED_US)
     if precision.scaled:
         scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
         absmax = costs.absmax + costs.next_absmax * (k_tiles_of(plan, k) - 1)
