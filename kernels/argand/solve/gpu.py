@@ -33,19 +33,9 @@ class GpuLibrary:
     def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x by its factors (getrf, on a column-major copy)."""
         rows, columns = x.shape
-        panel = cupy.empty((rows, columns), x.dtype, order="F")
-        _transpose(x.data.ptr, _pitch(x), panel.data.ptr, rows, x.dtype, rows, columns)
-        name, (handle, lock) = f"{PREFIX[str(x.dtype)]}getrf", cusolver_handle()
+        panel = columns_of(x)
         found = cupy.empty(columns + 1, np.int32)
-        with lock:
-            size = getattr(cusolver, f"{name}_bufferSize")(
-                handle, rows, columns, panel.data.ptr, rows
-            )
-            workspace = cupy.empty(size, x.dtype)
-            getattr(cusolver, name)(
-                handle, rows, columns, panel.data.ptr, rows, workspace.data.ptr,
-                found.data.ptr, found[columns:].data.ptr,
-            )  # fmt: skip
+        factor(panel, found)
         _transpose(panel.data.ptr, rows, x.data.ptr, _pitch(x), x.dtype, columns, rows)
         order, moves = cupy.empty(rows, np.int64), cupy.empty((2 * columns, 2), np.int32)
         launch, apart = order_launch(rows, columns, _current())
@@ -94,6 +84,58 @@ class GpuLibrary:
     def residual(self, a: Any, x: Any, b: Any) -> Any:
         """See `Library`."""
         return gemm(a, x, b, alpha=-1, beta=1, precision="fp64")
+
+
+def columns_of(x: Any) -> Any:
+    """Return a column-major copy of a row-major x (m, n)."""
+    rows, columns = x.shape
+    found = cupy.empty((rows, columns), x.dtype, order="F")
+    _transpose(x.data.ptr, _pitch(x), found.data.ptr, rows, x.dtype, rows, columns)
+    return found
+
+
+def factor(x: Any, found: Any) -> None:
+    """Overwrite a column-major x (m, w), m >= w, by its factors (getrf).
+
+    ``found``, int32, gets the pivots of w columns, counted from 1, and then the number of the first
+    column without one, else 0. Beyond that column pivots need not be rows.
+    """
+    rows, columns = x.shape
+    name, (handle, lock) = f"{PREFIX[str(x.dtype)]}getrf", cusolver_handle()
+    with lock:
+        size = getattr(cusolver, f"{name}_bufferSize")(handle, rows, columns, x.data.ptr, rows)
+        workspace = cupy.empty(size, x.dtype)
+        getattr(cusolver, name)(
+            handle, rows, columns, x.data.ptr, rows, workspace.data.ptr,
+            found.data.ptr, found[columns:].data.ptr,
+        )  # fmt: skip
+
+
+class WholeFactors:
+    """The factors that `factor` left of a whole matrix, as `argand.solve.lu` has them.
+
+    Args:
+        lu, found: as `factor` leaves them; ``found`` has a number beyond those that it writes.
+        precision: what `argand.solve.refine.Solution` says.
+    """
+
+    def __init__(self, lu: Any, found: Any, precision: str) -> None:
+        self._lu, self._found, self.precision = lu, found, precision
+        self.as_zgesv = lu.dtype == np.complex128
+        # Beyond a column without a pivot, and of NaN, the library's pivots need not be rows.
+        cupy.clip(found[: len(lu)], 1, len(lu), out=found[: len(lu)])
+
+    def solve(self, b: Any) -> Any:
+        """Return x (n, r) of A x = b, column-major, in the type of the factors (getrs)."""
+        lu, found, n = self._lu, self._found, len(self._lu)
+        x = cupy.array(b, lu.dtype, order="F")
+        handle, lock = cusolver_handle()
+        with lock:
+            getattr(cusolver, f"{PREFIX[str(lu.dtype)]}getrs")(
+                handle, cublas.CUBLAS_OP_N, n, x.shape[1], lu.data.ptr, n, found.data.ptr,
+                x.data.ptr, n, found[n + 1 :].data.ptr,
+            )  # fmt: skip
+        return x
 
 
 def _current() -> Device:

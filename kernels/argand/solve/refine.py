@@ -51,6 +51,7 @@ def refined(
     unit_roundoff: float,
     library: Library,
     converged: bool = False,
+    x: Any = None,
 ) -> Solution:
     """Solve by the factors of A and correct x by the solution of A d = b - A x, in fp64.
 
@@ -65,6 +66,7 @@ def refined(
         unit_roundoff: u, of the result's type.
         library: BLAS of the arrays' backend.
         converged: accept no more than `TARGET` u.
+        x: what the factors find for b, in complex128, where that is known.
 
     Returns:
         x in complex128.
@@ -76,7 +78,7 @@ def refined(
     b_norms = library.arrays.abs(b).max(axis=0)
     # Numbers that overflow, and NaN, fail the comparisons below.
     with np.errstate(over="ignore", invalid="ignore"):
-        x = factors.solve(b).astype(np.complex128)
+        x = factors.solve(b).astype(np.complex128) if x is None else x
         residual, error = _residual(a, x, b, norm, b_norms, library)
         steps, halved = 0, True
         if factors.as_zgesv and error <= most:
