@@ -59,11 +59,12 @@ def solve(
             integer arrays count as complex ones.
         b: (n,) or (n, r), finite, on the same device.
         precision: of the products: a name of ``PRECISIONS`` or a number of moduli as ``15xint8``,
-            as of `argand.gemm`. By default fp64 on the CPU, and on a GPU up to 512 rows, which are
-            one panel; beyond them exact products: for complex128 12 moduli, and where refinement
-            does not reach the backward error with them, 15, which are no less accurate than fp64;
-            for complex64 7. The factors have the type of such products: at fp32 and below they are
-            complex64, which takes a well-conditioned matrix, as do fewer moduli.
+            as of `argand.gemm`. By default fp64 on the CPU, and on a GPU up to 6144 rows of
+            complex128 and 2400 of complex64, which the library factors whole; beyond them, or of
+            the ``panel`` or ``block`` that is given, exact products: for complex128 12 moduli, and
+            where refinement does not reach the backward error with them, 15, which are no less
+            accurate than fp64; for complex64 7. The factors have the type of such products: at fp32
+            and below they are complex64, which takes a well-conditioned matrix, as do fewer moduli.
         block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
             factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
             GPU.

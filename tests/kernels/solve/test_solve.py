@@ -270,7 +270,7 @@ def test_default_moduli() -> None:
 def test_default_blocks() -> None:
     """The library factors all where its own products are of the precision."""
     for backend, precision, block in (
-        ("cpu", None, 3000), ("cuda", "fp32", 3000), ("cpu", "15xint8", 256), ("cuda", None, 512),
+        ("cpu", None, 3000), ("cuda", "fp32", 3000), ("cpu", "15xint8", 256), ("cuda", None, 3000),
         ("cuda", "3xtf32", 512),
     ):  # fmt: skip
         operand = (3000, 3000), np.dtype(complex)
@@ -284,6 +284,7 @@ def test_default_blocks() -> None:
     found = solve_problem(operand, right, "cuda", precision=None, block=7, panel=3)
     assert (found.block, found.panel) == (7, 3)
     assert (found.precision, found.fallback) == ("12xint8", "15xint8")
-    single = (3000, 3000), np.dtype(np.complex64)
-    found = solve_problem(single, single, "cuda", precision=None)
-    assert (found.precision, found.fallback) == ("7xint8", None)
+    for dtype, precision, fallback in (("c8", "7xint8", None), ("c16", "12xint8", "15xint8")):
+        large = (7000, 7000), np.dtype(dtype)
+        found = solve_problem(large, large, "cuda", precision=None)
+        assert (found.precision, found.fallback, found.panel) == (precision, fallback, 512)
