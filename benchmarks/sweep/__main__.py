@@ -80,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error("one of --seed, such as the day's date, and --sizes is needed")
         arguments.seed = 1
     given = arguments.what, arguments.cases, arguments.seed, arguments.sizes
+    if arguments.cases < 1 or arguments.seed < 0:
+        parser.error("--cases must be at least 1, and --seed at least 0")
     try:
         cases = drawn(*given)
     except (OSError, ValueError) as error:
@@ -170,7 +172,7 @@ def _measured(
             if taken is None:
                 continue
             ours, peers, taken = [ours[taken]], [], 0
-        if arguments.seconds and time.perf_counter() - started > arguments.seconds:
+        if arguments.seconds is not None and time.perf_counter() - started > arguments.seconds:
             print(f"stopped after {number} of {len(cases)} cases: {arguments.seconds:.0f} s")
             break
         operands = case.operands(device, seed + number)

@@ -40,8 +40,10 @@ def test_every_sweep_has_a_title() -> None:
     assert tuple(TITLES) == SWEEPS
 
 
-@pytest.mark.parametrize("given", [["--plans", "1"], ["--only-plans"]])
-def test_a_cpu_has_no_candidate_plans(given: list[str], capsys: Any) -> None:
+@pytest.mark.parametrize(
+    "given", [["--plans", "1"], ["--only-plans"], ["--cases", "0"], ["--seed", "-1"]]
+)
+def test_what_no_sweep_of_a_cpu_can_have(given: list[str], capsys: Any) -> None:
     with pytest.raises(SystemExit):
         command.main(["small", "--seed", "8", "--device", "cpu", *given])
     assert given[0] in capsys.readouterr().err.splitlines()[-1]
