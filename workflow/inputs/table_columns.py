@@ -10,31 +10,40 @@ from workflow.data import Array
 from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_chunks
 from workflow.inputs.input_error import InputError
+from workflow.inputs.names import LONGEST
 from workflow.inputs.stored_types import in_words
 from workflow.inputs.text_attributes import plain_text
 from workflow.storage.memory import limited_memory
 
 MOST_ROWS = 1 << 20
 """Rows of a table that is read."""
+_MOST_BYTES = 1 << 30
+"""Bytes of all of its columns, which HDF5 decodes for one of them: a small file may have many."""
 
 
 def column_of_table(dataset: h5py.Dataset, name: str, key: str) -> Array:
     """Return (rows,) numbers or names of a field of a compound dataset.
 
-    Raises InputError, which begins with ``key``, for another dataset, a field that there is not,
-    and one of anything but numbers and text of one length.
+    Raises InputError, which begins with ``key``, for another dataset, one too large, a field that
+    there is not, and one of anything but numbers and short text of one length.
     """
     kind = dataset.dtype
-    if kind.names is None or dataset.ndim != 1 or not 0 < dataset.size <= MOST_ROWS:
+    is_table = kind.names is not None and dataset.ndim == 1 and 0 < dataset.size <= MOST_ROWS
+    if not is_table or dataset.size * kind.itemsize > _MOST_BYTES:
         raise InputError(
             f"{key}.column: of a name, {dataset.name} must be a table, a compound of 1 to "
-            f"{MOST_ROWS} rows, got {in_words(kind)} of shape {dataset.shape}"
+            f"{MOST_ROWS} rows and up to 1 GiB, got {in_words(kind)} of shape {dataset.shape}"
         )
     if name not in kind.names:
         hint = nearest(name, kind.names)
         raise InputError(f"{key}.column: {dataset.name} has {list(kind.names)}, got {name!r}{hint}")
     part = kind[name]
     is_number = part.kind in "fiu" and part.itemsize <= 8 and h5py.check_enum_dtype(part) is None
+    if part.kind == "S" and part.itemsize > LONGEST:
+        raise InputError(
+            f"{key}: {name!r} of {dataset.name} must have names of at most {LONGEST} bytes, got "
+            f"text of {part.itemsize}"
+        )
     if part.kind != "S" and not is_number:
         raise InputError(
             f"{key}: {name!r} of {dataset.name} must be numbers or text of one length, got "

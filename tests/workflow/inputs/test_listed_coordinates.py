@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -11,6 +12,7 @@ from axis_cases import beams, write_input
 
 from tests.workflow.one_case import error_of, staged, study_of
 from workflow.inputs.dates import date_in
+from workflow.inputs.input_error import InputError
 from workflow.inputs.table_columns import column_of_table
 
 
@@ -111,3 +113,19 @@ def test_a_column_of_large_integers(tmp_path: Path, values: list[int]) -> None:
     with h5py.File(path, "w") as given:
         given["t"] = np.array([(one,) for one in values], [("n", "u8")])
         assert column_of_table(given["t"], "n", "key").tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "said"),
+    [
+        ([("n", "S65"), ("x", "f8")], "n", "names of at most 64 bytes, got text of 65"),
+        ([("n", "S60000"), ("x", "f8")], "x", "rows and up to 1 GiB, got"),
+    ],
+)
+def test_a_table_of_long_rows(tmp_path: Path, kind: Any, column: str, said: str) -> None:
+    """Of a file of kilobytes, as what is compressed is all zeros."""
+    path = tmp_path / "table.h5"
+    with h5py.File(path, "w") as given:
+        table = given.create_dataset("t", (1 << 15,), kind, chunks=(1 << 10,), compression=1)
+        with pytest.raises(InputError, match=said):
+            column_of_table(table, column, "key")
