@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> Path:
         (np.dtype("V8"), "void64"),
         (np.dtype("S4"), "bytes32"),
         (np.dtype([("r", "f4"), ("i", "f4"), ("j", "f4")]), "a compound {r: float32, i: float32,"),
-        (np.dtype([("i", "f4"), ("r", "f4")]), "a compound {i: float32, r: float32}"),
+        (np.dtype([("i", "f4"), ("re", "f4")]), "a compound {i: float32, re: float32}"),
         (np.dtype([("r", "f4", (2,)), ("i", "f4", (2,))]), "a compound {r: void64, i: void64}"),
         (np.dtype([("r", h5py.string_dtype()), ("i", "f4")]), "a compound {r: object, i: float32}"),
         (
