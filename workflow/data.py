@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from argand import Precision
 
+from workflow.records import OURS
 from workflow.storage.drawn import Drawn, Stretched
 
 Array = npt.NDArray[Any]
@@ -227,10 +228,6 @@ class NoResultError(RuntimeError):
 
     The reason is recorded, and other implementations go on.
     """
-
-
-OURS = "argand"
-"""The name of the implementation that is not a peer's."""
 
 
 @dataclass(frozen=True)

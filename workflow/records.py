@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from workflow.accuracy.measures import Value, every_measure, measured
-from workflow.data import OURS
 from workflow.measurements import READINGS
 from workflow.storage.checked_json import read_lines, write_lines
+
+OURS = "argand"
+"""The name of the implementation that is not a peer's."""
 
 
 @dataclass(frozen=True, kw_only=True)

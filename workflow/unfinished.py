@@ -14,11 +14,10 @@ from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
 from workflow.answering import AnswerFigures, AnswerFiles, write_answers
-from workflow.data import OURS
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
-from workflow.records import Record, read_records
+from workflow.records import OURS, Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
 from workflow.study import Study

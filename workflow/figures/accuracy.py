@@ -8,10 +8,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from workflow.data import OURS
 from workflow.figures.marks import EXACT, above_zero, legends
 from workflow.figures.style import colour_of, new_axes, save
-from workflow.records import Record
+from workflow.records import OURS, Record
 from workflow.tables.ranking import ordered
 
 _APART = 0.1

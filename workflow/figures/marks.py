@@ -12,9 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from benchmarks.peers import study_names
-from workflow.data import OURS
 from workflow.figures.style import colours_of
-from workflow.records import Record
+from workflow.records import OURS, Record
 
 MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 """Markers of the peers; ours is a circle."""

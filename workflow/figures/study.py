@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workflow.data import OURS, Product
+from workflow.data import Product
 from workflow.figures import pictures
 from workflow.figures.marks import (
     above_zero,
@@ -29,7 +29,7 @@ from workflow.figures.marks import (
 )
 from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
 from workflow.models import is_model
-from workflow.records import Record
+from workflow.records import OURS, Record
 from workflow.tables.ranking import ordered, pareto
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from workflow.data import OURS, Array, Coordinate, Product, Staged
+from workflow.data import Array, Coordinate, Product, Staged
 from workflow.inputs.provenance import MADE_OF
 from workflow.inputs.source_attributes import ATTRIBUTES
-from workflow.records import Record
+from workflow.records import OURS, Record
 from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at
