@@ -262,16 +262,18 @@ def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
     return kind or f"right ({mistake.detail['msg']})"
 
 
-def _choices(mistake: _Mistake) -> list[str]:
-    """Return the words of a literal, which pydantic names in quotes."""
-    return re.findall(r"'([^']*)'", str(mistake.context["expected"]))
+def _choices(mistake: _Mistake) -> list[str | int]:
+    """Return the words and whole numbers of a literal, of which pydantic quotes the words."""
+    found = re.findall(r"'([^']*)'|(-?\d+)", str(mistake.context["expected"]))
+    return [int(number) if number else word for word, number in found]
 
 
 def _word_hint(found: list[_Mistake], raw: Any) -> str:
     """Return a hint at the nearest of the words that are allowed."""
     if not isinstance(raw, str):
         return ""
-    return nearest(raw, [w for m in found if m.type == "literal_error" for w in _choices(m)])
+    words = [one for m in found if m.type == "literal_error" for one in _choices(m)]
+    return nearest(raw, [one for one in words if isinstance(one, str)])
 
 
 def _number_hint(found: list[_Mistake], raw: Any) -> str:

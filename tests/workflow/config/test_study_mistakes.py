@@ -193,3 +193,11 @@ def test_forms_of_text_are_said(case, line):
     with pytest.raises(StudyError) as raised:
         load_study({"workloads": {"x": case}})
     assert str(raised.value).startswith(f"workloads.x.{line}")
+
+
+@pytest.mark.parametrize("qam", [5, "46", {"a": 1}])
+def test_a_choice_among_numbers(qam):
+    """They are not quoted, as words of a choice are; it was an IndexError."""
+    sizes = {"receivers": 4, "transmitters": 2, "subcarriers": 8, "symbols": 3}
+    with pytest.raises(StudyError, match=r"w\.qam: must be one of \[4, 16, 64, 256, 1024\], got"):
+        load_study({"workloads": {"w": {"kind": "mimo", **sizes, "qam": qam}}})
