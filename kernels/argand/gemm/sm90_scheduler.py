@@ -15,7 +15,7 @@ _MIN_K_PER_BLOCK = 128
 """Shortest stream-K work of a block, in elements of k: prologue and reduction outweigh less."""
 MAX_PARTIAL_TILES = 8
 """Most partial tiles that one block reduces into a tile."""
-RASTER_GROUP_M, FEW_TILE_COLUMNS = 16, 4
+_RASTER_GROUP_M, _FEW_TILE_COLUMNS = 16, 4
 """As in gemm/sm90_plan.cuh."""
 _EXCHANGE_CYCLES = 4200
 """Cycles of products, at the tensor cores' peak, in the time in which blocks wait for the partial
@@ -35,7 +35,7 @@ def min_saved_k(plan: WgmmaPlan, precision: Precision) -> int:
 
 def raster_group_m(columns: int) -> int:
     """Return the tile rows of a raster group, in a product ``columns`` tiles wide."""
-    return 1 if columns <= FEW_TILE_COLUMNS else RASTER_GROUP_M
+    return 1 if columns <= _FEW_TILE_COLUMNS else _RASTER_GROUP_M
 
 
 @dataclass(frozen=True)
