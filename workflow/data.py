@@ -261,7 +261,7 @@ class Implementation:
 
     @property
     def rounding(self) -> str:
-        """That of the precision's terms, commas between them, as a result has it."""
+        """The roundings of the precision's terms, with commas between, as a result has them."""
         return ",".join(self.precision.roundings)
 
 

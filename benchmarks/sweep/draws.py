@@ -54,7 +54,7 @@ GIVEN: dict[str, Callable[..., Case]] = {
     "hermitian": systems.SystemCase, "spectrum": spectra.SpectrumCase,
     "readout": readouts.ReadoutCase, "solve": dense.DenseCase,
 }  # fmt: skip
-"""What makes a case of given sizes, of the sweeps that take them."""
+"""Case classes of the sweeps that take given sizes."""
 
 
 def drawn(sweep: str, cases: int, seed: int, sizes: Path | None = None) -> list[Case]:

@@ -37,7 +37,7 @@ def _rounded(form: str) -> Callable[[Number], float]:
 
 
 FLOATS = {16: _rounded("e"), 32: _rounded("f"), 64: float}
-"""What rounds to floats, by their bits."""
+"""Functions that round to a float, by its bits."""
 OPERATORS: dict[str, tuple[int, Callable[..., Any]]] = {
     "+": (2, operator.add), "-": (2, operator.sub), "*": (2, operator.mul),
     "/": (2, operator.truediv), "%": (2, _remainder), "**": (2, _power),

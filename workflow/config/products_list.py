@@ -1,4 +1,4 @@
-"""What the workloads of a study will make: axes of products, and what stands along them."""
+"""A list of a study's products before they are made: their axes, and coordinates along them."""
 
 from __future__ import annotations
 

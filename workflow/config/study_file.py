@@ -127,7 +127,7 @@ _ADVICE = {
     "another document": "a study is one document, so '---' stands at most once, before it",
     "expected <block end>": "the keys of one mapping begin in the same column",
 }
-"""What to do about the commonest errors, by a part of PyYAML's words."""
+"""Advice for the commonest errors, by a part of PyYAML's words."""
 
 
 def _advice(problem: str) -> str:

@@ -58,9 +58,9 @@ _KEPT_BYTES = _CACHE_BYTES / 4
 _EXPOSED = 0.15
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _EXPOSED_BOXES = 0.42
-"""That of triangles in tiles of one warpgroup that TMA stores: it multiplies nothing until the
-boxes of a tile and of its mirror image have been read (6 shapes of 206 to 610 rows at tf32 took
-1.15 of their estimates without it, an H200)."""
+"""The same fraction of triangles in tiles of one warpgroup that TMA stores: it multiplies nothing
+until the boxes of a tile and of its mirror image have been read (6 shapes of 206 to 610 rows at
+tf32 took 1.15 of their estimates without it, an H200)."""
 
 
 class _Product(NamedTuple):

@@ -106,7 +106,7 @@ def test_products_by_whole_tiles(
 
 
 def test_more_threads_of_blas_take_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one thread makes Hermitian is not taken once BLAS has several."""
+    """Steps whose results are Hermitian by one thread are not taken once BLAS has several."""
     calls, threads = [], [1]
 
     def run(*_: Any) -> str:

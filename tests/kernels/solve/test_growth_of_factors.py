@@ -25,7 +25,7 @@ def bound_of(dtype: str, n: int) -> error_bounds.Bound:
 @pytest.mark.parametrize("n", [2, 30, 200])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_factors_of_random_matrices_suffice_at_all_scales(dtype: str, n: int, scale: float) -> None:
-    """And none that grow, nor what is not finite or to be scaled."""
+    """Factors that have grown are refused, as are numbers not finite or to be scaled."""
     rng = np.random.default_rng(n)
     is_accepted = bound_of(dtype, n)
     a, b = scale * normal(rng, n, n), normal(rng, n, 3)
@@ -78,7 +78,7 @@ def evenly_summed(n: int, diagonal: float) -> Any:
     *(system(kind, n, np.random.default_rng(n)) for n in (5, 40, 250) for kind in SYSTEMS),
 ])  # fmt: skip
 def test_an_accepted_growth_leaves_no_larger_error(matrix: Any) -> None:
-    """Of one column of ones too, whose roundings do not change their sign."""
+    """One solution is a column of ones, whose roundings do not change their sign."""
     n, rng = len(matrix), np.random.default_rng(1)
     a, b = matrix.astype(complex), normal(rng, n, 3)
     b[:, 0] = a.sum(axis=1)

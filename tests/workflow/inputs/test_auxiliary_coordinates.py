@@ -147,7 +147,7 @@ def test_hostile_lists_of_names(tmp_path: Path, said: str) -> None:
 
 
 def test_scalars_are_of_axes_that_the_data_lack(tmp_path: Path) -> None:
-    """What xarray leaves of an axis of which it took one entry was left out."""
+    """A scalar that xarray leaves of an axis, of which it took one entry, is read."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file["v"] = np.ones((6, 3), np.complex64)

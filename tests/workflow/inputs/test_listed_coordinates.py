@@ -123,7 +123,7 @@ def test_a_column_of_large_integers(tmp_path: Path, values: list[int]) -> None:
     ],
 )
 def test_a_table_of_long_rows(tmp_path: Path, kind: Any, column: str, said: str) -> None:
-    """Of a file of kilobytes, as what is compressed is all zeros."""
+    """The file has kilobytes, since the zeros in it are compressed."""
     path = tmp_path / "table.h5"
     with h5py.File(path, "w") as given:
         table = given.create_dataset("t", (1 << 15,), kind, chunks=(1 << 10,), compression=1)

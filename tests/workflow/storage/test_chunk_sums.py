@@ -154,7 +154,7 @@ def test_chunks_that_changed_places(
 
 
 def test_flips_anywhere(kind: Any, path: Path, rng: np.random.Generator) -> None:
-    """Of data, headers, certificate, checksums and seal; HDF5 itself reads some silently."""
+    """They are of data, headers, certificate, checksums and seal; HDF5 reads some silently."""
     write, read = kind
     write(path, rng.standard_normal((9, 8)))
     good = path.read_bytes()
