@@ -11,7 +11,7 @@ from workflow.config.mistakes import nearest, show
 from workflow.executor import executor_of
 
 _COMPUTED = "__use_yte__"
-"""With this key Snakemake runs the Python in a profile, so that it alone knows what it says."""
+"""Key with which Snakemake runs the Python in a profile, so that it alone knows what it says."""
 
 
 class ProfileError(ValueError):

@@ -51,7 +51,7 @@ OURS = {
     "hermitian": (systems, "solve_hermitian", 1), "spectrum": (spectra, "spectrum", 3),
     "readout": (readouts, "expectation", 4), "solve": (dense, "solve", 3),
 }  # fmt: skip
-"""By sweep its module, what it calls there, and rows of ours."""
+"""Modules of sweeps, what they call there, and rows of ours."""
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_a_multiple_of_fp32_less_another_is_rounded_to_tf32_with_ties_to_even():
     less = x * np.float32(8191)
     found = 8192 * x.astype(np.float64) - less
     np.testing.assert_array_equal(found, found.astype(np.float32))
-    # What is left of x needs no rounding either, so it need not wait for the first term.
+    # The rest of x needs no rounding either, so it need not wait for the first term.
     np.testing.assert_array_equal(less - 8191 * x.astype(np.float64), x - found)
     row = PRECISIONS["tf32"].with_rounding("nearest_even")
     np.testing.assert_array_equal(found, round_operand(x, row))

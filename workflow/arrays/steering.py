@@ -49,7 +49,7 @@ def steered(
     along = [name for name in PLACES if name in there]
     place = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))
-    # As exact as what they are for: complex128 beside such samples.
+    # Weights are as exact as the samples: complex128 beside complex128.
     types = [one.dtype for one in (*samples.operands.values(), *samples.drawn.values())]
     dtype = np.result_type(np.complex64, *types)
     weights = Drawn(shape, dtype, steering_weights(frequencies, place, directions, dtype))

@@ -1,1 +1,1 @@
-"""What a user brings: HDF5 files, and what a study says of them, to the operands of a workload."""
+"""A user's HDF5 files, and what a study says of them, become the operands of a workload."""

@@ -29,7 +29,7 @@ _SCALE, _OFFSET = "scale_factor", "add_offset"
 _MISSING = ("_FillValue", "missing_value")
 _VALID = ("valid_min", "valid_max", "valid_range")
 _FITS = {"BSCALE": (_SCALE, 1.0), "BZERO": (_OFFSET, 0.0), "BLANK": (_MISSING[0], math.nan)}
-"""What netCDF has for FITS's factor, offset and missing integer, and the number that means none."""
+"""FITS's attributes: netCDF's name of each, and the value that changes nothing."""
 _MOST_VALUES = 16
 """Values of an attribute that are read."""
 

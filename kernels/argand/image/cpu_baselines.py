@@ -65,7 +65,7 @@ class BaselineImage:
         terms, self._complex = self.groups * self.width, problem.precision.output
         self._first = first = terms - len(a)
         self._upper = np.concatenate([np.zeros(first, np.intp), b * n + a])
-        # Those of padding are 0, so that its numbers do not count.
+        # Padding has constants of 0, so that its numbers do not count.
         self._constants = np.zeros((first, 2, 1), problem.dtype)
         self._constants[0, 0] = 1
         self._shape = problem.matrices, problem.channels, n * n

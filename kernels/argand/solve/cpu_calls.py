@@ -54,7 +54,7 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
     flat, columns = b.ndim == 1, (problem.n, problem.columns)
 
     def run(a: Array, b: Array) -> Any:
-        # By columns, to be overwritten: SciPy's own copies take longer.
+        # Column-major copies, which zgesv overwrites: SciPy's own take longer.
         own = a.astype(working, "F")
         x = (b.reshape(columns) if flat else b).astype(working, "F")
         of_a = 0.0 if details else size(own)
@@ -62,7 +62,7 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
         if info:
             return _chosen(whole(a, b), details)
         if of_a and is_accepted(of_a, a, lu, x):
-            # By rows, as numpy.linalg.solve has it; one column as it is.
+            # Row-major, as numpy.linalg.solve has it; one column is both.
             x = x.astype(dtype, "C", "unsafe", True, False)
             return x.reshape(shape) if flat else x
         solution: Solution | None = quietly(measured, a, b.reshape(columns), x, lu, pivots)

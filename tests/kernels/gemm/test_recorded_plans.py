@@ -42,7 +42,7 @@ DRAWN = "recorded_drawn_plans.csv"
 _ROUNDED_SINCE = "1838257909", "2266534922", "2266534923", "1064487957"
 """The seeds whose products at 3xtf32 rounded as they do today."""
 _ROWS = "row plans"
-"""For a seed: those of ``recorded_row_plans.csv``."""
+"""Stands for a seed, of the products of ``recorded_row_plans.csv``."""
 
 
 def posed(case: Case) -> Question:

@@ -213,7 +213,7 @@ def test_blas_takes_one_core_for_norms_where_zgesv_does(
         np.testing.assert_allclose(a @ solve(a, b), b, rtol=0, atol=1e-9)
         single = solve(a.astype("complex64"), b.astype("complex64"))
         np.testing.assert_allclose(a @ single, b, rtol=0, atol=1e-1)
-    # Of the last only what its norms take, before and after zgesv.
+    # Of 200 rows threads solve, so that only norms are counted, before and after zgesv.
     assert one_core == [101, 101, 199, 199, 200, 200, 200, 200]
 
 

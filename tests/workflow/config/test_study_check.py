@@ -127,7 +127,7 @@ class TestCheck:
         assert rows[1].startswith("| x | run | 1 | ")
 
     def test_what_will_be_made_is_listed(self, tmp_path):
-        """By it a wrong order of axes, or unit, is seen before a job starts."""
+        """The list shows a wrong order of axes, or unit, before a job starts."""
         path = tmp_path / "v.h5"
         with h5py.File(path, "w") as file:
             file["v"], file["f"] = np.ones((40, 3, 2), np.complex64), np.array([152.0, 151.0])

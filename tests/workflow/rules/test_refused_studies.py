@@ -66,7 +66,7 @@ def test_a_study_that_the_command_line_does_not_name(
 
 
 def test_jobs_beside_cores(root: Path, tmp_path: Path) -> None:
-    """With both, these were jobs of a cluster: timed on one core, no GPU leased."""
+    """Both are refused: such jobs would be timed on one core, and would lease no GPU."""
     project = Project(root, tmp_path, "device: cpu\nworkloads: {p: {kind: gemm, m: 2, n: 3, k: 4}}")
     done = project.run("--jobs", "2")
     assert done.returncode != 0

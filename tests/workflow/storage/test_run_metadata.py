@@ -45,7 +45,7 @@ def test_another_folder_knows_nothing_of_them(
 
 
 def test_a_folder_that_was_moved_has_another_path(here: Path) -> None:
-    """By the new one Snakemake finds nothing of its results, which would all be up to date."""
+    """Snakemake finds nothing of its results by the new path, and would take all as up to date."""
     note_metadata(Path("results"))
     Path("results").rename("moved")
     with pytest.raises(FolderHeldError, match=r"^moved: .*knows as results, .*Give it that path"):
