@@ -20,7 +20,7 @@ from workflow.data import (
     is_blank,
 )
 from workflow.inputs.equal_steps import MOST_CHECKED, OFF_STEP, step_of
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.units import FACTORS, OF_SAMPLES, OF_TUNED, in_base, squared
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}

@@ -22,7 +22,8 @@ from workflow.config.loading import load_study
 from workflow.data import Staged
 from workflow.inputs import inputs
 from workflow.inputs.axes import Operand
-from workflow.inputs.inputs import InputError, read_operand
+from workflow.inputs.input_error import InputError
+from workflow.inputs.inputs import read_operand
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.storage.datasets import Result, open_run, open_written, write_run

@@ -13,7 +13,7 @@ from test_chains import run
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
 from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 
 SAMPLES = {"workload": "beams"}
 MISTAKES: list[tuple[dict[str, Any], str]] = [

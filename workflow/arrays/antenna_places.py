@@ -8,7 +8,7 @@ import numpy as np
 from argand.image.problem import SPEED_OF_LIGHT
 
 from workflow.data import PLACES, SELECTED, Array, Coordinate
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.units import check_arrived, convertible, in_base
 
 REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}

@@ -19,7 +19,7 @@ from workflow.data import PLACES, Array, Staged
 from workflow.inputs.agreement import check_agrees
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinates import NUMBERED
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.readers.polarizations import POLARIZATIONS
 from workflow.storage.drawn import Stretched
 

@@ -32,7 +32,7 @@ from workflow.config.needs_table import needs_table
 from workflow.config.products_list import products_list
 from workflow.counted import counted
 from workflow.data import Product, Staged
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.storage.product_arrays import check_product

@@ -9,7 +9,7 @@ import numpy as np
 from workflow.data import Array, Coordinate, is_blank
 from workflow.inputs.dates import date_in, resolution, seconds_between
 from workflow.inputs.equal_steps import OFF_STEP
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.units import FACTORS
 
 _ROUNDING = 1e-9

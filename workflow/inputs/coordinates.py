@@ -18,12 +18,8 @@ from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinate_units import WITH_UNITS, value_of_lacking, values_with_unit
 from workflow.inputs.equal_steps import MOST_CHECKED, whole_axis
-from workflow.inputs.input_operand import (
-    InputError,
-    InputOperand,
-    Mistakes,
-    OperandHeader,
-)
+from workflow.inputs.input_error import InputError, Mistakes
+from workflow.inputs.input_operand import InputOperand, OperandHeader
 from workflow.inputs.own_coordinates import own_coordinates
 from workflow.inputs.selections import PickedAxis
 

@@ -10,7 +10,7 @@ import numpy as np
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
 from workflow.counted import counted
 from workflow.data import Array, Coordinate, blank, is_blank
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import PickedAxis
 
 MOST_CHECKED = 1 << 20

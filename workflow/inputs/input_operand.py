@@ -22,8 +22,7 @@ from workflow.inputs.dimension_names import (
     of_each_axis,
     order_by_file,
 )
-from workflow.inputs.input_error import InputError as InputError
-from workflow.inputs.input_error import Mistakes as Mistakes
+from workflow.inputs.input_error import InputError
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.other_files import axes_by_matlab, better_format, by_matlab
 from workflow.inputs.packed_integers import PACKED_TYPES, unpacked

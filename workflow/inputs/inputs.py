@@ -24,10 +24,8 @@ from workflow.config.file_input import FileInput
 from workflow.data import Coordinate
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinates import coordinates_of
-from workflow.inputs.input_operand import InputError as InputError
-from workflow.inputs.input_operand import InputOperand, dataset_paths
-from workflow.inputs.input_operand import Mistakes as Mistakes
-from workflow.inputs.input_operand import OperandHeader as OperandHeader
+from workflow.inputs.input_error import InputError
+from workflow.inputs.input_operand import InputOperand, OperandHeader, dataset_paths
 from workflow.inputs.links import DatasetError, files_of
 from workflow.inputs.other_files import cut_short, found_instead
 from workflow.inputs.unwritten import unwritten

@@ -11,7 +11,7 @@ import numpy as np
 from workflow.data import Array
 from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_chunks
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.text_attributes import guarded, in_a_heap, plain_text, text_attribute
 from workflow.storage.memory import limited_memory
 

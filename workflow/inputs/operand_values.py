@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from workflow.data import Array, Staged
-from workflow.inputs.inputs import PIECE, InputError, count_nonfinite
+from workflow.inputs.input_error import InputError
+from workflow.inputs.inputs import PIECE, count_nonfinite
 from workflow.storage.drawn import Stretched
 
 

@@ -15,7 +15,8 @@ from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
-from workflow.inputs.input_operand import InputError, OperandHeader
+from workflow.inputs.input_error import InputError
+from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.selections import Picked, SelectionError, pick
 from workflow.storage.drawn import Stretched
 from workflow.storage.products import read_product

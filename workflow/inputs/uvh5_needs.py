@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Coordinate, Staged
 from workflow.inputs.dates import date_in, julian_date
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.units import check_arrived, convertible, in_base
 from workflow.readers.polarizations import check_written, feeds_of
 

@@ -11,7 +11,7 @@ from workflow.arrays.antenna_places import places
 from workflow.data import Array, Coordinate
 from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_filters
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.names import is_text, read_names
 from workflow.readers.covariance import east_north_up

@@ -12,7 +12,7 @@ import numpy as np
 
 from workflow.config.file_input import Flagged
 from workflow.data import Array, Product
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import Picked
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.inputs.equal_steps import MOST_CHECKED
 from workflow.inputs.file_sequence import recording
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.readers.base import Reader
 from workflow.readers.guppi_blocks import Block, Recording, fill, opened, recording_of
 from workflow.readers.guppi_header import ANTENNAS, DESCRIBING, HeaderError, integer, number

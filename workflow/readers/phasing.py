@@ -14,7 +14,7 @@ import numpy as np
 from argand.image.problem import SPEED_OF_LIGHT
 
 from workflow.data import Array
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.text_attributes import guarded, in_a_heap
 

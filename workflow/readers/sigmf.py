@@ -19,7 +19,7 @@ import numpy as np
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, TUNED, Array, Coordinate, Product, blank
 from workflow.inputs.equal_steps import MOST_CHECKED
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.readers.base import Reader
 from workflow.readers.sigmf_captures import WHOLE, fault_in, is_whole
 from workflow.storage.files import absent, is_file

@@ -19,7 +19,7 @@ import numpy as np
 
 from workflow.data import FALLING, UPPER_EDGE, Array, Coordinate, Product, blank
 from workflow.inputs.equal_steps import MOST_CHECKED
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.readers.base import Reader
 from workflow.readers.dada_header import check_samples, check_size, fields_of, start_in
 from workflow.storage.files import absent, is_file

@@ -38,7 +38,7 @@ from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, along, blank
 from workflow.figures import beam_pictures, pictures
 from workflow.inputs import operand_values, operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.readers.polarizations import of_voltages
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register

@@ -36,7 +36,7 @@ from workflow.data import (
 )
 from workflow.figures import pictures
 from workflow.inputs import operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.inputs.units import squared
 from workflow.inputs.uvh5_needs import check_for_uvh5

@@ -20,7 +20,7 @@ from workflow.arrays.steering import beside_beams
 from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
 from workflow.inputs import operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.units import squared, times
 from workflow.integrations import gap_within, integrated_times
 from workflow.readers.polarizations import check_linear, feeds_of

@@ -20,7 +20,7 @@ from workflow.config.dft_case import DftCase
 from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.inputs import operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import complex_normal

@@ -33,7 +33,7 @@ from workflow.error_counts import RATE, rates_of
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
 from workflow.inputs import operand_values, operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.inputs.units import squared
 from workflow.storage.noise import complex_normal

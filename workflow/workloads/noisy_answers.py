@@ -16,7 +16,7 @@ from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
 from workflow.inputs import operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.workloads.base import NOTHING
 from workflow.workloads.state_answers import StateAnswers
 from workflow.workloads.statevector import qubits_of

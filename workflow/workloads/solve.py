@@ -33,7 +33,7 @@ from workflow.data import (
 )
 from workflow.figures import pictures
 from workflow.inputs import operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.inputs.units import over
 from workflow.storage.drawn import Box, Drawn

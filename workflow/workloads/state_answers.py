@@ -32,7 +32,7 @@ from workflow.data import (
 )
 from workflow.figures import pictures
 from workflow.inputs import operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.storage.drawn import Stretched
 from workflow.threads import stretches
 from workflow.workloads.base import NOTHING

@@ -33,7 +33,7 @@ from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, numbered
 from workflow.figures import pictures
 from workflow.inputs import operands
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.passes import Applied, described, in_words, moved_widths, plan_described, with_passes
 from workflow.storage.drawn import Drawn, Stretched

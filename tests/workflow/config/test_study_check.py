@@ -14,7 +14,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.needs_table import needs_table
 from workflow.config.products_list import products_list
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.workloads.base import KINDS
 
 

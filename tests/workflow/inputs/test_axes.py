@@ -22,7 +22,7 @@ from workflow.config.check import check_study
 from workflow.data import Coordinate
 from workflow.inputs.axes import Operand, map_axes
 from workflow.inputs.equal_steps import step_of
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import Picked
 from workflow.steps.staging import stage
 

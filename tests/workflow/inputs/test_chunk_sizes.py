@@ -20,7 +20,8 @@ import pytest
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.inputs.axes import Operand
 from workflow.inputs.chunk_filters import ChunkError, Filter, allowed, decoded_size
-from workflow.inputs.inputs import InputError, describe_operand, read_operand
+from workflow.inputs.input_error import InputError
+from workflow.inputs.inputs import describe_operand, read_operand
 
 hdf5plugin = pytest.importorskip("hdf5plugin", reason="hdf5plugin is not installed")
 SHAPE, CHUNKS = (37, 50), (8, 20)

@@ -20,7 +20,7 @@ from workflow.inputs.equal_steps import (
     usual_step,
     whole_axis,
 )
-from workflow.inputs.input_operand import InputError
+from workflow.inputs.input_error import InputError
 from workflow.study import Study
 
 LONG = 1 << 28

@@ -17,10 +17,8 @@ import pytest
 
 from tests.workflow.inputs.one_input import OneInput, not_read, read, refused
 from workflow.inputs.axes import Operand
-from workflow.inputs.inputs import (
-    InputError,
-    describe_operand,
-)
+from workflow.inputs.input_error import InputError
+from workflow.inputs.inputs import describe_operand
 from workflow.storage.memory import machine_memory
 
 

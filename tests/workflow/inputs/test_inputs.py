@@ -10,13 +10,8 @@ import pytest
 from input_files import OneInput, compound, parts, put, read, refused
 
 from workflow.inputs.axes import Operand
-from workflow.inputs.inputs import (
-    InputError,
-    count_nonfinite,
-    describe_operand,
-    read_operand,
-    source_checksum,
-)
+from workflow.inputs.input_error import InputError
+from workflow.inputs.inputs import count_nonfinite, describe_operand, read_operand, source_checksum
 from workflow.inputs.stored_types import COMPONENT_TYPES
 
 

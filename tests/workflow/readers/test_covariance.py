@@ -11,7 +11,7 @@ import pytest
 
 from tests.workflow.one_case import error_of
 from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, write
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import pick
 from workflow.readers import Uvh5
 from workflow.readers.base import FileArray

@@ -14,7 +14,7 @@ from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, case, change, writ
 from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
 from workflow.config.formats import FORMATS, HDF5
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import pick
 from workflow.readers import READERS, FileArray, Uvh5
 from workflow.steps.staging import stage

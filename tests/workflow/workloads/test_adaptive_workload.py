@@ -11,7 +11,7 @@ from tests.workflow.workloads.on_cpu import result_of
 from workflow.arrays.antennas import phases
 from workflow.arrays.covariances import COVARIANCES, checked_hermitian
 from workflow.data import Staged
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.storage.drawn import Stretched
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.correlate import Correlate, CorrelateCase

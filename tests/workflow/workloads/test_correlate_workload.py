@@ -18,7 +18,7 @@ from tests.workflow.workloads.on_cpu import computed
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
 from workflow.arrays import antennas, visibilities
 from workflow.config.check import check_study
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.workloads.correlate import Correlate, CorrelateCase
 
 SIZES = {"antennas": 16, "samples": 600, "channels": 2, "polarizations": 2, "integrate": 200}

@@ -10,7 +10,7 @@ from scipy.special import erfc
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow import qam
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.steps.pieces import sizes
 from workflow.workloads.mimo import AXES, Mimo, MimoCase
 

@@ -19,7 +19,7 @@ from workflow.circuits import qiskit_circuits
 from workflow.circuits.registers import MOST_OUTCOMES, classical_bits, named_qubits, registers_of
 from workflow.config.check import check_study
 from workflow.data import Product
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.workloads.state_answers import _norm
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'

@@ -16,7 +16,7 @@ from tests.workflow.workloads.on_cpu import computed
 from workflow.config.loading import load_study
 from workflow.cylinder import directions, incident, matrix, mie_series, surface
 from workflow.data import NoResultError
-from workflow.inputs.inputs import InputError
+from workflow.inputs.input_error import InputError
 from workflow.steps.delivery import deliver
 from workflow.steps.execute import execute
 from workflow.steps.result_choice import DeliveryError
