@@ -22,7 +22,7 @@ from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.data import Product, Staged
 from workflow.inputs.file_sequence import files_named
-from workflow.inputs.inputs import files_beside
+from workflow.inputs.hdf5_operands import files_beside
 from workflow.shards import Shard, shards
 from workflow.storage.run_folder import RESULTS
 from workflow.workloads import KINDS, Case, Workload
@@ -181,7 +181,7 @@ class Study(Settings):
         """Return the user's files that a workload reads, and those that hold parts of these.
 
         Opens a file whose values may lie in others (``input.external``); raises InputError as
-        `workflow.inputs.inputs.files_beside` does.
+        `workflow.inputs.hdf5_operands.files_beside` does.
         """
         return tuple(dict.fromkeys(_paths(self._case(name))))
 

@@ -17,7 +17,7 @@ from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.inputs.axes import Operand
-from workflow.inputs.inputs import read_operand
+from workflow.inputs.hdf5_operands import read_operand
 
 _SHAPE = (64, 128)
 """Shape of the one dataset, a single chunk of complex64: 64 KiB."""

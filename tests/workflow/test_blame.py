@@ -20,10 +20,10 @@ from argand.device import cpu
 
 from workflow.config.loading import load_study
 from workflow.data import Staged
-from workflow.inputs import inputs
+from workflow.inputs import hdf5_operands
 from workflow.inputs.axes import Operand
+from workflow.inputs.hdf5_operands import read_operand
 from workflow.inputs.input_error import InputError
-from workflow.inputs.inputs import read_operand
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.storage.datasets import Result, open_run, open_written, write_run
@@ -218,7 +218,7 @@ def test_no_descriptors_left_is_no_damage(files: tuple[Path, Path]) -> None:
             pass
         with (
             pytest.raises(InputError, match=r"run\.h5 cannot be read \(Too many open files"),
-            inputs.opened(files[1]),
+            hdf5_operands.opened(files[1]),
         ):
             pass
 
@@ -231,8 +231,8 @@ def test_a_full_scratch_disk_is_not_the_inputs_fault(
     path = tmp_path / "in.h5"
     with h5py.File(path, "w") as file:
         file["x"] = np.zeros((64, 64), np.complex64)
-    monkeypatch.setattr(inputs, "machine_memory", lambda: 40_000)
-    monkeypatch.setattr(inputs, "scratch_folder", lambda: tmp_path)
+    monkeypatch.setattr(hdf5_operands, "machine_memory", lambda: 40_000)
+    monkeypatch.setattr(hdf5_operands, "scratch_folder", lambda: tmp_path)
 
     def full(*_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workflow.circuits.registers import registers_of
-from workflow.inputs.inputs import source_checksum
+from workflow.inputs.hdf5_operands import source_checksum
 from workflow.inputs.source_attributes import ATTRIBUTES, kept_text
 
 if TYPE_CHECKING:

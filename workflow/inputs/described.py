@@ -15,9 +15,9 @@ from workflow.inputs.axes import AxisError, Operand
 from workflow.inputs.coordinates import number_selected
 from workflow.inputs.dimension_names import check_exchanged
 from workflow.inputs.given_axes import of_lacking, with_given
+from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
 from workflow.inputs.input_error import InputError, Mistakes
 from workflow.inputs.input_operand import OperandHeader
-from workflow.inputs.inputs import describe_coordinates, describe_operand
 from workflow.inputs.product_operand import ProductOperand
 from workflow.readers import reader_of
 

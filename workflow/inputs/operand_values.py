@@ -10,8 +10,10 @@ import numpy as np
 
 from workflow.data import Array, Staged
 from workflow.inputs.input_error import InputError
-from workflow.inputs.inputs import PIECE, count_nonfinite
 from workflow.storage.drawn import Stretched
+
+_PIECE = 1 << 20
+"""Elements that are looked at together, so that the masks stay small beside the data."""
 
 
 def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:
@@ -20,14 +22,29 @@ def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:
     return {name: {"nan": nan, "inf": inf} for name, (nan, inf) in counts.items()}
 
 
+def count_nonfinite(array: Array) -> tuple[int, int]:
+    """Return how many elements are NaN, and how many infinite and not NaN, as (nan, inf).
+
+    A complex element is NaN where either part is, infinite where either part is.
+    """
+    nan = inf = 0
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _PIECE):
+        piece = flat[start : start + _PIECE]
+        is_nan = np.isnan(piece)
+        nan += int(np.count_nonzero(is_nan))
+        inf += int(np.count_nonzero(np.isinf(piece) & ~is_nan))
+    return nan, inf
+
+
 def make_zero(data: Array) -> str:
     """Make NaN 0, in place, and return how many of how many values; "" of none.
 
     A complex value is NaN where either part is.
     """
     flat, count = data.reshape(-1), 0
-    for start in range(0, flat.size, PIECE):
-        piece = flat[start : start + PIECE]
+    for start in range(0, flat.size, _PIECE):
+        piece = flat[start : start + _PIECE]
         is_nan = np.isnan(piece)
         piece[is_nan] = 0
         count += int(np.count_nonzero(is_nan))

@@ -16,8 +16,8 @@ from workflow.config.file_input import FileInput
 from workflow.data import Product, Staged, blank
 from workflow.inputs.axes import Operand as Operand
 from workflow.inputs.described import describe, present
+from workflow.inputs.hdf5_operands import never_written, read_operand, source_checksum
 from workflow.inputs.input_operand import OperandHeader
-from workflow.inputs.inputs import never_written, read_operand, source_checksum
 from workflow.inputs.lacking import lacking
 from workflow.inputs.operand_values import (
     count_all,

@@ -12,7 +12,7 @@ from typing import Any
 
 from workflow.config.file_input import FileInput
 from workflow.inputs.file_sequence import files_named
-from workflow.inputs.inputs import files_beside, source_checksum
+from workflow.inputs.hdf5_operands import files_beside, source_checksum
 from workflow.inputs.lacking import LEFT_OUT, LOST, ZEROS
 from workflow.inputs.source_attributes import (
     ATTRIBUTES,

@@ -21,8 +21,8 @@ from workflow.data import Array, Coordinate, Product, blank
 from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_chunks, check_filters
 from workflow.inputs.coordinate_values import read_numbers
+from workflow.inputs.hdf5_operands import opened
 from workflow.inputs.input_error import InputError
-from workflow.inputs.inputs import opened
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.stored_types import COMPONENT_TYPES, complex_fields
 from workflow.readers.antenna_header import names_of, places_of

@@ -22,7 +22,7 @@ from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.inputs import operands
-from workflow.inputs.inputs import source_checksum
+from workflow.inputs.hdf5_operands import source_checksum
 from workflow.inputs.operands import Operand
 from workflow.inputs.provenance import of_products
 from workflow.storage.drawn import Box, Drawn

@@ -13,7 +13,7 @@ from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.data import Product, Shape, Staged, blank
 from workflow.inputs.axes import Operand
-from workflow.inputs.inputs import describe_operand
+from workflow.inputs.hdf5_operands import describe_operand
 from workflow.workloads import Case, Workload
 
 

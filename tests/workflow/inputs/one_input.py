@@ -10,8 +10,8 @@ import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.inputs.axes import Operand
+from workflow.inputs.hdf5_operands import describe_operand, read_operand
 from workflow.inputs.input_error import InputError
-from workflow.inputs.inputs import describe_operand, read_operand
 
 AXES = ("a", "b", "c")
 

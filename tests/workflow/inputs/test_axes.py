@@ -64,7 +64,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch, memory: int) -> list[int]:
         return iter(pieces)
 
     monkeypatch.setattr(Picked, "pieces", spy)
-    monkeypatch.setattr("workflow.inputs.inputs.machine_memory", lambda: memory)
+    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: memory)
     return found
 
 

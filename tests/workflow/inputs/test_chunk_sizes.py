@@ -17,16 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from workflow.config.file_input import DatasetRef, FileInput
+from tests.workflow.inputs.one_input import OneInput
 from workflow.inputs.axes import Operand
 from workflow.inputs.chunk_filters import ChunkError, Filter, allowed, decoded_size
+from workflow.inputs.hdf5_operands import describe_operand, read_operand
 from workflow.inputs.input_error import InputError
-from workflow.inputs.inputs import describe_operand, read_operand
 
 hdf5plugin = pytest.importorskip("hdf5plugin", reason="hdf5plugin is not installed")
 SHAPE, CHUNKS = (37, 50), (8, 20)
 SIZE = 8 * 20 * 4
 VALUES = np.arange(37 * 50).reshape(SHAPE)
+X = Operand("x", ("a", "b"), real=True)
 
 FILTERS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -51,13 +52,9 @@ FILTERS: dict[str, dict[str, Any]] = {
 }
 
 
-class OneInput(FileInput):
-    x: DatasetRef
-
-
 def read(path: Path, **keys: Any) -> npt.NDArray[Any]:
     source = OneInput(file=path, x="/x", **keys)
-    return read_operand(source, Operand("x", ("a", "b"), real=True))
+    return read_operand(source, X)
 
 
 def refused(path: Path, **keys: Any) -> str:
@@ -159,7 +156,7 @@ def test_a_chunk_beyond_the_memory_is_not_inflated(
             "x", (9,), "f4", chunks=(1 << 29,), maxshape=(None,), compression="gzip"
         )
         dataset.id.write_direct_chunk((0,), zlib.compress(bytes(1 << 20)))
-    monkeypatch.setattr("workflow.inputs.inputs.machine_memory", lambda: 4 << 30)
+    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: 4 << 30)
     monkeypatch.setattr("workflow.inputs.input_operand.check_chunks", None)
     assert "for its chunks, of memory, this machine has 4 GiB" in refused(path)
 
@@ -204,7 +201,7 @@ def test_the_storage_of_a_dataset_without_chunks(length: int, path: Path) -> Non
     path.write_bytes(good.replace(struct.pack("<Q", 4000), struct.pack("<Q", length)))
     assert f"has {length} bytes in the file, its shape 4000" in refused(path)
     source = OneInput(file=path, x="/y")
-    assert not read_operand(source, Operand("x", ("a", "b"), real=True)).any()
+    assert not read_operand(source, X).any()
 
 
 def test_sources_of_a_virtual_dataset(path: Path, tmp_path: Path) -> None:
@@ -230,7 +227,7 @@ def test_a_filter_that_cannot_be_sized_up(path: Path) -> None:
     with pytest.raises(
         InputError, match=r"has the filter 32013 .*must be one of gzip, shuffle"
     ) as a:
-        describe_operand(source, Operand("x", ("a", "b"), real=True))
+        describe_operand(source, X)
     assert str(a.value) == refused(path)
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from tests.workflow.inputs.one_input import OneInput, not_read, read, refused
 from workflow.inputs.axes import Operand
+from workflow.inputs.hdf5_operands import describe_operand
 from workflow.inputs.input_error import InputError
-from workflow.inputs.inputs import describe_operand
 from workflow.storage.memory import machine_memory
 
 
@@ -95,7 +95,7 @@ class TestMemory:
         assert read(path, select={"x": [0, "0:4"]}).shape == (1, 1, 4)
 
     def test_a_chunk_beyond_the_machine(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("workflow.inputs.inputs.machine_memory", lambda: 4 << 30)
+        monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: 4 << 30)
         with h5py.File(path, "w") as file:
             file.create_dataset("x", (3,), "c8", chunks=((1 << 28) - 1,), maxshape=(None,))
         assert "of memory, this machine has 4 GiB" in not_read(path)

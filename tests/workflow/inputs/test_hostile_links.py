@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.workflow.inputs.one_input import OneInput, read, refused
-from workflow.inputs.inputs import (
+from workflow.inputs.hdf5_operands import (
     files_beside,
     source_checksum,
 )

@@ -10,7 +10,7 @@ from one_input import AXES, OneInput
 
 from workflow.data import Coordinate, Product
 from workflow.inputs.axes import Operand
-from workflow.inputs.inputs import describe_coordinates
+from workflow.inputs.hdf5_operands import describe_coordinates
 from workflow.inputs.product_operand import ProductOperand
 
 OPERAND = Operand("x", AXES)

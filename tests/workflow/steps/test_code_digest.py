@@ -106,7 +106,7 @@ EDITS = {
         "verify", "combine", "grade", "tabulate", "draw_study", "draw_growth",
     },
     "workflow/steps/verification.py": {"verify"},
-    "workflow/inputs/inputs.py": {
+    "workflow/inputs/hdf5_operands.py": {
         "stage", "run", "verify", "combine", "deliver", "gather", "draw",
     },
     "workflow/storage/drawn.py": {"stage", "run", "verify", "deliver"},

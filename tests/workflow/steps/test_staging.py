@@ -138,7 +138,7 @@ def test_a_file_beyond_the_memory_goes_through_the_disk(
     more = {"select": {"x": select}} if select else {}
     out = tmp_path / "staged"
     stage(logits(file, **more), [], out / "whole.h5", LOG)
-    monkeypatch.setattr("workflow.inputs.inputs.machine_memory", lambda: 120_000)
+    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: 120_000)
     read: list[int] = []
     original = h5py.Dataset.__getitem__
 
@@ -162,7 +162,7 @@ def test_a_file_beyond_memory_and_disk(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "free")(15_000_000)
-    monkeypatch.setattr("workflow.inputs.inputs.machine_memory", lambda: 120_000)
+    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: 120_000)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
     with pytest.raises(
         ValueError,
@@ -175,7 +175,7 @@ def test_a_file_beyond_memory_and_disk(
 def test_chunks_beyond_the_memory(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workflow.inputs.inputs.machine_memory", lambda: 50_000)
+    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: 50_000)
     with pytest.raises(
         ValueError, match=r"and 91\.2 KiB for its chunks, of memory, this machine has 48\.8 KiB"
     ):

@@ -35,8 +35,6 @@ from workflow.storage.memory import in_words, limited_memory, machine_memory, sc
 
 Array = npt.NDArray[Any]
 
-PIECE = 1 << 20
-"""Elements checked together, so that the masks stay small beside the data."""
 _PIECES = 16
 """Part of the memory that a piece takes of data that do not fit into it."""
 _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
@@ -149,21 +147,6 @@ def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int
         with limited_memory(room):
             as_in_file[place] = found.read(header.dtype, picked)
     return data
-
-
-def count_nonfinite(array: Array) -> tuple[int, int]:
-    """Return how many elements are NaN, and how many infinite and not NaN, as (nan, inf).
-
-    A complex element is NaN where either part is, infinite where either part is.
-    """
-    nan = inf = 0
-    flat = array.reshape(-1)
-    for start in range(0, flat.size, PIECE):
-        piece = flat[start : start + PIECE]
-        is_nan = np.isnan(piece)
-        nan += int(np.count_nonzero(is_nan))
-        inf += int(np.count_nonzero(np.isinf(piece) & ~is_nan))
-    return nan, inf
 
 
 def source_checksum(path: Path) -> str:
