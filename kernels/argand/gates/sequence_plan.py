@@ -18,7 +18,7 @@ from argand.multiprocessor import REGISTERS
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
+from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal, require_precision
 from argand.runtime.wgmma import wgmma_function
 
 TILES = 12, 13
@@ -138,9 +138,7 @@ class SequencePlan:
 
 def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> SequencePlan | None:
     """Return the plan at a precision; None where tensor cores make no products of four qubits."""
-    try:
-        require_precision(precision, arch)
-    except PlanError:
+    if not is_legal(require_precision, precision, arch):
         return None
     if precision.exact_operands or cuda_core_width(precision) >= WIDTH:
         return None
