@@ -96,6 +96,7 @@ CONSTANTS: dict[str, dict[str, str]] = {
     "image/check_kernel.cuh": {"kCheckThreads": "image.check_and_sum_source.CHECK_THREADS"},
     "image/pack_kernel.cuh": {"kPackThreads": "image.plan.PACK_THREADS"},
     "image/sum_kernel.cuh": {"kSumThreads": "image.check_and_sum_source.SUM_THREADS"},
+    "solve/growth.cuh": {"kGrowthThreads": "solve.growth_plan.GROWTH_THREADS"},
     "dft/scale.cuh": {"kScaledByThread * 256": "dft.scale.SCALED_BY_BLOCK"},
 }
 """By header: expressions of CUDA C++, and the names in argand that have their values."""

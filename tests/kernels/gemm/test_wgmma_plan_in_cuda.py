@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +12,13 @@ from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import ALIGNMENT, WORK_QUEUE_BYTES, Storage, WgmmaPlan
 from argand.gemm.sm90_source import wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles
-from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
-from argand.runtime.plan import WGMMA_TARGET, is_legal
+from argand.runtime.plan import is_legal
 
+from tests.kernels.gemm.plans_in_cuda import compile_plans, plan_in_cuda
 from tests.kernels.precisions import TENSOR
 
-HOPPER = arch_for(90)
+HOPPER, HEADER = arch_for(90), "gemm/sm90_ring.cuh"
 STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
 
 
@@ -33,21 +32,6 @@ def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
                 if is_legal(check_wgmma_plan, plan, PRECISIONS[name], HOPPER):
                     found.append((name, plan))
     return found
-
-
-def plan_in_cuda(source: str, *checks: str) -> str:
-    """CUDA C++ that holds a source's plan and compiles where all the checks on it hold."""
-    plan = re.search(r"^constexpr WgmmaPlan kPlan\{.*\};$", source, re.MULTILINE)
-    assert plan is not None
-    return plan[0] + "".join(f'\nstatic_assert({check}, "{check}");' for check in checks)
-
-
-def compile_plans(plans: list[str]) -> None:
-    """Compile what `plan_in_cuda` gives, each in a namespace of its own."""
-    apart = "".join(f"namespace plan_{n} {{\n{plan}\n}}\n" for n, plan in enumerate(plans))
-    compile_cubin(
-        f'#include "gemm/sm90_ring.cuh"\n{apart}extern "C" __global__ void f() {{}}', WGMMA_TARGET
-    )
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -74,7 +58,7 @@ def test_cuda_lays_a_stage_out_alike(
             whole = f"{end} == {one.shared_bytes(row)}"
             plans.append(plan_in_cuda(wgmma_source(row, one), whole))
         plans.append(plan_in_cuda(wgmma_source(row, plan), *checks))
-    compile_plans(plans)
+    compile_plans(HEADER, plans)
 
 
 def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
@@ -82,4 +66,4 @@ def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
         wgmma_source(PRECISIONS["tf32"], WgmmaPlan(2, 128, 32, 3)), "kPlan.stage_bytes() == 65537"
     )
     with pytest.raises(CompileError, match="stage_bytes"):
-        compile_plans([wrong])
+        compile_plans(HEADER, [wrong])
