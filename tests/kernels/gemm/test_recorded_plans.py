@@ -10,7 +10,8 @@ they reach here.
 
 ``recorded_row_plans.csv`` has near candidates of 86 products: 15 whose plans a library or another
 precision of ours came near, 24 drawn of seeds 20261141 and 20261142, 10 whose k a cluster may
-share, and 37 at bf16 with two plans that are estimated alike, one of them rounded in place.
+share, and 37 at bf16 with two plans that are estimated alike, one of them rounded in place. The
+models are fitted to all of these but those of the second seed.
 """
 
 from __future__ import annotations
