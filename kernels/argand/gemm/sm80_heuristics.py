@@ -30,9 +30,9 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
     """Return the checked plan of a product on ``sm_count`` multiprocessors.
 
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
-    operands' layout. Copies are of 16 bytes where both operands are copyable. Of a triangle tiles
-    are square. What clusters that share a tile leave for each other takes at most what the question
-    allows, with what a scan finds. Raises PlanError where none is legal.
+    operands' layout. Copies are of 16 bytes where both operands are copyable. Tiles of a triangle
+    are square. The partial tiles of clusters that share a tile take at most what the question
+    allows, with the results of a scan. Raises PlanError where none is legal.
     """
     precision, allowed, triangle = question.precision, question.allowed, question.sizes.triangle
     batch, m, n, k = question.sizes.batch, question.sizes.m, question.sizes.n, question.sizes.k
@@ -76,8 +76,8 @@ def cut_tiles(
 ) -> list[MmaPlan]:
     """Return every tile with every number of slices of a product (batch, m, n, k).
 
-    Of a tile that has three stages, too, two are for a k of three k-tiles: plans of 4 and more took
-    0.99 to 1.45 of the time in three (16 of 11 products, an H200).
+    Where a tile also has three stages, that of two is for a k of up to three k-tiles: plans of 4
+    and more took 0.99 to 1.45 of the time in three (16 of 11 products, an H200).
     """
     k = sizes[-1]
     alone = one_tile_of(precision, arch, sizes[1]) if triangle else ()

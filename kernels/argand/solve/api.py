@@ -50,8 +50,8 @@ def solve(
     """Solve A x = b to the backward error of LAPACK's zgesv.
 
     A is factored as L U with partial pivoting; the updates of the matrix, most of the work, are
-    products at ``precision``, and x is refined in fp64. Of one panel in complex128 x is zgesv's,
-    refined where its backward error is not accepted, which without ``details`` is looked at only
+    products at ``precision``, and x is refined in fp64. A single panel in complex128 gives zgesv's
+    x, refined where its backward error is not accepted; without ``details`` that is computed only
     where the factors have grown (docs/kernels/solve.md).
 
     Args:
@@ -120,7 +120,7 @@ def solve(
 
 
 def _taken_on_gpu(problem: SolveProblem, a: Any, b: Any) -> Any | None:
-    """Return zgesv's x on the current GPU; None where it takes another way."""
+    """Return zgesv's x on the current GPU; None where `_solved` is to solve."""
     if not (problem.is_zgesv and problem.n and problem.columns):
         return None
     from argand.solve import gpu_calls

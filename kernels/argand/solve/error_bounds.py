@@ -32,12 +32,13 @@ products."""
 def most_growth(problem: SolveProblem) -> float:
     """Return the growth up to which the backward error of x is accepted (`refine.accepted`).
 
-    Of complex128 by the model that says what is accepted: independent roundings of n steps add up
-    to sqrt(n) of them (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). On average elimination
-    takes n / 3 steps an element, and both triangular systems together twice as many.
+    For complex128 it follows from the model of `refine.accepted`: independent roundings of n steps
+    add up to sqrt(n) of them (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). On average
+    elimination takes n / 3 steps an element, and both triangular systems together twice as many.
 
-    Of complex64, solved in complex128, for roundings of any sign: x errs by its last one, and a row
-    of |L| |U| adds up to sqrt(2) n ||U|| at most, where ||A|| is up to sqrt(n) of its maximum norm.
+    For complex64, solved in complex128, it holds for roundings of any sign: x errs by its last one,
+    and a row of |L| |U| adds up to sqrt(2) n ||U|| at most, where ||A|| is up to sqrt(n) of its
+    maximum norm.
     """
     n, roundoff = problem.n, UNIT_ROUNDOFF["complex128"]
     accepted = refine.accepted(n, problem.unit_roundoff)

@@ -60,7 +60,7 @@ def solved(problem: SolveProblem, a: Any, b: Any) -> Any | None:
         "sums": sums.data.ptr,
     })  # fmt: skip
     result = _shaped(x, dtype, b.shape)
-    is_usable, has_grown = _judged(problem, sums.get())
+    is_usable, has_grown = _checked(problem, sums.get())
     if not is_usable:
         return None
     return _refined(problem, a, right, factors, x, b.shape) if has_grown else result
@@ -104,8 +104,8 @@ def _growth_launch(n: int, columns: int, dtype: str, device: Device) -> tuple[Bo
     return launch, blocks
 
 
-def _judged(problem: SolveProblem, sums: Any) -> tuple[bool, bool]:
-    """Return whether x is of use, and whether the factors have grown.
+def _checked(problem: SolveProblem, sums: Any) -> tuple[bool, bool]:
+    """Return whether x is usable, and whether the factors have grown.
 
     ``sums`` are those of each block (`cuda/solve/growth.cuh`).
     """

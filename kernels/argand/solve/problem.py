@@ -69,7 +69,7 @@ class SolveProblem:
 
     @property
     def is_zgesv(self) -> bool:
-        """Return whether LAPACK's zgesv solves it on a CPU."""
+        """Return whether the library solves it as zgesv does: whole, in complex128."""
         return self.is_whole and self.working == "complex128"
 
 
@@ -102,7 +102,7 @@ def solve_problem(
     whole = n <= (panel or block or WHOLE[dtype])
     fallback = None
     if precision is None and (backend == "cpu" or whole):
-        precision = "fp64"  # of a whole matrix there are no products
+        precision = "fp64"  # a whole matrix has no products
     elif precision is None:
         accurate = default_precision(n, dtype)
         precision = FIRST.get(dtype, accurate)
