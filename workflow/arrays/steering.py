@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,17 +19,22 @@ from workflow.inputs.input_error import InputError
 from workflow.storage.drawn import Drawn
 
 
-def steered(
-    samples: Staged, directions: Array, beams: Mapping[str, Coordinate], axes: tuple[str, ...],
-    *, held: bool,
-) -> Staged:  # fmt: skip
+def beams_toward(directions: Array) -> dict[str, Coordinate]:
+    """Return what stands along beams toward (beams, 2) direction cosines."""
+    return {
+        "beam": Coordinate(np.arange(len(directions)), "", "beam number"),
+        "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
+        "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
+    }
+
+
+def steered(samples: Staged, directions: Array, axes: tuple[str, ...], *, held: bool) -> Staged:
     """Return samples, or their outline, with weights toward (beams, 2) direction cosines.
 
     Args:
         samples: with frequency, and east, north and, but where they stand in one plane, up of the
             antennas as coordinates; the weights are the same for each polarization.
         directions: l and m of each beam.
-        beams: the coordinates of the beams.
         axes: of the weights.
         held: whether weights are made when they are written; else they are `blank`.
 
@@ -63,7 +67,7 @@ def steered(
         operands={**outlined, **samples.operands},
         drawn={**({"weights": weights} if held else {}), **samples.drawn},
         axes={"weights": axes, **samples.axes},
-        coordinates={**kept, **beams, "antenna_position": position},
+        coordinates={**kept, **beams_toward(directions), "antenna_position": position},
     )
 
 

@@ -7,16 +7,8 @@ from typing import Literal
 from argand.hermitian.plan import LARGEST_N
 from pydantic import Field, model_validator
 
-from workflow.config.antenna_array import (
-    EXTENT,
-    ZENITH,
-    AntennaArray,
-    Frequencies,
-    PhaseCentre,
-    Source,
-    check_above_horizon,
-)
-from workflow.config.case import Case
+from workflow.config.antenna_array import Frequencies, Source
+from workflow.config.beam_grid import BeamGrid
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.inputs import operands
 
@@ -37,7 +29,7 @@ class AdaptiveInput(FileInput):
     )
 
 
-class AdaptiveCase(Case):
+class AdaptiveCase(BeamGrid):
     """Weights of beams with the least power that leave a wave from each beam's direction as it is.
 
     Minimum variance without distortion (MVDR, Capon): for weights c that steer a beam,
@@ -49,8 +41,6 @@ class AdaptiveCase(Case):
 
     kind: Literal["adaptive"]
     beams: int | None = Field(None, ge=1, le=1 << 16, description="Beams formed.")
-    extent: float = Field(0.5, gt=0, le=1, description=EXTENT)
-    phase_centre: PhaseCentre = Field(ZENITH, description="The middle of the grid; the zenith.")
     loading: float = Field(
         0.01, ge=0, le=1e6, description="Diagonal loading, relative to the mean of the diagonal."
     )
@@ -61,7 +51,6 @@ class AdaptiveCase(Case):
     samples: int = Field(
         256, ge=1, le=1 << 24, description="Time samples of the mean that a covariance is."
     )
-    array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
     sources: tuple[Source, ...] = Field(
         (Source(l=0.3, m=0.1, power=30.0), Source(l=-0.2, m=0.35, power=10.0)),
@@ -82,7 +71,7 @@ class AdaptiveCase(Case):
         if not given and self.beams is None:
             raise ValueError("beams must be given where input.weights is not: their number")
         if self.phase_centre.direction != (0.0, 0.0):
-            check_above_horizon(self.array, self.beams or 1, self.extent, self.phase_centre)
+            self.check_above_horizon()
         if self.rounding:
             raise ValueError("rounding must not be given: each precision rounds in its own way")
         if self.allow_nonfinite:

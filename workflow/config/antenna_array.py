@@ -94,21 +94,6 @@ class PhaseCentre(Direction):
 
 
 ZENITH = PhaseCentre(l=0.0, m=0.0)
-EXTENT = "Largest direction cosine of the grid of beams, from its middle."
-"""Description of the key of a grid of beams."""
-
-
-def check_above_horizon(
-    array: AntennaArray, beams: int, extent: float, centre: PhaseCentre
-) -> None:
-    """Raise ValueError where a grid of beams about a centre reaches below the horizon."""
-    grid = antennas.beam_directions(array.geometry, beams, extent, centre.direction)
-    if (far := float(np.hypot(*grid.T).max())) > 1 + 1e-12:
-        raise ValueError(
-            "extent: all beams about phase_centre must stay above the horizon, l^2 + m^2 <= 1, but "
-            f"one has a distance of {far:.4g} from the zenith; about the zenith a planar grid has "
-            "an extent of at most 0.707"
-        )
 
 
 class Source(Direction):

@@ -154,16 +154,7 @@ class Adaptive(Workload):
         return self.case.array.positions(self.case.antennas or 0, highest_hz)
 
     def _with_weights(self, found: Staged, *, held: bool) -> Staged:
-        case = self.case
-        directions = antennas.beam_directions(
-            case.array.geometry, case.beams or 0, case.extent, case.phase_centre.direction
-        )
-        beams = {
-            "beam": Coordinate(np.arange(case.beams or 0), "", "beam number"),
-            "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
-            "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
-        }
-        return steered(found, directions, beams, AXES, held=held)
+        return steered(found, self.case.directions(), AXES, held=held)
 
     def remark(self, staged: Staged) -> str:
         """See `Workload.remark`: directions of steered weights that may be wrong."""

@@ -16,16 +16,9 @@ from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
 from workflow.arrays.antenna_places import of_directions
 from workflow.arrays.plane_waves import Wave, received, steering_weights
-from workflow.arrays.steering import beside_beams, steered
-from workflow.config.antenna_array import (
-    EXTENT,
-    ZENITH,
-    AntennaArray,
-    Frequencies,
-    PhaseCentre,
-    Source,
-    check_above_horizon,
-)
+from workflow.arrays.steering import beams_toward, beside_beams, steered
+from workflow.config.antenna_array import Frequencies, Source
+from workflow.config.beam_grid import BeamGrid
 from workflow.config.case import Case
 from workflow.config.detected_case import DetectedCase
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
@@ -63,7 +56,7 @@ class BeamformingInput(FileInput):
     samples: DatasetRef = Field(description=OF_ANTENNAS)
 
 
-class BeamformingCase(DetectedCase):
+class BeamformingCase(BeamGrid, DetectedCase):
     """Beams towards a grid of directions from the samples of an antenna array.
 
     The beams lie on a regular grid of direction cosines about `phase_centre`: l from -extent to
@@ -74,13 +67,9 @@ class BeamformingCase(DetectedCase):
     kind: Literal["beamforming"]
     channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
     polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
-    beams: int | None = Field(None, ge=1, le=1 << 20, description="Beams formed.")
     antennas: int | None = Field(None, ge=1, le=1 << 20, description="Antennas of the array.")
     samples: int | None = Field(None, ge=1, le=1 << 28, description="Time samples of a channel.")
-    array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
-    extent: float = Field(0.5, gt=0, le=1, description=EXTENT)
-    phase_centre: PhaseCentre = Field(ZENITH, description="The middle of the grid; the zenith.")
     sources: tuple[Source, ...] = Field(
         (Source(l=0.25, m=0.125, power=1.0),), description="Plane waves that arrive."
     )
@@ -107,7 +96,7 @@ class BeamformingCase(DetectedCase):
             integrated(self.samples, self.integrate)
         if self.detect == "stokes" and self.input is None and self.polarizations != 2:
             raise ValueError(f"detect: stokes needs polarizations: 2, got {self.polarizations}")
-        check_above_horizon(self.array, self.beams or 1, self.extent, self.phase_centre)
+        self.check_above_horizon()
         return self
 
     @property
@@ -172,9 +161,7 @@ class Beamforming(MatrixProduct):
 
     def directions(self) -> Array:
         """Return (beams, 2) direction cosines of the beams."""
-        case = self.case
-        centre = case.phase_centre.direction
-        return antennas.beam_directions(case.array.geometry, case.beams or 0, case.extent, centre)
+        return self.case.directions()
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the file's weights and samples do not fit together."""
@@ -210,7 +197,7 @@ class Beamforming(MatrixProduct):
 
     def _steered(self, staged: Staged, *, held: bool) -> Staged:
         """Return the samples with weights toward the grid, or their outline."""
-        return steered(staged, self.directions(), self._directions(), OPERANDS[0].axes, held=held)
+        return steered(staged, self.directions(), OPERANDS[0].axes, held=held)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
@@ -240,18 +227,10 @@ class Beamforming(MatrixProduct):
         return {
             "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
             "time": Coordinate(time, "s", "time"),
-            **self._directions(),
+            **beams_toward(self.directions()),
             "antenna_position": Coordinate(
                 self.positions(), "m", "east and north of an antenna", ("antenna", "east_north")
             ),
-        }
-
-    def _directions(self) -> dict[str, Coordinate]:
-        directions = self.directions()
-        return {
-            "beam": Coordinate(np.arange(self.case.beams or 0), "", "beam number"),
-            "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
-            "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
         }
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
