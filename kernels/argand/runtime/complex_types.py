@@ -20,8 +20,6 @@ PRECISION: Mapping[str, str] = MappingProxyType({"complex64": "fp32", "complex12
 """Name of the precision that takes operands of a type as they are."""
 PREFIX: Mapping[str, str] = MappingProxyType({"complex64": "c", "complex128": "z"})
 """The first letter of LAPACK's and BLAS's routines for a type."""
-PREFIX_OF_REAL: Mapping[str, str] = MappingProxyType({"complex64": "sc", "complex128": "dz"})
-"""The first letters of BLAS's routines that make a real number of a type's, such as a norm."""
 
 
 @lru_cache(maxsize=64)
