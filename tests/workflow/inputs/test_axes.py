@@ -68,6 +68,17 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch, memory: int) -> list[int]:
     return found
 
 
+def staged_samples(
+    one: Any, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch, memory: int | None
+) -> tuple[Any, tuple[str, ...]]:
+    """Return samples that are staged, with ``memory`` in at least four pieces, and their axes."""
+    pieces = in_pieces(monkeypatch, memory) if memory else [1]
+    stage(one, [file], out / "s.h5", logging.getLogger("test"))
+    found = read_staged(out / "s.h5")
+    assert sum(pieces) >= (1 if memory is None else 4)
+    return found.operands["samples"], found.axes["samples"]
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 @pytest.mark.parametrize("memory", [None, 4_000])
 def test_any_order_is_staged_as_the_operand_has_it(
@@ -81,12 +92,9 @@ def test_any_order_is_staged_as_the_operand_has_it(
     named = [{"frequency": "channel"}.get(AXES[place], AXES[place]) for place in order]
     case = beams(file, samples="turned", axes={"samples": named})
     check_study(study_of(case))
-    pieces = in_pieces(monkeypatch, memory) if memory else [1]
-    stage(workload(case), [file], tmp_path / "out" / "s.h5", logging.getLogger("test"))
-    found = read_staged(tmp_path / "out" / "s.h5")
-    np.testing.assert_array_equal(found.operands["samples"], volt)
-    assert found.axes["samples"] == AXES
-    assert sum(pieces) >= (1 if memory is None else 4)
+    found, axes = staged_samples(workload(case), file, tmp_path / "out", monkeypatch, memory)
+    np.testing.assert_array_equal(found, volt)
+    assert axes == AXES
 
 
 def test_missing_axes_are_named_and_said(file: Path, tmp_path: Path, caplog: Any) -> None:
@@ -133,12 +141,9 @@ def test_an_axis_of_both_parts(
     named = list(AXES)
     named.insert(place, "complex")
     one = workload(beams(file, samples="iq", axes={"samples": named}))
-    pieces = in_pieces(monkeypatch, memory) if memory else [1]
-    stage(one, [file], tmp_path / "out" / "s.h5", logging.getLogger("test"))
-    found = read_staged(tmp_path / "out" / "s.h5").operands["samples"]
+    found, _ = staged_samples(one, file, tmp_path / "out", monkeypatch, memory)
     np.testing.assert_array_equal(found, volt)
     assert found.dtype == np.complex64
-    assert sum(pieces) >= (1 if memory is None else 4)
 
 
 @pytest.mark.parametrize("fields", [("r", "i"), ("re", "im"), ("real", "imag"), ("Re", "Im")])
