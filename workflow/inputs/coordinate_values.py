@@ -26,7 +26,7 @@ from workflow.inputs.input_error import InputError
 from workflow.inputs.input_operand import open_datasets
 from workflow.inputs.names import is_of_letters, is_text, read_letters, read_names
 from workflow.inputs.selections import PickedAxis
-from workflow.inputs.stored_types import StoredError, in_words, stored_in
+from workflow.inputs.stored_types import StoredError, in_words, is_coordinate, stored_in, widened
 from workflow.inputs.table_columns import column_of_table
 from workflow.inputs.text_attributes import LONGEST_NAME, text_attribute, unit_of
 from workflow.inputs.units import dated, named
@@ -169,18 +169,14 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
     Raises InputError.
     """
     kind = dataset.dtype
-    if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
+    if not is_coordinate(kind):
         raise InputError(f"{key}: {dataset.name} must hold numbers, got {in_words(kind)}")
-    large = kind.kind == "u" and kind.itemsize == 8
-    dtype = np.dtype(np.float64 if kind.kind == "f" else np.uint64 if large else np.int64)
     if check and dataset.size > MOST_CHECKED:
-        return blank(dataset.shape, dtype)
+        return blank(dataset.shape, widened(np.empty(0, kind)).dtype)
     try:
         with limited_memory(4 * dataset.size * 8):
             check_chunks(dataset, [range(n) for n in dataset.shape])
-            found = np.asarray(dataset[...], dtype)
-            fits = large and int(found.max(initial=0)) <= np.iinfo(np.int64).max
-            return found.astype(np.int64) if fits else found
+            return widened(np.asarray(dataset[...]))
     except ChunkError as error:
         raise InputError(f"{key}: {error}") from error
     except MemoryError as error:

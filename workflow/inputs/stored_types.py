@@ -191,6 +191,20 @@ def is_number(dtype: np.dtype[Any]) -> bool:
     return dtype.name in known and h5py.check_enum_dtype(dtype) is None
 
 
+def is_coordinate(dtype: np.dtype[Any]) -> bool:
+    """Return whether numbers of a type may be coordinates: fp64 and 64-bit integers hold them."""
+    is_enum = h5py.check_enum_dtype(dtype) is not None
+    return dtype.kind in "fiu" and dtype.itemsize <= 8 and not is_enum
+
+
+def widened(numbers: Array) -> Array:
+    """Return coordinates as fp64, and integers as int64, or uint64 where they do not fit."""
+    if numbers.dtype.kind == "f":
+        return numbers.astype(np.float64, copy=False)
+    large = int(numbers.max(initial=0)) > np.iinfo(np.int64).max
+    return numbers.astype(np.uint64 if large else np.int64, copy=False)
+
+
 def in_words(dtype: np.dtype[Any]) -> str:
     """Return a stored type in words."""
     if h5py.check_enum_dtype(dtype) is not None:

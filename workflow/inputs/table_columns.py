@@ -11,7 +11,7 @@ from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_chunks
 from workflow.inputs.input_error import InputError
 from workflow.inputs.names import LONGEST
-from workflow.inputs.stored_types import in_words
+from workflow.inputs.stored_types import in_words, is_coordinate, widened
 from workflow.inputs.text_attributes import plain_text
 from workflow.storage.memory import limited_memory
 
@@ -38,13 +38,12 @@ def column_of_table(dataset: h5py.Dataset, name: str, key: str) -> Array:
         hint = nearest(name, kind.names)
         raise InputError(f"{key}.column: {dataset.name} has {list(kind.names)}, got {name!r}{hint}")
     part = kind[name]
-    is_number = part.kind in "fiu" and part.itemsize <= 8 and h5py.check_enum_dtype(part) is None
     if part.kind == "S" and part.itemsize > LONGEST:
         raise InputError(
             f"{key}: {name!r} of {dataset.name} must have names of at most {LONGEST} bytes, got "
             f"text of {part.itemsize}"
         )
-    if part.kind != "S" and not is_number:
+    if part.kind != "S" and not is_coordinate(part):
         raise InputError(
             f"{key}: {name!r} of {dataset.name} must be numbers or text of one length, got "
             f"{in_words(part)}"
@@ -57,6 +56,4 @@ def column_of_table(dataset: h5py.Dataset, name: str, key: str) -> Array:
         raise InputError(f"{key}: {dataset.name} cannot be read ({error})") from error
     if part.kind == "S":
         return np.array([plain_text(one.decode("utf-8", "replace")) for one in found.tolist()], str)
-    if part.kind == "f":
-        return found.astype(np.float64)
-    return found.astype(np.uint64 if int(found.max()) > np.iinfo(np.int64).max else np.int64)
+    return widened(found)
