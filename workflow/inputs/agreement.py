@@ -90,7 +90,7 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
 
 
 def in_words(coordinate: Coordinate) -> str:
-    """Return how many values a coordinate has, the first and the last, its unit and its date."""
+    """Return the first and the last value of a coordinate, with its unit and its date."""
     values, date = coordinate.values, date_in(coordinate.long_name)
     ends = dict.fromkeys((values.flat[0], values.flat[-1])) if values.size else {}
     number = values.dtype.kind in "fiu"

@@ -10,6 +10,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
+from workflow.inputs.agreement import in_words
 from workflow.inputs.coordinate_units import WITH_UNITS, dates_as_times, of_one_entry
 from workflow.inputs.dates import from_the_first
 from workflow.inputs.equal_steps import given_coordinate, is_uneven, whole_axis
@@ -95,8 +96,9 @@ def _check_equal(key: str, of: Any, said: Coordinate) -> None:
     ):  # fmt: skip
         return
     how = "start: ..., step_hz: ..." if is_number else "values: [...]"
+    ends = f", {in_words(said)}" if values.size and not is_blank(values) else ""
     raise InputError(
-        f"{key}: the file says it already{_ends(said)}; leave it out, or where the file is wrong "
+        f"{key}: the file says it already{ends}; leave it out, or where the file is wrong "
         f"give it as {{{how}, replace: true}}"
     )
 
@@ -138,14 +140,3 @@ def _along(
     units = parted(given.units)[0]
     check_quantity(key, name, units)
     return replace(given, units=units, long_name=name, axes=(axis,))
-
-
-def _ends(coordinate: Coordinate) -> str:
-    """Return the first and the last value of a coordinate, with its unit, for a message."""
-    values = coordinate.values
-    if not values.size or is_blank(values):
-        return ""
-    is_number = values.dtype.kind in "fiu"
-    ends = [f"{one:.10g}" if is_number else str(one) for one in (values[0], values[-1])]
-    said = " to ".join(ends[: values.size])
-    return f", {said} {coordinate.units if is_number else ''}".rstrip()
