@@ -19,18 +19,9 @@ from tests.normal import normal
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.whole_files import read_staged
 from workflow.config.check import check_study
-from workflow.data import Coordinate
 from workflow.inputs.axes import Operand, map_axes
-from workflow.inputs.equal_steps import step_of
-from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import Picked
 from workflow.steps.staging import stage
-
-
-def test_two_entries_have_a_step_and_one_has_none() -> None:
-    assert step_of(Coordinate(np.array([3.0, 5.5])), "input.coordinates.time") == 2.5
-    with pytest.raises(InputError, match="has one entry, so its step is unknown"):
-        step_of(Coordinate(np.array([3.0])), "input.coordinates.time")
 
 
 def test_axes_without_names_are_the_last_ones() -> None:
@@ -53,8 +44,10 @@ def workload(case: dict[str, Any]) -> Any:
     return study_of(case).workload("w")
 
 
-def in_pieces(monkeypatch: pytest.MonkeyPatch, memory: int) -> list[int]:
-    """A machine of little memory; the list grows by how many pieces a dataset is read in."""
+def staged_samples(
+    one: Any, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch, memory: int | None
+) -> tuple[Any, tuple[str, ...]]:
+    """Return samples that are staged, with little ``memory`` in four pieces or more; their axes."""
     found: list[int] = []
     original = Picked.pieces
 
@@ -63,20 +56,13 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch, memory: int) -> list[int]:
         found.append(len(pieces))
         return iter(pieces)
 
-    monkeypatch.setattr(Picked, "pieces", spy)
-    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: memory)
-    return found
-
-
-def staged_samples(
-    one: Any, file: Path, out: Path, monkeypatch: pytest.MonkeyPatch, memory: int | None
-) -> tuple[Any, tuple[str, ...]]:
-    """Return samples that are staged, with ``memory`` in at least four pieces, and their axes."""
-    pieces = in_pieces(monkeypatch, memory) if memory else [1]
+    if memory is not None:
+        monkeypatch.setattr(Picked, "pieces", spy)
+        monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: memory)
     stage(one, [file], out / "s.h5", logging.getLogger("test"))
-    found = read_staged(out / "s.h5")
-    assert sum(pieces) >= (1 if memory is None else 4)
-    return found.operands["samples"], found.axes["samples"]
+    assert memory is None or sum(found) >= 4
+    staged = read_staged(out / "s.h5")
+    return staged.operands["samples"], staged.axes["samples"]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))

@@ -30,6 +30,12 @@ def study_of(case: dict[str, Any]) -> Study:
     return load_study({"device": "cpu", "workloads": {"w": {**case, "precisions": ["fp32"]}}})
 
 
+def test_two_entries_have_a_step_and_one_has_none() -> None:
+    assert step_of(Coordinate(np.array([3.0, 5.5])), "input.coordinates.time") == 2.5
+    with pytest.raises(InputError, match="has one entry, so its step is unknown"):
+        step_of(Coordinate(np.array([3.0])), "input.coordinates.time")
+
+
 @pytest.mark.parametrize(
     ("case", "steps"),
     [
