@@ -1,12 +1,17 @@
-"""Arithmetic of OpenQASM 3's constants: operators, functions and the types that results have."""
+"""Arithmetic of OpenQASM 3: values of expressions, operators, functions and types of results."""
 
 from __future__ import annotations
 
 import math
 import operator
 import struct
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workflow.circuits.qasm3_program import CONSTANTS, place_of, quotient
+
+if TYPE_CHECKING:
+    from openqasm3 import ast
 
 Number = int | float
 MOST_BITS = 64
@@ -50,3 +55,47 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "mod": (2, _remainder),
 }  # fmt: skip
 """Functions of the language for numbers, with how many they take."""
+
+
+def number_of(node: object, values: Mapping[str, Number]) -> Number | None:
+    """Return the value of an expression of numbers and constants, None of any other."""
+    from openqasm3 import ast
+
+    if isinstance(node, ast.IntegerLiteral | ast.FloatLiteral | ast.BooleanLiteral):
+        return node.value
+    if isinstance(node, ast.Identifier):
+        found = values.get(node.name, CONSTANTS.get(node.name))
+        return None if found is None or math.isnan(found) else found
+    if isinstance(node, ast.UnaryExpression) and node.op.name == "-":
+        value = number_of(node.expression, values)
+        return None if value is None else -value
+    if isinstance(node, ast.BinaryExpression):
+        given = [number_of(node.lhs, values), number_of(node.rhs, values)]
+        return _result(node, node.op.name, given)
+    if isinstance(node, ast.FunctionCall):
+        return _result(node, node.name.name, [number_of(one, values) for one in node.arguments])
+    return None
+
+
+def _result(node: ast.Expression, name: str, given: list[Number | None]) -> Number | None:
+    """Return the result of an operator or a function; None of what is not known here."""
+    numbers = [one for one in given if one is not None]
+    if name not in (known := OPERATORS | FUNCTIONS) or len(numbers) < len(given):
+        return None
+    count, function = known[name]
+    where = f"{place_of(node)}{name}: "
+    if len(numbers) != count:
+        raise ValueError(f"{where}it takes {count}, got {len(numbers)}")
+    if name == "/":
+        if not numbers[1]:
+            raise ValueError(f"{place_of(node)}division by zero")
+        return quotient(node, *numbers)
+    try:
+        found: Number | complex = function(*numbers)
+    except (ValueError, ArithmeticError) as error:  # such as math domain error
+        raise ValueError(f"{where}{error}") from None
+    if isinstance(found, complex) or not math.isfinite(found):
+        raise ValueError(f"{where}the result is no finite real number")
+    if isinstance(found, int) and found.bit_length() > MOST_BITS:
+        raise ValueError(f"{where}an integer has at most {MOST_BITS} bits")
+    return found

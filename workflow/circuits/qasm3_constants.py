@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from workflow.circuits.qasm3_arithmetic import FLOATS, FUNCTIONS, MOST_BITS, OPERATORS, Number
+from workflow.circuits.qasm3_arithmetic import FLOATS, MOST_BITS, Number, number_of
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
-from workflow.circuits.qasm3_program import CONSTANTS, place_of, quotient
+from workflow.circuits.qasm3_program import CONSTANTS, place_of
 
 if TYPE_CHECKING:
     from openqasm3 import ast
@@ -99,13 +99,13 @@ def _looped(statement: object, values: Mapping[str, Number]) -> Sequence[int] | 
         return None
     found: Sequence[int]
     if isinstance(over, ast.DiscreteSet):
-        given = [_number(one, values) for one in over.values]
+        given = [number_of(one, values) for one in over.values]
         found = [one for one in given if isinstance(one, int)]
         if len(found) < len(given):
             return None
     elif isinstance(over, ast.RangeDefinition):
-        start, end = _number(over.start, values), _number(over.end, values)
-        step = 1 if over.step is None else _number(over.step, values)
+        start, end = number_of(over.start, values), number_of(over.end, values)
+        step = 1 if over.step is None else number_of(over.step, values)
         if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int) and step):
             return None
         found = range(start, end + (1 if step > 0 else -1), step)  # the end is one of its numbers
@@ -139,7 +139,7 @@ def _value_of(declaration: ast.ConstantDeclaration, values: Mapping[str, Number]
     from openqasm3 import ast
 
     where, name, kind = place_of(declaration), declaration.identifier.name, declaration.type
-    value = _number(declaration.init_expression, values)
+    value = number_of(declaration.init_expression, values)
     if value is None:
         raise ValueError(f"{where}constant {name} must be made of numbers and constants before it")
     if isinstance(kind, ast.FloatType) and (bits := _bits(kind, values)) in FLOATS:
@@ -157,7 +157,7 @@ def _value_of(declaration: ast.ConstantDeclaration, values: Mapping[str, Number]
 
 def _bits(kind: object, values: Mapping[str, Number]) -> int:
     """Return the bits of a type, 0 where it cannot have so many or they are no integer."""
-    size = MOST_BITS if (given := getattr(kind, "size", None)) is None else _number(given, values)
+    size = MOST_BITS if (given := getattr(kind, "size", None)) is None else number_of(given, values)
     return size if isinstance(size, int) and 1 <= size <= MOST_BITS else 0
 
 
@@ -201,7 +201,7 @@ def _written(part: Any, values: Mapping[str, Number]) -> Any:
     is_made = isinstance(part, ast.Identifier | ast.FunctionCall) or (
         isinstance(part, ast.BinaryExpression) and part.op.name in ("**", "%")
     )
-    if is_made and (value := _number(part, values)) is not None:
+    if is_made and (value := number_of(part, values)) is not None:
         return _literal(value, part)
     if not isinstance(part, ast.Identifier):
         _write(part, values)
@@ -219,46 +219,4 @@ def _literal(value: Number, node: ast.QASMNode) -> ast.Expression:
     if math.copysign(1, value) < 0:
         found = ast.UnaryExpression(ast.UnaryOperator["-"], found)
         found.span = node.span
-    return found
-
-
-def _number(node: object, values: Mapping[str, Number]) -> Number | None:
-    """Return the value of an expression of numbers and constants, None of any other."""
-    from openqasm3 import ast
-
-    if isinstance(node, ast.IntegerLiteral | ast.FloatLiteral | ast.BooleanLiteral):
-        return node.value
-    if isinstance(node, ast.Identifier):
-        found = values.get(node.name, CONSTANTS.get(node.name))
-        return None if found is None or math.isnan(found) else found
-    if isinstance(node, ast.UnaryExpression) and node.op.name == "-":
-        value = _number(node.expression, values)
-        return None if value is None else -value
-    if isinstance(node, ast.BinaryExpression):
-        given = [_number(node.lhs, values), _number(node.rhs, values)]
-        return _result(node, node.op.name, given)
-    if isinstance(node, ast.FunctionCall):
-        return _result(node, node.name.name, [_number(one, values) for one in node.arguments])
-    return None
-
-
-def _result(node: ast.Expression, name: str, given: list[Number | None]) -> Number | None:
-    """Return the result of an operator or a function; None of what is not known here."""
-    numbers = [one for one in given if one is not None]
-    if name not in (known := OPERATORS | FUNCTIONS) or len(numbers) < len(given):
-        return None
-    count, function = known[name]
-    where = f"{place_of(node)}{name}: "
-    if len(numbers) != count:
-        raise ValueError(f"{where}it takes {count}, got {len(numbers)}")
-    if name == "/" and numbers[1]:
-        return quotient(node, *numbers)
-    try:
-        found: Number | complex = function(*numbers)
-    except (ValueError, ArithmeticError) as error:  # such as math domain error
-        raise ValueError(f"{where}{error}") from None
-    if isinstance(found, complex) or not math.isfinite(found):
-        raise ValueError(f"{where}the result is no finite real number")
-    if isinstance(found, int) and found.bit_length() > MOST_BITS:
-        raise ValueError(f"{where}an integer has at most {MOST_BITS} bits")
     return found

@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
+from workflow.circuits.qasm3_arithmetic import number_of
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
-from workflow.circuits.qasm3_program import place_of, value_of, whole
+from workflow.circuits.qasm3_program import place_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,8 +92,8 @@ class _Instances:
         """Let a call be of the gate with its angles, which is defined if it is not yet."""
         definition = self.definitions[call.name.name]
         parameters = [parameter.name for parameter in definition.arguments]
-        values = [value_of(argument, angles) for argument in call.arguments]
-        numbers = tuple(value for value in values if value is not None)
+        values = [number_of(argument, angles) for argument in call.arguments]
+        numbers = tuple(float(value) for value in values if value is not None)
         if len(numbers) < len(values) or len(values) != len(parameters):
             raise ValueError(
                 f"{place_of(call)}gate {call.name.name} takes {len(parameters)} angles made of "
@@ -115,8 +116,8 @@ def _number(node: ast.Expression, angles: Mapping[str, float]) -> ast.Expression
 
     if whole(node, is_angle=False) is not None:
         return node
-    if (value := value_of(node, angles)) is None:
+    if (value := number_of(node, angles)) is None:
         return node
-    literal = ast.FloatLiteral(value)
+    literal = ast.FloatLiteral(float(value))
     literal.span = node.span
     return literal

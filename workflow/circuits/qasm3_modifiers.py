@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from workflow.circuits.qasm3_program import value_of, whole
+from workflow.circuits.qasm3_arithmetic import number_of
+from workflow.circuits.qasm3_program import whole
 from workflow.circuits.qiskit_reader import OF_FILE
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _as_cu(call: ast.QuantumGate) -> bool:
     from openqasm3 import ast
 
     one = [(modifier.modifier.name, modifier.argument) for modifier in call.modifiers]
-    angles = [value_of(argument, {}) for argument in call.arguments]
+    angles = [number_of(argument, {}) for argument in call.arguments]
     numbers = [angle for angle in angles if angle is not None]
     name, count = call.name.name, len(numbers)
     if one != [("ctrl", None)] or count < len(angles):

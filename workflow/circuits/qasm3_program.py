@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from workflow.circuits.qiskit_reader import control_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from openqasm3 import ast
 
 CONSTANTS = {"pi": math.pi, "π": math.pi, "tau": math.tau, "τ": math.tau}
@@ -111,31 +109,6 @@ def quotient(node: ast.Expression, one: float, other: float) -> float:
             f"without a remainder; for a fraction write {one}.0/{other}"
         )
     return whole
-
-
-def value_of(node: ast.Expression, angles: Mapping[str, float]) -> float | None:
-    """Return the value of an expression of numbers and parameters, None of any other."""
-    from openqasm3 import ast
-
-    if (number := whole(node, is_angle=False)) is not None:
-        return float(number)
-    if isinstance(node, ast.FloatLiteral):
-        return node.value
-    if isinstance(node, ast.Identifier):
-        return angles.get(node.name, CONSTANTS.get(node.name))
-    if isinstance(node, ast.UnaryExpression) and node.op.name == "-":
-        value = value_of(node.expression, angles)
-        return None if value is None else -value
-    if not isinstance(node, ast.BinaryExpression) or node.op.name not in "+-*/":
-        return None
-    one, other = (value_of(part, angles) for part in (node.lhs, node.rhs))
-    if one is None or other is None:
-        return None
-    if node.op.name == "/":
-        if not other:
-            raise ValueError(f"{place_of(node)}division by zero")
-        return one / other
-    return {"+": one + other, "-": one - other, "*": one * other}[node.op.name]
 
 
 def check_control(program: ast.Program) -> None:
