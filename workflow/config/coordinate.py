@@ -100,3 +100,9 @@ CoordinateSource = (
     | list[float | str]
 )
 """A dataset's path, equal steps, a dataset with its unit, or the values, with a unit or without."""
+
+
+def axis_of(name: str, of: CoordinateSource) -> str:
+    """Return the axis along which a coordinate stands, as the study calls it."""
+    axis = of.axis if isinstance(of, DatasetCoordinate | ListedCoordinate) else None
+    return axis or name

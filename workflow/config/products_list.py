@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from workflow.counted import counted
 from workflow.data import is_blank
-from workflow.steps.staging import along_in_words, sizes_in_words
+from workflow.inputs.axes import sizes_in_words
+from workflow.steps.staging import along_in_words
 from workflow.study import Study, outlined
 
 _MOST = 40

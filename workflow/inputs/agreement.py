@@ -22,8 +22,9 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
         return
     raise InputError(
         f"input.{operand}: it must have the values of another operand along {name}, "
-        f"{in_words(known)}, got {in_words(carried)}; select the same entries by input.select, "
-        "correct one of them by input.coordinates, or name that axis otherwise in input.axes"
+        f"{ends_in_words(known)}, got {ends_in_words(carried)}; select the same entries by "
+        "input.select, correct one of them by input.coordinates, or name that axis otherwise in "
+        "input.axes"
     )
 
 
@@ -89,7 +90,7 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     return bool(np.any(np.abs(a - b - later) > allowed + _rounded(a, b, rounding)))
 
 
-def in_words(coordinate: Coordinate) -> str:
+def ends_in_words(coordinate: Coordinate) -> str:
     """Return the first and the last value of a coordinate, with its unit and its date."""
     values, date = coordinate.values, date_in(coordinate.long_name)
     ends = dict.fromkeys((values.flat[0], values.flat[-1])) if values.size else {}

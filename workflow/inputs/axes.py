@@ -72,13 +72,18 @@ class AxisMap:
 
     def __str__(self) -> str:
         """Return the order of axes, in words."""
-        shown = " x ".join(f"{a} {n}" for a, n in zip(self.axes, self.shape, strict=True))
+        shown = sizes_in_words(self.axes, self.shape)
         parts = []
         if self.order != tuple(range(len(self.order))):
             parts.append(f"from {', '.join(self.given)}")
         if self.missing:
             parts.append(f"no {', '.join(self.missing)} there")
         return f"{shown} ({'; '.join(parts)})" if parts else shown
+
+
+def sizes_in_words(axes: Sequence[str], shape: Sequence[int]) -> str:
+    """Return each axis and its length."""
+    return " x ".join(f"{axis} {length}" for axis, length in zip(axes, shape, strict=True))
 
 
 def pair_axis(names: Sequence[str] | None, shape: Sequence[int], key: str, what: str) -> int | None:

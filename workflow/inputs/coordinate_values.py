@@ -26,7 +26,13 @@ from workflow.inputs.input_error import InputError
 from workflow.inputs.input_operand import open_datasets
 from workflow.inputs.names import is_of_letters, is_text, read_letters, read_names
 from workflow.inputs.selections import PickedAxis
-from workflow.inputs.stored_types import StoredError, in_words, is_coordinate, stored_in, widened
+from workflow.inputs.stored_types import (
+    StoredError,
+    is_coordinate,
+    stored_in,
+    type_in_words,
+    widened,
+)
 from workflow.inputs.table_columns import column_of_table
 from workflow.inputs.text_attributes import LONGEST_NAME, text_attribute, unit_of
 from workflow.inputs.units import dated, named
@@ -170,7 +176,7 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
     """
     kind = dataset.dtype
     if not is_coordinate(kind):
-        raise InputError(f"{key}: {dataset.name} must hold numbers, got {in_words(kind)}")
+        raise InputError(f"{key}: {dataset.name} must hold numbers, got {type_in_words(kind)}")
     if check and dataset.size > MOST_CHECKED:
         return blank(dataset.shape, widened(np.empty(0, kind)).dtype)
     try:

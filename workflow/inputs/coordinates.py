@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, RegularCoordinate
+from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
 from workflow.data import SELECTED, Coordinate
@@ -200,8 +200,7 @@ def _named_as(name: str, found: Sequence[InputOperand]) -> str:
 
 def _axis_of(name: str, of: Any, found: Sequence[InputOperand]) -> str:
     """Return the axis along which a coordinate stands."""
-    axis = of.axis if isinstance(of, DatasetCoordinate | ListedCoordinate) else None
-    return _named_as(axis or name, found)
+    return _named_as(axis_of(name, of), found)
 
 
 def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:

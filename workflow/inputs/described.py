@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workflow.config.axis_names import SYNONYMS
+from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.config.mistakes import nearest
@@ -166,7 +167,7 @@ def _of_lacking(
         tuned = tuned or one.product.coordinates.get(f"{SELECTED}frequency")
     lacking = {axis: None for axis in lacking if axis not in {SYNONYMS.get(n, n) for n in axes}}
     for name, of in source.coordinates.items():
-        along = getattr(of, "axis", None) or name
+        along = axis_of(name, of)
         if along not in axes and SYNONYMS.get(along, along) not in lacking:
             raise InputError(
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "

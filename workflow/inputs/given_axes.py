@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
+from workflow.config.coordinate import ListedCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
-from workflow.inputs.agreement import in_words
+from workflow.inputs.agreement import ends_in_words
 from workflow.inputs.coordinate_units import WITH_UNITS, dates_as_times, of_one_entry
 from workflow.inputs.dates import from_the_first
 from workflow.inputs.equal_steps import given_coordinate, is_uneven, whole_axis
@@ -33,7 +33,7 @@ def with_given(
     names = tuple(source.axes_of(operand) or product.axes)
     found, left = dict(product.coordinates), dict(faults)
     for name, of in source.coordinates.items():
-        along = _axis_of(name, of)
+        along = axis_of(name, of)
         if along not in names or len(names) != len(product.axes):
             continue
         axis, key = product.axes[names.index(along)], f"input.coordinates.{name}"
@@ -65,7 +65,7 @@ def of_lacking(
     """
     found: dict[str, Coordinate] = {}
     for name, of in source.coordinates.items():
-        along = SYNONYMS.get(own := _axis_of(name, of), own)
+        along = SYNONYMS.get(own := axis_of(name, of), own)
         if along not in lacking:
             continue
         key, kept_as = f"input.coordinates.{name}", SYNONYMS.get(name, name)
@@ -82,11 +82,6 @@ def of_lacking(
     return found
 
 
-def _axis_of(name: str, of: Any) -> str:
-    """Return the axis along which a coordinate stands, as the config calls it."""
-    return getattr(of, "axis", None) or name
-
-
 def _check_equal(key: str, of: Any, said: Coordinate) -> None:
     """Raise InputError where the config says an axis that the file says, other than its names."""
     values = said.values
@@ -96,7 +91,7 @@ def _check_equal(key: str, of: Any, said: Coordinate) -> None:
     ):  # fmt: skip
         return
     how = "start: ..., step_hz: ..." if is_number else "values: [...]"
-    ends = f", {in_words(said)}" if values.size and not is_blank(values) else ""
+    ends = f", {ends_in_words(said)}" if values.size and not is_blank(values) else ""
     raise InputError(
         f"{key}: the file says it already{ends}; leave it out, or where the file is wrong "
         f"give it as {{{how}, replace: true}}"

@@ -33,9 +33,9 @@ from workflow.inputs.stored_types import (
     Stored,
     StoredError,
     complex_fields,
-    in_words,
     is_number,
     stored_in,
+    type_in_words,
 )
 from workflow.inputs.text_attributes import unit_of_parts
 from workflow.inputs.zero_level import check_level, levelled
@@ -186,7 +186,7 @@ class InputOperand:
             check_level(self.operand.name, self.zero_level, dataset, dtype, self._stored(dataset))
             return dtype.name, dtype.name
         raise InputError(
-            f"{self.key}: {dataset.name} must be {self._allowed()}, got {in_words(dtype)}"
+            f"{self.key}: {dataset.name} must be {self._allowed()}, got {type_in_words(dtype)}"
         )
 
     def _allowed(self) -> str:

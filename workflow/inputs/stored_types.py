@@ -205,7 +205,7 @@ def widened(numbers: Array) -> Array:
     return numbers.astype(np.uint64 if large else np.int64, copy=False)
 
 
-def in_words(dtype: np.dtype[Any]) -> str:
+def type_in_words(dtype: np.dtype[Any]) -> str:
     """Return a stored type in words."""
     if h5py.check_enum_dtype(dtype) is not None:
         return f"an enumeration in {dtype.name}"

@@ -11,7 +11,7 @@ from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_chunks
 from workflow.inputs.input_error import InputError
 from workflow.inputs.names import LONGEST
-from workflow.inputs.stored_types import in_words, is_coordinate, widened
+from workflow.inputs.stored_types import is_coordinate, type_in_words, widened
 from workflow.inputs.text_attributes import plain_text
 from workflow.storage.memory import limited_memory
 
@@ -32,7 +32,7 @@ def column_of_table(dataset: h5py.Dataset, name: str, key: str) -> Array:
     if not is_table or dataset.size * kind.itemsize > _MOST_BYTES:
         raise InputError(
             f"{key}.column: of a name, {dataset.name} must be a table, a compound of 1 to "
-            f"{MOST_ROWS} rows and up to 1 GiB, got {in_words(kind)} of shape {dataset.shape}"
+            f"{MOST_ROWS} rows and up to 1 GiB, got {type_in_words(kind)} of shape {dataset.shape}"
         )
     if name not in kind.names:
         hint = nearest(name, kind.names)
@@ -46,7 +46,7 @@ def column_of_table(dataset: h5py.Dataset, name: str, key: str) -> Array:
     if part.kind != "S" and not is_coordinate(part):
         raise InputError(
             f"{key}: {name!r} of {dataset.name} must be numbers or text of one length, got "
-            f"{in_words(part)}"
+            f"{type_in_words(part)}"
         )
     try:
         with limited_memory(4 * dataset.size * kind.itemsize):

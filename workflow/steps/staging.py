@@ -7,6 +7,7 @@ from logging import Logger
 from pathlib import Path
 
 from workflow.data import Array, Coordinate, Staged
+from workflow.inputs.axes import sizes_in_words
 from workflow.inputs.dates import date_in
 from workflow.inputs.lacking import lacking_in_words
 from workflow.storage.certificates import CAVEATS
@@ -83,8 +84,3 @@ def _ends(first: object, last: object) -> tuple[str, str]:
         return str(first), str(last)
     digits = next((n for n in range(6, 17) if f"{first:.{n}g}" != f"{last:.{n}g}"), 6)
     return f"{first:.{digits}g}", f"{last:.{digits}g}"
-
-
-def sizes_in_words(axes: tuple[str, ...], shape: tuple[int, ...]) -> str:
-    """Return each axis and its length."""
-    return " x ".join(f"{axis} {length}" for axis, length in zip(axes, shape, strict=True))
