@@ -42,7 +42,7 @@ def with_circuit(
 def leading_comments(path: Path) -> str:
     """Return the comments of OpenQASM before the first declaration, a line each.
 
-    They say what a circuit is of; those beside gates are left out. Of QPY there are none.
+    They say what a circuit is of; those beside gates are left out. QPY has none.
     """
     with path.open("rb") as file:
         text = file.read(_FIRST_BYTES).decode("utf-8", "replace")

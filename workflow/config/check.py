@@ -44,9 +44,9 @@ from workflow.workloads import KINDS
 def check_study(study: Study, *, device_here: bool = True) -> None:
     """Look for what is wrong outside the config: device, files, workloads that need each other.
 
-    And for what the workloads in which nothing is wrong ask of disk, memory and time that is not
-    there (`workflow.steps.budget`). Reads the headers of the user's files and no data. Raises
-    StudyError with every mistake.
+    Disk, memory and time that the workloads in which nothing is wrong ask for must be there too
+    (`workflow.steps.budget`). Reads the headers of the user's files and no data. Raises StudyError
+    with every mistake.
 
     Args:
         study: what `load_study` returned.

@@ -71,7 +71,7 @@ _PREFIXED = ("s", "Hz", "m")
 def labelled(name: str, values: Array, units: str) -> tuple[Array, str]:
     """Return the values along an axis and its label, in a unit of up to 3 digits before the point.
 
-    Of s, Hz and m, as people read delays and frequencies; of other units as they are.
+    This holds for s, Hz and m, as people read delays and frequencies; other units stay.
     """
     largest = float(np.max(np.abs(values), initial=0, where=np.isfinite(values)))
     if units not in _PREFIXED or largest == 0:

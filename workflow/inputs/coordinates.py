@@ -225,9 +225,9 @@ def number_selected(
 ) -> None:  # fmt: skip
     """Add the numbers of selected entries where nothing else stands along an axis.
 
-    Not where operands have other entries of it, nor along axes whose values need a unit, nor along
-    the one that is worked along, whose entries are one sample apart. Raises InputError where one
-    that is transformed is selected in steps that are not equal.
+    None are added where operands have other entries of it, nor along axes whose values need a unit,
+    nor along the one that is worked along, whose entries are one sample apart. Raises InputError
+    where one that is transformed is selected in steps that are not equal.
     """
     for operand in there:
         mapped = headers[operand.name].map

@@ -27,8 +27,8 @@ def from_the_first(found: Coordinate, date: str) -> tuple[Coordinate, str]:
 
     Those are integers beyond fp64, and a step that was given beside a start to which it adds
     nothing. Others stay as they are. A date that is not in ISO 8601 stays, and what the first entry
-    is after it is said beside it; where there is none, that alone. Of a start in fp64 ``rounding``
-    is what it is rounded by.
+    is after it is said beside it; where there is none, that alone. ``rounding`` is what a start in
+    fp64 is rounded by.
     """
     values, step, rounding = found.values, found.step, 0.0
     if values.dtype.kind not in "iuf" or not values.size or is_blank(values):

@@ -30,7 +30,7 @@ def is_pattern(path: Path) -> bool:
 def files_named(path: Path, format_name: str) -> list[Path]:
     """Return the files that an input's path names: itself, or those that match it, by their names.
 
-    Of a format that is several files they are all of these. It is the path itself too where none
+    They are all files of a format that is several files. It is the path itself too where none
     matches. Folders are not searched by a pattern.
     """
     if path.suffix in FORMATS[format_name].beside:

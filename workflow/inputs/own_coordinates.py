@@ -78,7 +78,7 @@ def own_coordinates(
 def _is_of_lacking(operand: InputOperand, path: str, external: bool) -> bool:
     """Return whether a path is of a scalar of an axis that the operand has and the data lack.
 
-    Such as the frequency of the one channel that xarray has selected.
+    An example is the frequency of the one channel that xarray has selected.
     """
     name = in_own_words(path.rpartition("/")[2])
     lacking = () if operand.operand.free else operand.mapped().missing

@@ -202,7 +202,7 @@ class ProductOperand:
 def _check_places(operand: Operand, kept: Sequence[str], shown: str, array: str | None) -> None:
     """Raise AxisError where axes taken by their place would make one of the operand's another.
 
-    Such as times that become antennas, because an axis that the operand lacks stands behind them.
+    Times would become antennas where an axis that the operand lacks stands behind them.
     ``array`` is what files of the input's format call covariances; None where they do not.
     """
     odd = next(name for name in kept if SYNONYMS.get(name, name) not in operand.axes)

@@ -82,8 +82,8 @@ def _said_by_study(source: FileInput) -> str:
 def provenance(source: FileInput) -> dict[str, Any]:
     """Return operands' sources: paths, SHA-256 of the files, datasets, and what the files say.
 
-    And what the study says of them, which may be how numbers are read (`INPUT`): a zero level,
-    flags, axes, coordinates and units.
+    `INPUT` is what the study says of them, which may be how numbers are read: a zero level, flags,
+    axes, coordinates and units.
 
     Other files that hold some of the values (``external: true``) are listed with theirs, and those
     of a recording that a pattern names.

@@ -42,9 +42,9 @@ _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, MemoryError)
 def source_attributes(source: FileInput) -> dict[str, dict[str, Value]]:
     """Return attributes of a user's HDF5 file, under ``file``, and of each operand's dataset.
 
-    Of UVH5, which has them as datasets, the scalars of its header, under ``header``, and of other
-    formats what their readers return (`Reader.header`). Those that are neither text nor numbers,
-    and lists of more than `MOST_NUMBERS`, are left out.
+    UVH5 has them as datasets: the scalars of its header stand under ``header``, as does what the
+    readers of other formats return (`Reader.header`). Those that are neither text nor numbers, and
+    lists of more than `MOST_NUMBERS`, are left out.
     """
     if source.file is None:
         return {}

@@ -18,7 +18,7 @@ def check_level(
 ) -> None:
     """Raise InputError for unsigned parts of which it is not said which of them stands for 0.
 
-    And for others than integers of which it is said, or of which attributes say it too.
+    It is raised too where that is said of others than integers, or beside a scale or an offset.
     """
     what, key = f"input.{operand}: {dataset.name}", f"input.zero_level.{operand}"
     kind = np.dtype(stored.kind) if stored.bits else part

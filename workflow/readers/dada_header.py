@@ -132,7 +132,7 @@ def check_size(fields: Mapping[str, str], path: Path, held: int, each: int) -> N
         fields: of the header.
         path: of the file.
         held: bytes of samples that baseband finds.
-        each: bytes of a sample. Of the last ones it leaves out what is no whole word.
+        each: bytes of a sample. It leaves out the last ones that are no whole word.
     """
     said, header = _whole(fields, "FILE_SIZE"), _whole(fields, _SIZE) or USUAL_BYTES
     if not said:

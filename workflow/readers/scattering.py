@@ -101,7 +101,7 @@ class Touchstone(Reader):
     def header(self) -> Mapping[str, str]:
         """See `Reader.header`: comments, options and keywords that stand before the numbers.
 
-        Such as ``options`` of ``GHZ S RI R 50``: the reference impedance is what the values are of.
+        ``options`` may be ``GHZ S RI R 50``: the reference impedance is what the values are of.
         Values of keywords go on over lines in version 2 alone; in version 1 the numbers follow.
         """
         found: dict[str, list[str]] = {}

@@ -45,7 +45,7 @@ class Uvh5(Reader):
     ``visibilities`` are (time, baseline, frequency, polarization), or the first two turned;
     ``covariance`` is (time, frequency, polarization, antenna, column), the product of an antenna's
     voltage and the conjugate of the column's, with the antennas' places in metres where the file
-    has them. Of visibilities that are phased to a source, the phase is undone in it.
+    has them. The phase of visibilities that are phased to a source is undone in it.
     """
 
     names: ClassVar[tuple[str, ...]] = ("visibilities", "covariance")

@@ -1,6 +1,6 @@
-"""Disk and memory that a study takes of this machine, from its parameters before the first job.
+"""Disk, memory and time that a study takes of this machine, from its parameters alone.
 
-And how long its jobs take at least. Nothing is read but the headers of the user's files, and
+The time is what its jobs take at least. Nothing is read but the headers of the user's files, and
 nothing is made as large as the data.
 """
 

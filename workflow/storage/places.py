@@ -11,7 +11,7 @@ from pathlib import Path
 def unusable_place(folder: Path) -> str:
     """Return why no run can have this folder of results; empty where one can.
 
-    Of a report Snakemake would not say at all that it was not written.
+    Snakemake would not say at all that a report was not written.
     """
     # Here: jobs import this module, and have no use for it.
     from platformdirs import user_cache_path
