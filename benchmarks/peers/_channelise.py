@@ -12,7 +12,6 @@ from argand import PRECISIONS
 from argand.channelise.problem import spectra_of
 
 from benchmarks.peers._peer import Backend, Peer
-from benchmarks.peers._signals import SIGNAL_PRECISIONS, signal_candidates
 
 ALGORITHM = "filter, then a transform"
 Filter = Callable[[Any, Any, int, int], Any]
@@ -50,7 +49,6 @@ def channelise_peer(name: str, backend: Backend, filtered: Filter) -> Peer:
         return channelise_by(arrays, filtered, precision, x, coefficients, channels, oversampling)
 
     return Peer(
-        name=name, operation="channelise", backends=(backend,), precisions=SIGNAL_PRECISIONS,
+        name=name, operation="channelise", backends=(backend,), precisions=("fp64", "fp32"),
         algorithm=lambda precision: ALGORITHM, modules=(name,), compute=compute,
-        prepared=lambda: signal_candidates(name, ALGORITHM, compute, power=False),
     )  # fmt: skip

@@ -101,12 +101,12 @@ class Peer:
     whatever the library makes once (plans, planes, a place for the result) made before the clock
     starts:
 
-    - gemm, dft, image, beam_power, channelise, spectrum, hermitian: ``()``;
+    - gemm, dft, image, beam_power, hermitian: ``()``;
     - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
       fp16, and the function's name;
     - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.
 
-    Without it they are ``compute`` on copies of the operands.
+    Without it they are ``compute`` on copies of the operands; options follow them as they are.
 
     Attributes:
         name: as studies, commands and tables have it; the same in several operations where it is
@@ -198,11 +198,16 @@ class Peer:
         )  # fmt: skip
 
 
-def _copies(precision: Precision, *operands: Any) -> tuple[Any, ...]:
-    """Return the copies of operands in the type that they have in memory at a precision."""
+def _copies(precision: Precision, *given: Any) -> tuple[Any, ...]:
+    """Return the copies of operands in the type that they have in memory at a precision.
+
+    What is no array is returned as it is.
+    """
     return tuple(
         x.astype(precision.output if x.dtype.kind == "c" else precision.real_output)
-        for x in operands
+        if hasattr(x, "astype")
+        else x
+        for x in given
     )
 
 

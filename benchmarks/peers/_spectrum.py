@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers._peer import Backend, Peer
-from benchmarks.peers._signals import SIGNAL_PRECISIONS, signal_candidates
 
 
 def spectrum_peer(name: str, backend: Backend, algorithm: str, compute: Callable[..., Any]) -> Peer:
@@ -17,9 +16,8 @@ def spectrum_peer(name: str, backend: Backend, algorithm: str, compute: Callable
     ``compute`` is as `Peer` says of spectra.
     """
     return Peer(
-        name=name, operation="spectrum", backends=(backend,), precisions=SIGNAL_PRECISIONS,
+        name=name, operation="spectrum", backends=(backend,), precisions=("fp64", "fp32"),
         algorithm=lambda precision: algorithm, modules=(name,), compute=compute,
-        prepared=lambda: signal_candidates(name, algorithm, compute, power=True),
     )  # fmt: skip
 
 

@@ -130,9 +130,7 @@ class SpectrumCase(Case):
             begin = groups.start * problem.average * problem.hop
             end = (groups.stop * problem.average - 1) * problem.hop + problem.length
             parts.append(on_host(x[row, begin:end]))
-        some = np.stack(parts)
-        if some.ndim == 3:
-            some = np.ascontiguousarray(some, np.float32).view(np.complex64)[..., 0]
+        some = as_floats(np.stack(parts))
         part = replace(problem, leading=some.shape[:1], samples=some.shape[1])
         reference = spectra_reference(some, self._window, part, scaling="density", sample_rate=1.0)
 

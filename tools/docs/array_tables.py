@@ -9,7 +9,7 @@ from benchmarks.harness.recorded import plain_rows
 from tools.docs.shown import rounded
 from workflow.tables.readable import Column, markdown_table, number
 
-_OURS = ("argand", "argand plan", "cublas", "unfused")
+_OURS = ("argand", "cublas", "unfused")
 """Implementations whose times stand beside others'; ``cublas`` is `argand.herk` at fp32."""
 _Row = dict[str, str]
 
