@@ -18,6 +18,7 @@ from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
 from benchmarks.sweep.libraries import whole_calls
 from benchmarks.sweep.systems import Input
+from benchmarks.sweep.verdicts import by_bound
 from workflow.accuracy import Accuracy
 
 _MOST = {"cuda": 1 << 13, "cpu": 1 << 9}
@@ -96,13 +97,7 @@ class DenseCase(Case):
         def assess(result: Any, candidate: Candidate) -> Accuracy:
             error = backward_error(a, result, b)
             worst = error / accepted_error(self._n, self.kind)
-            right = worst <= 1
-            return Accuracy(
-                rel_frobenius=error, ratio=1 / worst if worst else None,
-                verdict="verified" if right else "wrong", verified=right,
-                reason="" if right else f"the backward error is {worst:.3g} times its bound",
-                reference="full", reference_rows=self._n,
-            )  # fmt: skip
+            return by_bound(worst, error, self._n, "the backward error", reference="full")
 
         return assess
 

@@ -15,6 +15,7 @@ from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
+from benchmarks.sweep.verdicts import by_bound
 from workflow.accuracy import Accuracy
 from workflow.circuits import plain_answers
 
@@ -95,7 +96,8 @@ class ReadoutCase(Case):
             off = np.abs(on_host(result)[: len(exact)] - exact)
             allowed = bound + (_SQUARED if candidate.name == LINES else 0.0)
             worst = float(off.max()) / allowed
-            return _accuracy(worst, float(np.linalg.norm(off) / np.linalg.norm(exact)), len(exact))
+            error = float(np.linalg.norm(off) / np.linalg.norm(exact))
+            return by_bound(worst, error, len(exact), "an answer")
 
         return assess
 
@@ -108,17 +110,7 @@ def _assess_shots(expected: Sequence[Any], result: Any, candidate: Candidate) ->
     else:
         right = all(np.array_equal(x, y) for x, y in zip(found, expected, strict=True))
     worst = 0.0 if right else float("inf")
-    return _accuracy(worst, worst, len(found[0]))
-
-
-def _accuracy(worst: float, error: float, answers: int) -> Accuracy:
-    right = worst <= 1
-    return Accuracy(
-        rel_frobenius=error, ratio=1 / worst if worst else None,
-        verdict="verified" if right else "wrong", verified=right,
-        reason="" if right else f"an answer is {worst:.3g} times its bound",
-        reference="sampled", reference_rows=answers,
-    )  # fmt: skip
+    return by_bound(worst, worst, len(found[0]), "an answer")
 
 
 def _plain_shots(arrays: Any, shots: int, state: Any) -> Any:
