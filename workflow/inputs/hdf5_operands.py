@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 
 _PIECES = 16
 """Part of the memory that a piece takes of data that do not fit into it."""
-_DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
+DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 """Errors of h5py for a damaged file, depending on where HDF5 or NumPy stumbles."""
 
 
@@ -177,7 +177,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
         raise
     except BlockingIOError as error:
         raise InputError(f"input.file: another program is writing {path} ({error})") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         if is_of_system(error):
             raise InputError(f"input.file: {path} cannot be read ({cause_of(error)})") from error
         why = found_instead(path) or cut_short(str(error)) or str(error)

@@ -11,7 +11,7 @@ import numpy as np
 
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
-from workflow.inputs.hdf5_operands import opened
+from workflow.inputs.hdf5_operands import DAMAGE, opened
 from workflow.inputs.input_operand import dataset_paths
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.text_attributes import guarded, plain_text
@@ -36,7 +36,6 @@ _STRUCTURE = frozenset(
      "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", ".", ".."),
 )  # fmt: skip
 """Attributes that say how a file is built, and names that HDF5 has for itself."""
-_DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, MemoryError)
 
 
 def source_attributes(source: FileInput) -> dict[str, dict[str, Value]]:
@@ -86,7 +85,7 @@ def _attributes(found: h5py.HLObject) -> dict[str, Value]:
             if name in _STRUCTURE or not _is_short(attribute.shape, attribute.dtype):
                 continue
             value = _value(found.attrs[name])
-        except _DAMAGE:  # what is damaged beside the data does not keep them from being read
+        except DAMAGE:  # what is damaged beside the data does not keep them from being read
             continue
         if value is not None:
             kept[_name(name)] = value
@@ -103,7 +102,7 @@ def _scalars(file: h5py.File) -> Iterator[tuple[str, Value]]:
                 value = _value(dataset[()])
             else:
                 continue
-        except (DatasetError, *_DAMAGE):
+        except (DatasetError, *DAMAGE):
             continue
         if value is not None:
             yield _name(name), value
