@@ -117,9 +117,11 @@ def interrupt(work: Callable[[], object], between: Callable[[], object]) -> None
     try:
         for _ in range(300):
             with suppress(KeyboardInterrupt):
-                signal.setitimer(signal.ITIMER_REAL, 2e-4)
+                # Again after 50 ms: Python ignores what is raised within a destructor.
+                signal.setitimer(signal.ITIMER_REAL, 2e-4, 0.05)
                 while True:
                     work()
+            signal.setitimer(signal.ITIMER_REAL, 0)
             between()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
