@@ -14,11 +14,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from workflow.config.annotations import constraints_of, limits, models_in, models_within
-from workflow.config.text_forms import EXAMPLES
+from workflow.config.allowed import Key, Mistake, choices_of, fields_of, keys_of, what_is_allowed
+from workflow.config.annotations import models_within
 from workflow.storage.failures import printable
-
-Key = tuple[str | int, ...]
 
 
 class StudyError(ValueError):
@@ -79,41 +77,30 @@ def messages(
         at: where ``raw`` stands in the config.
         extra: keys that are known beside the model's own.
     """
-    found = [_Mistake(detail, detail["loc"]) for detail in error.errors(include_url=False)]
+    found = [Mistake(detail, detail["loc"]) for detail in error.errors(include_url=False)]
     # Whatever the walk through pydantic's paths may miss, an error is never without a line.
     lines = _lines_of(found, [model], None, raw, at, extra)
     return lines or [attach(at, f"{item.detail['msg']} at {item.rest}", ()) for item in found]
 
 
-class _Mistake:
-    """One of pydantic's errors, with what is left of the path to it."""
-
-    def __init__(self, detail: Any, rest: Key) -> None:
-        self.detail, self.rest = detail, rest
-        self.type: str = detail["type"]
-        self.context: Mapping[str, Any] = detail.get("ctx", {})
-
-    def beyond(self) -> _Mistake:
-        return _Mistake(self.detail, self.rest[1:])
-
-
 def _lines_of(
-    found: list[_Mistake],
+    found: list[Mistake],
     models: list[type[BaseModel]],
     field: FieldInfo | None,
     raw: Any,
     at: Key,
     extra: Sequence[str] = (),
+    union: Sequence[type[BaseModel]] = (),
 ) -> list[str]:
-    """Return the mistakes of one value and of what it holds."""
+    """Return the mistakes of one value, which any of a ``union`` might be, and of what it holds."""
     # Entries that are wrong count as missing ones: a list is too short where nothing else is wrong.
     if any(mistake.rest for mistake in found):
         found = [mistake for mistake in found if mistake.rest or mistake.type != "too_short"]
     here = [mistake for mistake in found if not mistake.rest]
     if here:
-        return [attach(at, _sentence(here, field, raw), _fields(models))]
-    inside: dict[str | int, list[_Mistake]] = {}
-    branches: dict[str | int, list[_Mistake]] = {}
+        return [attach(at, _sentence(here, field, raw), fields_of(models))]
+    inside: dict[str | int, list[Mistake]] = {}
+    branches: dict[str | int, list[Mistake]] = {}
     for mistake in found:
         target = inside if _is_key(mistake, raw) else branches
         target.setdefault(mistake.rest[0], []).append(mistake.beyond())
@@ -124,28 +111,39 @@ def _lines_of(
     if isinstance(raw, list) and absent:
         lines.append(attach(at, f"must be a list of {int(max(absent)) + 1}, got {show(raw)}", ()))
         inside = {key: mistakes for key, mistakes in inside.items() if key not in absent}
-    known = [*_fields(models), *extra]
+    known = [*fields_of(models), *extra]
     strangers = [str(key) for key, mistakes in inside.items() if _is(mistakes, "extra_forbidden")]
-    lines += [attach((*at, key), unknown_key(key, known), ()) for key in strangers]
+    lines += [attach((*at, key), _unknown(key, known, union, raw), ()) for key in strangers]
     hinted = {near for key in strangers for near in difflib.get_close_matches(key, known, 1)}
     for key, mistakes in inside.items():
         # A misspelt key is missing too: that is one mistake, reported already.
         if key in strangers or (key in hinted and _is(mistakes, "missing")):
             continue
-        below = _fields(models).get(str(key))
+        below = fields_of(models).get(str(key))
         value = raw[key] if _holds(raw, key) else None
         inner = models_within(below.annotation) if below is not None else models
         lines += _lines_of(mistakes, inner, below, value, (*at, key))
     return lines
 
 
-def _is(mistakes: list[_Mistake], kind: str) -> bool:
+def _unknown(key: str, known: Sequence[str], union: Sequence[type[BaseModel]], raw: Any) -> str:
+    """Return the message about a key that the meant member of a union does not have.
+
+    Where another member has it, or no key of the mapping is of any, all that go together are said.
+    """
+    having = {name for one in union if key in one.model_fields for name in one.model_fields}
+    beside = [str(name) for name in raw if name in known and name not in having]
+    groups = "; or ".join(", ".join(one.model_fields) for one in union)
+    if having and beside:
+        return f"must not be given beside {' and '.join(beside)} (together: {groups})"
+    if len(union) > 1 and not any(_likeness(one, raw) for one in union):
+        return f"unknown key (known: {groups})"
+    return unknown_key(key, known)
+
+
+def _is(mistakes: list[Mistake], kind: str) -> bool:
     """Return whether errors at a key are about the key itself."""
     return mistakes[0].type == kind and not mistakes[0].rest
-
-
-def _fields(models: list[type[BaseModel]]) -> dict[str, FieldInfo]:
-    return {name: field for model in models for name, field in model.model_fields.items()}
 
 
 def _holds(raw: Any, key: str | int) -> bool:
@@ -154,7 +152,7 @@ def _holds(raw: Any, key: str | int) -> bool:
     return isinstance(raw, list) and isinstance(key, int) and key < len(raw)
 
 
-def _is_key(mistake: _Mistake, raw: Any) -> bool:
+def _is_key(mistake: Mistake, raw: Any) -> bool:
     """Return whether a path's next step is a key of the config, not the name of a union's member.
 
     A missing key is not in the config: it is a key where the path ends with it.
@@ -165,7 +163,7 @@ def _is_key(mistake: _Mistake, raw: Any) -> bool:
 
 
 def _lines_of_union(
-    branches: dict[str | int, list[_Mistake]],
+    branches: dict[str | int, list[Mistake]],
     models: list[type[BaseModel]],
     field: FieldInfo | None,
     raw: Any,
@@ -176,7 +174,7 @@ def _lines_of_union(
     if meant is not None and isinstance(raw, Mapping):
         found = [branches[tag] for tag in branches if meant.__name__ in str(tag)]
         if found:
-            return _lines_of(found[0], [meant], field, raw, at)
+            return _lines_of(found[0], [meant], field, raw, at, union=models)
     inside = [found for found in branches.values() if any(mistake.rest for mistake in found)]
     if inside:
         return _lines_of(inside[0], models, field, raw, at)
@@ -192,91 +190,34 @@ def _likeness(model: type[BaseModel], raw: Any) -> float:
     return sum(1 if key in known else 0.5 * bool(nearest(str(key), known)) for key in raw)
 
 
-def _sentence(found: list[_Mistake], field: FieldInfo | None, raw: Any) -> str:
+def _sentence(found: list[Mistake], field: FieldInfo | None, raw: Any) -> str:
     """Return the mistake of a value, from the errors that concern the value itself."""
     for mistake in found:
         if mistake.type == "value_error":
             return str(mistake.context["error"])
         if mistake.type == "missing":
             return f"missing{_purpose(field)}"
-    allowed = list(dict.fromkeys(_allowed(mistake, field) for mistake in found))
+    allowed = list(dict.fromkeys(what_is_allowed(mistake, field) for mistake in found))
     hint = _number_hint(found, raw) or _word_hint(found, raw)
     return f"must be {' or '.join(allowed)}, got {show(raw)}{hint}"
 
 
 def _purpose(field: FieldInfo | None) -> str:
     text = field.description if field is not None else None
-    return f"; it is needed: {text[0].lower()}{text[1:].rstrip('.')}{_keys(field)}" if text else ""
+    if not text:
+        return ""
+    return f"; it is needed: {text[0].lower()}{text[1:].rstrip('.')}{keys_of(field)}"
 
 
-def _keys(field: FieldInfo | None) -> str:
-    """Return the keys of a field that is a mapping, in brackets; empty where it is none."""
-    names = _fields(models_in(field.annotation)) if field is not None else {}
-    return f" ({', '.join(names)})" if names else ""
-
-
-_KINDS_OF_VALUE = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "text",
-    "path": "a path",
-    "list": "a list",
-    "tuple": "a list",
-    "dict": "a mapping of keys to values",
-    "model": "a mapping of keys to values",
-    "finite": "a finite number",
-}
-_LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
-_BOUNDS = {
-    "greater_than": ("above", "gt"),
-    "greater_than_equal": ("at least", "ge"),
-    "less_than": ("below", "lt"),
-    "less_than_equal": ("at most", "le"),
-}
-
-
-def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
-    """Return the values that are allowed, for one of pydantic's types of error."""
-    context = mistake.context
-    if mistake.type in _BOUNDS:
-        words, name = _BOUNDS[mistake.type]
-        return (limits(field) if field is not None else "") or f"{words} {context[name]}"
-    if mistake.type == "literal_error":
-        choices = _choices(mistake)
-        return f"one of {choices}" if len(choices) > 1 else repr(choices[0])
-    for ending, (words, name) in _LENGTHS.items():
-        if mistake.type == ending:
-            return f"a list of {words} {context[name]}"
-        if mistake.type == f"string_{ending}":
-            return f"text of {words} {context[name]} characters"
-    if mistake.type == "string_pattern_mismatch":
-        return f"text such as {EXAMPLES.get(context['pattern'], context['pattern'])}"
-    if mistake.type == "string_type" and field is not None:
-        for pattern in constraints_of(field, "pattern"):
-            return f"text such as {EXAMPLES.get(pattern, pattern)}"
-    name = mistake.type.split("_")[0]
-    if name == "model":
-        return _KINDS_OF_VALUE[name] + _keys(field)
-    kind = _KINDS_OF_VALUE.get(name)
-    return kind or f"right ({mistake.detail['msg']})"
-
-
-def _choices(mistake: _Mistake) -> list[str | int]:
-    """Return the words and whole numbers of a literal, of which pydantic quotes the words."""
-    found = re.findall(r"'([^']*)'|(-?\d+)", str(mistake.context["expected"]))
-    return [int(number) if number else word for word, number in found]
-
-
-def _word_hint(found: list[_Mistake], raw: Any) -> str:
+def _word_hint(found: list[Mistake], raw: Any) -> str:
     """Return a hint at the nearest of the words that are allowed."""
     if not isinstance(raw, str):
         return ""
-    words = [one for m in found if m.type == "literal_error" for one in _choices(m)]
+    words = [one for m in found if m.type == "literal_error" for one in choices_of(m)]
     return nearest(raw, [one for one in words if isinstance(one, str)])
 
 
-def _number_hint(found: list[_Mistake], raw: Any) -> str:
+def _number_hint(found: list[Mistake], raw: Any) -> str:
     if isinstance(raw, str) and any(m.type.startswith(("int", "float")) for m in found):
         try:
             float(raw)

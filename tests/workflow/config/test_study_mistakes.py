@@ -15,6 +15,10 @@ def toy(monkeypatch):
     monkeypatch.setitem(KINDS, "toy", Toy)
 
 
+COORDINATES = (
+    "start, step, step_s, step_hz, step_m, units, replace; or dataset, units, axis, column; or "
+    "values, units, axis, replace"
+)
 ONE_MISTAKE = [
     ({"mm": 1}, "x.mm: unknown key; did you mean 'm'? (known: kind, precisions, precision,"),
     ({"presicions": 1}, "x.presicions: unknown key; did you mean 'precisions'? (known: "),
@@ -63,12 +67,31 @@ ONE_MISTAKE = [
     ({"input": {"file": "a.h5", "a": "/x", "c": "/y"}}, "x.input.c: unknown key (known: file, "),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"c": [":"]}}}, "x.input.select.c must be on"),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"a": ["x"]}}}, "x.input.select.a.0: must be"),
+    (
+        {"input": {"file": "a.h5", "a": {"real": "/x", "workload": "w"}}},
+        "x.input.a.workload: must not be given beside real (together: real, imag; or int4x2; or w",
+    ),
     ({"precisions": [1]}, "x.precisions.0: must be text, got 1"),
     ({"input": {"workload": 3}}, "x.input.workload: must be text, got 3"),
     (
         {"input": {"file": "a.h5", "a": "/x", "coordinates": {"m": {"step_s": 0, "step_hz": 1}}}},
         "x.input.coordinates.m: a coordinate must have dataset, values or one of ['step', "
         "'step_s', 'step_hz', 'step_m'], which must not be 0, got step_s: 0, step_hz: 1",
+    ),
+    *(
+        (
+            {"input": {"file": "a.h5", "a": "/x", "coordinates": {"m": given}}},
+            f"x.input.coordinates.m.{said}{COORDINATES})",
+        )
+        for given, said in (
+            (
+                {"step_s": 1, "dataset": "/t"},
+                "dataset: must not be given beside step_s (together: ",
+            ),
+            ({"start": 1, "values": [1]}, "values: must not be given beside start (together: "),
+            ({"step_m": 1, "axis": "k"}, "axis: must not be given beside step_m (together: "),
+            ({"from": 1}, "from: unknown key (known: "),
+        )
     ),
 ]
 
