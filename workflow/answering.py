@@ -112,7 +112,7 @@ def write_answers(
 
 def data_of(case: Case) -> str:
     """Return the files, arrays and products that a workload is computed of; empty of drawn data."""
-    source, circuit = getattr(case, "input", None), getattr(case, "circuit", None)
+    source, circuit = case.data_source, getattr(case, "circuit", None)
     found = []
     if isinstance(source, FileInput) and source.file is not None:
         arrays = [path for paths in datasets_of(source).values() for path in paths]

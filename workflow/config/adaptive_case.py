@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.beam_grid import BeamGrid
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.inputs import operands
 
 
 class AdaptiveInput(FileInput):
@@ -62,7 +61,7 @@ class AdaptiveCase(BeamGrid):
     @model_validator(mode="after")
     def _fits(self) -> AdaptiveCase:
         drawn = ("channels", "samples", "array", "frequencies", "sources", "noise")
-        operands.sizes_or_input(self, ("antennas",), drawn)
+        self.check_sizes_or_input(("antennas",), drawn)
         given = self.input is not None and self.input.weights is not None
         if given and ({"beams", "extent", "phase_centre"} & self.model_fields_set):
             raise ValueError(

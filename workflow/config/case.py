@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, any_precision
 from pydantic import Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 
+from workflow.config.file_input import FileInput, WorkloadInput
 from workflow.config.mistakes import nearest
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
@@ -100,9 +101,33 @@ class Case(Model):
 
     _synthetic: frozenset[str] = PrivateAttr(frozenset())
 
-    def omit_synthetic(self, names: Iterable[str]) -> None:
-        """Omit these parameters of synthetic data from `parameters`: an input gives the data."""
-        self._synthetic = frozenset(names)
+    @property
+    def data_source(self) -> FileInput | WorkloadInput | None:
+        """What the key ``input`` says of the data; None without it, or where a kind has no such."""
+        found: FileInput | WorkloadInput | None = getattr(self, "input", None)
+        return found
+
+    def check_sizes_or_input(self, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
+        """Check that sizes come from one place: the config, or the data that ``input`` names.
+
+        Beside an input, `parameters` omits them and the parameters of ``drawn`` data. Raises
+        ValueError for a size that is missing without an input, and for a size or a parameter of
+        drawn data that is given beside one.
+        """
+        from_file = self.data_source is not None
+        for name in (*sizes, *drawn):
+            if from_file and name in self.model_fields_set:
+                raise ValueError(f"{name} must not be given beside input: the data are there")
+            if not from_file and name in sizes and getattr(self, name) is None:
+                raise ValueError(f"{name} must be given where there is no input")
+        if from_file:
+            self._synthetic = frozenset((*sizes, *drawn))
+
+    def check_axis_of_input(self, file_input: type[FileInput]) -> None:
+        """Raise ValueError for an ``axis`` where no data of the user's have several."""
+        named = getattr(self, "axis", None) is not None
+        if named and not isinstance(self.data_source, file_input):
+            raise ValueError("axis must be given beside an input's operands: others have their own")
 
     def parameters(self) -> str:
         """Return the keys of the kind as JSON, also those that were not given, but for ``input``.

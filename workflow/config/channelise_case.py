@@ -12,7 +12,6 @@ from workflow.config.antenna_array import AntennaArray, Source
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.tone import Tone
-from workflow.inputs import operands
 
 
 class ChanneliseInput(FileInput):
@@ -75,12 +74,11 @@ class ChanneliseCase(Case):
 
     @model_validator(mode="after")
     def _fits(self) -> ChanneliseCase:
-        operands.sizes_or_input(
-            self,
+        self.check_sizes_or_input(
             ("samples", "polarizations", "antennas"),
             ("sample_rate_hz", "tones", "array", "sources", "noise"),
-        )  # fmt: skip
-        operands.axis_of_input(self, ChanneliseInput)
+        )
+        self.check_axis_of_input(ChanneliseInput)
         check_sizes(self.channels, self.taps)
         oversampling_of(self.oversampling, self.channels)
         if self.real and self.shift:

@@ -184,7 +184,7 @@ def _wrong_dependencies(study: Study) -> list[str]:
     """Return products that are read but not made, do not fit the kind, or wait for each other."""
     mistakes = []
     for name in study.names:
-        read = products_in(getattr(study.workloads[name], "input", None))
+        read = products_in(study.workloads[name].data_source)
         mistakes += [_wrong_upstream(study, name, key, other) for key, other in read.items()]
     if any(mistakes):
         return [text for text in mistakes if text]
@@ -193,7 +193,7 @@ def _wrong_dependencies(study: Study) -> list[str]:
     except CycleError as error:
         around = error.args[1]
         name, other = around[1], around[0]
-        read = products_in(getattr(study.workloads[name], "input", None))
+        read = products_in(study.workloads[name].data_source)
         key = next(key for key, found in read.items() if found == other)
         return [
             f"workloads.{name}.{key}: these read each other's products: "

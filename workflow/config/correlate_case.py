@@ -12,7 +12,6 @@ from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.integration import integrated
 from workflow.config.product_case import ProductCase
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.inputs import operands
 
 
 class CorrelateInput(FileInput):
@@ -54,10 +53,10 @@ class CorrelateCase(ProductCase):
 
     @model_validator(mode="after")
     def _fits(self) -> CorrelateCase:
-        operands.sizes_or_input(
-            self, ("antennas", "samples", "channels", "polarizations"),
+        self.check_sizes_or_input(
+            ("antennas", "samples", "channels", "polarizations"),
             ("array", "frequencies", "sources", "noise"),
-        )  # fmt: skip
+        )
         if self.uvh5 is not None and self.form != "full":
             raise ValueError(f"uvh5 must be given beside form: full, got {self.form!r}")
         if self.samples is not None:

@@ -11,7 +11,6 @@ from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.power_estimate import PowerEstimate
 from workflow.config.tone import Tone
-from workflow.inputs import operands
 
 
 class DftInput(FileInput):
@@ -57,8 +56,8 @@ class DftCase(PowerEstimate, Case):
     def _sizes(self) -> DftCase:
         drawn = ("tones", "noise", "segments", "sample_rate_hz")
         segmented = self.power and self.input is not None
-        operands.sizes_or_input(self, ("batch",) if segmented else ("length", "batch"), drawn)
-        operands.axis_of_input(self, DftInput)
+        self.check_sizes_or_input(("batch",) if segmented else ("length", "batch"), drawn)
+        self.check_axis_of_input(DftInput)
         if self.power:
             self._of_power()
         if self.input is not None and self.input.window is not None and self.window is not None:

@@ -10,7 +10,6 @@ from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.image_grid import Directions
-from workflow.inputs import operands
 
 
 class ImageInput(FileInput):
@@ -59,10 +58,8 @@ class ImageCase(Case):
 
     @model_validator(mode="after")
     def _one_source(self) -> ImageCase:
-        operands.sizes_or_input(
-            self, ("antennas",),
-            ("radius_m", "channels", "samples", "frequencies", "sources", "noise"),
-        )  # fmt: skip
+        drawn = ("radius_m", "channels", "samples", "frequencies", "sources", "noise")
+        self.check_sizes_or_input(("antennas",), drawn)
         if len(set(self.sum)) != len(self.sum):
             raise ValueError(f"sum: each axis once, got {list(self.sum)}")
         if self.rounding:

@@ -9,7 +9,6 @@ from pydantic import Field, field_validator, model_validator
 
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.inputs import operands
 
 
 class MimoInput(FileInput):
@@ -68,7 +67,7 @@ class MimoCase(Case):
     @model_validator(mode="after")
     def _fits(self) -> MimoCase:
         sizes = ("receivers", "transmitters")
-        operands.sizes_or_input(self, sizes, ("subcarriers", "packets", "paths"))
+        self.check_sizes_or_input(sizes, ("subcarriers", "packets", "paths"))
         if (self.transmitters or 0) > (self.receivers or 1024):
             raise ValueError(
                 f"transmitters must be at most the {self.receivers} receivers, got "

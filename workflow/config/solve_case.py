@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 
 from workflow.config.case import PRODUCT_PRECISIONS, Case
 from workflow.config.file_input import DATASETS, DatasetRef, FileInput
-from workflow.inputs import operands
 
 
 class SolveInput(FileInput):
@@ -55,7 +54,7 @@ class SolveCase(Case):
 
     @model_validator(mode="after")
     def _one_source(self) -> SolveCase:
-        operands.sizes_or_input(self, ("n", "rhs", "batch"), ("source", "ka"))
+        self.check_sizes_or_input(("n", "rhs", "batch"), ("source", "ka"))
         if self.allow_nonfinite:
             raise ValueError("allow_nonfinite: no x solves a system with NaN or Inf")
         if self.rounding:

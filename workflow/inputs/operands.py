@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import Precision
-from pydantic import BaseModel
 
-from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.data import Product, Staged, blank
 from workflow.inputs.axes import Operand as Operand
@@ -33,30 +31,6 @@ from workflow.storage.products import read_outline
 Array = npt.NDArray[Any]
 NOTHING: Mapping[str, Any] = {}
 """No products of other workloads."""
-
-
-def sizes_or_input(case: Case, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
-    """Check that sizes come from one place: the config, or the data that ``input`` names.
-
-    Raises ValueError for a size that is missing without an input, and for a size, or a parameter of
-    data that are ``drawn``, that is given beside one.
-    """
-    from_file = getattr(case, "input", None) is not None
-    for name in (*sizes, *drawn):
-        if from_file and name in case.model_fields_set:
-            raise ValueError(f"{name} must not be given beside input: the data are there")
-        if not from_file and name in sizes and getattr(case, name) is None:
-            raise ValueError(f"{name} must be given where there is no input")
-    if from_file:
-        case.omit_synthetic((*sizes, *drawn))
-
-
-def axis_of_input(case: BaseModel, file_input: type[FileInput]) -> None:
-    """Raise ValueError for an ``axis`` where no data of the user's have several."""
-    if getattr(case, "axis", None) is not None and not isinstance(
-        getattr(case, "input", None), file_input
-    ):
-        raise ValueError("axis must be given beside an input's operands: others have their own")
 
 
 def headers(

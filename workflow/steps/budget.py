@@ -246,7 +246,7 @@ def _disk_bytes(study: Study, found: dict[str, WorkloadSizes]) -> int:
 
 def _scratch_bytes(study: Study, name: str, one: WorkloadSizes) -> int:
     """Return a file's operands that do not fit into memory go through the disk a second time."""
-    source = getattr(study.workloads[name], "input", None)
+    source = study.workloads[name].data_source
     beyond_memory = isinstance(source, FileInput) and 2 * one.staged > machine_memory()
     return one.staged if beyond_memory else 0
 

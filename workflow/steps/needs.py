@@ -130,7 +130,7 @@ def estimate(
     )
     ours, theirs = (making_seconds(made, peer=peer) / parts for peer in (False, True))
     held = min(volume, piece) if step in _IN_PIECES else volume
-    if step == "stage" and not isinstance(getattr(study.workloads[name], "input", None), FileInput):
+    if step == "stage" and not isinstance(study.workloads[name].data_source, FileInput):
         held = 0.0  # a file alone is read whole
     if step == "draw":
         volume = held = min(volume, 2 * MOST_DRAWN_BYTES)

@@ -219,7 +219,7 @@ class Workload(ABC):
 
     def depends_on(self) -> tuple[str, ...]:
         """Return the workloads whose products this one reads."""
-        return tuple(dict.fromkeys(products_in(getattr(self.case, "input", None)).values()))
+        return tuple(dict.fromkeys(products_in(self.case.data_source).values()))
 
 
 KINDS: dict[str, type[Workload]] = {}

@@ -81,8 +81,7 @@ class BeamformingCase(BeamGrid, DetectedCase):
         # Beams that are steered by a file's antennas are of the grid that the config names.
         grid = () if self.steered else ("beams",)
         drawn = () if self.steered else ("array", "extent", "phase_centre")
-        operands.sizes_or_input(
-            self,
+        self.check_sizes_or_input(
             (*grid, "antennas", "samples", "channels", "polarizations"),
             (*drawn, "frequencies", "sources", "noise"),
         )

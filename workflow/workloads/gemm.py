@@ -85,7 +85,7 @@ class GemmCase(ProductCase):
 
     @model_validator(mode="after")
     def _sizes(self) -> GemmCase:
-        operands.sizes_or_input(self, ("m", "n", "k", "batch"), ("init", "phi"))
+        self.check_sizes_or_input(("m", "n", "k", "batch"), ("init", "phi"))
         if self.input is not None and (self.input.c is not None) != (self.beta != (0.0, 0.0)):
             raise ValueError("input.c must be given where beta is not 0, and only there")
         return self

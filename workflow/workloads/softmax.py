@@ -77,8 +77,8 @@ class SoftmaxCase(Case):
     def _sizes(self) -> SoftmaxCase:
         # Beam power is scaled too, a file's logits are taken as they are.
         drawn = () if isinstance(self.input, WorkloadInput) else ("scale",)
-        operands.sizes_or_input(self, ("rows", "columns"), drawn)
-        operands.axis_of_input(self, SoftmaxInput)
+        self.check_sizes_or_input(("rows", "columns"), drawn)
+        self.check_axis_of_input(SoftmaxInput)
         return self
 
 
