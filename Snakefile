@@ -22,15 +22,15 @@ share_packages(ROOT)
 from argand import DeviceError
 from argand.runtime.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
-from workflow.config.check import checked_study
-from workflow.config.file_names import (
+from workflow.config.mistakes import StudyError
+from workflow.preflight.check import checked_study
+from workflow.preflight.file_names import (
     check_for_jobs,
     folder_of,
     named_folder,
     typed_paths,
 )
-from workflow.config.loading import load_study
-from workflow.config.mistakes import StudyError
+from workflow.preflight.loading import load_study
 from workflow.shards import split_part
 from workflow.steps.code_digest import code_digest
 from workflow.steps.future_results import age_future

@@ -165,7 +165,7 @@ from pathlib import Path
 from argand.device import resolve
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 def peak():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))

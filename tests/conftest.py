@@ -25,7 +25,7 @@ from tests.covers import EXHAUSTIVE, split_items
 from tests.gpu_files import HAS_GPU, gpu_files
 
 ROOT = Path(__file__).resolve().parent.parent
-RUN_SNAKEMAKE = ("workflow/rules/", "workflow/report/", "workflow/config/test_file_names")
+RUN_SNAKEMAKE = ("workflow/rules/", "workflow/report/", "workflow/preflight/test_file_names")
 """Tests that have Snakemake run: one process, which imports it once, forks for all of a worker."""
 DATA = ROOT.parent / "shared" / "data"
 

@@ -19,11 +19,11 @@ from typing import Any
 from argand.command.children import INTERRUPTED, ended, finished
 from argand.runtime.files import atomic_path
 
-from workflow.config.check import main as check
-from workflow.config.file_names import folder_of, named_folder
 from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of
 from workflow.leftovers import left_over
+from workflow.preflight.check import main as check
+from workflow.preflight.file_names import folder_of, named_folder
 from workflow.profile import ProfileError, check_profile, lacks_jobs
 from workflow.storage.run_folder import FolderHeldError, check_folder
 from workflow.storage.run_metadata import check_metadata

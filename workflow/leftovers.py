@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workflow.config.file_names import OF_PART, OF_WORKLOAD
 from workflow.counted import counted
+from workflow.preflight.file_names import OF_PART, OF_WORKLOAD
 from workflow.storage.checked_json import CheckedJsonError, read_object
 from workflow.storage.failures import printable
 from workflow.storage.memory import in_words

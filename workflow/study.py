@@ -1,8 +1,8 @@
 """A study: what a config says, complete, with its sweeps expanded.
 
-`workflow.config.loading` reads it and needs nothing but the config; `workflow.config.check` then
-looks at the device and at the user's files, so that whatever can be wrong is said before the first
-job starts.
+`workflow.preflight.loading` reads it and needs nothing but the config. `workflow.preflight.check`
+then looks at the device and at the user's files, so that whatever can be wrong is said before the
+first job starts.
 """
 
 from __future__ import annotations

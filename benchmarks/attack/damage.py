@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
 from benchmarks.attack.studies import contents
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 
 _PAGE = 4096
 

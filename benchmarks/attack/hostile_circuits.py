@@ -7,8 +7,8 @@ from pathlib import Path
 
 from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 
 _HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 _SECRET = "argandsecret"

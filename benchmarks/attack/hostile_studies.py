@@ -56,8 +56,8 @@ _PIECES = (
 )  # fmt: skip
 _CHECK = """
 from pathlib import Path
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 check_study(load_study(Path("study.yaml")))
 """
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from argand.device import devices, resolve
 from argand.runtime.ceilings import Ceilings
 
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify

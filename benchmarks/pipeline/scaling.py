@@ -31,7 +31,7 @@ import yaml
 from argand import PRECISIONS
 
 from benchmarks.pipeline.streaming import ANTENNAS, POLARIZATIONS, write_operands
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.steps.gpu_devices import usable_gpus
 from workflow.steps.job_device import lease_log
 from workflow.steps.lease_log import Lease, leases, pairs, seconds

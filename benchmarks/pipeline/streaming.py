@@ -32,7 +32,7 @@ from argand import PRECISIONS, Device
 from argand.device import resolve
 
 from benchmarks.pipeline.streaming_parts import parts_alone, plain_write, precision_of
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.steps.run_results import blank_result
 from workflow.steps.streaming import limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import create, write_run

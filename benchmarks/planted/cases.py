@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from workflow.accuracy.references import product_reference
-from workflow.config.loading import load_study
 from workflow.config.product_case import ProductCase
+from workflow.preflight.loading import load_study
 from workflow.workloads import KINDS, Workload
 
 _SAMPLED_BUDGET = 2e4

@@ -20,8 +20,8 @@ from benchmarks import peers
 from benchmarks.gemm import __main__ as gemm
 from benchmarks.peers import CannotRunError, Operation, Peer, _gemmul8, _registry
 from benchmarks.peers.__main__ import main as list_peers
-from workflow.config import check
-from workflow.config.loading import load_study
+from workflow.preflight import check
+from workflow.preflight.loading import load_study
 from workflow.records import NOT_RUN
 from workflow.workloads import Workload
 

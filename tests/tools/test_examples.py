@@ -14,7 +14,7 @@ import yaml
 from tests.conftest import DATA
 from tools import examples
 from tools.examples import FetchError, Source, fetch, main, read_sources
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 
 FILES = {"in/one.bin": b"\0\1\2" * 1000, "two.txt": b"second\n"}
 PUBLISHED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 
 BEAMS = {
     "kind": "beamforming", "channels": 6, "polarizations": 2, "beams": 4, "antennas": 5,

@@ -50,7 +50,7 @@ def preload(code: str) -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom)
     ]
-    for name in dict.fromkeys([*filter(None, names), "workflow.config.check"]):
+    for name in dict.fromkeys([*filter(None, names), "workflow.preflight.check"]):
         importlib.import_module(name)
     # Each is imported by the first job that asks for it, and jobs are many.
     list(importlib.import_module("workflow.workloads").KINDS)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.data import Staged
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.study import Study
 
 

@@ -16,7 +16,7 @@ from argand import Device
 from argand.runtime.ceilings import Ceilings
 
 from tests.workflow.whole_files import read_result
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.shards import Shard
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage

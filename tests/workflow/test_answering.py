@@ -12,7 +12,7 @@ from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
 from workflow.answering import AnswerFigures, AnswerFiles, data_of, write_answers
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.storage.certificates import read_certificate
 
 FILE = "/data/night <1>.h5"

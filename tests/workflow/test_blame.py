@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from argand.device import cpu
 
-from workflow.config.loading import load_study
 from workflow.data import Staged
 from workflow.inputs import hdf5_operands
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import read_operand
 from workflow.inputs.input_error import InputError
+from workflow.preflight.loading import load_study
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.storage.datasets import Result, open_run, open_written, write_run

@@ -11,9 +11,9 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
-from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.inputs.input_error import InputError
+from workflow.preflight.check import check_study
 
 SAMPLES = {"workload": "beams"}
 MISTAKES: list[tuple[dict[str, Any], str]] = [

@@ -13,19 +13,26 @@ import pytest
 import workflow
 
 ROOT = Path(workflow.__file__).parent
-ABOVE_KINDS = ("figures", "tables", "schemas", "steps", "workloads")
+ABOVE_KINDS = ("figures", "preflight", "tables", "schemas", "steps", "workloads")
 NEVER = {
+    "config": {"accuracy", "circuits", "compare", "inputs", "readers", *ABOVE_KINDS},
     "accuracy": {"arrays", "circuits", "config", *ABOVE_KINDS},
-    "storage": {"arrays", "circuits", "inputs", "readers", *ABOVE_KINDS},
+    "storage": {"arrays", "circuits", "config", "inputs", "readers", *ABOVE_KINDS},
     "inputs": {"accuracy", "arrays", "circuits", *ABOVE_KINDS},
+    "readers": {"accuracy", "circuits", *ABOVE_KINDS},
     "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
     "circuits": {"accuracy", "arrays", *ABOVE_KINDS},
-    "compare": {"accuracy", "arrays", "circuits", "config", "schemas", "steps", "workloads"},
-    "tables": {"arrays", "circuits", "config", "figures", "schemas", "steps", "workloads"},
-    "figures": {"arrays", "circuits", "config", "schemas", "steps", "workloads"},
-    "workloads": {"tables", "schemas", "steps"},
-    "steps": {"figures", "tables", "schemas"},
-}
+    "compare": {
+        "accuracy", "arrays", "circuits", "config", "preflight", "schemas", "steps", "workloads",
+    },
+    "tables": {
+        "arrays", "circuits", "config", "figures", "preflight", "schemas", "steps", "workloads",
+    },
+    "figures": {"arrays", "circuits", "config", "preflight", "schemas", "steps", "workloads"},
+    "workloads": {"preflight", "tables", "schemas", "steps"},
+    "steps": {"figures", "preflight", "tables", "schemas"},
+    "preflight": {"compare", "figures", "schemas"},
+}  # fmt: skip
 """By package the packages that none of its modules may import, not even in a function."""
 ABOVE = {"tools", "benchmarks"}
 """Packages that use workflow and argand, and are used by neither, but for the peers."""

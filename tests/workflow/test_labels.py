@@ -11,8 +11,8 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
-from workflow.config.check import check_study
 from workflow.data import Array, Product
+from workflow.preflight.check import check_study
 
 AXES = ("frequency", "antenna", "time")
 SHAPE = (4, 5, 24)

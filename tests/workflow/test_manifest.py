@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from workflow import manifest as module
-from workflow.config.loading import load_study
 from workflow.inputs.input_error import InputError
 from workflow.manifest import write_manifest
+from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.storage.checked_json import read_object
 from workflow.storage.files import sha256_of

@@ -11,11 +11,11 @@ from argand import PRECISIONS
 from scipy.ndimage import maximum_filter
 from test_chains import run
 
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
 from workflow.data import Array, Product
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 
 SMALL = {
     "channels": {"channels": 4, "taps": 2, "antennas": 36, "samples": 4 * (256 + 1)},

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
-from workflow.config.check import check_study, checked_study
 from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study, checked_study
 from workflow.study import outlined
 
 NAMED: dict[str, dict[str, Any]] = {

@@ -14,10 +14,10 @@ from argand.device import cpu
 from argand.runtime.ceilings import Ceilings
 
 from tests.workflow.whole_files import read_staged
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.data import Product
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.shards import Shard, shards, split_part
 from workflow.steps.combining import CombinationError, combine

@@ -1,1 +1,1 @@
-"""How a study is written down and what can be wrong with it."""
+"""The keys that a study may have, their values, and the words for what is wrong with them."""

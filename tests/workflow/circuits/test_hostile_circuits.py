@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.covers import examples
 from workflow.circuits import qasm_cost
 from workflow.circuits.qiskit_circuits import CircuitError, load_circuit
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 DOUBLING = "gate g0 a {h a;}\n" + "".join(

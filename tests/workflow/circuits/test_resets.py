@@ -12,7 +12,7 @@ from tests.workflow.chained_cases import study_of
 from tests.workflow.one_case import error_of
 from workflow.circuits.qiskit_circuits import load_circuit
 from workflow.circuits.resets import first_resets
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 
 TWO = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[3]; creg c[3];\n'
 THREE = 'OPENQASM 3.0; include "stdgates.inc"; qubit[3] q; bit[3] c;\n'

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.covers import examples
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.schemas.generated import ROOT
 from workflow.study import Study
 from workflow.workloads import KINDS

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from workflow.config import loading
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.sweeps import MOST_CASES
+from workflow.preflight import loading
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.study import LONGEST_NAME
 
 GEMM = "{kind: gemm, m: 4, n: 4, k: 4}"
@@ -43,7 +43,8 @@ def error_of(folder: Path, text: str) -> str:
 def test_aliases_that_stand_for_gigabytes(tmp_path: Path, text: str) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(text)
-    code = "import sys; from pathlib import Path; from workflow.config.loading import load_study\n"
+    code = "import sys; from pathlib import Path\n"
+    code += "from workflow.preflight.loading import load_study\n"
     code += "load_study(Path(sys.argv[1]))"
     limit = 4 << 30
     done = subprocess.run(

@@ -5,8 +5,8 @@ import yaml
 from argand import PRECISIONS
 from toy_kind import NamedCircuit, Toy, mistake, mistakes, study
 
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.preflight.loading import load_study
 from workflow.study import workload_from_json
 from workflow.workloads.base import KINDS
 

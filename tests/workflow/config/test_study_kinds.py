@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.covers import examples
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.study import workload_from_json
 from workflow.workloads import KINDS
 

@@ -8,12 +8,12 @@ import pytest
 from pydantic import Field, model_validator
 
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.data import Product, Shape, Staged, blank
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_operand
+from workflow.preflight.loading import load_study
 from workflow.workloads import Case, Workload
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from workflow.config.loading import load_study
 from workflow.data import Coordinate, Product
 from workflow.figures import pictures
 from workflow.figures.study import product_figure
+from workflow.preflight.loading import load_study
 
 
 def test_a_title_fits_and_says_which_entry_is_drawn() -> None:

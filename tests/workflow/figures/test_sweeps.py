@@ -9,9 +9,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from test_figures import record
 
-from workflow.config.loading import load_study
 from workflow.figures.marks import EXACT
 from workflow.figures.sweeps import draw_sweep, sweep_figure
+from workflow.preflight.loading import load_study
 
 POINTS = {"w-m16": {"m": 16}, "w-m64": {"m": 64}, "w-m256": {"m": 256}}
 RECORDS = [

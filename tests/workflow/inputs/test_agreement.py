@@ -12,11 +12,11 @@ import pytest
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.readers.guppi_file import parts, write
-from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.data import Coordinate
 from workflow.inputs.agreement import differ, in_names
 from workflow.inputs.dates import from_the_first
+from workflow.preflight.check import check_study
 
 DATE = "2026-11-28T10:00:00.123456789"
 DAYS = 61372 + (36000 + 0.123456789) / 86400

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.workflow.one_case import study_of
-from workflow.config.check import check_study
 from workflow.data import Coordinate, Staged
+from workflow.preflight.check import check_study
 from workflow.steps.staging import understood
 
 NO_VALUES = b"This is a netCDF dimension but not a netCDF variable.         6"

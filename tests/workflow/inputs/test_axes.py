@@ -18,9 +18,9 @@ from axis_cases import AXES, SHAPE, beams, write_input
 from tests.normal import normal
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.whole_files import read_staged
-from workflow.config.check import check_study
 from workflow.inputs.axes import Operand, map_axes
 from workflow.inputs.selections import Picked
+from workflow.preflight.check import check_study
 from workflow.steps.staging import stage
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.workflow.one_case import error_of, study_of
-from workflow.config.check import check_study
 from workflow.data import Coordinate
+from workflow.preflight.check import check_study
 from workflow.steps.staging import understood
 
 SINCE = "middle of the spectrum's samples since 2026-11-28T10:00:00.123456789 UTC"

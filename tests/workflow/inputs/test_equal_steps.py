@@ -11,7 +11,6 @@ import pytest
 
 from tests.workflow.peak_memory import with_peak
 from workflow.config.coordinate import RegularCoordinate
-from workflow.config.loading import load_study
 from workflow.data import Coordinate
 from workflow.inputs.equal_steps import (
     given_coordinate,
@@ -21,6 +20,7 @@ from workflow.inputs.equal_steps import (
     whole_axis,
 )
 from workflow.inputs.input_error import InputError
+from workflow.preflight.loading import load_study
 from workflow.study import Study
 
 LONG = 1 << 28

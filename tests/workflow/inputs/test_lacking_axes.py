@@ -13,7 +13,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.one_case import error_of, staged
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 
 LIGHT = 299792458.0
 MHZ = {"dataset": "channel_mhz", "units": "MHz"}

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.inputs.test_own_coordinates import mistake
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 
 
 def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:

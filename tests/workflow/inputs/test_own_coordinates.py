@@ -12,9 +12,9 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
-from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.data import Product
+from workflow.preflight.check import check_study
 
 NAMES = list("abcd")
 

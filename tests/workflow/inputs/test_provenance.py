@@ -15,13 +15,13 @@ from one_input import OneInput, read, refused
 from tests.workflow.readers import guppi_file
 from tests.workflow.storage.test_products import CERTIFICATE, RECORD
 from workflow.config.file_input import FileInput, WorkloadInput
-from workflow.config.loading import load_study
 from workflow.data import Product
 from workflow.inputs import text_attributes
 from workflow.inputs.axes import Operand
 from workflow.inputs.operands import staged
 from workflow.inputs.provenance import of_products, provenance
 from workflow.inputs.source_attributes import DAMAGED, MOST_NAMES, MOST_TEXT, source_attributes
+from workflow.preflight.loading import load_study
 from workflow.steps.delivery import certificate_of
 from workflow.storage.certificates import read_certificate
 from workflow.storage.products import write_product

@@ -12,9 +12,9 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.peak_memory import with_peak
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 
 
 def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:

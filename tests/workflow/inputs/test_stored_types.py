@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tests.workflow.whole_files import read_staged
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.inputs.input_error import InputError
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.steps.staging import stage
 
 STORED = np.arange(-12, 12, dtype=np.int16).reshape(2, 12)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.workflow.one_case import error_of, staged, study_of
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 
 RNG = np.random.default_rng(8)
 

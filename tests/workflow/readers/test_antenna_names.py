@@ -11,7 +11,7 @@ import pytest
 
 from tests.workflow.one_case import study_of
 from tests.workflow.readers.uvh5_file import PAIRS, case, write
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 
 NUMBERS = np.unique(PAIRS)
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from tests.workflow.one_case import error_of, study_of
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.inputs.input_error import InputError
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.readers import ChannelState
 
 SUBCARRIERS = 30

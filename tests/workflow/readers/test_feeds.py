@@ -13,9 +13,9 @@ from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.guppi_file import case, parts, write
 from tests.workflow.steps.test_uvh5 import labelled
-from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.data import Coordinate
+from workflow.preflight.check import check_study
 from workflow.readers.polarizations import of_voltages
 
 

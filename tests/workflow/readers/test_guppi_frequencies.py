@@ -10,7 +10,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.readers.guppi_file import SAMPLES, write
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 
 
 @pytest.mark.parametrize("width", [-4.0, 4.0])

@@ -12,7 +12,7 @@ from test_chains import run
 from tests.workflow.chained_cases import study_of
 from tests.workflow.one_case import error_of
 from tests.workflow.readers.guppi_file import case, write
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 from workflow.storage.certificates import read_certificate
 
 ANTENNAS, CHANNELS, SAMPLES, BLOCKS = 12, 4, 256, 4

@@ -14,8 +14,8 @@ from test_chains import run
 from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.one_case import error_of, staged, study_of
 from tests.workflow.peak_memory import with_peak
-from workflow.config.check import check_study
 from workflow.inputs.input_error import InputError
+from workflow.preflight.check import check_study
 from workflow.readers import READERS
 from workflow.readers.sigmf import TOO_DEEP, SigMF
 

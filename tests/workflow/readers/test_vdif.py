@@ -14,9 +14,9 @@ from tests.workflow.inputs.one_input import OneInput
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.baseband_stand_in import Stream, install
 from tests.workflow.readers.uvh5_file import case
-from workflow.config.check import check_study
 from workflow.inputs.input_error import InputError
 from workflow.inputs.source_attributes import source_attributes
+from workflow.preflight.check import check_study
 
 
 def frames_of_zeros(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from tests.workflow.one_case import error_of, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
 from tests.workflow.readers.uvh5_file import case
-from workflow.config.check import check_study
+from workflow.preflight.check import check_study
 from workflow.readers import READERS
 
 

@@ -16,8 +16,8 @@ import pytest
 import yaml
 from shared_runs import finish_with_report, measured_as
 
-from workflow.config.loading import load_study
 from workflow.figures.style import new_axes, save
+from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.study import workload_from_json
 from workflow.tables.readable import ACCURACY, PERFORMANCE, html_page, markdown_table

@@ -12,7 +12,7 @@ from shared_runs import TINY
 from snakemake_forks import run_snakemake
 
 from tests.workflow.rules.tiny_project import Project
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.storage.checked_json import read_object
 from workflow.storage.files import sha256_of
 

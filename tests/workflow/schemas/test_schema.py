@@ -9,9 +9,9 @@ from argand import PRECISIONS
 from pydantic import BaseModel
 
 from workflow.config.annotations import models_within
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
+from workflow.preflight.loading import load_study
 from workflow.schemas.generated import ROOT, SCHEMA
 from workflow.schemas.key_tables import fill_tables
 from workflow.study import Settings

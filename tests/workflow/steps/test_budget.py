@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from argand.device import cpu
 
-from workflow.config.check import check_study, main
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study, main
+from workflow.preflight.loading import load_study
 from workflow.steps import budget
 from workflow.steps.staging import stage
 from workflow.storage.chunks import chunk_offsets

@@ -17,8 +17,8 @@ from argand.device import cpu
 from argand.runtime.ceilings import Ceilings
 
 from benchmarks.peers import study_modules
-from workflow.config.loading import load_study
 from workflow.figures.study import draw_pareto, draw_product
+from workflow.preflight.loading import load_study
 from workflow.shards import shards
 from workflow.steps import code_digest as module
 from workflow.steps.code_digest import AROUND, ROOT, code_digest, code_of

@@ -10,7 +10,7 @@ import pytest
 from argand.device import cpu
 from streamed_runs import LOG, Ran
 
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.steps.delivery import deliver
 from workflow.steps.result_choice import DeliveryError

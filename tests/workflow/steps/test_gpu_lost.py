@@ -19,7 +19,7 @@ import pytest
 from argand import Device
 from slurm_project import Project
 
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.storage.datasets import open_run
 
 pytestmark = pytest.mark.gpu

@@ -15,7 +15,7 @@ from argand.device import Arch, Device, cpu
 from argand.runtime.ceilings import Ceilings, operand_formats
 from argand.runtime.plain_files import NotPlainError
 
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.samplers import Timing
 from workflow.steps import in_turn, kept_times

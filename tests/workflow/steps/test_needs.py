@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, get_precision
 
-from workflow.config.loading import load_study
 from workflow.data import Staged
+from workflow.preflight.loading import load_study
 from workflow.steps.needs import (
     FIXED,
     MOST_URGENT,

@@ -10,8 +10,8 @@ import numpy as np
 from argand import get_precision
 
 from benchmarks.peers import bytes_of_image
-from workflow.config.loading import load_study
 from workflow.data import Made
+from workflow.preflight.loading import load_study
 from workflow.steps.needs import call_seconds, estimate, making_seconds
 
 _STEPS_OF_A_CALL = 1e-4

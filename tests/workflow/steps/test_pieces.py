@@ -133,7 +133,7 @@ PEAKS = """
 import json, logging, resource, sys
 from pathlib import Path
 from argand.runtime.ceilings import Ceilings
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.steps import pieces
 from workflow.steps.delivery import deliver
 from workflow.steps.verification import verify

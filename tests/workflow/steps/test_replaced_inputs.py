@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.steps.replaced_inputs import age_replaced
 from workflow.steps.staging import stage
 from workflow.storage.memory import in_words

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from argand.device import cpu
 
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.spread import WIDEST
 from workflow.steps.result_choice import CLEARLY, DeliveryError, choices, choose, clearly_faster

@@ -13,8 +13,8 @@ import pytest
 from streamed_runs import run_python
 
 from tests.workflow.whole_files import read_staged
-from workflow.config.loading import load_study
 from workflow.data import Coordinate, Staged
+from workflow.preflight.loading import load_study
 from workflow.steps.staging import stage, understood
 from workflow.storage.chunk_places import chunk_shape
 
@@ -98,7 +98,7 @@ def test_a_source_is_one_wave_at_all_antennas(monkeypatch: pytest.MonkeyPatch) -
 PEAKS = """
 import logging, sys
 from pathlib import Path
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.data import Coordinate, Staged
 from workflow.steps.staging import stage, understood
 from workflow.storage.memory import peak_bytes

@@ -223,7 +223,7 @@ import logging, sys
 from pathlib import Path
 from argand.device import cpu
 from workflow.steps.execute import execute
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 for rows in sys.argv[1:]:
     case = {"kind": "softmax", "rows": int(rows), "columns": 1000, "device_memory": "6 MiB"}
     study = {"precisions": ["fp32"], "baselines": "none", "workloads": {"w": case}}

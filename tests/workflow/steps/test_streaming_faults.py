@@ -98,7 +98,7 @@ import logging, resource, sys
 from pathlib import Path
 from argand.device import cpu
 from workflow.steps.execute import execute
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 case = {"kind": "softmax", "rows": 20000, "columns": 1000, "device_memory": "6 MiB"}
 study = {"precisions": ["fp32"], "baselines": "none", "workloads": {"w": case}}
 workload = load_study(study).workload("w")
@@ -123,7 +123,7 @@ from pathlib import Path
 from argand.device import cpu
 from workflow.steps.execute import execute
 from workflow.steps.joblog import job_log
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 case = {"kind": "softmax", "rows": 20000, "columns": 1000, "device_memory": "100 KiB"}
 study = {"precisions": ["3xfp16"], "baselines": "none", "workloads": {"w": case}}
 with job_log("job.log") as log:

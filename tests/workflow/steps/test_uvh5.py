@@ -11,10 +11,10 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
-from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Product
+from workflow.preflight.check import check_study
 from workflow.readers.visibilities import Uvh5
 from workflow.steps.budget import disk_of
 from workflow.steps.uvh5 import _sidereal, write_uvh5

@@ -10,9 +10,9 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.steps.test_uvh5 import SITE, VISIBILITIES, labelled
-from workflow.config.check import check_study
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
+from workflow.preflight.check import check_study
 from workflow.steps.uvh5 import write_uvh5
 
 

@@ -15,8 +15,8 @@ from argand.device import cpu
 from argand.runtime.ceilings import Ceilings, operand_formats
 from streamed_runs import run_python
 
-from workflow.config.loading import load_study
 from workflow.data import Staged
+from workflow.preflight.loading import load_study
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.steps.verification import sources_of, verify
@@ -74,7 +74,7 @@ hold_blas()
 import logging
 from pathlib import Path
 from argand.runtime.ceilings import Ceilings
-from workflow.config.loading import load_study
+from workflow.preflight.loading import load_study
 from workflow.records import write_records
 from workflow.steps.verification import verify
 study, log = load_study(Path("study.yaml")), logging.getLogger()

@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 import pytest
 
-from workflow.config.loading import load_study
 from workflow.data import Coordinate, Product
+from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.storage.datasets import DataError
 from workflow.storage.gathered import SourceFile, source_of

@@ -17,8 +17,8 @@ from tests.workflow.chained_cases import study_of
 from tests.workflow.workloads.on_cpu import computed
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
 from workflow.arrays import antennas, visibilities
-from workflow.config.check import check_study
 from workflow.inputs.input_error import InputError
+from workflow.preflight.check import check_study
 from workflow.workloads.correlate import Correlate, CorrelateCase
 
 SIZES = {"antennas": 16, "samples": 600, "channels": 2, "polarizations": 2, "integrate": 200}

@@ -13,10 +13,10 @@ from argand.runtime.ceilings import Ceilings
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
-from workflow.config.loading import load_study
 from workflow.cylinder import directions, incident, matrix, mie_series, surface
 from workflow.data import NoResultError
 from workflow.inputs.input_error import InputError
+from workflow.preflight.loading import load_study
 from workflow.steps.delivery import deliver
 from workflow.steps.execute import execute
 from workflow.steps.result_choice import DeliveryError

@@ -12,10 +12,10 @@ import h5py
 import numpy as np
 import pytest
 
-from workflow.config.check import check_study
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.inputs.input_error import InputError
+from workflow.preflight.check import check_study
+from workflow.preflight.loading import load_study
 from workflow.steps.staging import stage
 from workflow.workloads import KINDS
 

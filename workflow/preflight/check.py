@@ -19,20 +19,20 @@ from argand.precision import any_precision
 from benchmarks.peers import study_names
 from workflow.config.case import Case
 from workflow.config.file_input import products_in
-from workflow.config.file_names import (
+from workflow.config.mistakes import StudyError, attach, nearest
+from workflow.counted import counted
+from workflow.data import Product, Staged
+from workflow.inputs.input_error import InputError
+from workflow.preflight.file_names import (
     clashing_names,
     folder_of,
     named_folder,
     repetitive_names,
     unusable_inputs,
 )
-from workflow.config.loading import load_study
-from workflow.config.mistakes import StudyError, attach, nearest
-from workflow.config.needs_table import needs_table
-from workflow.config.products_list import products_list
-from workflow.counted import counted
-from workflow.data import Product, Staged
-from workflow.inputs.input_error import InputError
+from workflow.preflight.loading import load_study
+from workflow.preflight.needs_table import needs_table
+from workflow.preflight.products_list import products_list
 from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.storage.product_arrays import check_product

@@ -17,10 +17,10 @@ from slurm_project import Project
 from snakemake_forks import run_snakemake
 
 from tests.covers import EXHAUSTIVE, examples
-from workflow.config.check import check_study
-from workflow.config.file_names import check_for_jobs, folder_of, named_folder
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study
+from workflow.preflight.file_names import check_for_jobs, folder_of, named_folder
+from workflow.preflight.loading import load_study
 
 SETTINGS = {"device": "cpu", "precisions": ["fp32"], "baselines": "none"}
 NAMES = [

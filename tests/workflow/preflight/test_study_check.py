@@ -9,12 +9,12 @@ import pytest
 from argand.device import cpu
 from toy_kind import Toy, study
 
-from workflow.config.check import check_study, checked_study, main
-from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.config.needs_table import needs_table
-from workflow.config.products_list import products_list
 from workflow.inputs.input_error import InputError
+from workflow.preflight.check import check_study, checked_study, main
+from workflow.preflight.loading import load_study
+from workflow.preflight.needs_table import needs_table
+from workflow.preflight.products_list import products_list
 from workflow.workloads.base import KINDS
 
 
@@ -166,7 +166,7 @@ class TestCheck:
     def test_the_memory_of_a_timed_job_has_what_passes_through_the_cache(self, monkeypatch):
         """A small job on a CPU with a cache of 260 MiB was seen to take 500 to 610 MiB."""
         processor = replace(cpu(), cache_bytes=260 << 20)
-        monkeypatch.setattr("workflow.config.needs_table.cpu", lambda: processor)
+        monkeypatch.setattr("workflow.preflight.needs_table.cpu", lambda: processor)
         rows = {gpu: needs_table(study(x={}), gpu=gpu).splitlines()[3] for gpu in (False, True)}
         assert "| x | run | 1 | " in rows[False]
         assert "| 782 MiB |" in rows[False]
