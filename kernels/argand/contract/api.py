@@ -58,10 +58,10 @@ def contract(
             merged by views; where strides do not allow that, the operand is copied.
         conj_a, conj_b: conjugate the operand, which costs nothing.
         scale: a number, by which the kernel multiplies; or an array that broadcasts to the result,
-            by which it is multiplied afterwards.
-        bias: a number or an array that broadcasts to the result, added behind the scale; by the
-            kernel where the scale is a number. An array counts among the data, of which the result
-            has its type, a number does not.
+            by which it is multiplied afterwards. An array counts among the data, of which the
+            result has its type, a number does not.
+        bias: a number or an array, as of the scale, added behind it; by the kernel where the scale
+            is a number.
         conj: conjugate the result, which costs nothing.
         power: the squared magnitude of the result, behind all else.
         precision, tolerance, rounding: of the product, as of `argand.gemm`.
@@ -103,8 +103,8 @@ def contract(
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
-    if precision is None and tolerance is None and _widens((a, b), (out, bias)):
-        precision = "fp64"  # also where the product is given neither out nor the bias
+    if precision is None and tolerance is None and _widens((a, b), (out, scale, bias)):
+        precision = "fp64"  # also where the product is given none of them
     product = partial(gemm, precision=precision, tolerance=tolerance, rounding=rounding)
     with context_of(a, b, out):
         scale, bias = (_beside(a, x) for x in (scale, bias))
@@ -163,8 +163,8 @@ def _multiplied(
     return _split(made, found, orders, sizes) if written is None else out
 
 
-def _widens(operands: tuple[Any, Any], others: tuple[Any, Any]) -> bool:
-    """Return whether a result or a bias makes a product of narrower operands one of fp64."""
+def _widens(operands: tuple[Any, Any], others: tuple[Any, ...]) -> bool:
+    """Return whether a result, scale or bias makes a product of narrower operands one of fp64."""
     return any(map(is_double, others)) and not any(map(is_double, operands))
 
 
@@ -227,7 +227,8 @@ def _addend(
     """Return a bias as the product's C: a view that repeats it, where its axes merge."""
     arrays = namespace(like)
     bias = arrays.asarray(bias)
-    bias = bias + 0j if not arrays.iscomplexobj(bias) else bias
+    if not arrays.iscomplexobj(bias):  # small integers stay narrow: NumPy adds 0j in fp64
+        bias = converted(bias, type_like(like, "complex", double=is_double(bias)))
     whole = arrays.broadcast_to(bias.conj() if conj else bias, shape)
     return merged(whole, found.result, orders[:2], found.batch)
 

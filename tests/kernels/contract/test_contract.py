@@ -142,6 +142,21 @@ def test_a_number_as_bias_leaves_the_type_of_the_data() -> None:
     assert contract("ij,jk->ik", x, x, bias=0.1, precision="fp64")[0, 1] == 0.1
 
 
+@pytest.mark.parametrize("name", ["scale", "bias"])
+def test_an_array_counts_among_the_data(name: str) -> None:
+    """Small integers leave the result narrow; fp64 makes the product one of fp64, too."""
+    x = np.array([[1, 2.0**-30]], np.complex64)
+    for dtype in ("bool", "int8", "uint16", "float16", "float32"):
+        for shape in ((), (1,), (1, 1)):
+            more = {name: np.ones(shape, dtype)}
+            assert contract("ij,kj->ik", x, x, **more).dtype == np.complex64
+            assert contract("ij,kl->ik", x, x, **more).dtype == np.complex64
+    for dtype in ("int32", "float64", "complex128"):
+        more = {name: np.ones(1, dtype)}
+        found = contract("ij,kj->ik", x, np.ones_like(x), **more)
+        assert found - (name == "bias") == 1 + 2.0**-30
+
+
 @pytest.mark.parametrize("conj", [False, True])
 def test_a_wider_result_or_bias_makes_the_product_one_of_fp64(conj: bool) -> None:
     """Whether the kernel writes the result and adds the bias, or steps after it."""
