@@ -89,14 +89,15 @@ DatasetRef = Annotated[
 ]
 """The place of an operand. A kind's input has one field of this type for each operand."""
 
-SliceText = Annotated[
+EntryText = Annotated[
     str,
     text_like(
-        r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$", "'0:4096' or '::2' of a step from 1 on"
+        r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$|^[^:]+$",
+        "'0:4096', '::2' of a step from 1 on, the name 'DE603'",
     ),
 ]
-SelectionEntry = StrictInt | SliceText | list[StrictInt]
-"""Selection along an axis: an index (drops the axis), ``a:b:c``, or indices."""
+SelectionEntry = StrictInt | EntryText | list[StrictInt | str]
+"""Selection along an axis: an index or a name (drops the axis), ``a:b:c``, or indices and names."""
 Selection = list[SelectionEntry] | dict[str, SelectionEntry]
 """One entry for each axis of a dataset, or by the names of its axes."""
 
@@ -118,8 +119,9 @@ class FileInput(Model):
         default_factory=dict,
         description=(
             "For each operand, what to take along each axis of its dataset: `:` or `a:b:c` a "
-            "range, an index one value (the axis is dropped), a list of indices those values. A "
-            "mapping from names is allowed where `axes` or the file has them."
+            "range, an index one value (the axis is dropped), a list of indices those values. The "
+            "name of an entry stands for its index, such as an antenna's, which the file or "
+            "`coordinates` say. A mapping by axis is allowed where `axes` or the file names them."
         ),
     )
     axes: dict[str, list[str]] | list[str] | None = Field(

@@ -23,8 +23,8 @@ from workflow.inputs.equal_steps import (
     whole_axis,
 )
 from workflow.inputs.input_error import InputError
-from workflow.inputs.input_operand import open_datasets
 from workflow.inputs.names import is_of_letters, is_text, read_letters, read_names
+from workflow.inputs.operand_datasets import open_datasets
 from workflow.inputs.selections import PickedAxis
 from workflow.inputs.stored_types import (
     StoredError,

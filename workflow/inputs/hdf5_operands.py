@@ -25,8 +25,9 @@ from workflow.data import Coordinate
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinates import coordinates_of
 from workflow.inputs.input_error import InputError
-from workflow.inputs.input_operand import InputOperand, OperandHeader, dataset_paths
+from workflow.inputs.input_operand import InputOperand, OperandHeader
 from workflow.inputs.links import DatasetError, files_of
+from workflow.inputs.operand_datasets import dataset_paths
 from workflow.inputs.other_files import cut_short, found_instead
 from workflow.inputs.unwritten import unwritten
 from workflow.storage.failures import WriteError, cause_of, is_of_system, writing

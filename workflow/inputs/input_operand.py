@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import h5py
@@ -12,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.axis_names import PAIR, SYNONYMS
-from workflow.config.file_input import DatasetSource, FileInput, PackedSource, WorkloadInput
+from workflow.config.file_input import DatasetSource, FileInput, PackedSource
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_chunks, check_filters
+from workflow.inputs.chunk_sizes import check_chunks
 from workflow.inputs.dimension_names import (
     check_exchanged,
     names_of_parts,
@@ -23,8 +24,9 @@ from workflow.inputs.dimension_names import (
     order_by_file,
 )
 from workflow.inputs.input_error import InputError
-from workflow.inputs.links import DatasetError, find_dataset
-from workflow.inputs.other_files import axes_by_matlab, better_format, by_matlab
+from workflow.inputs.named_entries import has_names, names_along, numbered, without_names
+from workflow.inputs.operand_datasets import dataset_paths, open_datasets
+from workflow.inputs.other_files import axes_by_matlab, by_matlab
 from workflow.inputs.packed_integers import PACKED_TYPES, unpacked
 from workflow.inputs.selections import Picked, PickedAxis, SelectionError, pick
 from workflow.inputs.stored_types import (
@@ -99,8 +101,11 @@ class InputOperand:
             self.own_names = own if self.names is None and not operand.free else None
             check_exchanged(self.name, name, own or (), self.names or ())
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
-            by_name = self.names or of_each_axis(own)
-            self.picked: Picked = pick(source.select.get(name), shapes[0], by_name, self.pair)
+            entries, by_name = source.select.get(name), self.names or of_each_axis(own)
+            self.picked: Picked = pick(without_names(entries), shapes[0], by_name, self.pair)
+            if entries is not None and has_names(entries):
+                numbers = numbered(entries, by_name, partial(names_along, file, source, self))
+                self.picked = pick(numbers, shapes[0], by_name, self.pair)
         except AxisError as error:
             raise InputError(str(error)) from None
         except SelectionError as error:
@@ -274,25 +279,3 @@ class InputOperand:
         if len(parts) > 1:
             result.imag = parts[1]
         return result
-
-
-def open_datasets(
-    file: h5py.File, source: FileInput, paths: Sequence[str], key: str
-) -> list[h5py.Dataset]:
-    """Return the datasets of the user's file whose values may be read; raises InputError."""
-    try:
-        datasets = [find_dataset(file, path, external=source.external) for path in paths]
-        for dataset in datasets:
-            check_filters(dataset)
-    except (DatasetError, ChunkError) as error:
-        raise InputError(f"{key}: {error}{better_format(file, source.format)}") from error
-    return datasets
-
-
-def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | None) -> list[str]:
-    """Return the one dataset of an operand, or those of its real and its imaginary part, if any."""
-    if where is None or isinstance(where, WorkloadInput):
-        return []
-    if isinstance(where, str | PackedSource):
-        return [where if isinstance(where, str) else where.int4x2]
-    return [where.real] if where.imag is None else [where.real, where.imag]

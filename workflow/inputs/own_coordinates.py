@@ -7,15 +7,17 @@ an axis under another name.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 
 from workflow.config.axis_names import PAIR, SYNONYMS, check_names
 from workflow.inputs.dimension_names import dimension_names, dimension_scales, in_own_words
-from workflow.inputs.input_operand import InputOperand
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.text_attributes import guarded_once, text_attribute
+
+if TYPE_CHECKING:
+    from workflow.inputs.input_operand import InputOperand
 
 _ATTRIBUTE = "coordinates"
 _LONGEST = 1 << 14

@@ -17,6 +17,7 @@ from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.inputs.input_error import InputError
 from workflow.inputs.input_operand import OperandHeader
+from workflow.inputs.named_entries import has_names, numbered, without_names
 from workflow.inputs.selections import Picked, SelectionError, pick
 from workflow.storage.drawn import Stretched
 from workflow.storage.products import read_product
@@ -70,7 +71,9 @@ class ProductOperand:
         names = tuple(given or product.axes)
         try:
             entries = source.select.get(name) if source is not None else None
-            self.picked: Picked = pick(entries, shape, names)
+            self.picked: Picked = pick(without_names(entries), shape, names)
+            if entries is not None and has_names(entries):
+                self.picked = pick(numbered(entries, names, self._names_along), shape, names)
             kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
             fits = operand.free or given or all(SYNONYMS.get(n, n) in operand.axes for n in kept)
             shown = f"{what} has {len(kept)} ({', '.join(kept)}) of shape {self.picked.shape}"
@@ -92,6 +95,12 @@ class ProductOperand:
             self.picked.numbers(shape, self.map),
         )  # fmt: skip
         self.renamed, self.dropped = self._placed(names)
+
+    def _names_along(self, number: int) -> list[Coordinate]:
+        """Return the names along an axis of the product, which the file or the study says."""
+        there, axis = self.product.coordinates.items(), self.product.axes[number]
+        along = [one for name, one in there if one.of(name) == (axis,)]
+        return [one for one in along if one.values.dtype.kind == "U"]
 
     def _placed(self, names: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         """Return the operand's name of each axis that it has, and the entry of each that it drops.

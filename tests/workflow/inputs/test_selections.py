@@ -93,7 +93,7 @@ def test_selections_that_do_not_fit(tmp_path: Path, select: Any, message: str) -
     assert message in refusal
 
 
-@pytest.mark.parametrize("entry", ["a:b", "::-1", "1", "", True, 1.5, "1:2:3:4"])
+@pytest.mark.parametrize("entry", ["a:b", "::-1", "", True, 1.5, "1:2:3:4"])
 def test_malformed_selections_are_refused_by_the_model(entry: Any) -> None:
     with pytest.raises(ValidationError):
         OneInput(file=Path("x.h5"), x="/x", select={"x": [entry]})

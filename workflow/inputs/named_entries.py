@@ -1,0 +1,132 @@
+"""Entries of an axis that a study selects by their names, such as antennas: their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import h5py
+import numpy as np
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.config.coordinate import axis_of
+from workflow.config.file_input import FileInput, Selection
+from workflow.config.mistakes import nearest
+from workflow.data import Coordinate
+from workflow.inputs.coordinate_units import values_with_unit
+from workflow.inputs.equal_steps import whole_axis
+from workflow.inputs.input_error import InputError
+from workflow.inputs.own_coordinates import own_coordinates
+from workflow.inputs.selections import Entries, SelectionError
+
+if TYPE_CHECKING:
+    from workflow.inputs.input_operand import InputOperand
+
+_SHOWN = 8
+"""Names of an axis that a message quotes."""
+Entry = int | str | list[int | str]
+
+
+def has_names(entries: Selection) -> bool:
+    """Return whether any entry of a selection is a name, or a list with one."""
+    given = entries.values() if isinstance(entries, Mapping) else entries
+    return any(_is_name(one) for one in given)
+
+
+def without_names(entries: Selection | None) -> Entries | None:
+    """Return a selection of as many entries of each axis, with index 0 in place of each name."""
+    if entries is None or not has_names(entries):
+        return entries  # type: ignore[return-value]  # lists of numbers alone
+    return _each(entries, lambda _, one: _with_numbers(one, lambda name: 0))
+
+
+def numbered(
+    entries: Selection, axes: Sequence[str] | None, along: Callable[[int], list[Coordinate]]
+) -> Entries:
+    """Return a selection with the index of each name.
+
+    Args:
+        entries: a selection that fits the data but for its names.
+        axes: the names of the axes, where ``entries`` go by them.
+        along: returns the coordinates of names along an axis, by its number.
+
+    Raises SelectionError for a name that no entry or several have.
+    """
+
+    def of_axis(key: int | str, entry: Entry) -> int | str | list[int]:
+        number = key if isinstance(key, int) else list(axes or ()).index(key)
+        what = f"axis {key}" if isinstance(key, int) else key
+        there = along(number) if _is_name(entry) else []
+        return _with_numbers(entry, lambda name: _number(name, what, there))
+
+    return _each(entries, of_axis)
+
+
+def names_along(
+    file: h5py.File, source: FileInput, operand: InputOperand, number: int
+) -> list[Coordinate]:
+    """Return the names along an axis of an operand's dataset: of the study, then the file's own.
+
+    Raises InputError where the study names a coordinate there that cannot be read.
+    """
+    words = {operand.names[number]} if operand.names else set()
+    words |= {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
+    words = {SYNONYMS.get(word, word) for word in words}
+    # A covariance has the same antennas along its columns.
+    words |= {"antenna"} if "column" in words else set()
+    length = operand.datasets[0].shape[number]
+
+    def read(key: str, name: str, of: object) -> Coordinate:
+        return values_with_unit(
+            file, source, key, name, of, length, whole_axis(length), check=False
+        )
+
+    found = {
+        name: read(f"input.coordinates.{name}", name, of)
+        for name, of in source.coordinates.items()
+        if SYNONYMS.get(axis_of(name, of), axis_of(name, of)) in words
+    }
+    for one in own_coordinates(file, operand, external=source.external)[0]:
+        if one.number == number and one.name not in found:
+            try:
+                found[one.name] = read(one.path, one.name, one.path)
+            except InputError:
+                continue  # it is no coordinate, and the stage step says why
+    return [one for one in found.values() if one.values.dtype.kind == "U" and one.values.ndim == 1]
+
+
+def _is_name(entry: Entry) -> bool:
+    if isinstance(entry, list):
+        return any(isinstance(one, str) for one in entry)
+    return isinstance(entry, str) and ":" not in entry
+
+
+def _each(entries: Selection, made: Callable[[int | str, Entry], int | str | list[int]]) -> Entries:
+    if isinstance(entries, Mapping):
+        return {key: made(key, one) for key, one in entries.items()}
+    return [made(number, one) for number, one in enumerate(entries)]
+
+
+def _with_numbers(entry: Entry, number: Callable[[str], int]) -> int | str | list[int]:
+    if isinstance(entry, list):
+        return [number(one) if isinstance(one, str) else one for one in entry]
+    return number(entry) if isinstance(entry, str) and _is_name(entry) else entry
+
+
+def _number(name: str, axis: str, along: list[Coordinate]) -> int:
+    """Return the entry of an axis that has a name."""
+    places = sorted({int(n) for one in along for n in np.flatnonzero(one.values == name)})
+    if len(places) == 1:
+        return places[0]
+    if not along:
+        raise SelectionError(
+            f"has no names along {axis}, got {name!r}; an index, a range such as '0:4', or names "
+            "in input.coordinates"
+        )
+    if places:
+        raise SelectionError(f"has {name!r} along {axis} at {places}; take one by its index")
+    names = [str(value) for one in along for value in one.values]
+    more = " and so on" * (len(names) > _SHOWN)
+    raise SelectionError(
+        f"has the names {names[:_SHOWN]}{more} along {axis}, got {name!r}{nearest(name, names)}"
+    )
