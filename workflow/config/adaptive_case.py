@@ -69,7 +69,7 @@ class AdaptiveCase(BeamGrid):
             )
         if not given and self.beams is None:
             raise ValueError("beams must be given where input.weights is not: their number")
-        if self.phase_centre.direction != (0.0, 0.0):
+        if not given:
             self.check_above_horizon()
         if self.rounding:
             raise ValueError("rounding must not be given: each precision rounds in its own way")

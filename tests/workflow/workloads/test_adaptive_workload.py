@@ -233,6 +233,11 @@ def test_covariances_of_visibilities_and_a_line_of_antennas():
             {"beams": 2, "input": {"file": "/f.h5", "covariances": "r", "weights": "w"}},
             "beams, extent and phase_centre must not be given",
         ),
+        (
+            {"beams": 9, "extent": 0.8, "input": {"file": "/f.h5", "covariances": "r"}},
+            "extent: all beams about phase_centre must stay above the horizon",
+        ),
+        ({"antennas": 4, "beams": 4, "extent": 0.71}, "about the zenith a planar grid has an ext"),
     ],
 )
 def test_mistakes_are_reported(parameters, said):
