@@ -22,6 +22,7 @@ from workflow.readers.guppi_header import (
     SampleLayout,
     Span,
     layout_of,
+    padding,
     parsed,
     span_of,
 )
@@ -121,7 +122,7 @@ def _recording(files: tuple[Path, ...], states: tuple[FileState, ...], zeros: bo
                         f"{MOST_BLOCKS} blocks; name fewer files by the pattern"
                     )
                 blocks.append(Block(number, len(blocks), start, span))
-                at = start + span.data_bytes
+                at = _behind(raw, start + span.data_bytes, padding(found, span.data_bytes))
         held.append(blocks)
     there = sorted((one for one in held if one), key=lambda blocks: blocks[0].span.packet)
     ordered = [block for blocks in there for block in blocks]
@@ -146,6 +147,19 @@ def _header_at(raw: BinaryIO, at: int) -> tuple[dict[str, str], int]:
             raise
         found, size = parsed(data + raw.read(MOST_BYTES - _FIRST_READ))
     return found, at + size
+
+
+def _behind(raw: BinaryIO, end: int, pad: int) -> int:
+    """Return the byte behind samples that end at a byte, and behind their padding.
+
+    Recorders pad them, programs that write blocks anew may not.
+    """
+    if pad:
+        try:
+            _header_at(raw, end)
+        except HeaderError:
+            return end + pad
+    return end
 
 
 def _check_same(what: str, found: dict[str, str], header: dict[str, str], path: Path) -> None:

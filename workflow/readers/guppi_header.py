@@ -15,7 +15,7 @@ CARD = 80
 MOST_BYTES = 256_000
 """Bytes of a header: hpguppi has room for no more."""
 _ALIGNED = 512
-"""Headers are padded to this where DIRECTIO says so."""
+"""Headers and samples are padded to this where DIRECTIO says so."""
 _MOST_VALUES = 1 << 20
 """Values of one sample, of all antennas, channels and polarizations."""
 _BITS = (8, 16)
@@ -104,8 +104,7 @@ def parsed(data: bytes) -> tuple[dict[str, str], int]:
             raise HeaderError(f"has no header of text at its byte {start}")
         if key.rstrip() == b"END":
             size = start + CARD
-            aligned = integer(found, "DIRECTIO", 0) != 0
-            return found, size + (-size % _ALIGNED if aligned else 0)
+            return found, size + padding(found, size)
         if name := _PADDED.get(key):
             card = data[start + 8 : start + CARD].decode("ascii", "replace")
             if card.startswith("="):
@@ -113,6 +112,11 @@ def parsed(data: bytes) -> tuple[dict[str, str], int]:
         elif data[start + 8 : start + 9] != b"=" and key not in _WITHOUT_VALUE:
             break
     raise HeaderError(f"has no header of cards of {CARD} bytes that ends with END")
+
+
+def padding(header: Header, size: int) -> int:
+    """Return the bytes that a recorder writes behind so many of a header or of samples."""
+    return -size % _ALIGNED if integer(header, "DIRECTIO", 0) else 0
 
 
 def _value(text: str) -> str:

@@ -32,8 +32,13 @@ def cards(header: dict[str, Any]) -> bytes:
     return "".join([*lines, "END".ljust(80)]).encode("latin-1")
 
 
-def write(path: Path, data: npt.NDArray[Any], first: int = 0, **header: Any) -> None:
-    """Write blocks (block, ...) of a recording, the first of them number ``first`` of it."""
+def write(
+    path: Path, data: npt.NDArray[Any], first: int = 0, *, padded: bool = True, **header: Any
+) -> None:
+    """Write blocks (block, ...) of a recording, the first of them number ``first`` of it.
+
+    With DIRECTIO headers are padded, and samples where they are ``padded``, by what a buffer held.
+    """
     given = {**HEADER, "BLOCSIZE": data[0].nbytes, **header}
     packets = given.get("PIPERBLK") or data[0].nbytes // (given["PKTSIZE"] or 32)
     with path.open("wb") as file:
@@ -42,6 +47,8 @@ def write(path: Path, data: npt.NDArray[Any], first: int = 0, **header: Any) -> 
             if given.get("DIRECTIO"):
                 head += bytes(-len(head) % 512)
             file.write(head + block.tobytes())
+            if given.get("DIRECTIO") and padded:
+                file.write(b"\x81" * (-block.nbytes % 512))
 
 
 def voltages(data: npt.NDArray[Any]) -> Any:

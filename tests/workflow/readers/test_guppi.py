@@ -50,6 +50,22 @@ def test_polarizations_of_any_recorder(
     assert ("polarization" in there) == (polarizations == 2)
 
 
+@pytest.mark.parametrize("padded", [True, False])
+def test_samples_are_padded_as_headers_are(tmp_path: Path, padded: bool) -> None:
+    """As recorders write through O_DIRECT: blocks of other than 512 bytes were no recording."""
+    data = parts(3, shape=(4, 24, 2))
+    write(tmp_path / "v.raw", data, DIRECTIO=1, padded=padded)
+    found, _ = read(tmp_path / "v.raw")
+    np.testing.assert_array_equal(found, voltages(data))
+    whole = (tmp_path / "v.raw").read_bytes()
+    (tmp_path / "v.raw").write_bytes(whole[: -128 if padded else -1])
+    if padded:  # the last padding is not there
+        found, _ = read(tmp_path / "v.raw")
+        np.testing.assert_array_equal(found, voltages(data))
+    else:
+        assert "block 2 of" in error_of(case(tmp_path / "v.raw"))
+
+
 def test_antennas_are_an_axis(tmp_path: Path) -> None:
     """OBSNCHAN counts the channels of all antennas: they became channels of wrong frequencies."""
     data = parts(2, shape=(3 * 4, SAMPLES, 2))
