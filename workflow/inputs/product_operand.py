@@ -97,10 +97,15 @@ class ProductOperand:
         self.renamed, self.dropped = self._placed(names)
 
     def _names_along(self, number: int) -> list[Coordinate]:
-        """Return the names along an axis of the product, which the file or the study says."""
-        there, axis = self.product.coordinates.items(), self.product.axes[number]
-        along = [one for name, one in there if one.of(name) == (axis,)]
-        return [one for one in along if one.values.dtype.kind == "U"]
+        """Return the names along an axis of the product, which the file or the study says.
+
+        A covariance has the same antennas along its columns.
+        """
+        there = [(one.of(name), one) for name, one in self.product.coordinates.items()]
+        named = [(axes, one) for axes, one in there if one.values.dtype.kind == "U"]
+        axis = self.product.axes[number]
+        along = [one for axes, one in named if axes == (axis,)]
+        return along or [one for axes, one in named if (axis, axes) == ("column", ("antenna",))]
 
     def _placed(self, names: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         """Return the operand's name of each axis that it has, and the entry of each that it drops.

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.one_case import study_of
+from tests.workflow.one_case import staged, study_of
 from tests.workflow.readers.uvh5_file import PAIRS, case, write
 from workflow.preflight.check import check_study
 
@@ -58,3 +58,23 @@ def test_names_that_say_nothing(tmp_path: Path, names: Any) -> None:
     found = coordinates_of(path)
     assert "antenna_1" in found
     assert not [name for name in found if name.endswith("_name")]
+
+
+def test_names_select_rows_and_columns_of_a_covariance(tmp_path: Path) -> None:
+    """Columns have the names of the rows."""
+    path = tmp_path / "v.uvh5"
+    named(path, np.array([b"unused", *(f"T{n}".encode() for n in NUMBERS[::-1])]))
+    first, last = NUMBERS[0], NUMBERS[-1]
+
+    def taken(select: dict[str, Any]) -> Any:
+        part = {"time": 0, "polarization": 0, "frequency": 0}
+        source = {
+            "file": str(path), "format": "uvh5", "a": "covariance", "b": "covariance",
+            "select": {name: {**part, **select} for name in "ab"},
+        }  # fmt: skip
+        return staged({"kind": "gemm", "input": source}).operands["a"][0]
+
+    rows = {"antenna": [f"T{last}", f"T{first}"], "column": [f"T{last}", f"T{first}"]}
+    np.testing.assert_array_equal(taken(rows), taken({})[[-1, 0]][:, [-1, 0]])
+    named_feed = taken({"polarization": "yy"})
+    np.testing.assert_array_equal(named_feed, taken({"polarization": 1}))
