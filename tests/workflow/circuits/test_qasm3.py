@@ -184,6 +184,7 @@ REFUSED = (
             ("rx(popcount(3)) q[0];", "angles made of numbers by + - * / % **"),
             ("rx(1/0) q[0];", "division or modulo by zero"),
             ("gate g(a) b { rx((2 + 1)/2) b; }", "line 4, column 17: 3/2 is 1 in OpenQASM 3"),
+            ("gate g(a) b { rx(a*a) b; }", "column 17: type error: a gate's angle may be added to"),
             ("pow(1/2) @ x q[0];", "for a fraction write 1.0/2"),
             ("gphase(pi*(1/-8));", "1/-8 is 0 in OpenQASM 3"),
             (f"rx({'(' * 999}1{')' * 999}) q[0];", "maximum recursion depth"),
