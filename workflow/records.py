@@ -194,3 +194,8 @@ def read_records(path: Path) -> list[Record]:
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}; delete it and run again") from None
     return records
+
+
+def read_all_records(paths: Iterable[str | Path]) -> list[Record]:
+    """Return the records of several files, one file after another; errors as of `read_records`."""
+    return [record for path in paths for record in read_records(Path(path))]

@@ -1,10 +1,9 @@
 """Write the page that begins with the answer, from the records of every workload."""
 
-from itertools import chain
 from pathlib import Path
 
 from workflow.answering import AnswerFigures, AnswerFiles, write_answers
-from workflow.records import read_records
+from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json
 
@@ -19,7 +18,7 @@ with job_log(snakemake.log[0]) as log:
     )
     found = write_answers(
         workloads,
-        list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records)),
+        read_all_records(snakemake.input.records),
         drawn,
         AnswerFiles(**{name: Path(path) for name, path in snakemake.output.items()}),
         made=dict(zip(names, map(Path, snakemake.input.made), strict=True)),

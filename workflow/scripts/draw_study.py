@@ -1,16 +1,14 @@
 """Draw what concerns the whole study: the fraction of the limits, the errors and their bounds."""
 
-from itertools import chain
 from pathlib import Path
 
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
-from workflow.records import read_records
+from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
-    files = map(Path, snakemake.input.records)
-    records = list(chain.from_iterable(map(read_records, files)))
+    records = read_all_records(snakemake.input.records)
     draw_limits(Path(snakemake.output.limits), records)
     draw_accuracy(Path(snakemake.output.accuracy), records)
     log.info("%s", snakemake.output.limits)

@@ -1,16 +1,15 @@
 """Draw time and error of a swept workload against what was swept."""
 
 import json
-from itertools import chain
 from pathlib import Path
 
 from workflow.figures.sweeps import draw_sweep
-from workflow.records import read_records
+from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
-    records = chain.from_iterable(read_records(Path(path)) for path in snakemake.input.records)
+    records = read_all_records(snakemake.input.records)
     points = json.loads(snakemake.params.points)
     path = Path(snakemake.output.curves)
-    draw_sweep(path, snakemake.wildcards.sweep, list(records), points)
+    draw_sweep(path, snakemake.wildcards.sweep, records, points)
     log.info("%d cases: %s", len(points), path)

@@ -5,16 +5,15 @@ from itertools import chain
 from pathlib import Path
 
 from workflow.manifest import write_manifest
-from workflow.records import read_records
+from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
-    records = chain.from_iterable(read_records(Path(path)) for path in snakemake.input.records)
     written = write_manifest(
         Path(snakemake.output.manifest),
         Path(snakemake.output.study),
         json.loads(snakemake.params.study),
-        records,
+        read_all_records(snakemake.input.records),
         {name: [*map(Path, files)] for name, files in snakemake.params.inputs.items()},
         [Path(path) for path in chain(snakemake.input.records, snakemake.input.results)],
     )

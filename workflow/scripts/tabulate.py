@@ -1,15 +1,14 @@
 """Write the tables from the records of every workload."""
 
-from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
-from workflow.records import read_records
+from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 from workflow.tables.study import write_accuracy, write_performance
 
 with job_log(snakemake.log[0]) as log:
-    records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))
+    records = read_all_records(snakemake.input.records)
     graded = snakemake.input.get("growth")
     growth = read_growth(Path(graded)) if graded else []
     out = {name: Path(path) for name, path in snakemake.output.items()}

@@ -1,14 +1,13 @@
 """Write the table of shards from their records."""
 
-from itertools import chain
 from pathlib import Path
 
-from workflow.records import read_records
+from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 from workflow.tables.study import write_shards
 
 with job_log(snakemake.log[0]) as log:
-    records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))
+    records = read_all_records(snakemake.input.records)
     write_shards(
         records, csv_path=Path(snakemake.output.csv), markdown=Path(snakemake.output.markdown)
     )
