@@ -23,6 +23,16 @@ def places(where: Array) -> dict[str, Coordinate]:
     }
 
 
+def channel_centres(hertz: Array) -> Coordinate:
+    """Return (channels,) frequencies as the coordinate ``frequency`` of simulated channels."""
+    return Coordinate(hertz, "Hz", "centre of the channel")
+
+
+def antenna_positions(where: Array) -> Coordinate:
+    """Return (antennas, 2) east and north in m as one coordinate, ``antenna_position``."""
+    return Coordinate(where, "m", "east and north of an antenna", ("antenna", "east_north"))
+
+
 EARTH_M = 6.33e6, 6.40e6
 """The Earth's surface is farther from its centre than the first, and nearer than the second."""
 LEAST_WAVELENGTHS = 0.05

@@ -6,8 +6,7 @@ Arrays are (channel, polarization, antenna, time) and (channel, polarization, be
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +20,16 @@ Generators = Callable[..., np.random.Generator]
 """A generator for each key, a few whole numbers."""
 
 
-@dataclass(frozen=True)
-class Wave:
+class Wave(Protocol):
     """Gaussian noise of a mean power at one antenna, from a direction (l, m)."""
 
-    direction: tuple[float, float]
-    power: float
+    @property
+    def direction(self) -> tuple[float, float]:
+        """Direction cosines towards east and north."""
+
+    @property
+    def power(self) -> float:
+        """Mean power at one antenna."""
 
 
 def steering_weights(

@@ -22,7 +22,7 @@ from workflow.accuracy.adaptive_accuracy import (
     hermitian,
 )
 from workflow.arrays import antennas, sky
-from workflow.arrays.antenna_places import in_hz_or_m, of_directions, places
+from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, of_directions, places
 from workflow.arrays.covariances import (
     COVARIANCES,
     check_covariances,
@@ -30,12 +30,11 @@ from workflow.arrays.covariances import (
     checked_hermitian,
     placed,
 )
-from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, along, blank
+from workflow.data import Array, Implementation, Product, Shape, Staged, along, blank
 from workflow.figures import beam_pictures, pictures
 from workflow.inputs import operand_values, operands
 from workflow.inputs.input_error import InputError
@@ -120,9 +119,8 @@ class Adaptive(Workload):
             operand_values.refuse_zeros(found, COVARIANCES.name)
             found = checked_hermitian(found)
         else:
-            waves = [Wave(source.direction, source.power) for source in case.sources]
             place = case.frequencies.centres(case.channels), self._positions()
-            r = sky.covariances(*place, waves, case.noise, case.samples, self.rng)
+            r = sky.covariances(*place, case.sources, case.noise, case.samples, self.rng)
             found = replace(
                 self._outlined(),
                 operands={"covariances": hermitian(r).astype(r.dtype)},
@@ -142,10 +140,7 @@ class Adaptive(Workload):
         case = self.case
         n, where = case.antennas or 0, self._positions()
         centres = case.frequencies.centres(case.channels)
-        coordinates = {
-            "frequency": Coordinate(centres, "Hz", "centre of the channel"),
-            **places(where),
-        }
+        coordinates = {"frequency": channel_centres(centres), **places(where)}
         data = {"covariances": blank((1, 1, case.channels, n, n), np.complex64)}
         return Staged(data, {"covariances": COVARIANCES.axes}, coordinates)
 

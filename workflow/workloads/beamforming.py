@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
-from workflow.arrays.antenna_places import of_directions
-from workflow.arrays.plane_waves import Wave, received, steering_weights
+from workflow.arrays.antenna_places import antenna_positions, channel_centres, of_directions
+from workflow.arrays.plane_waves import received, steering_weights
 from workflow.arrays.steering import beams_toward, beside_beams, steered
 from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.beam_grid import BeamGrid
@@ -177,10 +177,9 @@ class Beamforming(MatrixProduct):
         case = self.case
         if case.input is None:
             place = self.frequencies_hz(), self.positions()
-            waves = [Wave(source.direction, source.power) for source in case.sources]
             makers = {
                 "weights": steering_weights(*place, self.directions()),
-                "samples": received(*place, waves, case.noise, self.rng),
+                "samples": received(*place, case.sources, case.noise, self.rng),
             }
             drawn = {
                 name: Drawn(operand.shape, operand.dtype, makers[name])
@@ -224,12 +223,10 @@ class Beamforming(MatrixProduct):
 
     def _coordinates(self, time: Array) -> dict[str, Coordinate]:
         return {
-            "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
+            "frequency": channel_centres(self.frequencies_hz()),
             "time": Coordinate(time, "s", "time"),
             **beams_toward(self.directions()),
-            "antenna_position": Coordinate(
-                self.positions(), "m", "east and north of an antenna", ("antenna", "east_north")
-            ),
+            "antenna_position": antenna_positions(self.positions()),
         }
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:

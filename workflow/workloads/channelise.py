@@ -20,7 +20,7 @@ from workflow.accuracy.channelise_accuracy import (
     designed,
 )
 from workflow.arrays.antenna_places import places
-from workflow.arrays.plane_waves import Wave, received_band
+from workflow.arrays.plane_waves import received_band
 from workflow.config.case import Case
 from workflow.config.channelise_case import ChanneliseCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
@@ -168,9 +168,8 @@ class Channelise(Workload):
 
     def _arriving(self, box: Box) -> Array:
         case = self.case
-        waves = [Wave(source.direction, source.power) for source in case.sources]
         make = received_band(
-            case.centre, case.sample_rate_hz, self._positions(), waves, partial(self.rng, 2)
+            case.centre, case.sample_rate_hz, self._positions(), case.sources, partial(self.rng, 2)
         )
         return make(box)
 

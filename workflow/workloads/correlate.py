@@ -19,8 +19,13 @@ from workflow.accuracy.correlation_accuracy import (
     correlation_reference,
 )
 from workflow.arrays import antennas, visibilities
-from workflow.arrays.antenna_places import places, refuse_geocentric
-from workflow.arrays.plane_waves import Wave, received
+from workflow.arrays.antenna_places import (
+    antenna_positions,
+    channel_centres,
+    places,
+    refuse_geocentric,
+)
+from workflow.arrays.plane_waves import received
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase
 from workflow.config.integration import integrated
@@ -112,8 +117,7 @@ class Correlate(Workload):
             return operands.staged(
                 case.input, (VOLTAGES,), upstream, allow_nonfinite=case.allow_nonfinite
             )
-        waves = [Wave(source.direction, source.power) for source in case.sources]
-        make = received(self.frequencies_hz(), self.positions(), waves, case.noise, self.rng)
+        make = received(self.frequencies_hz(), self.positions(), case.sources, case.noise, self.rng)
         operand = self.outline().operands["voltages"]
         drawn = {"voltages": Drawn(operand.shape, operand.dtype, make)}
         time = np.arange(case.samples or 0) / case.frequencies.step_hz
@@ -140,11 +144,9 @@ class Correlate(Workload):
     def _coordinates(self, time: Array) -> dict[str, Coordinate]:
         where = self.positions()
         return {
-            "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
+            "frequency": channel_centres(self.frequencies_hz()),
             "time": Coordinate(time, "s", "time"),
-            "antenna_position": Coordinate(
-                where, "m", "east and north of an antenna", ("antenna", "east_north")
-            ),
+            "antenna_position": antenna_positions(where),
             **places(where),
         }
 

@@ -15,9 +15,8 @@ from benchmarks.peers import bytes_of_image
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
-from workflow.arrays.antenna_places import in_hz_or_m, mirrored, places, unresolved
+from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, mirrored, places, unresolved
 from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
-from workflow.arrays.plane_waves import Wave
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
@@ -103,9 +102,10 @@ class Image(Workload):
                 case.input, (COVARIANCES,), upstream, allow_nonfinite=case.allow_nonfinite
             )
             return placed(given)
-        waves = [Wave(source.direction, source.power) for source in case.sources]
         frequencies, where = self.case.frequencies.centres(self.case.channels), self._places()
-        found = sky.covariances(frequencies, where, waves, case.noise, case.samples, self.rng)
+        found = sky.covariances(
+            frequencies, where, case.sources, case.noise, case.samples, self.rng
+        )
         return replace(
             self.outline(), operands={"covariances": found}, attributes={"seed": self.seed}
         )
@@ -116,13 +116,8 @@ class Image(Workload):
         if case.input is not None:
             return placed(operands.outline(case.input, (COVARIANCES,), upstream))
         shape = (1, 1, case.channels, case.antennas or 0, case.antennas or 0)
-        where = self._places()
-        coordinates = {
-            "frequency": Coordinate(
-                self.case.frequencies.centres(self.case.channels), "Hz", "centre of the channel"
-            ),
-            **places(where),
-        }
+        centres = channel_centres(case.frequencies.centres(case.channels))
+        coordinates = {"frequency": centres, **places(self._places())}
         axes = {"covariances": COVARIANCES.axes}
         return Staged({"covariances": blank(shape, np.complex64)}, axes, coordinates)
 
