@@ -3,8 +3,8 @@
 import pytest
 import yaml
 from argand import PRECISIONS
-from toy_kind import NamedCircuit, Toy, mistake, mistakes, study
 
+from tests.workflow.config.toy_kind import NamedCircuit, Toy, mistake, mistakes, study
 from workflow.config.mistakes import StudyError
 from workflow.preflight.loading import load_study
 from workflow.study import workload_from_json

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from toy_kind import Toy, mistake, mistakes
 
+from tests.workflow.config.toy_kind import Toy, mistake, mistakes
 from workflow.config.mistakes import StudyError
 from workflow.preflight.loading import load_study
 from workflow.workloads.base import KINDS

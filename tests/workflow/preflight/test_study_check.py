@@ -7,8 +7,8 @@ import h5py
 import numpy as np
 import pytest
 from argand.device import cpu
-from toy_kind import Toy, study
 
+from tests.workflow.config.toy_kind import Toy, study
 from workflow.config.mistakes import StudyError
 from workflow.inputs.input_error import InputError
 from workflow.preflight.check import check_study, checked_study, main
