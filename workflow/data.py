@@ -118,6 +118,15 @@ class Staged:
                 lengths[axis] = max(length, lengths.get(axis, 0))
         return lengths
 
+    def whole_along(self, axis: str) -> list[str]:
+        """Return the operands that each entry of an axis needs whole: they are not split by it."""
+        length = self.axis_lengths().get(axis, 1)
+        return [
+            name
+            for name, data in self.operands.items()
+            if (axis, length) not in zip(self.axes[name], data.shape, strict=True)
+        ]
+
 
 @dataclass(frozen=True)
 class Product:

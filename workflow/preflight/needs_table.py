@@ -9,14 +9,12 @@ from argand.device import cpu
 from argand.runtime.ceilings import cpu_copy_bytes
 
 from workflow.counted import counted
-from workflow.steps.budget import disk_of
-from workflow.steps.needs import Step, estimate
+from workflow.steps.budget import BASE_BYTES, disk_of
+from workflow.steps.needs import OF_A_PART, Step, estimate
 from workflow.storage.memory import in_words
 from workflow.study import Study
 from workflow.tables.readable import Column, markdown_table
 
-_BASE_BYTES = 262 << 20
-"""A job's libraries before its data, by benchmarks.pipeline.job_memory."""
 _JOB_SECONDS = 1.5
 """A job's start, on a machine that has run one before; small ones take 0.8 to 1.9 s in all."""
 _MOST = 40
@@ -68,8 +66,8 @@ def _rows(
         yield {
             "workload": name,
             "step": step,
-            "jobs": parts if step in ("run", "verify", "deliver") else 1,
+            "jobs": parts if step in OF_A_PART else 1,
             "disk": disk.get(step),
-            "memory": int(_BASE_BYTES + memory),
+            "memory": int(BASE_BYTES + memory),
             "seconds": _JOB_SECONDS + seconds,
         }

@@ -27,7 +27,7 @@ from workflow.storage.places import visible_above
 from workflow.study import Study, outlined
 from workflow.workloads.base import Workload
 
-_BASE_BYTES = 262 << 20
+BASE_BYTES = 262 << 20
 """A job's libraries before its data, by benchmarks.pipeline.job_memory."""
 _RUN_COPIES, _VERIFY_COPIES = 2.1, 1.6
 """Peak memory of a step over its operands and one result, as seen with every kind
@@ -92,10 +92,8 @@ def require_coordinates(workload: Workload, outline: Staged) -> None:
 
     The check makes it, and so does every job.
     """
-    found = sum(one.values.nbytes for one in outline.coordinates.values())
-    if getattr(workload.case, "form", None) == "triangle":  # antenna and polarization of both
-        found += 4 * 8 * workload.result_shape(outline)[-1]
-    needed, there = _COORDINATE_COPIES * found, machine_memory()
+    needed = _COORDINATE_COPIES * workload.coordinate_bytes(outline)
+    there = machine_memory()
     if needed > there:
         raise ValueError(
             f"what stands along its axes takes about {in_words(needed)} of memory, this machine "
@@ -186,7 +184,7 @@ def _too_large(study: Study, name: str, one: WorkloadSizes, place: Place) -> str
     else:
         needed["run"] = HOST_BYTES
     step = max(needed, key=lambda name: needed[name])
-    total = needed[step] + _BASE_BYTES
+    total = needed[step] + BASE_BYTES
     if total <= place.memory:
         return ""
     streamed = bool(study.workload(name).splits) and step == "run"
@@ -245,7 +243,7 @@ def _disk_bytes(study: Study, found: dict[str, WorkloadSizes]) -> int:
 
 
 def _scratch_bytes(study: Study, name: str, one: WorkloadSizes) -> int:
-    """Return a file's operands that do not fit into memory go through the disk a second time."""
+    """Return the bytes of a scratch file: operands of a file that do not fit into memory."""
     source = study.workloads[name].data_source
     beyond_memory = isinstance(source, FileInput) and 2 * one.staged > machine_memory()
     return one.staged if beyond_memory else 0

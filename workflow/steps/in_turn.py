@@ -137,7 +137,7 @@ def _bytes(group: Sequence[tuple[Ready, Operands]], device: Device) -> int:
 
 
 def _measured(group: Sequence[tuple[Ready, Operands]], device: Device) -> list[Measured]:
-    """Return each over as many copies of its inputs as it takes to leave the cache.
+    """Return the times of each, over as many copies of its inputs as it takes to leave the cache.
 
     On a GPU the clock is the card's, as in the benchmarks: what Python takes to make a short call
     would hide what the kernels of two libraries differ in.

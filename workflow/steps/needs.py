@@ -56,7 +56,7 @@ _COPIES_OF_A_THREAD, _MOST_OF_THREADS = 0.4, 6.0
 """Copies that each thread of a verification adds, and all together at most, seen with up to 16
 threads: at most 0.3, where rows of 2^20 make large blocks; together they have no more than there
 are blocks."""
-_OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
+OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
 """Steps that each shard of a workload has for itself."""
 _IN_PIECES: tuple[Step, ...] = ("verify", "deliver")
 """Steps that hold a piece of a workload at a time (`workflow.steps.pieces`)."""
@@ -124,7 +124,7 @@ def estimate(
     Without what every job takes, and without room to spare; arguments as of `needs`.
     """
     shape, made, volume, result, piece = _sizes(study.chain(name))
-    parts = len(study.parts(name)) if step in _OF_A_PART else 1
+    parts = len(study.parts(name)) if step in OF_A_PART else 1
     volume, result, flops, moved = (
         x / parts for x in (volume, result, shape.flops, shape.bytes_moved)
     )

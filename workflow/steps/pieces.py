@@ -126,11 +126,7 @@ def _along(axis: str, outline: Staged, found: Sizes, most: int) -> Pieces | None
     length = outline.axis_lengths().get(axis, 1)
     if length < 2:
         return None
-    shared = frozenset(
-        name
-        for name, data in outline.operands.items()
-        if (axis, length) not in zip(outline.axes[name], data.shape, strict=True)
-    )
+    shared = frozenset(outline.whole_along(axis))
     common = sum(found.operands.get(name, 0) for name in shared)
     entry = max(1, (found.volume - common) // length)
     entries = 1 << (max(1, min(length, max(most, common) // entry)).bit_length() - 1)

@@ -116,20 +116,10 @@ def _grain(entries: int) -> int:
     return 1 << max(0, (entries // _GRAINS).bit_length() - 1)
 
 
-def _shared(outline: Staged, axis: str) -> list[str]:
-    """Return the operands that every chunk needs whole."""
-    length = outline.axis_lengths()[axis]
-    return [
-        name
-        for name, data in outline.operands.items()
-        if (axis, length) not in zip(outline.axes[name], data.shape, strict=True)
-    ]
-
-
 def shared_bytes(outline: Staged, axis: str, one: Implementation) -> int:
     """Return the bytes of the device for the operands that every chunk needs whole."""
     sizes = []
-    for name in _shared(outline, axis):
+    for name in outline.whole_along(axis):
         data = outline.operands[name]
         kind = one.precision.output if data.dtype.kind == "c" else one.precision.real_output
         sizes.append(data.size * np.dtype(kind).itemsize)
@@ -213,7 +203,7 @@ def _prepared(
 ) -> tuple[dict[str, Any], dict[str, np.dtype[Any]]]:
     """Return the operands that all chunks share, prepared, and the types of those in chunks."""
     outline = staged.outline
-    shared = _shared(outline, chunking.axis)
+    shared = outline.whole_along(chunking.axis)
     given = {}
     for name, data in outline.operands.items():
         if name in shared:

@@ -142,6 +142,13 @@ class Workload(ABC):
         """
         return 0
 
+    def coordinate_bytes(self, outline: Staged) -> int:
+        """Return the bytes of what stands along a product's axes, which the outline does not make.
+
+        `product` makes it in every job, so a check first asks whether it fits into memory.
+        """
+        return sum(one.values.nbytes for one in outline.coordinates.values())
+
     @abstractmethod
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Return the sizes and the nominal work; reads no values but those of integer operands."""

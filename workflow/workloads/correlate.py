@@ -166,6 +166,13 @@ class Correlate(Workload):
         count, _ = self._integrations(samples)
         return result_shape((channels, count), polarizations * elements, self.case.form)
 
+    def coordinate_bytes(self, outline: Staged) -> int:
+        """See `Workload.coordinate_bytes`; a triangle's are the antennas and feeds of each pair."""
+        found = super().coordinate_bytes(outline)
+        if self.case.form == "triangle":
+            found += 4 * 8 * self.result_shape(outline)[-1]
+        return found
+
     def _problem(self, staged: Staged, precision: Precision) -> HerkProblem:
         channels, polarizations, elements, samples = staged.operands["voltages"].shape
         count, each = self._integrations(samples)
