@@ -50,7 +50,10 @@ class Costs:
         grid_vector: microseconds of the last one for a vector of each thread.
         scan: microseconds of the launch that scans for the absmax before.
         scan_bytes: bytes of a microsecond that this scan reads.
-        bytes: bytes of a microsecond in which memory moves operands and results.
+        bytes: bytes of a microsecond in which memory moves results, and a triangle's operand.
+        line_bytes: bytes of lines of operands that memory gives in a microsecond: eight plans of
+            four products whose bytes bound them, of 23 to 121 us, take 0.88 to 1.15 of their
+            estimates (an H200).
         exposed: fraction of the shorter of work and the result's traffic that the longer does not
             hide, at one term where blocks fill more than one wave or a multiprocessor holds one
             (2026-11-28-estimates-of-calls-in-rows.md); of triangles, of all their traffic.
@@ -84,6 +87,7 @@ class Costs:
     scan: float = 3.8
     scan_bytes: float = 0.57e6
     bytes: float = 3.2e6
+    line_bytes: float = 3.4e6
     exposed: float = 0.25
 
 

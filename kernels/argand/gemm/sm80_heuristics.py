@@ -108,13 +108,6 @@ _TRIANGLE_TERMS = 0.85
 """Time of a triangle's mainloop over that, at two terms of tf32 and by tile at one (an H200); of
 tiles of 32 and 64 rows by 24 times in rows of calls. Without the one and without the other 2 and
 19 recorded choices take 1.09 and 1.22 of their times."""
-_FITTED_US, _BEYOND = 18.0, 0.1
-"""Microseconds up to which estimates of clusters at one term were fitted, triangles apart, and what
-is added to time beyond them, so that wgmma is chosen where it is estimated alike: six calls of 29
-to 97 us by the estimate took 1.12 to 1.55 of it (an H200, docs/tables/sweeps.md). In 67 recorded
-products of short sides the choice among both families then takes 1.034 in place of 1.037 of the
-fastest plan's time, in the ninetieth percentile 1.085 in place of 1.095; from 0.15 on tiles of
-mma.sync lose by it."""
 _APART_IN_TRIANGLES = 0.85
 """Time of a triangle's mainloop over that, where small products have sums of their own: three
 shapes of 177 to 347 rows and 47 to 82 samples, with the kernels before that (an H200)."""
@@ -160,10 +153,9 @@ def estimated_microseconds(
     batch, m, n, k = sizes
     costs = costs_of(plan)
     work, exposed = _work(plan, precision, sm_count, sizes)
-    # Both operands of a triangle are one, which L2 holds from a row to its column.
-    read = m * k if plan.triangle else m * k + k * n
     odd = plan.triangle and not plan.one_tile and n % 2 == 1
-    moved = 8 * batch * (read + (_ODD_ROWS if odd else 1) * m * n) / (memory * costs.bytes)
+    moved = 8 * batch * (_ODD_ROWS if odd else 1) * m * n / costs.bytes
+    moved = (moved + 8 * batch * k * _read(plan, m, n, costs)) / memory
     total = costs.launch + max(work, moved)
     if plan.triangle:
         total += costs.exposed * min(work, moved)
@@ -174,13 +166,24 @@ def estimated_microseconds(
         vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
         rounds = -(-vectors // plan.threads)
         total += costs.grid + costs.grid_vector * rounds * plan.grid_slices
-    if plan.split_k_slices > 1 and precision.terms == 1 and not plan.triangle:
-        total += _BEYOND * max(0.0, total - _FITTED_US)
     if precision.scaled:
         scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
         absmax = costs.absmax + costs.next_absmax * (k_tiles_of(plan, k) - 1)
         total += absmax if plan.finds_absmax else scan
     return total
+
+
+def _read(plan: MmaPlan, m: int, n: int, costs: Costs) -> float:
+    """Return the microseconds a byte in which memory gives a column of A and a row of B.
+
+    It gives whole lines, of which a run of a k-tile's numbers, 8 bytes each, touches one more than
+    it fills. Both operands of a triangle are one, which L2 holds from a row to its column.
+    """
+    if plan.triangle:
+        return m / costs.bytes
+    sides = (m, plan.block_m, plan.a_k_major), (n, plan.block_n, plan.b_k_major)
+    lines = sum(x * (1 + 16 / (plan.block_k if k_major else tile)) for x, tile, k_major in sides)
+    return lines / costs.line_bytes
 
 
 def _work(
