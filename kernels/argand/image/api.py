@@ -13,12 +13,13 @@ from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.image.cpu import Run, prepared
-from argand.image.geometry import read_directions, read_positions, unit_vectors
+from argand.image.geometry import read_directions, read_positions
 from argand.image.problem import ImageProblem
 from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.numpy_calls import Key, NumpyCalls
 
+_ndarray = np.ndarray
 _CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
 
@@ -84,12 +85,10 @@ def image(
         array([4., 2.], dtype=float32)
     """
     given = covariances, positions, frequencies, directions
-    form, key = _CPU_CALLS.key((*given, out), (precision, sign)), None
+    form, key = _form_of(*given, out, precision, sign), None
     repeated = _CPU_CALLS.known(form)
     if repeated is not None:
-        x, f = read_positions(positions, frequencies, len(positions), len(frequencies))
-        s = unit_vectors(read_directions(directions, np), np)
-        return repeated(covariances, x, f, s, out)
+        return repeated(covariances, positions, frequencies, directions, out)
     if is_cupy_array(covariances):
         key, found = _cuda().CALLS.repeat(given, out, (precision, sign))
         if found is not None:
@@ -120,9 +119,22 @@ def image(
         raise ValueError("out must be C-contiguous")
     if gpu:
         return _cuda().image(problem, given, x, f, s, out, key)
-    run = prepared(problem)
+    run = prepared(problem, r.dtype)
     _CPU_CALLS.keep(form, run)
-    return run(r, x, f, unit_vectors(s, np), out)
+    return run(r, x, f, s, out)
+
+
+def _form_of(r: Any, x: Any, f: Any, s: Any, out: Any, precision: Any, sign: Any) -> Key | None:
+    """Return the key of calls of one form, which `NumpyCalls.key` makes of any operands slower."""
+    if not (type(r) is type(x) is type(f) is type(s) is _ndarray):
+        return None
+    form = (
+        precision, sign, type(precision), type(sign),
+        r.dtype, r.shape, x.dtype, x.shape, f.dtype, f.shape, s.dtype, s.shape,
+    )  # fmt: skip
+    if out is None:
+        return form
+    return (*form, out.dtype, out.shape, out.strides) if type(out) is _ndarray else None
 
 
 def _checked_covariances(covariances: Any, gpu: bool) -> Any:

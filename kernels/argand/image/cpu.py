@@ -3,31 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 
 from argand.image.blocks import image_in_blocks
 from argand.image.cpu_baselines import BaselineImage, is_of_baselines
 from argand.image.cpu_few_antennas import few_antennas_image, has_few_antennas
-from argand.image.geometry import centred
+from argand.image.geometry import (
+    as_float64,
+    as_places,
+    centred,
+    require_places,
+    unit_vectors,
+)
 from argand.image.hermitian_check import require_hermitian
 from argand.image.problem import ImageProblem
 
 Run = Callable[[Any, Any, Any, Any, Any], Any]
-"""Computes a problem of checked r, x, f and s, in the last argument where that is an array."""
-_in_blocks = partial(image_in_blocks, arrays=np)
+"""Computes the problem of r, x, f and s as read, in the last argument where that is an array."""
 
 
-def prepared(problem: ImageProblem) -> Run:
-    """Return what computes the problem of NumPy arrays, whose covariances it checks."""
-    if has_few_antennas(problem) and is_of_baselines(problem):
-        return BaselineImage(problem)
-    compute = few_antennas_image if has_few_antennas(problem) else _in_blocks
+class _Computation(Protocol):
+    """Computes a problem by what it makes of its places."""
 
-    def run_centred(r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
+    def placed(self, x: Any, f: Any) -> Any:
+        """Return what a call needs of checked positions (antenna, 3) and frequencies."""
+
+    def __call__(self, r: Any, placed: Any, s: Any, out: Any) -> Any:
+        """Return the power toward checked directions (direction, 3); it checks r."""
+
+
+def prepared(problem: ImageProblem, dtype: np.dtype[Any]) -> Run:
+    """Return what computes the problem of NumPy arrays, whose values it checks.
+
+    ``dtype`` is that of the covariances.
+    """
+    baselines = has_few_antennas(problem) and is_of_baselines(problem)
+    compute = BaselineImage(problem, dtype) if baselines else _CentredImage(problem)
+
+    def run(r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
+        x = as_float64(x)
+        placed = _placed(compute, x.tobytes(), x.shape, as_float64(f).tobytes())
+        return compute(r, placed, unit_vectors(as_float64(s), np), out)
+
+    return run
+
+
+class _CentredImage:
+    """The image of a problem by positions about their centre."""
+
+    def __init__(self, problem: ImageProblem) -> None:
+        self._problem, self._has_few_antennas = problem, has_few_antennas(problem)
+
+    def placed(self, x: Any, f: Any) -> Any:
+        """Return positions about their centre, and frequencies."""
+        return centred(x), f
+
+    def __call__(self, r: Any, placed: Any, s: Any, out: Any) -> Any:
+        """Return the power; raises ValueError for a matrix that is not Hermitian."""
         require_hermitian(r, np)
-        return compute(problem, r, centred(x), f, s, out)
+        x, f = placed
+        if self._has_few_antennas:
+            return few_antennas_image(self._problem, r, x, f, s, out)
+        return image_in_blocks(self._problem, r, x, f, s, out, np)
 
-    return run_centred
+
+@lru_cache(maxsize=64)
+def _placed(
+    compute: _Computation, positions: bytes, shape: tuple[int, int], frequencies: bytes
+) -> Any:
+    """Return what a computation makes of positions of a shape, and of frequencies; it checks them.
+
+    They are kept by their numbers, which takes less time than the checks.
+    """
+    x, f = as_places(np.frombuffer(positions).reshape(shape)), np.frombuffer(frequencies)
+    require_places(x, f)
+    return compute.placed(x, f)

@@ -25,8 +25,8 @@ import numpy as np
 
 from argand.device import available_cores
 from argand.image.cpu_cosines import cosines_and_sines
-from argand.image.hermitian_check import is_small, require_hermitian, transposed_indices
-from argand.image.problem import SPEED_OF_LIGHT, ImageProblem, as_complex
+from argand.image.hermitian_check import is_small, require_hermitian
+from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
 
@@ -49,67 +49,73 @@ _SHARED_TIME = 1 << 24
 class BaselineImage:
     """The image of a problem of at least one antenna and channel, at an exact precision.
 
-    Terms are the sum of the diagonal, then those that pad the groups to equal length, then the
-    baselines; each has a cosine and a sine. A product sums the terms of a group.
+    The terms of a power are H_aa of each antenna, 2 Re H_ab of each baseline and 2 Im H_ab of each,
+    antennas^2 together, and those of 0 that pad the groups to equal length. A product sums the
+    terms of a group.
 
     Attributes:
         groups, width: number of groups, and of the terms of each.
     """
 
-    def __init__(self, problem: ImageProblem) -> None:
-        self._problem, n = problem, problem.antennas
+    def __init__(self, problem: ImageProblem, dtype: np.dtype[Any]) -> None:
+        self._problem, self._n, n = problem, problem.antennas, problem.antennas
+        self._read, self._output = np.result_type(dtype, np.complex64), problem.precision.output
+        self._dtype, channels = problem.dtype, problem.channels
         a, b = np.tril_indices(n, -1)
-        self._differences = np.eye(n)[a] - np.eye(n)[b]
+        self._differences, self._baselines = np.eye(n)[a] - np.eye(n)[b], len(a)
+        diagonal = np.arange(n) * (n + 1)
+        self._lower = np.concatenate([diagonal, a * n + b])
+        self._upper = np.concatenate([diagonal, b * n + a])
         self.groups = groups_of(n)
-        self.width = -(-(1 + len(a)) // self.groups)
-        terms, self._complex = self.groups * self.width, problem.precision.output
-        self._first = first = terms - len(a)
-        self._upper = np.concatenate([np.zeros(first, np.intp), b * n + a])
-        # Padding has constants of 0, so that its numbers do not count.
-        self._constants = np.zeros((first, 2, 1), problem.dtype)
-        self._constants[0, 0] = 1
-        self._shape = problem.matrices, problem.channels, n * n
+        self.width = -(-n * n // self.groups)
+        terms = self.groups * self.width
+        real = 2 * np.arange(n + len(a))
+        # What pads is the imaginary part of a diagonal's entry, which is 0.
+        self._order = np.concatenate([real, real[n:] + 1, np.ones(terms - n * n, np.intp)])
         # BLAS multiplies so few columns by a row on one core; several would wait at each product.
-        columns = ONE_CORE_VECTOR // (2 * self.width)
-        self._step = min(columns - columns % _LANES or columns, max(1, problem.directions))
-        self._band = max(1, _BLOCK_VALUES // (2 * terms * self._step))
-        products = self.groups * min(self._band, problem.channels)
+        most = ONE_CORE_VECTOR if available_cores() > 1 else _BLOCK_VALUES
+        columns, self._step = max(1, most // self.width), max(1, problem.directions)
+        if self._step > columns:
+            self._step = columns - columns % _LANES or columns
+        self._band = max(1, _BLOCK_VALUES // (terms * self._step))
+        products = self.groups * min(self._band, channels)
         self._together = max(1, _BLOCK_VALUES // (products * self._step))
-        each = _WEIGHT * terms + problem.matrices * (2 * terms + _STEP)
-        self._shared = problem.directions * problem.channels * each >= _SHARED_TIME
+        each = _WEIGHT * (1 + len(a)) + problem.matrices * (terms + _STEP)
+        self._shared = problem.directions * channels * each >= _SHARED_TIME
         self._is_one_block = (
             not self._shared and self._step == problem.directions
-            and self._band >= problem.channels and self._together >= problem.matrices
+            and self._band >= channels and self._together >= problem.matrices
         )  # fmt: skip
 
-    def __call__(self, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
-        """Return the power; arguments as of `argand.image.blocks.image_in_blocks`.
+    def placed(self, x: Any, f: Any) -> Any:
+        """Return baselines (channel, baseline, 3) in wavelengths; arguments are checked."""
+        turns = f * (self._problem.sign / SPEED_OF_LIGHT)
+        return turns[:, None, None] * self._differences.dot(x)
 
-        The origin of the positions is arbitrary. Raises ValueError for a matrix that is not
-        Hermitian.
+    def __call__(self, r: Any, baselines: Any, s: Any, out: Any) -> Any:
+        """Return the power of `placed` baselines and checked directions (direction, 3).
+
+        Raises ValueError for a matrix that is not Hermitian.
         """
-        problem = self._problem
-        found = quietly(self._compute, r, x, f * (problem.sign / SPEED_OF_LIGHT), s)
-        found = found.reshape(problem.shape)
+        found = quietly(self._compute, r, baselines, s).reshape(self._problem.shape)
         if out is None:
             return found
         out[...] = found
         return out
 
-    def _compute(self, r: Any, x: Any, turns: Any, s: Any) -> Any:
-        """Return the power (matrix, direction); ``turns`` (channel,) are in turns per metre."""
+    def _compute(self, r: Any, baselines: Any, s: Any) -> Any:
+        """Return the power (matrix, direction)."""
         numbers = self._numbers(r)
-        baselines = turns[:, None, None] * self._differences.dot(x)
         if self._is_one_block:
-            return self._power(numbers, self._weights(baselines @ s.T))
+            return self._power(numbers, self._weights(baselines, s.T))
         step, together, band = self._step, self._together, self._band
-        found = np.empty((self._problem.matrices, self._problem.directions), self._problem.dtype)
+        found = np.empty((self._problem.matrices, self._problem.directions), self._dtype)
 
         def work(start: int) -> None:
             some = slice(start, start + step)
             toward = s[some].T
             for first in range(0, len(baselines), band):
-                z = self._weights(baselines[first : first + band] @ toward)
+                z = self._weights(baselines[first : first + band], toward)
                 each = slice(first * self.groups, (first + band) * self.groups)
                 for one in range(0, len(found), together):
                     chunk = slice(one, one + together)
@@ -127,30 +133,40 @@ class BaselineImage:
         return found
 
     def _numbers(self, r: Any) -> Any:
-        """Return the sum of H_aa, and 2 H_ab of baselines, as (product, matrix, 1, 2 width)."""
-        flat = r.reshape(self._shape)
-        if r.dtype.kind != "c":
-            flat = as_complex(flat)
-        twice = np.conjugate(flat)
-        transposed = flat.take(transposed_indices(self._problem.antennas), 2)
-        if not (0 < r.size <= ONE_CORE_DOT and is_small(twice - transposed, flat[..., 0])):
-            require_hermitian(r, np)
-        twice += transposed
-        numbers = twice.take(self._upper, 2).astype(self._complex, copy=False)
-        # The sine beside the imaginary part is 0: only what is not finite remains of it.
-        np.add.reduce(flat[..., :: self._problem.antennas + 1], 2, out=numbers[..., 0])
-        shape = len(flat), -1, 1, 2 * self.width
-        return numbers.view(self._problem.dtype).reshape(shape).swapaxes(0, 1)
+        """Return the terms' numbers as (product, matrix, 1, width), of covariances that it checks.
 
-    def _weights(self, turns: Any) -> Any:
-        """Return cosines and sines (product, 2 width, direction) of baselines' phases in turns."""
-        channels, _, directions = turns.shape
-        terms = self.groups * self.width
-        z = np.empty((channels, terms, 2, directions), self._problem.dtype)
-        first = self._first
-        z[:, :first] = self._constants
-        cosines_and_sines(turns, z[:, first:, 0], z[:, first:, 1])
-        return z.reshape(channels * self.groups, 2 * self.width, directions)
+        Those of the diagonal are twice H_aa.
+        """
+        n = self._n
+        flat = np.ascontiguousarray(r, self._read).reshape(-1, n * n)
+        entries, mirrored = flat.take(self._lower, 1), flat.take(self._upper, 1)
+        np.conjugate(mirrored, mirrored)
+        apart = entries - mirrored
+        entries += mirrored
+        if not (r.size <= ONE_CORE_DOT and is_small(apart, flat[:, 0])):
+            require_hermitian(r, np)
+            # Only what is not finite remains of the diagonal's imaginary parts.
+            entries[:, 0] += np.add.reduce(0 * apart[:, :n].imag, 1)
+        parts = entries.astype(self._output, copy=False).view(self._dtype)
+        numbers = parts.take(self._order, 1)
+        return numbers.reshape(self._problem.matrices, -1, 1, self.width).swapaxes(0, 1)
+
+    def _weights(self, baselines: Any, toward: Any) -> Any:
+        """Return what the terms' numbers are multiplied by as (product, width, direction).
+
+        Baselines (channel, baseline, 3) are in wavelengths, directions are columns.
+        """
+        n, channels, directions = self._n, len(baselines), toward.shape[1]
+        turns = baselines.reshape(-1, 3).dot(toward)
+        turns = turns.reshape(channels, self._baselines, directions)
+        z = np.empty((channels, self.groups * self.width, directions), self._dtype)
+        z[:, :n] = 0.5
+        sines = n + self._baselines
+        cosines_and_sines(turns, z[:, n:sines], z[:, sines : n * n])
+        if self.groups == 1:
+            return z
+        z[:, n * n :] = 0
+        return z.reshape(channels * self.groups, self.width, directions)
 
     def _power(self, numbers: Any, z: Any) -> Any:
         """Return the power (matrix, direction); each covariance is a product of its own."""
@@ -174,8 +190,6 @@ def groups_of(n: int) -> int:
     """Return how many groups of terms n antennas have: as few as keep the bound of an image.
 
     The bound counts 4 antennas + channels + 7 roundings of sums
-    (`workflow/accuracy/image_bounds.py`): antennas - 1 of the diagonal's sum, two of each term of a
-    group, one of each group.
+    (`workflow/accuracy/image_bounds.py`): one of each term of a group, one of each group.
     """
-    terms = 1 + n * (n - 1) // 2
-    return next(g for g in count(1) if 2 * -(-terms // g) + g <= 3 * n + 8)
+    return next(g for g in count(1) if -(-n * n // g) + g <= 4 * n + 8)

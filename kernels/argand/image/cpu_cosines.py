@@ -7,26 +7,28 @@ from typing import Any
 
 import numpy as np
 
+# NumPy takes 0.15 us to make an array of Python's number.
+_HALF_TURN, _TURN = np.array(math.pi), np.array(2 * math.pi)
+
 
 def cosines_and_sines(turns: Any, cosines: Any, sines: Any) -> None:
     """Write the cosines and sines of phases, which are reduced to half a turn in fp64 in place.
 
-    Of fp64 they come from the tangent of half the angle, t: (1 - t^2) / (1 + t^2) and
-    2 t / (1 + t^2), because NumPy's tangent takes a tenth of the time of its cosine. t is finite:
-    no number of fp64 is a quarter of a turn in radians.
+    Of fp64 they come from the tangent of half the angle, t: with q = 2 / (1 + t^2) they are q - 1
+    and t q, because NumPy's tangent takes a tenth of the time of its cosine. t is finite: no number
+    of fp64 is a quarter of a turn in radians.
     """
     turns -= np.rint(turns)
     if cosines.dtype != np.float64:
-        turns *= 2 * math.pi
+        turns *= _TURN
         angles = turns.astype(cosines.dtype)
-        np.cos(angles, out=cosines)
-        np.sin(angles, out=sines)
+        np.cos(angles, cosines)
+        np.sin(angles, sines)
         return
-    turns *= math.pi
-    t = np.tan(turns, out=turns)
-    square = t * t
-    np.subtract(1, square, out=cosines)
-    square += 1
-    cosines /= square
-    t += t
-    np.divide(t, square, out=sines)
+    turns *= _HALF_TURN
+    t = np.tan(turns, turns)
+    q = t * t
+    q += 1.0
+    np.divide(2.0, q, q)
+    np.subtract(q, 1.0, cosines)
+    np.multiply(t, q, sines)

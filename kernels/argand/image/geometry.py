@@ -20,27 +20,38 @@ LONGEST_SQUARE = 1 + 1e-12
 def read_positions(
     positions: Any, frequencies: Any, antennas: int, channels: int
 ) -> tuple[Array, Array]:
-    """Return positions (antennas, 3) and frequencies (channels,), on the host."""
-    x: Array = _numbers(positions, "positions", antennas, np)
-    if x.shape[1] == 2:
-        x = np.column_stack([x, np.zeros(len(x))])
-    f = _frequencies(frequencies, channels)
-    highest = max(f.tolist(), default=0.0)
+    """Return positions (antennas, 3) and frequencies (channels,), on the host, checked."""
+    x = as_places(_numbers(positions, "positions", antennas, np))
+    f: Array = _typed(frequencies, "frequencies")
+    if f.shape != (channels,):
+        raise ValueError(f"frequencies must have shape ({channels} channels,), got {f.shape}")
+    require_places(x, f)
+    return x, f
+
+
+def require_places(x: Array, f: Array) -> None:
+    """Raise ValueError for frequencies that are no positive numbers and positions too far away."""
+    highest = 0.0
+    for one in f.tolist():
+        if not 0 < one < math.inf:
+            raise ValueError("frequencies must be finite and positive, in Hz")
+        if one > highest:
+            highest = one
     # The centre is no farther from the origin than twice the farthest antenna.
     distance = math.sqrt(np.vdot(x, x)) if x.size <= ONE_CORE_DOT else math.inf
     if not 3 * distance * highest <= MOST_TURNS * SPEED_OF_LIGHT:
         _require_near(x, highest)
-    return x, f
 
 
-def _frequencies(given: Any, channels: int) -> Array:
-    """Return positive frequencies (channels,) on the host."""
-    values: Array = _typed(given, "frequencies")
-    if values.shape != (channels,):
-        raise ValueError(f"frequencies must have shape ({channels} channels,), got {values.shape}")
-    if not all(0 < one < math.inf for one in values.tolist()):
-        raise ValueError("frequencies must be finite and positive, in Hz")
-    return values
+def as_places(x: Any) -> Array:
+    """Return positions (antenna, 2 or 3) of NumPy as vectors of three numbers."""
+    x = as_float64(x)
+    return x if x.shape[1] == 3 else np.column_stack([x, np.zeros(len(x))])
+
+
+def as_float64(x: Any) -> Array:
+    """Return an array of NumPy's as a contiguous one of float64."""
+    return np.ascontiguousarray(x, np.float64)
 
 
 def read_directions(given: Any, arrays: Any) -> Any:

@@ -70,17 +70,8 @@ def _triangles(n: int) -> tuple[Any, Any]:
     return rows * n + columns, columns * n + rows
 
 
-@lru_cache(maxsize=64)
-def transposed_indices(n: int) -> Any:
-    """Return the flat indices of the transpose of an (n, n) matrix.
-
-    A gather by them takes half the time of steps on transposed views.
-    """
-    return np.arange(n * n).reshape(n, n).T.ravel()
-
-
 def is_small(apart: Any, entries: Any) -> bool:
-    """Return whether the norm of few complex numbers is small beside some matrices' entries.
+    """Return whether the norm of numbers, or of their parts, is small beside matrices' entries.
 
     It is half of what covariances may be apart from Hermitian, of which each has such an entry.
     False also where squares may underflow or overflow.

@@ -79,11 +79,12 @@ def weight_error(precision: Precision, turns: float) -> float:
     rounded by: less than 2^-22 too. With one term to an operand it takes ``sin.approx`` and
     ``cos.approx``, off by at most 2^-21.19 between -pi and pi (CUDA C++ Programming Guide,
     intrinsic functions), and rounds the phase twice by 2^-23 (in radians): below 2^-20. At fp64,
-    with u = 2^-53, radians are off by less than 4.3 u, which is 1.35 u of pi. Where the tangent of
-    half the angle is off by a unit in the last place, a part is by 2 u more, by up to u for the
-    square (a cosine by 0.5 u), and by u for each of its sums (a sine has one, a cosine two) and
-    the quotient: together less than 10 u. Cosines and sines that are off by two units in the last
-    place add 4 u to what the angle is off by.
+    with u = 2^-53, an angle x of radians is off by less than 1.35 u |x|, a cosine by 2.5 u for it
+    and a sine by 4.3 u |cos x|. Where the tangent of half the angle is off by a unit in the last
+    place, a part is by 2 u more. A cosine is by 0.5 u for the square, 2 u for the sum, u for the
+    quotient and 0.5 u for the difference; a sine is by at most 4 u |sin x| for the square, the
+    sum, the quotient and the product. Together that is less than 10 u. Cosines and sines that are
+    off by two units in the last place add 4 u to what the angle is off by.
     """
     phase = 2 * math.pi * turns * 7 * 2.0**-53
     if precision.real_output == "float64":

@@ -73,12 +73,12 @@ def test_pieces_of_images_of_baselines(
 
 
 def test_terms_of_baselines_keep_the_bound_of_sums() -> None:
-    """Roundings one after another: of the diagonal, of a group and of the groups' sum."""
+    """Roundings one after another: of a group and of the groups' sum."""
     for antennas in range(1, 65):
-        one = cpu_baselines.BaselineImage(ImageProblem((), 1, antennas, 1, PRECISIONS["fp32"], 1))
-        assert one.groups * one.width > antennas * (antennas - 1) // 2
-        longest = antennas - 1 + 2 * one.width + one.groups - 1
-        assert longest <= 4 * antennas + 7
+        problem = ImageProblem((), 1, antennas, 1, PRECISIONS["fp32"], 1)
+        one = cpu_baselines.BaselineImage(problem, np.dtype(np.complex64))
+        assert antennas**2 <= one.groups * one.width <= antennas * (antennas + 1)
+        assert one.width + one.groups - 1 <= 4 * antennas + 7
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
@@ -210,6 +210,35 @@ def test_what_is_not_finite_leaves_no_finite_power(bad: complex, precision: str)
     found = image(*one.arguments, precision=precision)
     assert np.isfinite(found[0]).all()
     assert not np.isfinite(found[1]).any()
+
+
+@pytest.mark.parametrize("antennas", [1, 3, 7, 30])
+def test_a_diagonal_that_is_not_finite_leaves_no_finite_power(antennas: int) -> None:
+    """Else its imaginary part, which a Hermitian matrix does not have, would be passed over."""
+    for bad in (complex(1, np.nan), complex(1, np.inf)):
+        one = sky(antennas, 2, 5, leading=(2,))
+        one.covariances[1, 0, -1, -1] = bad
+        found = image(*one.arguments)
+        assert np.isfinite(found[0]).all()
+        assert not np.isfinite(found[1]).any()
+
+
+@pytest.mark.parametrize("antennas", [4, 70])
+def test_places_are_those_that_arrays_hold_now(antennas: int) -> None:
+    """What is made of positions and frequencies is kept by their numbers."""
+    one = sky(antennas, 2, 9)
+    before = image(*one.arguments)
+    for place in (one.positions, one.frequencies):
+        place *= 2
+        found = image(*one.arguments)
+        assert np.all(np.abs(found - one.power()) <= one.allowed("fp32", "cpu"))
+        assert np.abs(found - before).max() > 1e-3
+    one.frequencies[1] = -1
+    with pytest.raises(ValueError, match="frequencies must be finite and positive"):
+        image(*one.arguments)
+    one.frequencies[1], one.positions[2, 0] = 1e8, np.nan
+    with pytest.raises(ValueError, match="positions must be finite"):
+        image(*one.arguments)
 
 
 def test_infinities_of_both_signs_add_up_to_none_in_silence() -> None:
