@@ -16,7 +16,12 @@ from typing import Any, Literal
 from argand import PRECISIONS
 from pydantic import BaseModel, Field, InstanceOf, field_validator
 
-from workflow.config.case import DELIVERY_KEYS, PrecisionName, known_precisions
+from workflow.config.case import (
+    DELIVERY_KEYS,
+    PRODUCT_PRECISIONS,
+    PrecisionName,
+    known_precisions,
+)
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
@@ -54,7 +59,7 @@ class Settings(Model):
     precisions: tuple[PrecisionName, ...] = Field(
         tuple(PRECISIONS),
         min_length=1,
-        description="Precisions at which every workload is measured.",
+        description="Precisions at which every workload is measured that has them.",
     )
     baselines: Literal["auto", "none"] | tuple[str, ...] = Field(
         "auto",
@@ -80,7 +85,7 @@ class Settings(Model):
     @field_validator("precisions")
     @classmethod
     def _precisions_exist(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return known_precisions(names)
+        return known_precisions(names, PRODUCT_PRECISIONS)
 
 
 class Study(Settings):

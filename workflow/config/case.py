@@ -137,6 +137,10 @@ class Case(Model):
         left_out = {*Case.model_fields, *self._synthetic, "input"}
         return self.model_dump_json(exclude=left_out, exclude_none=True)
 
+    def own_precisions(self) -> tuple[str, ...]:
+        """Return the precisions that the case can be measured at."""
+        return self.precision_names
+
     @property
     def accepted_error(self) -> float:
         """Largest relative Frobenius error for `auto`: ``tolerance``, or the kind's own default."""

@@ -29,9 +29,14 @@ class DetectedCase(ProductCase):
             return self
         if self.kernels:
             raise ValueError(f"kernels must not be given with detect, got {self.kernels}")
-        unknown = [name for name in self.precisions or () if name not in PRECISIONS]
+        own = self.own_precisions()
+        unknown = [name for name in self.precisions or () if name not in own]
         if unknown:
             raise ValueError(
-                f"precisions with detect must be of {list(PRECISIONS)}, got {', '.join(unknown)}"
+                f"precisions with detect must be of {list(own)}, got {', '.join(unknown)}"
             )
         return self
+
+    def own_precisions(self) -> tuple[str, ...]:
+        """Return those of products, with ``detect`` without exact integers."""
+        return self.precision_names if self.detect is None else tuple(PRECISIONS)

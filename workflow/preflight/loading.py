@@ -47,7 +47,7 @@ def load_study(
     cases = {} if misspelt else _cases(workloads, sweeps, mistakes)
     # Where the settings are wrong the workloads are checked too, with the default ones.
     own = Settings.model_validate({}) if settings is None else settings
-    completed = {name: _complete(case, own) for name, case in cases.items()}
+    completed = _measurable({name: _complete(case, own) for name, case in cases.items()}, mistakes)
     for name, case in completed.items():
         assert case.precisions is not None  # _complete
         reported = settings is None and cases[name].precisions is None
@@ -65,15 +65,27 @@ def load_study(
 
 def _is_wrong(name: Any, study: Study) -> bool:
     """Return whether a workload of the config is none of the study's and sweeps into none."""
-    return str(name) not in study.workloads and str(name) not in study.sweeps
+    return not {str(name), *study.sweeps.get(str(name), ())} & study.workloads.keys()
 
 
 def _complete(case: Case, settings: Settings) -> Case:
     """Return the case with precisions, the study's or its kind's, and with baselines."""
-    precisions = tuple(name for name in settings.precisions if name in case.precision_names)
+    own = case.own_precisions()
+    precisions = tuple(name for name in settings.precisions if name in own)
     inherited = {"precisions": precisions, "baselines": settings.baselines}
     missing = {key: value for key, value in inherited.items() if getattr(case, key) is None}
     return case.model_copy(update=missing)
+
+
+def _measurable(cases: Mapping[str, Case], mistakes: list[str]) -> dict[str, Case]:
+    """Return the cases that have a precision; the others are added to the mistakes."""
+    mistakes += [
+        f"workloads.{name}.precisions: must be given: those of the study are none of "
+        f"{list(case.own_precisions())}, which it has"
+        for name, case in cases.items()
+        if not case.precisions
+    ]
+    return {name: case for name, case in cases.items() if case.precisions}
 
 
 def _parsed(

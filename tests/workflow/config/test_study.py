@@ -29,6 +29,34 @@ class TestDefaults:
         assert loaded.workloads["two"].baselines == "none"
         assert loaded.workload("two").seed == 7
 
+    def test_exact_integers_of_the_study_reach_products_alone(self):
+        pulses = {"antennas": 2, "beams": 2, "samples": 4}
+        workloads = {
+            "product": {"kind": "gemm", "m": 2, "n": 2, "k": 2},
+            "system": {"kind": "solve", "n": 2},
+            "spectrum": {"kind": "dft", "length": 4},
+            "beams": {"kind": "beamforming", **pulses},
+            "power": {"kind": "beamforming", **pulses, "detect": "power"},
+        }
+        names = ("fp32", "7xint8")
+        loaded = load_study({"precisions": list(names), "workloads": workloads})
+        have = {name for name, case in loaded.workloads.items() if case.precisions == names}
+        assert have == {"product", "system", "beams"}
+        assert all(loaded.workloads[one].precisions == ("fp32",) for one in ("spectrum", "power"))
+
+    def test_a_kind_that_has_none_of_the_studys(self):
+        with pytest.raises(StudyError) as error:
+            study(
+                settings={"precisions": ["7xint8"]}, one={"m": [1, 2]}, two={"precisions": ["fp32"]}
+            )
+        assert error.value.mistakes == [
+            f"workloads.{name}.precisions: must be given: those of the study are none of "
+            f"{list(PRECISIONS)}, which it has"
+            for name in ("one-m1", "one-m2")
+        ]
+        assert error.value.wrong == ["one"]
+        assert list(error.value.rest.workloads) == ["two"]
+
     def test_without_any(self):
         loaded = study(one={})
         assert (loaded.device, loaded.baselines, loaded.keep_runs) == ("auto", "auto", False)

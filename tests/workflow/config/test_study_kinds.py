@@ -194,9 +194,5 @@ def test_exact_integers_are_for_products():
     study = load_study({"workloads": {"x": product | {"precision": "7xint8"}}})
     assert study.workloads["x"].precisions == ("fp64", "7xint8")
     spectrum = {"kind": "dft", "length": 12, "batch": 3, "precisions": ["7xint8"]}
-    for config in (
-        {"workloads": {"x": spectrum}},
-        {"precisions": ["7xint8"], "workloads": {"x": {"kind": "dft", "length": 12, "batch": 3}}},
-    ):
-        with pytest.raises(StudyError, match=r"precisions: must be one of \['fp64', .*'7xint8'"):
-            load_study(config)
+    with pytest.raises(StudyError, match=r"precisions: must be one of \['fp64', .*'7xint8'"):
+        load_study({"workloads": {"x": spectrum}})
