@@ -155,3 +155,15 @@ def block_means(values: Array, most: int) -> Array:
         counts = np.diff(np.append(starts, values.shape[axis]))
         values = sums / np.expand_dims(counts, 1 - axis)
     return values
+
+
+def edges_of_blocks(values: Array, most: int) -> tuple[float, float]:
+    """Return where the first of `block_means` begins and the last ends, along one axis.
+
+    Each of (n,) ``values``, at equal steps, is the middle of its cell. A smaller block at the end
+    is drawn as wide as the others.
+    """
+    count = len(values)
+    step = float(values[-1] - values[0]) / (count - 1) if count > 1 else 1.0
+    first, size = float(values[0]) - step / 2, -(-count // most)
+    return first, first + step * size * -(-count // size)

@@ -271,9 +271,9 @@ class PowerSpectra(Dft):
             return
         time = product.coordinates[product.axes[-2]]
         up, upwards = pictures.labelled(product.axes[-2], time.values, time.units)
-        edges = (float(across[0]), float(across[-1]), float(up[0]), float(up[-1]))
+        edges = [pictures.edges_of_blocks(one, _MOST_DRAWN) for one in (across, up)]
         drawn = pictures.decibels(pictures.block_means(means, _MOST_DRAWN))
-        image = axes.imshow(drawn, origin="lower", aspect="auto", extent=edges)
+        image = axes.imshow(drawn, origin="lower", aspect="auto", extent=(*edges[0], *edges[1]))
         axes.figure.colorbar(image, ax=axes, label="power (dB relative to the largest)")
         axes.set_xlabel(label)
         axes.set_ylabel(upwards)

@@ -37,6 +37,8 @@ OPERATIONS = 5
 """Operations of an element: maximum, difference, exponential, sum, quotient."""
 CURVES = 8
 """Rows that a picture shows."""
+_MOST_DRAWN = 512
+"""Beams, and times, of a picture; more are averaged in blocks."""
 
 
 class SoftmaxInput(FileInput):
@@ -224,10 +226,12 @@ class Softmax(Workload):
         if "time" in product.coordinates:
             along = product.coordinates["time"]
             times, label = pictures.labelled("time", along.values, along.units)
-        blocks = pictures.block_means(first, 512)
+        along_axes = (times, np.arange(len(first)))
+        edges = [pictures.edges_of_blocks(one, _MOST_DRAWN) for one in along_axes]
+        blocks = pictures.block_means(first, _MOST_DRAWN)
         image = axes.imshow(
             blocks, aspect="auto", origin="lower", cmap="viridis", interpolation="nearest",
-            extent=(float(times[0]), float(times[-1]) or 1.0, -0.5, len(first) - 0.5),
+            extent=(*edges[0], *edges[1]),
         )  # fmt: skip
         axes.set_xlabel(label)
         axes.set_ylabel("beam number")

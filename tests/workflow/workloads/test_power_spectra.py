@@ -97,6 +97,11 @@ def test_pictures_are_a_curve_or_a_spectrogram(average: Any) -> None:
     assert axes.get_ylabel() == (
         "time (ms)" if average == 1 else "power (dB relative to the largest)"
     )
+    if average == 1:  # bins of 100 Hz from -1.6 kHz on, and times, stand in the middle of cells
+        times = 1e3 * product.coordinates["time"].values
+        half = (times[1] - times[0]) / 2
+        edges = [-1.65, 1.55, times[0] - half, times[-1] + half]
+        assert axes.images[0].get_extent() == pytest.approx(edges)
     outline = one.product_outline(one.outline())
     assert (outline.data.shape, outline.axes) == (product.data.shape, product.axes)
 

@@ -127,9 +127,10 @@ def test_beam_probabilities_are_drawn_over_time(beams):
         times = Coordinate(1e-3 * np.arange(1, length + 1), unit, "time")
         one.picture(replace(product, coordinates={"time": times}), axes)
         assert axes.get_ylabel() == "beam number"
-        last = {"s": length, "ms": 1e-3 * length}[unit]
+        size = {"s": 1, "ms": 1e-3}[unit]
         assert axes.get_xlabel() == "time (ms)"
-        assert axes.images[0].get_extent()[1] == pytest.approx(last)
+        edges = [0.5 * size, (length + 0.5) * size, -0.5, product.data.shape[-1] - 0.5]
+        assert axes.images[0].get_extent() == pytest.approx(edges)
 
 
 def test_a_product_without_beams_is_refused(tmp_path):
