@@ -15,7 +15,7 @@ class DetectedCase(ProductCase):
     detect: Detect | None = Field(
         None,
         description="What of the beams is kept, as sums over time in place of voltages: `power`, "
-        "or `stokes` of two polarizations, I, Q, U and V.",
+        "or `stokes` of two polarizations, I, Q, U = 2 Re(x* y) and V = 2 Im(x* y).",
     )
     integrate: int = Field(
         1, ge=1, le=1 << 28, description="Samples of a sum, which divide theirs; with `detect`."

@@ -148,7 +148,7 @@ class DetectedBeams(Beamforming):
         if time is not None and time.of("time") == ("time",):
             kept |= integrated_times(time, self.case.integrate, "time", "bin")
         if detect == "stokes":
-            kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter")
+            kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter, V = 2 Im(x* y)")
         what = "Stokes parameters" if detect == "stokes" else "power"
         return Product(
             "power", result, axes, kept,

@@ -95,7 +95,9 @@ def test_the_product_has_bins_and_directions(detect: str) -> None:
     assert time.units == "s"
     np.testing.assert_allclose(time.values[:2], [3.5e-6, 11.5e-6])
     if detect == "stokes":
-        assert list(product.coordinates["stokes"].values) == ["I", "Q", "U", "V"]
+        stokes = product.coordinates["stokes"]
+        assert list(stokes.values) == ["I", "Q", "U", "V"]
+        assert "V = 2 Im(x* y)" in stokes.long_name  # the IAU's is the negative of it
     outlined = one.product_outline(one.outline())
     assert (outlined.data.shape, outlined.data.dtype) == (result.shape, np.float64)
     one.picture(product, Figure().subplots())
