@@ -53,7 +53,5 @@ def _with_tiles(
     """Return the choice, of mma.sync with each of its tiles and numbers of slices."""
     if choice.family != "mma.sync":
         return [choice]
-    numbers = sizes.batch, sizes.m, sizes.n, sizes.k
-    row, triangle = choice.computed_at(precision), sizes.triangle
-    tiles = cut_tiles(row, arch, numbers, sm_count, triangle=triangle)
+    tiles = cut_tiles(choice.computed_at(precision), arch, sizes, sm_count)
     return [replace(choice, mma=tile) for tile in tiles]

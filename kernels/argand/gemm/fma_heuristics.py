@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.question import GemmSizes
 from argand.precision import Precision
 
 # Microseconds on an H200, and cycles of a multiprocessor's quarter for what a warp does, fitted to
@@ -40,16 +41,16 @@ def estimated_microseconds(
     plan: FmaPlan,
     precision: Precision,
     sm_count: int,
-    sizes: tuple[int, int, int, int],
+    sizes: GemmSizes,
     memory: float = 1.0,
     strided: int = 0,
 ) -> float:
-    """Return the estimated microseconds of a product (batch, m, n, k), to rank plans by.
+    """Return the estimated microseconds of a product, to rank plans by.
 
     ``memory`` is the card's peak memory rate over an H200's, ``strided`` how many of the operands
     do not have k as their contiguous axis.
     """
-    batch, m, n, k = sizes
+    batch, m, n, k = sizes.batch, sizes.m, sizes.n, sizes.k
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
     further_blocks = -(-blocks // sm_count) - 1  # of a multiprocessor
     if plan.k_lanes > 1:

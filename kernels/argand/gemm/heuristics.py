@@ -142,11 +142,10 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
     if choice.plan is not None:
         return sm90_heuristics.estimated_seconds(choice, question, sm_count, memory)
     precision, sizes, a, b, *_ = question
-    numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
     if choice.fma is not None:
         strided = (not a.k_major and sizes.m > 1) + (not b.k_major and sizes.n > 1)
         return 1e-6 * fma_heuristics.estimated_microseconds(
-            choice.fma, precision, sm_count, numbers, memory, strided
+            choice.fma, precision, sm_count, sizes, memory, strided
         )
     plan = plan_mma(question, arch_for(HOPPER), sm_count, choice.mma)  # for any address
-    return 1e-6 * sm80_heuristics.estimated_microseconds(plan, precision, sm_count, numbers, memory)
+    return 1e-6 * sm80_heuristics.estimated_microseconds(plan, precision, sm_count, sizes, memory)

@@ -20,7 +20,7 @@ from argand.gemm.sm80_occupancy import (
     warp_eights,
 )
 from argand.gemm.sm80_plan import LARGEST_ONE_TILE, MmaPlan, holds_accumulators
-from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
+from argand.gemm.sm80_slices import k_tiles_of, with_cluster_slices, with_grid_slices
 from argand.gemm.sm80_tiles import in_layout, mma_tiles, one_tile_of, with_absmax, with_copies
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
@@ -34,22 +34,19 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
     are square. The partial tiles of clusters that share a tile take at most what the question
     allows, with the results of a scan. Raises PlanError where none is legal.
     """
-    precision, allowed, triangle = question.precision, question.allowed, question.sizes.triangle
-    batch, m, n, k = question.sizes.batch, question.sizes.m, question.sizes.n, question.sizes.k
+    precision, sizes, allowed = question.precision, question.sizes, question.allowed
     a_k_major, b_k_major = question.a.k_major, question.b.k_major
     vector = 1 + (question.a.copyable and question.b.copyable)
     if allowed is not None:
-        allowed = max(0, allowed - scan_bytes(precision, batch, m, n))
-    sizes = (batch, m, n, k)
-    tiles = [tile] if tile else cut_tiles(
-        precision, arch, sizes, sm_count, triangle=triangle, allowed=allowed
-    )  # fmt: skip
+        allowed = max(0, allowed - scan_bytes(precision, sizes.batch, sizes.m, sizes.n))
+    tiles = [tile] if tile else cut_tiles(precision, arch, sizes, sm_count, allowed)
     fitted = []
     for plan in tiles:
-        if triangle and plan.block_m != plan.block_n:
+        if sizes.triangle and plan.block_m != plan.block_n:
             continue
-        plan = in_layout(plan, precision, arch, triangle, a_k_major, b_k_major, vector)
-        if triangle and m <= plan.block_m <= LARGEST_ONE_TILE and a_k_major == b_k_major:
+        plan = in_layout(plan, precision, arch, sizes.triangle, a_k_major, b_k_major, vector)
+        covers = sizes.triangle and sizes.m <= plan.block_m <= LARGEST_ONE_TILE
+        if covers and a_k_major == b_k_major:
             alone = replace(plan, one_tile=True)
             fits = holds_accumulators(alone) and alone.shared_bytes <= arch.shared_bytes
             plan = alone if fits else plan
@@ -57,7 +54,8 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
             continue  # a tile and what slices receive, in this layout
         if tile is None and plan.one_warp and not plan.one_tile:
             continue
-        fitted.append(with_copies(with_absmax(plan, precision, arch, k), precision, arch, k))
+        plan = with_absmax(plan, precision, arch, sizes.k)
+        fitted.append(with_copies(plan, precision, arch, sizes.k))
     if not fitted:
         raise PlanError(f"tiles of a triangle must be square, got {tile}")
     best = min(fitted, key=lambda plan: estimated_microseconds(plan, precision, sm_count, sizes))
@@ -66,28 +64,23 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
 
 
 def cut_tiles(
-    precision: Precision,
-    arch: Arch,
-    sizes: tuple[int, int, int, int],
-    sm_count: int,
-    *,
-    triangle: bool = False,
-    allowed: int | None = None,
+    precision: Precision, arch: Arch, sizes: GemmSizes, sm_count: int, allowed: int | None = None
 ) -> list[MmaPlan]:
-    """Return every tile with every number of slices of a product (batch, m, n, k).
+    """Return every tile with every number of slices of a product.
 
     Where a tile also has three stages, that of two is for a k of up to three k-tiles: plans of 4
     and more took 0.99 to 1.45 of the time in three (16 of 11 products, an H200).
     """
-    k = sizes[-1]
-    alone = one_tile_of(precision, arch, sizes[1]) if triangle else ()
+    alone = one_tile_of(precision, arch, sizes.m) if sizes.triangle else ()
     whole = mma_tiles(precision, arch) + alone
     few = {x for x in whole if x.stages == 2 and replace(x, stages=3) in whole}
     tiles = [
-        x for x in sliced(whole, arch, k)
-        if k_tiles_of(x, k) <= x.stages + 1 or replace(x, split_k_slices=1) not in few
+        x for x in with_cluster_slices(whole, arch, sizes.k)
+        if k_tiles_of(x, sizes.k) <= x.stages + 1 or replace(x, split_k_slices=1) not in few
     ]  # fmt: skip
-    return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count, allowed)))
+    if sizes.triangle:
+        return tiles
+    return [*tiles, *with_grid_slices(tiles, arch, sizes, sm_count, allowed)]
 
 
 _ODD_ROWS = 1.12
@@ -142,15 +135,15 @@ def estimated_microseconds(
     plan: MmaPlan,
     precision: Precision,
     sm_count: int,
-    sizes: tuple[int, int, int, int],
+    sizes: GemmSizes,
     memory: float = 1.0,
 ) -> float:
-    """Return the estimated microseconds of a product (batch, m, n, k), to rank plans by.
+    """Return the estimated microseconds of a product, to rank plans by.
 
     ``memory`` is the card's peak memory rate over an H200's. The blocks that share a multiprocessor
     share its rate; a quarter with few warps does not reach its own.
     """
-    batch, m, n, k = sizes
+    batch, m, n, k = sizes.batch, sizes.m, sizes.n, sizes.k
     costs = costs_of(plan)
     work, exposed = _work(plan, precision, sm_count, sizes)
     odd = plan.triangle and not plan.one_tile and n % 2 == 1
@@ -187,16 +180,14 @@ def _read(plan: MmaPlan, m: int, n: int, costs: Costs) -> float:
 
 
 def _work(
-    plan: MmaPlan, precision: Precision, sm_count: int, sizes: tuple[int, int, int, int]
+    plan: MmaPlan, precision: Precision, sm_count: int, sizes: GemmSizes
 ) -> tuple[float, bool]:
     """Return the microseconds of all waves of blocks, and whether stores of blocks are exposed.
 
     They are at one term where blocks fill more than one wave, or a multiprocessor has room for one
     block.
     """
-    batch, m, n, k = sizes
-    product = GemmSizes(batch, m, n, k, triangle=plan.triangle)
-    tiles = product.tiles(plan.block_m, plan.block_n)
+    k, tiles = sizes.k, sizes.tiles(plan.block_m, plan.block_n)
     blocks = tiles * plan.slices
     usable = usable_multiprocessors(plan, sm_count)
     most = occupancy(plan, precision, k)

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from argand.device import HOPPER, Arch
 from argand.gemm.memory import SLICES_WORKSPACE
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_plan import (
     MAX_GRID_SLICES,
     SPLIT_K_SLICES,
@@ -30,7 +31,7 @@ def partial_bytes(plan: MmaPlan) -> int:
     return 8 * plan.grid_slices * plan.exchanged * (plan.grid_slices > 1)
 
 
-def sliced(tiles: Sequence[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
+def with_cluster_slices(tiles: Sequence[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
     """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
     for tile in tiles:
         yield tile
@@ -50,10 +51,10 @@ def _in_clusters(tile: MmaPlan, arch: Arch) -> tuple[tuple[MmaPlan, bool], ...]:
     return tuple((x, x.shared_bytes <= arch.shared_bytes and holds_accumulators(x)) for x in plans)
 
 
-def shared(
+def with_grid_slices(
     plans: Sequence[MmaPlan],
     arch: Arch,
-    sizes: tuple[int, int, int, int],
+    sizes: GemmSizes,
     sm_count: int,
     allowed: int | None = None,
 ) -> Iterator[MmaPlan]:
@@ -62,19 +63,20 @@ def shared(
     What the clusters leave for each other takes no more memory than split-K slices may, and at most
     ``allowed`` bytes.
     """
-    batch, m, n, k = sizes
-    capacity = SLICES_WORKSPACE * batch * (m + n) * k  # of complex64, as those are
+    capacity = (
+        SLICES_WORKSPACE * sizes.batch * (sizes.m + sizes.n) * sizes.k
+    )  # of complex64, as those are
     if allowed is not None:
         capacity = min(capacity, allowed // 8)
     for tile in () if arch.sm != HOPPER else plans:
         if tile.split_k_slices & (tile.split_k_slices - 1):
             continue  # more plans to estimate, which gained nothing
-        tiles = batch * -(-m // tile.block_m) * -(-n // tile.block_n)
+        tiles = sizes.tiles(tile.block_m, tile.block_n)
         grid_slices = 2
         while (
             grid_slices <= MAX_GRID_SLICES
             and tiles * tile.split_k_slices * grid_slices <= _MOST_WAVES * sm_count
-            and k >= _LEAST_SLICE_K * tile.split_k_slices * grid_slices
+            and sizes.k >= _LEAST_SLICE_K * tile.split_k_slices * grid_slices
             and tiles * grid_slices * tile.block_m * tile.block_n <= capacity
         ):  # fmt: skip
             plan = replace(tile, grid_slices=grid_slices)

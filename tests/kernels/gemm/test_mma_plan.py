@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_heuristics import estimated_microseconds
 from argand.gemm.sm80_legality import check_plan
 from argand.gemm.sm80_plan import (
@@ -240,7 +241,9 @@ def test_longer_products_do_not_take_less(precision: str) -> None:
     row = PRECISIONS[precision]
     for m, n in ((1, 1), (60, 70), (500, 9), (400, 300)):
         times = [
-            estimated_microseconds(planned(precision, "sm_90a", 1, m, n, k), row, 132, (1, m, n, k))
+            estimated_microseconds(
+                planned(precision, "sm_90a", 1, m, n, k), row, 132, GemmSizes(1, m, n, k)
+            )
             for k in (2, 64, 500, 4000, 30_000)
         ]
         assert times == sorted(times)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_heuristics import estimated_microseconds
 from argand.gemm.sm80_legality import whole_passes
 from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan
@@ -44,11 +45,11 @@ def estimates(case: Case) -> dict[str, float]:
                 tile, split_k_slices=slices, a_k_major=kind[0] == "N", b_k_major=kind[1] != "N",
                 vector=1 + even,
             )  # fmt: skip
-            found[plan.name] = _estimated(plan, precision, (batch, m, n, k))
+            found[plan.name] = _estimated(plan, precision, GemmSizes(batch, m, n, k))
     return found
 
 
-def _estimated(plan: MmaPlan, precision: str, sizes: tuple[int, int, int, int]) -> float:
+def _estimated(plan: MmaPlan, precision: str, sizes: GemmSizes) -> float:
     plan = plan if whole_passes(plan) else replace(plan, vector=1)
     return estimated_microseconds(plan, recorded_precision(precision), SM_COUNT, sizes)
 
@@ -77,7 +78,7 @@ def test_the_largest_tile_is_as_slow_as_it_was() -> None:
     """The numbers that it rounds bound it, unlike the cases recorded above (an H100)."""
     tiles = mma_tiles(PRECISIONS["tf32"], arch_for(90))
     tile = next(x for x in tiles if x.name == "128x128x16 4 stages")
-    found = _estimated(replace(tile, vector=1), "tf32", (1, 15298, 97, 2433))
+    found = _estimated(replace(tile, vector=1), "tf32", GemmSizes(1, 15298, 97, 2433))
     assert abs(found / 308.1 - 1) < 0.05
 
 

@@ -60,8 +60,7 @@ def in_tiles(choice: GemmChoice, question: Question) -> list[GemmChoice]:
     if choice.family != "mma.sync":
         return [choice]
     sizes, row = question.sizes, choice.computed_at(question.precision)
-    numbers = sizes.batch, sizes.m, sizes.n, sizes.k
-    return [replace(choice, mma=tile) for tile in cut_tiles(row, HOPPER, numbers, SM_COUNT)]
+    return [replace(choice, mma=tile) for tile in cut_tiles(row, HOPPER, sizes, SM_COUNT)]
 
 
 def named(question: Question) -> dict[str, GemmChoice]:

@@ -19,7 +19,7 @@ from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
-from argand.gemm.sm80_slices import shared
+from argand.gemm.sm80_slices import with_grid_slices
 from argand.gemm.sm80_tiles import mma_tiles
 
 from tests.kernels.gemm.recorded_times import (
@@ -41,18 +41,18 @@ def estimates(case: Case) -> dict[str, float]:
     batch, m, n, k = sizes_of(shape)
     a = operand(kind[0] == "N", *((k, m) if kind[0] == "N" else (m, k)), batch > 1, kind[0])
     b = operand(kind[1] != "N", *((n, k) if kind[1] == "N" else (k, n)), batch > 1, kind[1])
-    sizes, numbers = GemmSizes(batch, m, n, k), (batch, m, n, k)
+    sizes = GemmSizes(batch, m, n, k)
     found = {
         choice.name: 1e6 * estimate(choice, Question(TF32, sizes, a, b), SM_COUNT)
         for choice in candidates(Question(TF32, sizes, a, b), HOPPER, SM_COUNT)
         if choice.plan is not None or choice.fma is not None
     }
     cut = [replace(x, split_k_slices=n) for x in mma_tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]
-    for plan in (*cut, *shared(cut, HOPPER, numbers, SM_COUNT)):
+    for plan in (*cut, *with_grid_slices(cut, HOPPER, sizes, SM_COUNT)):
         vector = 1 + (a.copyable and b.copyable)
         laid = replace(plan, a_k_major=a.k_major, b_k_major=b.k_major, vector=vector)
         found[f"mma.sync {plan.name}"] = sm80_heuristics.estimated_microseconds(
-            laid, TF32, SM_COUNT, numbers
+            laid, TF32, SM_COUNT, sizes
         )
     return found
 

@@ -40,7 +40,7 @@ def test_every_tile_that_is_one(
     arch, row = gpu(cp.cuda.Device().id).require_arch(), PRECISIONS[precision]
     for k, n, op in ((64, block - 1, "N"), (531, block, "N"), (300, block - 1, "C")):
         a = normal(rng, 5, *((n, k) if op == "N" else (k, n)))
-        for tile in cut_tiles(row, arch, (5, n, n, k), 132, triangle=True):
+        for tile in cut_tiles(row, arch, GemmSizes(5, n, n, k, triangle=True), 132):
             if tile.block_m == tile.block_n == block:
                 with trial(GemmChoice(mma=tile)):
                     check(cp, a, precision, None, op)

@@ -108,10 +108,10 @@ def test_the_tile_of_few_rows_loses_little_to_the_fastest() -> None:
         batch, n, k = map(int, shape.split("x"))
         row, arch, k_major = PRECISIONS[in_tf32(precision)], arch_for(90), op == "N"
         traits = OperandTraits(copyable=(k if k_major else n) % 2 == 0, k_major=k_major)
-        question = Question(row, GemmSizes(batch, n, n, k, triangle=True), traits, traits)
-        sizes = batch, n, n, k
+        sizes = GemmSizes(batch, n, n, k, triangle=True)
+        question = Question(row, sizes, traits, traits)
         estimates = {}
-        for tile in cut_tiles(row, arch, sizes, SM_COUNT, triangle=True):
+        for tile in cut_tiles(row, arch, sizes, SM_COUNT):
             if tile.block_m == tile.block_n:
                 plan = plan_mma(question, arch, SM_COUNT, tile)
                 name = plan.name.replace(", lower triangle", "")

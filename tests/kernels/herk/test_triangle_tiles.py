@@ -36,7 +36,7 @@ def test_every_tile_once(rows: int) -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -> None:
     row, arch = PRECISIONS[precision], arch_for(90)
-    for tile in cut_tiles(row, arch, (900, rows, rows, 80), 132, triangle=True):
+    for tile in cut_tiles(row, arch, GemmSizes(900, rows, rows, 80, triangle=True), 132):
         if tile.block_m != tile.block_n or tile.slices > 1:
             continue
         if tile.one_warp:
