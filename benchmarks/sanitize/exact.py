@@ -47,7 +47,7 @@ def _in_parts(problem: Any, *_: Any) -> list[Piece]:
 
 
 OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
-    *((plan.name(), {"choose_plan": lambda *_, plan=plan: plan,
+    *((plan.name, {"choose_plan": lambda *_, plan=plan: plan,
                      **({"product_launch": _launched_on_few} if plan.family == "wgmma" else {})})
       for plan in (*WGMMA_PLANS, *MMA_PLANS)),
     ("2 slices", {"choose_slices": lambda *_: 2}),

@@ -25,7 +25,7 @@ def test_every_product_has_its_bits(dtype: str) -> None:
 
 def test_every_plan_and_what_large_calls_take_is_there() -> None:
     names = {name for name, _ in OVERRIDES}
-    assert {plan.name() for plan in (*WGMMA_PLANS, *MMA_PLANS)} < names
+    assert {plan.name for plan in (*WGMMA_PLANS, *MMA_PLANS)} < names
 
 
 def test_what_overrides_replace_is_there() -> None:

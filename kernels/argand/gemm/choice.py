@@ -52,7 +52,7 @@ class GemmChoice:
         order = "B^T A^T" if self.swapped else "A B"
         slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
         fused = ", fused packing" if self.plan.fused_pack else ""
-        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{slices}{fused}{in_tf32}"
+        return f"wgmma {self.plan.name} {self.plan.storage}, {order}{slices}{fused}{in_tf32}"
 
     def computed_at(self, precision: Precision) -> Precision:
         """Return the precision whose kernels compute a product at ``precision``.

@@ -59,7 +59,7 @@ def wgmma_name(
         words.append(f"{division.stream_k_tiles} of {division.tiles} tiles stream-K")
     if plan.overlapped_stages:
         words.append(f"overlapped epilogue of {plan.overlapped_stages} stages")
-    return f"wgmma {plan.name()}: {', '.join(words)}"
+    return f"wgmma {plan.name}: {', '.join(words)}"
 
 
 def computed_name(name: str, asked: Precision, computed: Precision) -> str:

@@ -223,8 +223,9 @@ class WgmmaPlan:
         parts = 8 * self.block_m * self.block_n * clustered
         return stages + staging + exchange + parts + queue + ALIGNMENT
 
+    @property
     def name(self) -> str:
-        """Return the plan in words, for a record's algorithm column."""
+        """The plan in words, for a record's algorithm column."""
         tile = f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages"
         tile += f", {self.k_warpgroups} warpgroups along k" * (self.k_warpgroups > 1)
         tile += f", a cluster of {self.cluster} slices" * (self.cluster > 1)

@@ -215,7 +215,7 @@ def test_a_record_names_the_plan_that_ran(
         assert lists[0] == lists[1]
         (name,) = lists[0]
         assert choice.plan is not None
-        assert name.startswith(f"wgmma {choice.plan.name()}: {'B' if choice.swapped else 'A'} ")
+        assert name.startswith(f"wgmma {choice.plan.name}: {'B' if choice.swapped else 'A'} ")
         assert ("fused packing" in name) == choice.plan.fused_pack
         assert ("split-K slices" in name) == (choice.split_k_slices > 1)
         seen.add(name)

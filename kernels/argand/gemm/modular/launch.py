@@ -166,7 +166,7 @@ class ModularLaunch:
         residues = self._reserve(of_c * max(slices))
         self._refuse()  # before thousands of launches are made
         #: The launch's name in records.
-        self.name = f"{problem.count} moduli, {plans[0].name()}"
+        self.name = f"{problem.count} moduli, {plans[0].name}"
         if slices[0] > 1:
             self.name += f", {slices[0]} slices of k"
         if len(parts) > 1:

@@ -54,7 +54,7 @@ def product_launch(
     """
     if not plan.takes(problem.pitch // TILE_K, slices):
         raise PlanError(
-            f"{plan.name()} takes k up to {plan.resident_tiles * TILE_K} in one slice, got "
+            f"{plan.name} takes k up to {plan.resident_tiles * TILE_K} in one slice, got "
             f"{problem.a.columns} in {slices}; take another plan"
         )
     planes = 2 * problem.count

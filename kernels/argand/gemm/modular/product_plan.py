@@ -110,8 +110,9 @@ class ResiduePlan:
             return stages
         return stages + _STAGE_STATE * self.stages + _ALIGNMENT
 
+    @property
     def name(self) -> str:
-        """Return the plan in words, for a record's algorithm column."""
+        """The plan in words, for a record's algorithm column."""
         held = f" under {self.stack_tiles} tiles" if self.resident_tiles else ""
         return f"{self.family} {self.block_m}x{self.block_n}x{TILE_K} {self.stages} stages{held}"
 
