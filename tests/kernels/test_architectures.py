@@ -17,7 +17,7 @@ from argand.gemm.families import require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_legality import check_plan
+from argand.gemm.sm80_legality import check_mma_plan
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.plan import WGMMA_TARGET, PlanError
@@ -68,7 +68,7 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
         assert_refused(row, arch)
         return
     product = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=100, vector=2)
-    check_plan(product, row, arch)
+    check_mma_plan(product, row, arch)
     form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
     for columns in (1000, 1 << 20) if precision in SOFTMAX else ():
         plan = plan_softmax(form, arch, rows=512, columns=columns, sm_count=100)

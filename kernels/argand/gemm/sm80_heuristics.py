@@ -12,7 +12,7 @@ from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
 from argand.gemm.memory import scan_bytes
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_costs import Costs, costs_of
-from argand.gemm.sm80_legality import check_plan
+from argand.gemm.sm80_legality import check_mma_plan
 from argand.gemm.sm80_occupancy import (
     multiplying_warps,
     occupancy,
@@ -59,7 +59,7 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
     if not fitted:
         raise PlanError(f"tiles of a triangle must be square, got {tile}")
     best = min(fitted, key=lambda plan: estimated_microseconds(plan, precision, sm_count, sizes))
-    check_plan(best, precision, arch)
+    check_mma_plan(best, precision, arch)
     return best
 
 

@@ -13,23 +13,18 @@ from argand.gemm.sm80_plan import (
 )
 from argand.multiprocessor import CLUSTER_SM, PORTABLE_CLUSTER
 from argand.precision import Precision
-from argand.runtime.plan import MMA_FORMATS, PlanError, require_precision
-
-Rule = tuple[bool, str]
-"""Whether a plan obeys it, and what it says."""
+from argand.runtime.plan import MMA_FORMATS, PlanError, Rule, check_rules, require_precision
 
 
-def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
+def check_mma_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
     require_precision(precision, arch)
     if precision.operand.name not in MMA_FORMATS:
         raise PlanError(f"operand must be one of {list(MMA_FORMATS)}, got {precision.operand.name}")
-    for holds, rule in (
-        *_of_the_tile(plan, precision), *_of_triangles(plan), *_of_k(plan, precision, arch),
+    check_rules(
+        plan, *_of_the_tile(plan, precision), *_of_triangles(plan), *_of_k(plan, precision, arch),
         *_of_shared_memory(plan, arch),
-    ):  # fmt: skip
-        if not holds:
-            raise PlanError(f"{rule}: {plan}")
+    )  # fmt: skip
 
 
 def _of_the_tile(plan: MmaPlan, precision: Precision) -> list[Rule]:

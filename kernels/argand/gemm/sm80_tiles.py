@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 from argand.device import HOPPER, Arch
-from argand.gemm.sm80_legality import check_plan, whole_passes
+from argand.gemm.sm80_legality import check_mma_plan, whole_passes
 from argand.gemm.sm80_plan import FULL_WARP, SMALL_WARP, MmaPlan, holds_accumulators
 from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
@@ -149,7 +149,7 @@ def with_absmax(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     while not holds_accumulators(found):
         held *= 2
         found = replace(found, stages=1 + held)
-    return found if is_legal(check_plan, found, precision, arch) else plan
+    return found if is_legal(check_mma_plan, found, precision, arch) else plan
 
 
 def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:

@@ -17,10 +17,14 @@ from argand.gemm.sm90_plan import (
 )
 from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.precision import Precision
-from argand.runtime.plan import MMA_FORMATS, WGMMA_TARGET, PlanError, require_precision
-
-Rule = tuple[bool, str]
-"""Whether a plan obeys it, and what it says."""
+from argand.runtime.plan import (
+    MMA_FORMATS,
+    WGMMA_TARGET,
+    PlanError,
+    Rule,
+    check_rules,
+    require_precision,
+)
 
 
 def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
@@ -31,7 +35,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"wgmma needs {WGMMA_TARGET}, got {arch.target}")
     if operand not in MMA_FORMATS:
         raise PlanError(f"operand must be one of {list(MMA_FORMATS)}, got {operand}")
-    rules = [
+    check_rules(
+        plan,
         *_of_tiles(plan, precision),
         *_of_operands(plan, precision),
         *_of_stores(plan, precision),
@@ -39,10 +44,7 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
          f"this one takes {plan.shared_bytes(precision)}"),
-    ]  # fmt: skip
-    for holds, rule in rules:
-        if not holds:
-            raise PlanError(f"{rule}: {plan}")
+    )  # fmt: skip
 
 
 def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:

@@ -24,6 +24,17 @@ def is_legal(check: Callable[_Given, None], *args: _Given.args, **more: _Given.k
     return True
 
 
+Rule = tuple[bool, str]
+"""Whether a plan obeys a rule, and the rule in words."""
+
+
+def check_rules(plan: object, *rules: Rule) -> None:
+    """Raise PlanError, which names the rule and the plan, for the first rule that does not hold."""
+    for holds, rule in rules:
+        if not holds:
+            raise PlanError(f"{rule}: {plan}")
+
+
 WGMMA_TARGET = "sm_90a"
 """The only architecture with wgmma and setmaxnreg."""
 MMA_FORMATS = tuple(dict.fromkeys(x.operand.name for x in PRECISIONS.values() if x.operand.ptx))

@@ -18,7 +18,7 @@ from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel
 from argand.gemm.pack_tiles import laid_out
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
-from argand.gemm.sm80_legality import check_plan, whole_passes
+from argand.gemm.sm80_legality import check_mma_plan, whole_passes
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
     MmaPlan,
@@ -83,7 +83,7 @@ def in_slices(plan: MmaPlan, row: Precision, arch: Arch) -> Iterator[MmaPlan]:
     for slices in SPLIT_K_SLICES:
         one = within_registers(replace(plan, split_k_slices=slices), row, arch)
         with suppress(PlanError):
-            check_plan(one, row, arch)
+            check_mma_plan(one, row, arch)
             yield one
 
 
@@ -95,7 +95,7 @@ TILES = Kernels(gemm_tiles)
 def test_every_gemm_tile(arch: Arch, precision: str) -> None:
     row = PRECISIONS[precision]
     for candidate in TILES.of(precision, arch):
-        check_plan(candidate.plan, row, arch)
+        check_mma_plan(candidate.plan, row, arch)
         source, name = mma_source(row, candidate.plan), mma_kernel_name(row, candidate.plan)
         assert_clean(source, arch.target, name)
 

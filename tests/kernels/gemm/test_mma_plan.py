@@ -12,7 +12,7 @@ from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80_heuristics import estimated_microseconds
-from argand.gemm.sm80_legality import check_plan
+from argand.gemm.sm80_legality import check_mma_plan
 from argand.gemm.sm80_plan import (
     FULL_WARP,
     SPLIT_K_SLICES,
@@ -98,7 +98,7 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
     arch = ARCHS["sm_80"]
     plan = replace(mma_tiles(row, arch)[0], **change)
     with pytest.raises(PlanError, match=message):
-        check_plan(plan, row, arch)
+        check_mma_plan(plan, row, arch)
 
 
 def test_static_shared_memory_counts() -> None:
@@ -106,9 +106,9 @@ def test_static_shared_memory_counts() -> None:
     row, arch = PRECISIONS["tf32"], ARCHS["sm_80"]
     plan = mma_tiles(row, arch)[0]
     full = replace(arch, shared_bytes=plan.shared_bytes)
-    check_plan(plan, row, full)
+    check_mma_plan(plan, row, full)
     with pytest.raises(PlanError, match=f"this one takes {plan.shared_bytes + 16}"):
-        check_plan(replace(plan, grid_slices=2), row, full)
+        check_mma_plan(replace(plan, grid_slices=2), row, full)
 
 
 def test_full_warps_leave_the_absmax_to_a_launch_before() -> None:
@@ -116,7 +116,7 @@ def test_full_warps_leave_the_absmax_to_a_launch_before() -> None:
     (plan,) = (x for x in mma_tiles(row, arch) if x.warp_elements >= FULL_WARP)
     assert plan.block_k == 16  # of 32 it spills without absmax, too
     with pytest.raises(PlanError, match="spills where blocks find the absmax"):
-        check_plan(replace(plan, finds_absmax=True, stages=2), row, arch)
+        check_mma_plan(replace(plan, finds_absmax=True, stages=2), row, arch)
 
 
 @pytest.mark.parametrize("copies", [{"whole_k": 16}, {"copies_between": True}])
@@ -125,7 +125,7 @@ def test_copies_are_for_operands_without_scales(copies: dict[str, Any], precisio
     """Others need the absmax of all k before the first MMA."""
     row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
     with pytest.raises(PlanError, match="are for operands without scales"):
-        check_plan(replace(mma_tiles(row, arch)[0], **copies), row, arch)
+        check_mma_plan(replace(mma_tiles(row, arch)[0], **copies), row, arch)
 
 
 def test_stages_hold_the_sums_that_slices_reduce() -> None:
@@ -134,9 +134,9 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
     tile = next(
         x for x in mma_tiles(row, arch) if (x.block_m, x.block_n, x.block_k) == (128, 64, 16)
     )
-    check_plan(replace(tile, stages=2), row, arch)
+    check_mma_plan(replace(tile, stages=2), row, arch)
     with pytest.raises(PlanError, match="stages must hold the accumulators"):
-        check_plan(replace(tile, stages=2, split_k_slices=4), row, arch)
+        check_mma_plan(replace(tile, stages=2, split_k_slices=4), row, arch)
     small = {"batch": 1, "m": 40, "n": 40, "k": 60, "sm_count": 132}
     planned_tile = mma_plan(row, arch, **small, tile=replace(tile, split_k_slices=4))
     assert (planned_tile.finds_absmax, planned_tile.stages) == (True, 3)
@@ -274,4 +274,4 @@ def planned(precision: str, arch: str, batch: int, m: int, n: int, k: int) -> Mm
 def test_fp64_has_no_tensor_core_plan() -> None:
     row = PRECISIONS["tf32"]
     with pytest.raises(PlanError, match="operand must be one of"):
-        check_plan(mma_tiles(row, ARCHS["sm_80"])[0], PRECISIONS["fp64"], ARCHS["sm_80"])
+        check_mma_plan(mma_tiles(row, ARCHS["sm_80"])[0], PRECISIONS["fp64"], ARCHS["sm_80"])

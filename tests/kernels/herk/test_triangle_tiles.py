@@ -11,7 +11,7 @@ from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_heuristics import cut_tiles
-from argand.gemm.sm80_legality import check_plan
+from argand.gemm.sm80_legality import check_mma_plan
 from argand.gemm.sm80_occupancy import multiplying_warps
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_scheduler import Tiles, raster_group_m
@@ -62,7 +62,7 @@ def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -
             above = min(tile.warps_m, tile.warps_n) > 1
             assert (multiplying_warps(one) < tile.threads // 32) == above
     with pytest.raises(PlanError, match="one tile"):
-        check_plan(replace(one, one_tile=True, b_k_major=False), row, arch)
+        check_mma_plan(replace(one, one_tile=True, b_k_major=False), row, arch)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
