@@ -15,9 +15,9 @@ CONSTANTS: dict[str, dict[str, str]] = {
     "gemm/sm90_plan.cuh": {
         "kWarp": "multiprocessor.WARP",
         "kWarpgroupThreads": "multiprocessor.WARPGROUP",
-        "kWgmmaM": "gemm.sm90_plan._WARPGROUP_ROWS",
+        "kWgmmaM": "gemm.sm90_plan.WGMMA_M",
         "kSwizzleBytes": "gemm.sm90_plan.SWIZZLE_BYTES",
-        "kStoreBoxSide": "gemm.sm90_plan.STORE_SIDE",
+        "kStoreBoxSide": "gemm.sm90_plan.STORE_BOX_SIDE",
         "kRasterGroupM": "gemm.sm90_scheduler._RASTER_GROUP_M",
         "kFewTileColumns": "gemm.sm90_scheduler._FEW_TILE_COLUMNS",
     },
@@ -29,9 +29,8 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kMaxPackRows": "gemm.pack_plan._ROWS",
     },
     "gemm/fma_kernel.cuh": {
-        "kRowPadding": "gemm.sm80_plan.PAD",
+        "kRowPadding": "gemm.sm80_plan.ROW_PADDING",
         "FmaPlan::kWarps": "gemm.fma_plan._WARPS",
-        "kWarp": "gemm.fma_plan._LANES",
     },
     "gemm/absmax_scan.cuh": {"kScanWarps * kWarp": "gemm.scan_plan.SCAN_THREADS"},
     "gemm/splitk_reduce.cuh": {"kReduceThreads": "gemm.splitk_source.REDUCE_THREADS"},

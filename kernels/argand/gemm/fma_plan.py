@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm80_plan import GEMM_ARGUMENTS
+from argand.multiprocessor import WARP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
@@ -14,7 +15,7 @@ MAX_K = 24
 """Longest k of one lane: tensor cores are faster from there on, whatever the other sizes."""
 SHARED_K = range(9, 1025)
 """The k of results that lanes share. The model of time chooses among the plans within it."""
-_WARPS, _LANES = 8, 32
+_WARPS = 8
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,12 @@ class FmaPlan:
     @property
     def block_n(self) -> int:
         """Columns of C that a block computes."""
-        return _LANES // self.k_lanes * self.columns
+        return WARP // self.k_lanes * self.columns
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return _WARPS * _LANES
+        return _WARPS * WARP
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 
-PAD = 4
+ROW_PADDING = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
 _COMPLEX_BYTES = 8
 SPLIT_K_SLICES = (1, 2, 3, 4, 5, 6, 8)
@@ -178,7 +178,7 @@ class MmaPlan:
 
 def _tile(rows: int, k: int, k_major: bool) -> int:
     fast, slow = (k, rows) if k_major else (rows, k)
-    return slow * (fast + PAD)
+    return slow * (fast + ROW_PADDING)
 
 
 def holds_accumulators(plan: MmaPlan) -> bool:

@@ -22,11 +22,11 @@ def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: 
     """
     if plan.half_output or plan.power or not tma_addressable(out):
         return plan
-    staged = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
-    if (out.rows if staged.out_m_major else out.columns) * out.item % ALIGNMENT:
+    by_tma = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
+    if (out.rows if by_tma.out_m_major else out.columns) * out.item % ALIGNMENT:
         return plan
     # Illegal where shared memory does not suffice, or where tiles are narrower than a box.
-    return staged if is_legal(check_wgmma_plan, staged, precision, arch) else plan
+    return by_tma if is_legal(check_wgmma_plan, by_tma, precision, arch) else plan
 
 
 def with_epilogue(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> WgmmaPlan:

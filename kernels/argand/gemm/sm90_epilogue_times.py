@@ -24,7 +24,7 @@ _STORE_BYTES = 39.5e9
 _EXCHANGED_STORE = 1.15
 """Factor of a store from registers whose lanes exchange results: of C^T, or of rows of complex64
 that begin in the middle of 16 bytes. Tiles that share columns store whole sectors of L2."""
-_PARTIAL_SECTORS, _STAGED_SECTORS = 3, {False: 4.0, True: 3.5}
+_PARTIAL_SECTORS, _TMA_SECTORS = 3, {False: 4.0, True: 3.5}
 """Sectors that a run of stores costs in addition where it begins within a sector: it touches one
 sector more, and writes two in part, each of which costs as much as two. A run is what a warp stores
 of a line of results at once. The first number is derived. The others are of TMA, by whether it
@@ -53,11 +53,11 @@ def stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool
     TMA stores complex64 in boxes of 16 columns, in rows that begin at 16 bytes.
     """
     narrow = plan.half_output or plan.power
-    return columns % 2 == 1 or narrow or plan.cluster > 1 or not _stages_boxes(plan, precision)
+    return columns % 2 == 1 or narrow or plan.cluster > 1 or not _tma_stores(plan, precision)
 
 
 @cache
-def _stages_boxes(plan: WgmmaPlan, precision: Precision) -> bool:
+def _tma_stores(plan: WgmmaPlan, precision: Precision) -> bool:
     return is_legal(check_wgmma_plan, replace(plan, tma_epilogue=True), precision, arch_for(HOPPER))
 
 
@@ -73,7 +73,7 @@ def sectors_factor(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> f
     aligned = gcd(columns * item, SECTOR)
     more: float = _PARTIAL_SECTORS
     if not stores_directly(plan, question.precision, columns):
-        run, more = SWIZZLE_BYTES, _STAGED_SECTORS[choice.swapped]
+        run, more = SWIZZLE_BYTES, _TMA_SECTORS[choice.swapped]
     elif choice.swapped:
         run = (16 if plan.adjacent_rows else 8) * item
         aligned = max(aligned, 2 * item if plan.adjacent_rows else item)

@@ -134,8 +134,8 @@ def _product(choice: GemmChoice, question: Question, sm_count: int, memory: floa
     turned = replace(sizes, m=rows, n=columns) if choice.swapped else sizes
     if slices == 1:  # as `plan_launch` has it
         precision, tiles = question.precision, turned.tiles(plan.block_m, plan.block_n)
-        staged = not stores_directly(plan, precision, n)
-        overlaps = staged and plan.can_overlap_epilogue(precision)
+        by_tma = not stores_directly(plan, precision, n)
+        overlaps = by_tma and plan.can_overlap_epilogue(precision)
         plan = with_ping_pong(plan, precision, k, tiles, sm_count, overlaps=overlaps)
     whole_sectors = choice.swapped or sizes.triangle or slices > 1 or n % 2 == 0
     plan = plan if whole_sectors else plan.with_shared_columns(columns, k)

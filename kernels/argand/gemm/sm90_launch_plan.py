@@ -57,10 +57,10 @@ def plan_launch(
         raise PlanError(f"a triangle of {problem.rows} rows takes square tiles, got {plan}")
     if problem.split_k_slices == 1:
         sizes = GemmSizes(problem.batch, problem.rows, problem.columns, problem.k)
-        staged = with_tma_epilogue(plan, precision, out, arch).tma_epilogue
+        by_tma = with_tma_epilogue(plan, precision, out, arch).tma_epilogue
         plan = with_ping_pong(
             plan, precision, problem.k, sizes.tiles(plan.block_m, plan.block_n),
-            device.sm_count, overlaps=staged and plan.can_overlap_epilogue(precision),
+            device.sm_count, overlaps=by_tma and plan.can_overlap_epilogue(precision),
         )  # fmt: skip
     plan = with_tma_epilogue(plan, precision, out, arch)
     found: LaunchPlan | None = None

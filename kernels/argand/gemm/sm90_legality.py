@@ -10,7 +10,7 @@ from argand.gemm.sm90_plan import (
     ALIGNMENT,
     MOST_FUSED_COLUMNS,
     SECTOR_COLUMNS,
-    STORE_SIDE,
+    STORE_BOX_SIDE,
     SWIZZLE_BYTES,
     WIDEST_IN_PLACE,
     WgmmaPlan,
@@ -102,12 +102,12 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
     narrow = plan.half_output or plan.power
     scaled_here = precision.scaled and plan.storage == "fp32"
     return [
-        (not plan.tma_epilogue or (not narrow and plan.block_n % STORE_SIDE == 0),
-         f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
+        (not plan.tma_epilogue or (not narrow and plan.block_n % STORE_BOX_SIDE == 0),
+         f"a TMA epilogue stores complex64 in boxes of {STORE_BOX_SIDE} columns"),
         (not plan.tma_epilogue or precision.terms == 1
          or plan.block_n < (96 if scaled_here else 128),
          "128 columns of split operands, and 96 that are scaled in each stage, leave no registers "
-         "to stage results"),
+         "for a TMA epilogue"),
         (not plan.tma_epilogue or plan.epilogue in ("combine", "descale"),
          "a TMA epilogue has one way to store"),
         (plan.epilogue != "descale_columns" or plan.adjacent_rows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argand.gemm.pack_plan import pitch_of
-from argand.gemm.sm90_plan import STORE_SIDE, WgmmaPlan
+from argand.gemm.sm90_plan import STORE_BOX_SIDE, WgmmaPlan
 from argand.gemm.sm90_problem import WgmmaLayouts, WgmmaProblem
 from argand.multiprocessor import SECTOR
 from argand.precision import Precision
@@ -114,7 +114,7 @@ class WgmmaMaps:
         return tensor_map(
             address, out.item, (fast, slow, products),
             (stride * out.item, (out.batch_stride or stride) * out.item),
-            (STORE_SIDE, STORE_SIDE, 1), 128,
+            (STORE_BOX_SIDE, STORE_BOX_SIDE, 1), 128,
         )  # fmt: skip
 
     def _x_planes_map(self, address: int) -> TensorMap:

@@ -21,12 +21,13 @@ Epilogue = Literal[
 strides, in whole vectors of rows, of rows that begin within one, or of columns."""
 EPILOGUES: tuple[Epilogue, ...] = get_args(Epilogue)
 
-_WARPGROUP_ROWS = 64
+WGMMA_M = 64
+"""m of one wgmma instruction: rows of a tile of one warpgroup."""
 SWIZZLE_BYTES = 128
 ALIGNMENT = 1024
-STORE_SIDE = 16
+STORE_BOX_SIDE = 16
 """Rows and columns of a box of a TMA store."""
-_STORE_BYTES = STORE_SIDE * SWIZZLE_BYTES
+_STORE_BOX_BYTES = STORE_BOX_SIDE * SWIZZLE_BYTES
 WORK_QUEUE_BYTES = 4 * 64
 """Four slots in which the scheduling thread writes what the warps compute next."""
 SPILL_INTERVAL = 64
@@ -108,7 +109,7 @@ class WgmmaPlan:
     @property
     def block_m(self) -> int:
         """Rows of Z that a block computes."""
-        return _WARPGROUP_ROWS * self.m_warpgroups
+        return WGMMA_M * self.m_warpgroups
 
     @property
     def spill_columns(self) -> int:
@@ -120,7 +121,7 @@ class WgmmaPlan:
 
         Square ones do; a higher one does alone, where no square one of a warpgroup would.
         """
-        alone = _WARPGROUP_ROWS < rows <= self.block_n < self.block_m
+        alone = WGMMA_M < rows <= self.block_n < self.block_m
         return self.block_m == self.block_n or (alone and self.storage == "planar")
 
     @property
@@ -214,14 +215,14 @@ class WgmmaPlan:
         They hold the stages with two barriers each, boxes of results, the work queue, and the
         alignment of all.
         """
-        staging = 4 * self.m_warpgroups * 2 * _STORE_BYTES if self.tma_epilogue else 0
+        boxes = 4 * self.m_warpgroups * 2 * _STORE_BOX_BYTES if self.tma_epilogue else 0
         clustered = self.cluster > 1
         more = self.fused_pack or self.k_warpgroups > 1 or clustered
         queue = WORK_QUEUE_BYTES + 16 * more + 16 * clustered
         exchange = 8 * self.block_m * self.block_n * (self.k_warpgroups - 1)
         stages = self.stages * (self.stage_bytes(precision) + 16)
         parts = 8 * self.block_m * self.block_n * clustered
-        return stages + staging + exchange + parts + queue + ALIGNMENT
+        return stages + boxes + exchange + parts + queue + ALIGNMENT
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import gemm
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm90_plan import STORE_SIDE
+from argand.gemm.sm90_plan import STORE_BOX_SIDE
 
 from tests.kernels.gemm.wgmma_cases import choices, overridden
 
@@ -38,7 +38,7 @@ def test_a_box_waits_for_the_one_in_its_place(
     odd = 0
     for choice in choices(cp, precision, GemmSizes(1, m, n, k)):
         assert choice.plan is not None
-        odd += choice.plan.block_n // STORE_SIDE % 2
+        odd += choice.plan.block_n // STORE_BOX_SIDE % 2
         with stream:
             cp.copyto(target, source)
         with overridden(choice):
