@@ -35,12 +35,12 @@ CONSTANTS: dict[str, dict[str, str]] = {
     "gemm/absmax_scan.cuh": {"kScanWarps * kWarp": "gemm.scan_plan.SCAN_THREADS"},
     "gemm/splitk_reduce.cuh": {"kReduceThreads": "gemm.splitk_source.REDUCE_THREADS"},
     "gemm/modular/norms.cuh": {
-        "kNormThreads": "gemm.modular.product_plan.NORM_THREADS",
-        "kExponentWarps": "gemm.modular.product_plan.EXPONENT_WARPS",
+        "kNormThreads": "gemm.modular.encode_plan.NORM_THREADS",
+        "kExponentWarps": "gemm.modular.encode_plan.EXPONENT_WARPS",
     },
     "gemm/modular/encode.cuh": {
-        "kAcrossBytes": "gemm.modular.product_plan.ACROSS_BYTES",
-        "kAcrossGroup": "gemm.modular.product_plan.ACROSS_GROUP",
+        "kAcrossBytes": "gemm.modular.encode_plan.ACROSS_BYTES",
+        "kAcrossGroup": "gemm.modular.encode_plan.ACROSS_GROUP",
     },
     "gemm/modular/proof_image.cuh": {
         "kImageTerms<true>": "gemm.modular.proof_plan.LANES_TERMS",

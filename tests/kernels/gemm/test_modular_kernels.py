@@ -18,6 +18,7 @@ from argand.gemm.modular.constants import (
     fraction_constants,
     reduce_modulus,
 )
+from argand.gemm.modular.encode_plan import EncodePlan, Reading
 from argand.gemm.modular.kernel_sources import (
     DECODE_KERNEL,
     ENCODE_KERNEL,
@@ -33,7 +34,7 @@ from argand.gemm.modular.kernel_sources import (
     slice_source,
 )
 from argand.gemm.modular.moduli import LEAST, MODULI, MOST, moduli
-from argand.gemm.modular.product_plan import EncodePlan, Reading, ResiduePlan, plans_of
+from argand.gemm.modular.product_plan import ResiduePlan, plans_of
 from argand.gemm.modular.proof_plan import (
     BEGIN_PROOF,
     END_PROOF,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand.device import Device, arch_for
+from argand.gemm.modular.encode_plan import clustered, clustered_bytes
 from argand.gemm.modular.heuristics import (
     choose_pieces,
     choose_plan,
@@ -16,13 +17,7 @@ from argand.gemm.modular.heuristics import (
 )
 from argand.gemm.modular.pieces import cuts_of, most_workspace, products_within
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import (
-    RASTER_ROWS,
-    TILE_K,
-    clustered,
-    clustered_bytes,
-    plans_of,
-)
+from argand.gemm.modular.product_plan import RASTER_ROWS, TILE_K, plans_of
 from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.runtime.complex_types import ITEM
 

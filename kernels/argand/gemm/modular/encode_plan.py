@@ -1,73 +1,90 @@
-"""The choice of how the lines of an operand of an exact product are read when they are encoded."""
+"""Plans of the kernels that find norms and exponents of lines and encode them as residues.
+
+Nothing here needs a GPU or CuPy.
+"""
 
 from __future__ import annotations
 
-from argand.device import Arch
-from argand.gemm.modular.product_plan import (
-    FEW_THREADS,
-    MANY_THREADS,
-    WARPS,
-    EncodePlan,
-    clustered,
-    clustered_bytes,
-    encode_threads,
-    whole_line_bytes,
-)
-from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.plan import WGMMA_TARGET
+from dataclasses import dataclass
+from typing import Literal
 
-_ALIGNMENT = 16
-"""Bytes at whose multiples lines begin that bulk copies read whole."""
-_CLUSTERED_ITEM = 8
+from argand.gemm.modular.moduli import NORM_BLOCK
+from argand.multiprocessor import PORTABLE_CLUSTER, WARP
+
+WARPS = 8
+"""Warps of a CTA of the kernels that find norms and encode."""
+EXPONENT_WARPS = 32
+"""Warps of a CTA that finds the exponents of 32 lines."""
+ACROSS_BYTES = 128
+"""Bytes of lines that a CTA reads which encodes across lines."""
+ACROSS_GROUP = 8
+"""Neighbouring CTAs across lines that are launched one after another."""
+NORM_THREADS = 512
+"""Threads of a CTA that finds norms across lines."""
+Reading = Literal["whole lines", "clustered lines", "along k", "across lines"]
+"""How an operand is encoded: lines held in the shared memory of a CTA, or transposed in that of a
+cluster; else by blocks along k, or by transposed blocks."""
+FEW_THREADS, MANY_THREADS = 768, 1024
+"""Threads of a multiprocessor that encode, with 80 registers each and with 64."""
+HELD: tuple[Reading, ...] = ("whole lines", "clustered lines")
+"""Readings for which a line's exponent is found as it is encoded, not before."""
 
 
-def encode_plan(
-    dtype: str, x: Layout, k_blocks: int, arch: Arch, *, wide: bool, proved: bool, in_parts: bool
-) -> EncodePlan:
-    """Return the plan for an operand.
+@dataclass(frozen=True)
+class EncodePlan:
+    """How a kernel reads the lines that it encodes.
 
-    Args:
-        dtype: the complex type of the operand.
-        x: its layout, lines by k.
-        k_blocks: blocks of a line.
-        arch: the architecture of the device.
-        wide: whether its integers have 64 bits.
-        proved: whether the product is proved.
-        in_parts: whether lines are encoded in parts of k, so that no CTA holds a whole one.
+    Attributes:
+        reading: which numbers a CTA reads, and whether it holds them.
+        threads: of a CTA.
+        resident: CTAs of whole lines that a multiprocessor holds; None is as many as registers
+            leave.
+        buffers: lines that a CTA of whole lines holds at a time.
+        cluster: CTAs of a cluster of clustered lines, and blocks that each of them holds.
+        shared_bytes: dynamic shared memory of a CTA.
     """
-    if in_parts:
-        return EncodePlan("along k" if is_k_major(x) else "across lines")
-    if not is_k_major(x):
-        # 128 bytes hold 8 lines of complex128: exchanging their norms takes longer than reading
-        # twice what L2 holds.
-        cluster = clustered(k_blocks) if x.item == _CLUSTERED_ITEM else None
-        if cluster is None or arch.target != WGMMA_TARGET or x.aligned < x.item:
-            return EncodePlan("across lines")
-        nbytes = clustered_bytes(x.item, cluster[1])
-        return EncodePlan("clustered lines", cluster=cluster, shared_bytes=nbytes)
-    strides = (x.row_stride * x.item, x.batch_stride * x.item)
-    aligned = x.aligned >= _ALIGNMENT and not any(stride % _ALIGNMENT for stride in strides)
-    held = None
-    if x.column_stride == 1 and aligned and x.row_stride >= 0:
-        most = encode_threads(dtype, "whole lines", wide=wide, proved=proved)
-        held = _whole_lines(x.item, k_blocks, arch, most)
-    return held or EncodePlan("along k")
+
+    reading: Reading
+    threads: int = WARP * WARPS
+    resident: int | None = None
+    buffers: int = 2
+    cluster: tuple[int, int] = (8, 2)
+    shared_bytes: int = 0
 
 
-def _whole_lines(item: int, k_blocks: int, arch: Arch, most: int) -> EncodePlan | None:
-    """Return the plan whose CTAs hold whole lines; None where shared memory holds none.
+def encode_threads(dtype: str, reading: Reading, *, wide: bool, proved: bool) -> int:
+    """Return the threads of a multiprocessor that encode, so many that none spills registers.
 
-    A warp takes a block of a line at a time, so short lines have fewer warps and more CTAs. Several
-    CTAs of one line are faster than one CTA of two, which waits at its barriers, but more CTAs of
-    64 registers a thread are only where each holds two. ``most`` are a multiprocessor's threads.
+    ``wide`` says that integers have 64 bits, ``proved`` that the kernel works for a proof too.
     """
-    short = 32 * min(WARPS, k_blocks)
-    for resident in range(most // short, 0, -1):
-        many = resident * short > FEW_THREADS
-        for buffers in (2,) if many else (2, 1):
-            nbytes = whole_line_bytes(item, k_blocks, buffers)
-            if resident <= arch.resident_blocks(nbytes):
-                every = MANY_THREADS if many else FEW_THREADS
-                threads = every // resident // 32 * 32
-                return EncodePlan("whole lines", threads, resident, buffers, shared_bytes=nbytes)
+    blocks = reading == "across lines" and dtype == "complex64"
+    return FEW_THREADS if blocks or (wide and proved) else MANY_THREADS
+
+
+def norm_lines(item: int) -> int:
+    """Return the lines of a CTA that finds norms of numbers of ``item`` bytes: `kNormLines`."""
+    return 256 // item
+
+
+def norm_threads(*, along_k: bool) -> int:
+    """Return the threads of a CTA that finds norms."""
+    return WARP * WARPS if along_k else NORM_THREADS
+
+
+def clustered(k_blocks: int) -> tuple[int, int] | None:
+    """Return a cluster's CTAs for lines of so many blocks, and a CTA's blocks; None: too long."""
+    for blocks in (1, 2):
+        if k_blocks <= blocks * PORTABLE_CLUSTER:
+            return -(-k_blocks // blocks), blocks
     return None
+
+
+def clustered_bytes(item: int, blocks: int) -> int:
+    """Return the shared memory of a CTA for so many blocks of `ACROSS_BYTES`, with norms."""
+    lines = ACROSS_BYTES // item
+    return lines * ((blocks * NORM_BLOCK + 1) * item + 8 * blocks)
+
+
+def whole_line_bytes(item: int, k_blocks: int, buffers: int) -> int:
+    """Return the shared memory of a CTA that holds lines of so many blocks, and their norms."""
+    return k_blocks * (buffers * NORM_BLOCK * item + 8)

@@ -9,15 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from argand.device import Device
+from argand.gemm.modular.encode_plan import whole_line_bytes
 from argand.gemm.modular.pieces import cuts_of
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import (
-    RASTER_ROWS,
-    TILE_K,
-    ResiduePlan,
-    plans_of,
-    whole_line_bytes,
-)
+from argand.gemm.modular.product_plan import RASTER_ROWS, TILE_K, ResiduePlan, plans_of
 
 _SLICE_TILES = 8
 """Fewest stages of the mainloop in a split-K slice."""

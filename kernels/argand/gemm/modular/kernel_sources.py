@@ -11,24 +11,20 @@ from argand.gemm.modular.constants import (
     encode_source,
     reduce_source,
 )
-from argand.gemm.modular.moduli import NORM_BLOCK, QUANTUM_BITS
-from argand.gemm.modular.product_plan import (
+from argand.gemm.modular.encode_plan import (
     ACROSS_BYTES,
     ACROSS_GROUP,
-    COLUMN_BLOCK,
-    DECODE_WARPS,
     EXPONENT_WARPS,
     FEW_THREADS,
     NORM_THREADS,
-    RASTER_ROWS,
-    TILE_K,
     WARPS,
     EncodePlan,
-    ResiduePlan,
     encode_threads,
     norm_lines,
     norm_threads,
 )
+from argand.gemm.modular.moduli import NORM_BLOCK, QUANTUM_BITS
+from argand.gemm.modular.product_plan import COLUMN_BLOCK, RASTER_ROWS, TILE_K, ResiduePlan
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.complex_types import ITEM
@@ -40,6 +36,11 @@ _TILE_CONSTANTS = {
     "kTileK": TILE_K, "kRasterRows": RASTER_ROWS, "kColumnBlock": COLUMN_BLOCK,
     "kSumBias": SUM_BIAS,
 }  # fmt: skip
+
+DECODE_ROWS = 8
+"""Most rows that a warp decodes."""
+DECODE_WARPS = 4
+"""Warps of a CTA that decodes."""
 
 NORM_ARGUMENTS: Fields = (
     ("const void*", "x"), ("uint64*", "norms"), ("int64", "line_stride"), ("int64", "k_stride"),
@@ -254,3 +255,8 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
             f"__CUDA_ARCH__ < 900 ? {before} : __CUDA_ARCH__ < 1000 ? {resident} : 1",
         )
     )
+
+
+def decode_bytes(count: int, *, proved: bool = False) -> int:
+    """Return the shared memory of a CTA that decodes: two rows a warp, padded for a proof."""
+    return DECODE_WARPS * 2 * 2 * count * (COLUMN_BLOCK + 16 * proved)

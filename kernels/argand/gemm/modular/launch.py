@@ -18,6 +18,9 @@ from argand.gemm.modular.heuristics import (
 from argand.gemm.modular.kernel_sources import (
     DECODE_ARGUMENTS,
     DECODE_KERNEL,
+    DECODE_ROWS,
+    DECODE_WARPS,
+    decode_bytes,
     decode_kernel_source,
 )
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
@@ -25,12 +28,7 @@ from argand.gemm.modular.operand_launch import GivenPlanes, OperandLaunch, bound
 from argand.gemm.modular.pieces import most_workspace
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_launch import RESIDUES, PieceOperand, add_slices, product_launch
-from argand.gemm.modular.product_plan import (
-    COLUMN_BLOCK,
-    DECODE_ROWS,
-    DECODE_WARPS,
-    decode_bytes,
-)
+from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.modular.proof import wrong_product
 from argand.gemm.modular.proof_launch import ProofLaunch, begin_result
 from argand.runtime import kernel_trace

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
 from argand.gemm.memory import aligned
-from argand.gemm.modular.encode_plan import encode_plan
+from argand.gemm.modular.encode_choice import choose_encode_plan
+from argand.gemm.modular.encode_plan import (
+    ACROSS_BYTES,
+    ACROSS_GROUP,
+    EXPONENT_WARPS,
+    HELD,
+    WARPS,
+    norm_lines,
+    norm_threads,
+)
 from argand.gemm.modular.kernel_sources import (
     ENCODE_ARGUMENTS,
     ENCODE_KERNEL,
@@ -23,15 +32,6 @@ from argand.gemm.modular.kernel_sources import (
 from argand.gemm.modular.launch_order import KernelLaunch, ProofArguments
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.problem import ModularProblem
-from argand.gemm.modular.product_plan import (
-    ACROSS_BYTES,
-    ACROSS_GROUP,
-    EXPONENT_WARPS,
-    HELD,
-    WARPS,
-    norm_lines,
-    norm_threads,
-)
 from argand.gemm.modular.scaling import normal_limit
 from argand.runtime.arguments import Address, Fields
 from argand.runtime.kernel import BoundKernel, bound_kernel
@@ -89,7 +89,7 @@ class OperandLaunch:
             zip(("limit", "limit_shift"), normal_limit(squared), strict=True)
         )
         self._k_blocks = problem.k_blocks
-        self._plan = encode_plan(
+        self._plan = choose_encode_plan(
             problem.dtype, x, problem.k_blocks, device.require_arch(), in_parts=in_parts,
             wide=not is_narrow(problem.dtype, problem.count), proved=problem.proved is not None,
         )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from argand.device import Device
+from argand.gemm.modular.encode_plan import WARPS
 from argand.gemm.modular.kernel_sources import (
     PRODUCT_ARGUMENTS,
     PRODUCT_KERNEL,
@@ -17,7 +18,7 @@ from argand.gemm.modular.kernel_sources import (
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import TILE_K, WARPS, ResiduePlan
+from argand.gemm.modular.product_plan import TILE_K, ResiduePlan
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel

@@ -12,6 +12,7 @@ import numpy as np
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
+from argand.gemm.modular.encode_plan import WARPS
 from argand.gemm.modular.launch_order import (
     IMAGE,
     PROOF,
@@ -23,7 +24,7 @@ from argand.gemm.modular.launch_order import (
 from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.problem import ModularProblem
-from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
+from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.modular.proof_constants import proof_constants
 from argand.gemm.modular.proof_plan import (
     BEGIN_PROOF,

@@ -5,8 +5,9 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
+from argand.gemm.modular.encode_plan import WARPS
 from argand.gemm.modular.kernel_sources import constants_check, is_narrow, real_type
-from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
+from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
 
