@@ -14,6 +14,8 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Where JAX has the GPU, it would take most of its memory from the tests beside it.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+# Selenium brings trio, whose plugin for Hypothesis has every worker look for garbage.
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from argand import Device, devices
 from argand.runtime.plan import WGMMA_TARGET
 
 from tests.collected_parts import is_left_out, rotated
-from tests.covers import EXHAUSTIVE, split_items
+from tests.covers import EXHAUSTIVE, keep_cover
 from tests.gpu_files import HAS_GPU, gpu_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,9 +93,19 @@ def pytest_report_header() -> list[str]:
     return [f"no NVIDIA GPU answers, or CuPy is not installed: {count} files of tests are left out"]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Makes items of what the short run takes alone: of one test there are 1700 combinations."""
+    yield
+    if not EXHAUSTIVE:
+        keep_cover(metafunc)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not EXHAUSTIVE:
-        items[:], left = split_items(items)
+        left = [item for item in items if item.get_closest_marker("exhaustive")]
+        out = set(left)
+        items[:] = [item for item in items if item not in out]
         config.hook.pytest_deselected(items=left)
     # Runs of the workflow wait for their jobs and, under Slurm, for its clock. Begun first, and by
     # one worker, they do so beside all other tests and not beside each other. Workers must agree on

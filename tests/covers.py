@@ -8,7 +8,7 @@ runs all of them. Both read the same lists.
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from heapq import heapify, heapreplace
@@ -91,25 +91,15 @@ def examples(count: int) -> int:
     return count if EXHAUSTIVE else -(-count // 5)
 
 
-def split_items(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Tests that the short run makes, and tests that it leaves out.
+def keep_cover(metafunc: pytest.Metafunc) -> None:
+    """Leave of a marked test's calls, before there are items of them, what the short run makes.
 
-    It leaves out those that are marked ``exhaustive``, and of those that have a mark of `STRENGTHS`
-    what is not in a cover. The features of a test are its parameters, each the one object that its
-    list holds.
+    The features of a call are its parameters, each the one object that its list holds.
     """
-    groups: dict[tuple[int, str], list[pytest.Item]] = defaultdict(list)
-    left = [item for item in items if item.get_closest_marker("exhaustive")]
-    for item in items:
-        for mark, strength in STRENGTHS.items():
-            if item.get_closest_marker(mark):
-                groups[strength, item.nodeid.partition("[")[0]].append(item)
-    for (strength, _), group in groups.items():
-        chosen = set(cover(group, _parameters, strength))
-        left += [item for item in group if item not in chosen]
-    out = set(left)
-    return [item for item in items if item not in out], left
+    for mark, strength in STRENGTHS.items():
+        if metafunc.definition.get_closest_marker(mark):
+            metafunc._calls[:] = cover(metafunc._calls, _parameters, strength)
 
 
-def _parameters(item: pytest.Item) -> Mapping[str, Hashable]:
-    return {name: id(value) for name, value in item.callspec.params.items()}  # type: ignore[attr-defined]
+def _parameters(call: Any) -> Mapping[str, Hashable]:
+    return {name: id(value) for name, value in call.params.items()}
