@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-import signal
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from dis import opname
+from functools import partial
+from itertools import count
 from threading import Thread
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -104,50 +106,68 @@ def test_a_graph_whose_arguments_are_refused_is_not_launched(
     assert bindings.cuGraphInstantiate.call_count == 2
 
 
-def interrupt(work: Callable[[], object], between: Callable[[], object]) -> None:
-    """Repeat ``work`` until KeyboardInterrupt ends it, again and again, and each time ``between``.
+def interrupted(file: str, number: int, work: Callable[[], object]) -> bool:
+    """Return whether KeyboardInterrupt came in ``work`` behind a call in a file: this one of them.
 
-    Python raises that behind any call, also behind one that takes a lock.
+    Python raises it behind any call that has returned, also behind one that takes a lock.
     """
+    left = number
 
-    def raise_interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    def enter(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != file:
+            return None
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        has_called = False
 
-    before = signal.signal(signal.SIGALRM, raise_interrupt)
+        def step(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left, has_called
+            if event == "opcode":
+                if has_called:
+                    left -= 1
+                    if left == -1:
+                        raise KeyboardInterrupt
+                has_called = opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL")
+            return step
+
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(enter)
     try:
-        for _ in range(300):
-            with suppress(KeyboardInterrupt):
-                # Again after 50 ms: Python ignores what is raised within a destructor.
-                signal.setitimer(signal.ITIMER_REAL, 2e-4, 0.05)
-                while True:
-                    work()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            between()
+        work()
+    except KeyboardInterrupt:
+        pass
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        sys.settrace(before)
+    return left < 0
 
 
+# Of an interrupt within a destructor, which Python reports and forgets.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("idle", [False, True])
 def test_what_is_interrupted_leaves_calls_to_run(
     modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, idle: bool
 ) -> None:
-    """Neither a call nor a look for idle graphs leaves the lock of launches held."""
-    sequence, _ = sequence_of(modules, monkeypatch, driver(), kernels=2)
-    runtime, at = modules[0].cuda.runtime, (1 << 20, 1 << 21)
-    # Mocks would take so long that few interrupts come elsewhere.
-    runtime.graphLaunch, runtime.streamIsCapturing = max, frozenset().__contains__
+    """Neither calls nor a look for idle graphs leaves the lock of launches held."""
+    at = (1 << 20, 1 << 21)
 
-    def call_from_another_thread() -> None:
-        other = Thread(target=sequence, args=(at, STREAM), daemon=True)
+    def call(sequence: Any, calls: int) -> None:
+        for _ in range(calls):
+            sequence(at, STREAM)
+
+    for number in count():
+        sequence, _ = sequence_of(modules, monkeypatch, driver(), kernels=2)
+        call(sequence, 4 if idle else 0)
+        look = partial(sequence.give_up_idle, since=math.inf)
+        work = look if idle else partial(call, sequence, 4)
+        has_come = interrupted(modules[1].__file__, number, work)
+        other = Thread(target=call, args=(sequence, 1), daemon=True)
         other.start()
         other.join(timeout=10)
         assert not other.is_alive()
-
-    def look() -> None:
-        sequence.give_up_idle(since=math.inf)
-
-    interrupt(look if idle else lambda: sequence(at, STREAM), call_from_another_thread)
+        if not has_come:
+            break
+    assert number > (3 if idle else 30)
 
 
 def test_graphs_are_given_up_where_no_launch_is_under_way(
