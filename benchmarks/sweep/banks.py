@@ -11,7 +11,6 @@ import numpy as np
 from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
 from argand.channelise.problem import oversampling_of
 from argand.precision import any_precision
-from scipy.signal import firwin
 
 from benchmarks.harness.measuring import kernels_of
 from benchmarks.harness.samples import on_host
@@ -58,6 +57,8 @@ class BankCase(Case):
         self.kind = f"{input}, oversampling {self._oversampling}"
         self.flops = 0.0
         self.bytes_moved = 0.0
+        from scipy.signal import firwin  # takes half a second, and most sweeps draw no banks
+
         self._coefficients = firwin(channels * taps, 1 / channels)
 
     def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
