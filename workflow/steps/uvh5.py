@@ -73,8 +73,9 @@ def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
             matrices = read_product(product_path, part=part).data[:, 0]
             rows = slice(number * len(header.first), (number + 1) * len(header.first))
             found = _of_baselines(matrices, header)
+            bad = ~np.isfinite(found) | _of_baselines(_of_silent(matrices), header)
             with writing(temporary, matrices.nbytes):
-                if (bad := ~np.isfinite(found)).any():
+                if bad.any():
                     found[bad], flags[rows], counts[rows] = 0, bad, ~bad
                 data[rows] = found
     return len(header.first)
@@ -115,7 +116,7 @@ def _create_data(
     inner = (len(header.frequency), len(_pairs(len(header.feeds))))
     shape = (len(header.seconds) * len(header.first), *inner)
     chunks = (max(1, min(len(header.first), _CHUNK_VALUES // (inner[0] * inner[1]))), *inner)
-    # Every sample counts once, and none is flagged but what is no number.
+    # Every sample counts once, and none is flagged but what is no number or of a silent input.
     return (
         file.create_dataset(DATA, shape, dtype, chunks=chunks, fletcher32=True),
         file.create_dataset("Data/flags", shape, bool, fillvalue=False, chunks=chunks),
@@ -131,6 +132,15 @@ def _of_baselines(matrices: Array, header: _Header) -> Array:
         for one, other in _pairs(len(header.feeds))
     ]
     return np.stack(found, axis=-1).swapaxes(0, 1)
+
+
+def _of_silent(matrices: Array) -> Array:
+    """Return which of (..., input, input) are of an input whose own power is 0.
+
+    It has no samples in this integration, or is dead.
+    """
+    silent = np.diagonal(matrices, axis1=-2, axis2=-1) == 0
+    return np.asarray(silent[..., :, None] | silent[..., None, :])
 
 
 def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: Product) -> None:

@@ -7,13 +7,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 from test_chains import run
+from test_uvh5 import SITE, labelled
 
 from tests.workflow.chained_cases import study_of
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES
 from workflow.steps.uvh5 import write_uvh5
-
-SITE = {"latitude_deg": -26.7, "longitude_deg": 116.67, "julian_date": 2461000.5}
 
 
 def test_what_is_no_number_is_flagged(tmp_path: Path) -> None:
@@ -44,3 +43,23 @@ def test_what_is_no_number_is_flagged(tmp_path: Path) -> None:
     np.testing.assert_array_equal(flags, expected.reshape(12, 2))
     np.testing.assert_array_equal(counts, ~flags)
     np.testing.assert_array_equal(found, np.where(flags, 0, 4))
+
+
+def test_inputs_without_samples_are_flagged(tmp_path: Path) -> None:
+    """As of an integration whose samples the recording lacks, which `flagged: zero` makes 0."""
+    case = labelled(tmp_path)
+    with h5py.File(tmp_path / "v.h5", "a") as file:
+        file["v"][:, 1, 2, 8:16] = 0
+    run(study_of({"v": case}), tmp_path)
+    path = tmp_path / "v.uvh5"
+    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site(**SITE))
+    with h5py.File(path) as file:
+        flags = file["Data/flags"][...].reshape(3, 10, 3, 4)
+        counts = file["Data/nsamples"][...].reshape(flags.shape)
+        pairs = [file[f"Header/ant_{end}_array"][:10] for end in (1, 2)]
+    ends = [(pairs[0] == 2)[:, None], (pairs[1] == 2)[:, None]]
+    none = [[False], ends[0] | ends[1], ends[1], ends[0]]  # xx, yy, xy, yx
+    expected = np.stack(np.broadcast_arrays(*none), axis=-1)
+    np.testing.assert_array_equal(flags[1], np.broadcast_to(expected, (10, 3, 4)))
+    assert not flags[[0, 2]].any()
+    np.testing.assert_array_equal(counts, ~flags)
