@@ -106,6 +106,15 @@ def test_answers_are_no_state(answer: dict[str, Any], what: str) -> None:
     )
 
 
+def test_a_state_of_a_file_stands_beside_answers(tmp_path: Path) -> None:
+    """What other workloads of the study answer is none of its state's business."""
+    with h5py.File(tmp_path / "state.h5", "w") as file:
+        file["psi"] = np.eye(1, 8, dtype=complex)[0]
+    ghz = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 3}}
+    given = {"file": str(tmp_path / "state.h5"), "state": "psi"}
+    check_study(study_of({"counts": ghz | {"shots": 99}, "x": ghz | {"input": given}}))
+
+
 def test_no_axis_becomes_another_by_its_place() -> None:
     """Antennas of a filter bank's channels are its times only where input.axes says so."""
     bank = {

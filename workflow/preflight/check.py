@@ -72,10 +72,11 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             mistakes += _only_models(name, study.workloads[name])
         if not set(study.upstream(name)) <= set(products):
             continue  # what it reads has a mistake, which is said
+        upstream = {other: products[other] for other in study.upstream(name)}
         try:
-            study.workload(name).check(products)
+            study.workload(name).check(upstream)
             mistakes += unusable_inputs(study, name)
-            outline = study.workload(name).outline(products)
+            outline = study.workload(name).outline(upstream)
             mistakes += _wrong_shards(study, name, outline, keys)
             budget.require_coordinates(study.workload(name), outline)
             product = study.workload(name).product_outline(outline)
@@ -84,7 +85,7 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
         except ValueError as error:
             texts = error.mistakes if isinstance(error, InputError) else [str(error)]
             mistakes += [attach(("workloads", name), text, keys) for text in texts]
-        if len(mistakes) == before and set(study.upstream(name)) <= set(right):
+        if len(mistakes) == before and set(upstream) <= set(right):
             right[name] = study.workloads[name]
     if right and (device is not None or not device_here):
         mistakes += budget.beyond(study.model_copy(update={"workloads": right}), device)
