@@ -10,13 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from argand import PRECISIONS, Device, Pairs, Precision, beam_power, gemm, pairs, to_pairs
 from argand.beam_power.problem import DETECTIONS, EXACT, Detect, beam_power_problem
-from argand.precision import any_precision
 
 from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate, candidates
 from benchmarks.peers._beam_power import detected as detect_beams
-from benchmarks.sweep.case import Assess, Case
+from benchmarks.sweep.case import Assess, Case, precision_row
 from workflow.accuracy import Accuracy, worst_of
 from workflow.accuracy.beam_power_accuracy import assess_beam_power, beam_power_reference
 from workflow.threads import each
@@ -53,10 +52,7 @@ class BeamCase(Case):
         if times < integrate:
             raise ValueError(f"times must be at least {integrate}, those of a bin, got {times}")
         self._sizes, self._input, self._channels = (beams, antennas, times), input, channels
-        self._precisions = [
-            EXACT if name == EXACT.name else any_precision(name)
-            for name in precisions or _PRECISIONS[input]
-        ]
+        self._precisions = [precision_row(name) for name in precisions or _PRECISIONS[input]]
         self._options: dict[str, Any] = {"detect": detect, "integrate": integrate}
         self.operation = "beam_power"
         self.shape = self._words = f"{beams} x {antennas} x {times} / {integrate}"

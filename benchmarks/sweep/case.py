@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from argand import Device, Precision
+from argand.beam_power.problem import EXACT
+from argand.precision import any_precision
 
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy
@@ -19,6 +21,11 @@ OURS = "argand", "argand plan", "argand product", "plan"
 part of it, and a candidate plan."""
 Assess = Callable[[Any, Candidate], Accuracy | int]
 """Compares a result with fp64: its accuracy, or its place among those that are assessed later."""
+
+
+def precision_row(name: str) -> Precision:
+    """Return the row of a precision, also of `EXACT` sums of int8, which no study names."""
+    return EXACT if name == EXACT.name else any_precision(name)
 
 
 class Case(ABC):

@@ -12,14 +12,13 @@ from argand import PRECISIONS, Device, gemm, herk, pairs
 from argand.beam_power.problem import EXACT
 from argand.gemm.tuned import trial
 from argand.herk.problem import Form
-from argand.precision import any_precision
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.measuring import array_module, kernels_of
 from benchmarks.harness.signals import as_floats
 from benchmarks.peers import Candidate
-from benchmarks.sweep.case import Assess, Case
+from benchmarks.sweep.case import Assess, Case, precision_row
 from benchmarks.sweep.checking import DeferredCheck
 from workflow.accuracy import Accuracy
 
@@ -97,7 +96,7 @@ class CorrelationCase(Case):
         self, implementation: str, name: str, form: Form, call: Callable[..., Any], device: Device
     ) -> Candidate:
         arrays, n = array_module(device), self._n
-        row = EXACT if name == EXACT.name else any_precision(name)
+        row = precision_row(name)
         dtype = "complex64" if self._input == "int8" else row.output
 
         def prepare(x: Any) -> tuple[Any, ...]:
