@@ -33,8 +33,7 @@ from argand import PRECISIONS
 from benchmarks.pipeline.streaming import ANTENNAS, POLARIZATIONS, write_operands
 from workflow.preflight.loading import load_study
 from workflow.steps.gpu_devices import usable_gpus
-from workflow.steps.job_device import lease_log
-from workflow.steps.lease_log import Lease, leases, pairs, seconds
+from workflow.steps.lease_log import Line, lease_log, leases, pairs, seconds
 from workflow.steps.needs import timing_threads
 from workflow.study import Study
 from workflow.versions import timestamp, versions
@@ -130,7 +129,7 @@ def _run(study: Study, folder: Path, gpus: int, shards: int, threads: int) -> di
     return {"gpus": gpus, "shards": shards, "wall_s": seconds, **summary(leases(log)[before:])}
 
 
-def summary(lines: Sequence[Lease]) -> dict[str, Any]:
+def summary(lines: Sequence[Line]) -> dict[str, Any]:
     """Return a run by its lease log: seconds, and the most memory of the host that a job had.
 
     Raises ValueError where two jobs had a device at the same time.

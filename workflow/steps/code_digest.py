@@ -40,6 +40,7 @@ AROUND: tuple[str, ...] = (
     "workflow.steps.gpu_lease",
     "workflow.steps.job_device",
     "workflow.steps.joblog",
+    "workflow.steps.lease_log",
     "workflow.steps.progress",
     "workflow.storage.failures",
     "workflow.storage.run_folder",

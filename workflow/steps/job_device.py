@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
-import os
 import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from logging import Logger
-from pathlib import Path
 from typing import Any
 
 from argand import Device, DeviceError
 from argand.device import resolve
-from argand.runtime.plain_files import open_plain
 
 from workflow.steps.gpu_lease import Lease, lease
-from workflow.storage.memory import in_words, peak_bytes
-from workflow.storage.run_folder import results_folder
+from workflow.steps.lease_log import logged
 
 _GRES = re.compile(r"gpu(?::[A-Za-z0-9_.]+?)??(?::(\d+))?")
 """Slurm's generic resource: a name, a type if it matters, a number if it is not 1."""
@@ -79,11 +72,6 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
             raise DeviceError(f"{where} failed: {type(lost).__name__}: {lost}") from error
 
 
-def lease_log() -> Path:
-    """Return where leases are noted: with the logs of the study's jobs."""
-    return results_folder() / "logs" / "gpu-leases.jsonl"
-
-
 def _of_cuda(error: Exception) -> bool:
     """Return whether CUDA or one of its libraries failed.
 
@@ -91,46 +79,6 @@ def _of_cuda(error: Exception) -> bool:
     """
     module = type(error).__module__.partition(".")[0]
     return module in ("cupy", "cupy_backends") and not isinstance(error, MemoryError)
-
-
-@contextlib.contextmanager
-def logged(held: Lease, job: str, log: Logger, path: Path | None = None) -> Iterator[None]:
-    """Note in the job's log which devices it has, and in the lease log when it took and gave them.
-
-    The lease log has a line of JSON for either event; a job that was killed lacks the second, which
-    also has the most memory of the host that the job has had, in bytes.
-    """
-    path = path or lease_log()
-    what = f"{', '.join(map(str, held.gpus))} by {held.given_by}, waited {held.waited_s:.1f} s"
-    log.info("%s: taken %s", _append(path, "taken", held, job), what)
-    try:
-        yield
-    finally:
-        peak = peak_bytes()
-        at = _append(path, "given back", held, job, host_peak_bytes=peak)
-        log.info("%s: given back; the job had %s of memory at most", at, in_words(peak))
-
-
-def _append(path: Path, event: str, held: Lease, job: str, **more: int) -> str:
-    """Write a line into the lease log and return its time; raises NotPlainError, OSError."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    line = {
-        "time": now,
-        "event": event,
-        "job": job,
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "gpus": [{"index": gpu.index, "uuid": gpu.uuid} for gpu in held.gpus],
-        "waited_s": round(held.waited_s, 3),
-        "given_by": held.given_by,
-        **more,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    opened = open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    with os.fdopen(opened, "a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # jobs of other hosts append to it too
-        file.write(json.dumps(line) + "\n")
-    return now
 
 
 def _free(device: Device) -> None:

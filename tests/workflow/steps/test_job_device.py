@@ -21,7 +21,7 @@ from planted import PLANTED, planted
 from workflow.steps import gpu_devices, job_device
 from workflow.steps.gpu_devices import Gpu
 from workflow.steps.gpu_lease import lease
-from workflow.steps.lease_log import leases
+from workflow.steps.lease_log import lease_log, leases
 
 UUIDS = ("GPU-00112233-4455-6677-8899-aabbccddeeff", "GPU-ffeeddcc-bbaa-9988-7766-554433221100")
 freed: list[str] = []
@@ -67,7 +67,7 @@ def test_the_device_is_the_leased_one_and_both_logs_say_which(
         assert os.environ["CUDA_VISIBLE_DEVICES"] == UUIDS[1]
         assert not freed
     assert freed == [UUIDS[1]], "freed while it was still leased"
-    lines = [json.loads(line) for line in job_device.lease_log().read_text().splitlines()]
+    lines = [json.loads(line) for line in lease_log().read_text().splitlines()]
     assert [line["event"] for line in lines] == ["taken", "given back"]
     for line in lines:
         assert line["job"] == "run a"
@@ -88,7 +88,7 @@ def test_the_device_is_the_leased_one_and_both_logs_say_which(
 def test_a_failure_is_noted_as_given_back() -> None:
     with pytest.raises(MemoryError), job_device.job_device("cuda", 2, "run a", LOG):
         raise MemoryError
-    last = json.loads(job_device.lease_log().read_text().splitlines()[-1])
+    last = json.loads(lease_log().read_text().splitlines()[-1])
     assert last["event"] == "given back"
     assert [gpu["index"] for gpu in last["gpus"]] == [0, 1]
 
@@ -135,7 +135,7 @@ def test_without_a_gpu_it_is_the_cpu_and_nothing_is_leased() -> None:
     for name, gpus in (("auto", 0), ("cpu", 0), ("cpu", 1)):
         with job_device.job_device(name, gpus, "run a", LOG) as device:
             assert device.backend == "cpu"
-    assert not job_device.lease_log().exists()
+    assert not lease_log().exists()
     with (
         pytest.raises(DeviceError, match=r"device: cuda was asked for.*no GPU \(gpu=0\)"),
         job_device.job_device("cuda", 0, "run a", LOG),
@@ -200,7 +200,7 @@ def test_a_request_that_cannot_be_read_is_an_error() -> None:
 
 @pytest.mark.parametrize("what", PLANTED)
 def test_a_lease_log_that_is_no_file_is_refused_and_nothing_is_written(what: str) -> None:
-    precious = planted(job_device.lease_log().absolute(), what)
+    precious = planted(lease_log().absolute(), what)
     with (
         pytest.raises(NotPlainError, match=rf"leases\.jsonl: found {PLANTED[what]}.*remove it"),
         job_device.job_device("auto", 1, "run x", LOG),
@@ -208,4 +208,4 @@ def test_a_lease_log_that_is_no_file_is_refused_and_nothing_is_written(what: str
         raise AssertionError("begun")
     assert precious.read_text() == "mine"
     with pytest.raises(NotPlainError):
-        leases(job_device.lease_log())
+        leases(lease_log())
