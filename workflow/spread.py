@@ -1,4 +1,4 @@
-"""How well a set of times is known: quantiles, the interval of their median, whether it is narrow.
+"""The spread of a set of times: quantiles, the interval of their median, whether it is narrow.
 
 The interval is of order statistics: the k-th shortest and the k-th longest of n independent samples
 hold the median of what they are drawn from between them with a probability that the binomial

@@ -1,4 +1,4 @@
-"""How long calls take, in turn, and what energy they cost. Needs NumPy; on a GPU CuPy and NVML."""
+"""The times of calls, measured in turn, and their energy. Needs NumPy; on a GPU CuPy and NVML."""
 
 from __future__ import annotations
 

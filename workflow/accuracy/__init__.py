@@ -1,4 +1,4 @@
-"""How far a result is from the truth, and whether it is as close as its precision promises.
+"""The distance of a result from the truth, and the verdict by the bounds of its precision.
 
 Each kind of result has a reference (`references`, SciPy in fp64, computed once) and an
 assessment that compares one result with it and with two bounds of its precision: the

@@ -1,4 +1,4 @@
-"""How far the roundings of a sum are from independent, on the data at hand.
+"""The coherence of a sum's roundings: their dependence on each other, on the data at hand.
 
 A sum of equal numbers is rounded by the same amount again and again while it stays between two
 powers of two: its error grows with k and not with sqrt(k). So some elements of a product are summed

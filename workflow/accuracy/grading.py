@@ -1,4 +1,4 @@
-"""How the error of each precision grows with k, graded as the BLAS graders do.
+"""The growth of each precision's error with k, graded as the BLAS graders do.
 
 Demmel and others (2024, "How to grade the accuracy of an implementation of the BLAS") ask that
 |fl(AB) - AB| <= f(k) u |A| |B| element by element with f at most linear. They look at the modulus

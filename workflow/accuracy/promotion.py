@@ -1,4 +1,4 @@
-"""How often promoted sums are rounded: part of the bound on split precisions (`bounds`)."""
+"""The number of roundings of promoted sums: part of the bound on split precisions (`bounds`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a circuit is, before its matrices are made: gates, qubits, what they take when staged.
+"""The size of a circuit before its matrices are made: gates, qubits, their bytes when staged.
 
 A named circuit's gates are counted by a formula. A file's circuit is built without matrices, and
 read once as long as the file stays as it is.

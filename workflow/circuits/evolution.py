@@ -1,4 +1,4 @@
-"""Applying fused gates to a state as matrix products, with as few copies as possible.
+"""Evolution of a state by fused gates as matrix products, with as few copies as possible.
 
 The state of n qubits has one axis of length 2 a qubit, the most significant first. A gate on
 targets that lie side by side is a batched product on a view; otherwise the targets are brought to

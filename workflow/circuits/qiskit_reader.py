@@ -1,4 +1,4 @@
-"""From QPY or OpenQASM 3 on stdin to OpenQASM 2 on stdout, by Qiskit, in a process within limits.
+"""A filter of stdin to stdout: QPY or OpenQASM 3 to OpenQASM 2, by Qiskit within limits.
 
 A file may say that it holds 2^32 qubits, or a gate of the library that takes hours to build, and
 nothing tells so before Qiskit has done it. It does it here, with so much memory, time and output.

@@ -1,4 +1,4 @@
-"""How a study says what stands along an axis: a dataset, equal steps, or the values themselves."""
+"""Coordinates as a study gives them: by a dataset, equal steps, or the values themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a study says where a workload's operands come from: an HDF5 file, or another workload."""
+"""The sources of a workload's operands as a study names them: a file, or another workload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a config's YAML, so that it means what its author sees and costs what it looks like.
+"""The reader of a config's YAML: it means what its author sees, and costs what it looks like.
 
 Scalars are those of YAML 1.2's core schema, as editors check them: ``1e-5`` is a number, ``1:30``
 and ``no`` are text. PyYAML by itself reads the first as text and the others as 90 and false, and

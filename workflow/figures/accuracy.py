@@ -1,4 +1,4 @@
-"""How far each of our results is from fp64, and the bounds that it is held to."""
+"""The figure of errors: the distance of each of our results from fp64, and its bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reducing a product to what a page can show."""
+"""Pictures of products, reduced to what a page can show."""
 
 from __future__ import annotations
 

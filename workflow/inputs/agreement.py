@@ -1,4 +1,4 @@
-"""Whether coordinates of two operands are the same, in whatever unit each has them."""
+"""The check that coordinates of two operands are the same, in whatever unit each has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the axes of a dataset to those of an operand: names, order, what is missing."""
+"""The map from the axes of a dataset to those of an operand: names, order, missing ones."""
 
 from __future__ import annotations
 

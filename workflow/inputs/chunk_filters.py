@@ -1,4 +1,4 @@
-"""How many bytes the stored bytes of an HDF5 chunk decode to, found without HDF5.
+"""The number of bytes that the stored bytes of an HDF5 chunk decode to, found without HDF5.
 
 HDF5 trusts what a chunk decodes to: where that is shorter than the chunk's shape it goes on reading
 the memory behind. So a chunk's exact size is found first, in memory bounded by its shape. Where a

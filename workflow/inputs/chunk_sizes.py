@@ -1,4 +1,4 @@
-"""Whether the user's chunks hold what their shape says, seen before HDF5 reads them.
+"""The check that the user's chunks hold what their shape says, before HDF5 reads them.
 
 HDF5 compares neither the stored size of a chunk nor what it decodes to with the chunk's shape
 (`chunk_filters` says what it does instead), nor the storage of a dataset without chunks.

@@ -1,1 +1,1 @@
-"""What is done with a study before its first job: reading, checking, what it needs and makes."""
+"""The work on a study before its first job: reading and checking it, its needs and products."""

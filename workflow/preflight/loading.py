@@ -1,4 +1,4 @@
-"""From a config to a `Study`: read, checked by itself, sweeps expanded, defaults filled in."""
+"""The `Study` of a config: read, checked by itself, sweeps expanded, defaults filled in."""
 
 from __future__ import annotations
 

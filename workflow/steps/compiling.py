@@ -1,4 +1,4 @@
-"""Compiles the kernels of a workload's precisions together, before any of them is computed."""
+"""The compilation of a workload's kernels, of all its precisions, before any is computed."""
 
 from __future__ import annotations
 

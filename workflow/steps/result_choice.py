@@ -1,4 +1,4 @@
-"""Which result of a workload is delivered: the fastest that verified within its tolerance."""
+"""The choice of the result that is delivered: the fastest that verified within the tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between host and device: where chunks are computed, and what is copied on the way.
+"""Transfers between host and device: where chunks are computed, and what is copied for them.
 
 `OnCpu` and `OnGpu` have the same methods, so that one loop (`steps.chunk_loop`) drives both.
 """

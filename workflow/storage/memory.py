@@ -1,4 +1,4 @@
-"""How much memory a computation may take: what the machine has, what was asked for."""
+"""The memory that a computation may take: what the machine has, what was asked for."""
 
 from __future__ import annotations
 
