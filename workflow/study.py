@@ -50,11 +50,11 @@ class Settings(Model):
 
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto",
-        description="Where to compute; `auto` is a GPU where one answers, else the CPU, and on a "
-        "cluster a GPU.",
+        description="Device that computes; `auto` is a GPU where one answers, else the CPU, and on "
+        "a cluster a GPU.",
     )
     seed: int = Field(
-        20260101, ge=0, description="Where all random numbers start; each workload has its own."
+        20260101, ge=0, description="Start of all random numbers; each workload has its own."
     )
     precisions: tuple[PrecisionName, ...] = Field(
         tuple(PRECISIONS),

@@ -25,7 +25,7 @@ class Observable(Model):
 
     pauli: PauliString = Field(description="A letter for each qubit, the highest first.")
     coefficient: float = Field(
-        1.0, allow_inf_nan=False, description="What its expectation value is multiplied by."
+        1.0, allow_inf_nan=False, description="Factor of its expectation value."
     )
 
     @model_validator(mode="after")
@@ -40,7 +40,7 @@ class AnswerCase(Case):
 
     shots: int | None = Field(
         None, ge=1, le=MOST_SHOTS,
-        description="How often all qubits are measured: the product is counts of basis states, "
+        description="Number of measurements of all qubits: the product is counts of basis states, "
         "beside them the classical bits of a file that measures into some (`classical_bits`), in "
         "place of amplitudes. The seed is the study's.",
     )  # fmt: skip

@@ -61,10 +61,10 @@ class Direction(Model):
         default=None, ge=-1, le=1, description="Direction cosine towards north."
     )
     azimuth_deg: float | None = Field(
-        default=None, ge=-360, le=360, description="From north through east, in degrees."
+        default=None, ge=-360, le=360, description="Angle from north through east."
     )
     elevation_deg: float | None = Field(
-        default=None, ge=0, le=90, description="Above the horizon, in degrees."
+        default=None, ge=0, le=90, description="Angle above the horizon."
     )
 
     @model_validator(mode="after")

@@ -62,12 +62,12 @@ class Case(Model):
     """Keys that do something at one value of another key alone, with that key and its value. Such a
     key is a mistake beside other values, unless a case of the same sweep has the value."""
 
-    kind: str = Field(description="What is computed; it decides which other keys there are.")
+    kind: str = Field(description="The computation; it decides which other keys there are.")
     precisions: tuple[PrecisionName, ...] | None = Field(
         None, min_length=1, description="Precisions to measure; the study's where not given."
     )
     precision: PrecisionName | Literal["auto"] = Field(
-        "auto", description="What the product uses: a precision, or auto."
+        "auto", description="Precision of the product: a name, or auto."
     )
     tolerance: float = Field(
         1e-5, gt=0, description="Largest relative Frobenius error of the whole result for `auto`."
@@ -91,7 +91,7 @@ class Case(Model):
         1,
         ge=1,
         le=MOST_SHARDS,
-        description="Into how many jobs an axis of it is split, for any nodes to take.",
+        description="Number of jobs that an axis of it is split into, for any nodes to take.",
     )
     device_memory: MemorySize | None = Field(
         None,

@@ -31,7 +31,7 @@ class ChanneliseCase(Case):
     taps: int = Field(8, ge=1, le=1 << 10, description="T; the filter has T M coefficients.")
     window: str | tuple[str | float, ...] = Field(
         "hamming",
-        description="Of scipy.signal.firwin, which designs the filter: a name, or [name, "
+        description="Window of scipy.signal.firwin, which designs the filter: a name, or [name, "
         "parameter...].",
     )
     oversampling: float | str = Field(

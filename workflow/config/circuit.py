@@ -32,7 +32,7 @@ class Circuit(Model):
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")
     depth: int = Field(20, ge=1, le=10_000, description="Layers of a random circuit.")
     seed: int | None = Field(
-        None, ge=0, description="Of a random circuit; the study's where not given."
+        None, ge=0, description="Seed of a random circuit; the study's where not given."
     )
 
     @model_validator(mode="after")

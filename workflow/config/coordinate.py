@@ -61,7 +61,7 @@ class DatasetCoordinate(Model):
         "l and m of a beam, positions of antennas.",
     )
     column: Annotated[int, Field(ge=0)] | Annotated[str, Field(min_length=1)] | None = Field(
-        None, description="Which number of each entry, of a dataset that has several: 0 for "
+        None, description="Number taken of each entry, of a dataset that has several: 0 for "
         "east in positions (antenna, 3), or (3, antenna) of other than three antennas; of a table "
         "of compounds the name of a field.",
     )  # fmt: skip

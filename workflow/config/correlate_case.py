@@ -40,7 +40,8 @@ class CorrelateCase(ProductCase):
         "once, (i, j) at i (i + 1) / 2 + j.",
     )
     uvh5: Uvh5Site | None = Field(
-        None, description="Where and when it was; then the product is written as UVH5 too."
+        None,
+        description="Place and time of the observation; then the product is written as UVH5 too.",
     )
     array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")

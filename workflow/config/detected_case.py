@@ -14,7 +14,7 @@ class DetectedCase(ProductCase):
 
     detect: Detect | None = Field(
         None,
-        description="What of the beams is kept, as sums over time in place of voltages: `power`, "
+        description="Sums over time that are kept in place of the beams' voltages: `power`, "
         "or `stokes` of two polarizations, I, Q, U = 2 Re(x* y) and V = 2 Im(x* y).",
     )
     integrate: int = Field(

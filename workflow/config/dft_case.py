@@ -25,7 +25,7 @@ class DftCase(PowerEstimate, Case):
 
     kind: Literal["dft"]
     length: int | None = Field(None, ge=1, le=1 << 26, description="N, samples of a transform.")
-    batch: int = Field(1, ge=1, le=1 << 26, description="How many transforms.")
+    batch: int = Field(1, ge=1, le=1 << 26, description="Number of transforms.")
     window: str | tuple[str | float, ...] | None = Field(
         None,
         description=(
@@ -35,7 +35,7 @@ class DftCase(PowerEstimate, Case):
     )
     inverse: bool = Field(False, description="Whether exp(+2 pi i jk / N) is meant.")
     norm: Norm = Field(
-        "backward", description="Where 1 / N goes, as in scipy.fft: backward, ortho or forward."
+        "backward", description="Place of 1 / N, as in scipy.fft: backward, ortho or forward."
     )
     tones: tuple[Tone, ...] = Field(
         (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),

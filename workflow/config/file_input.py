@@ -113,7 +113,7 @@ class FileInput(Model):
     )
     format: FormatName = Field(
         default=HDF5,
-        description="What the file is; of other formats than HDF5 operands name the arrays.",
+        description="Format of the file; of other formats than HDF5 operands name the arrays.",
     )
     select: dict[str, Selection] = Field(
         default_factory=dict,
@@ -155,7 +155,7 @@ class FileInput(Model):
     )
     flagged: Flagged = Field(
         default="refuse",
-        description="What becomes of values that a UVH5 file flags: `refuse` is an error where any "
+        description="Treatment of values that a UVH5 file flags: `refuse` is an error where any "
         "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
         "lacks, `keep` takes them as they are. GUPPI and VDIF have no `keep`: `zero` makes samples "
         "0 that are missing between blocks, or of frames that are invalid or missing; else they "

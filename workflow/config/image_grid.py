@@ -20,7 +20,10 @@ class Directions(Model):
 
     n: int = Field(ge=1, le=1 << 13, description="Directions along l, and along m.")
     field_of_view_deg: float | None = Field(
-        default=None, gt=0, le=180, description="From the first l to the last, about the zenith."
+        default=None,
+        gt=0,
+        le=180,
+        description="Angle from the first l to the last, about the zenith.",
     )
     cell_arcmin: float | None = Field(
         default=None, gt=0, le=5400, description="Distance of neighbours at the zenith, instead."

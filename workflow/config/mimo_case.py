@@ -30,7 +30,7 @@ class MimoCase(Case):
     """
 
     kind: Literal["mimo"]
-    equaliser: Literal["zf", "lmmse"] = Field("lmmse", description="How symbols are found.")
+    equaliser: Literal["zf", "lmmse"] = Field("lmmse", description="Method that finds the symbols.")
     qam: Literal[4, 16, 64, 256, 1024] = Field(16, description="Symbols of the constellation.")
     snr_db: tuple[float, ...] = Field(
         (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0), min_length=1, max_length=64,

@@ -35,13 +35,13 @@ class PowerEstimate(Model):
     )
     detrend: Detrend | None = Field(
         None,
-        description="What is subtracted from each segment before the window, as in "
+        description="Trend that is subtracted from each segment before the window, as in "
         "scipy.signal.welch: constant, its mean; linear, its least-squares line; null, nothing.",
     )
     scaling: Scaling = Field(
         "density",
-        description="As in scipy.signal.welch: density, power over Hz (over cycles a sample where "
-        "samples have no times); spectrum, power.",
+        description="Scale of scipy.signal.welch: density, power over Hz (over cycles a sample "
+        "where samples have no times); spectrum, power.",
     )
     real: bool = Field(
         False, description="Whether samples are real; then there are bins 0 to N / 2 alone."

@@ -37,7 +37,7 @@ class SolveCase(Case):
     kind: Literal["solve"]
     n: int | None = Field(None, ge=1, le=1 << 17, description="Unknowns, and equations.")
     rhs: int = Field(1, ge=1, le=1 << 20, description="Right-hand sides of each matrix.")
-    batch: int = Field(1, ge=1, le=1 << 20, description="How many matrices.")
+    batch: int = Field(1, ge=1, le=1 << 20, description="Number of matrices.")
     source: Literal["normal", "cylinder"] = Field(
         "normal",
         description="Normal numbers, or the current that plane waves induce on a conducting "

@@ -36,7 +36,7 @@ class Noise(Model):
     damping: Probability = Field(0.0, description="Probability that a qubit falls from |1> to |0>.")
     trajectories: int | None = Field(
         None, ge=2, le=MOST_TRAJECTORIES,
-        description="How many are averaged: of observables and probabilities, since each shot has "
+        description="Number of trajectories: of observables and probabilities, since each shot has "
         "one of its own. Standard errors fall with the root of their number; from some 5000 on the "
         "mean is proved to a digit.",
     )  # fmt: skip

@@ -10,5 +10,5 @@ from workflow.config.model import Model
 class Tone(Model):
     """One complex exponential in the samples."""
 
-    frequency: float = Field(ge=-0.5, le=1, description="In cycles per sample.")
-    amplitude: float = Field(1.0, gt=0, le=1e12, description="Its modulus.")
+    frequency: float = Field(ge=-0.5, le=1, description="Cycles per sample.")
+    amplitude: float = Field(1.0, gt=0, le=1e12, description="Modulus of the tone.")

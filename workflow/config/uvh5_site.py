@@ -10,18 +10,21 @@ from workflow.config.model import Model
 class Uvh5Site(Model):
     """The place and the time at which the voltages were taken."""
 
-    telescope: str = Field("argand", min_length=1, max_length=64, description="Its name.")
-    latitude_deg: float = Field(ge=-90, le=90, description="Of the array's centre, geodetic.")
-    longitude_deg: float = Field(ge=-180, le=360, description="Of the array's centre, to the east.")
+    telescope: str = Field(
+        "argand", min_length=1, max_length=64, description="Name of the telescope."
+    )
+    latitude_deg: float = Field(ge=-90, le=90, description="Latitude of the array's centre.")
+    longitude_deg: float = Field(ge=-180, le=360, description="Longitude of the array's centre.")
     altitude_m: float = Field(
-        0.0, ge=-1e4, le=1e5, description="Of the array's centre above the ellipsoid."
+        0.0, ge=-1e4, le=1e5, description="Height of the array's centre above the ellipsoid."
     )
     julian_date: float | None = Field(
         None, ge=0, le=1e7,
-        description="Of the time 0 of the samples, in days, UTC; needed where their times count "
-        "from no date in ISO 8601.",
+        description="Date of the time 0 of the samples, in days, UTC; needed where their times "
+        "count from no date in ISO 8601.",
     )  # fmt: skip
     channel_width_hz: float | None = Field(
         None, gt=0,
-        description="Of each channel; their least distance where not given, so needed for one.",
+        description="Width of each channel; the least distance of channels where not given, so "
+        "needed for one.",
     )  # fmt: skip

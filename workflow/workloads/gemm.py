@@ -71,7 +71,7 @@ class GemmCase(ProductCase):
     m: int | None = Field(None, ge=1, le=1 << 20, description="Rows of C.")
     n: int | None = Field(None, ge=1, le=1 << 20, description="Columns of C.")
     k: int | None = Field(None, ge=1, le=1 << 20, description="Length of the contraction.")
-    batch: int = Field(1, ge=1, le=1 << 20, description="How many products.")
+    batch: int = Field(1, ge=1, le=1 << 20, description="Number of products.")
     alpha: Scalar = Field((1.0, 0.0), description="Factor of the product, [re, im] or a number.")
     beta: Scalar = Field((0.0, 0.0), description="Factor of C, [re, im] or a number.")
     op_a: Op = Field("N", description="A as it is (N), transposed (T) or conjugate transposed (C).")
