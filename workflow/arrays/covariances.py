@@ -25,6 +25,8 @@ from workflow.storage.drawn import Stretched
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 """The operand of images and of weights of beams."""
+_SHOWN = 8
+"""Antennas that a message names."""
 CROSSED = ("xy", "yx", "rl", "lr", "hv", "vh")
 """Polarizations whose visibilities are not power, in whatever case a file has them."""
 
@@ -74,28 +76,59 @@ def check_inputs(outline: Staged) -> None:
             )
 
 
-def checked_hermitian(staged: Staged) -> Staged:
-    """Return operands whose covariances are Hermitian, which one of a triangle is not.
+def checked_values(staged: Staged) -> Staged:
+    """Return operands whose covariances are Hermitian, of antennas that all have power.
 
-    Solvers read its lower triangle alone, so that they would not notice. Raises InputError, of
-    covariances that come in stretches while these are read.
+    One of a triangle is not Hermitian, which solvers would not notice, since they read the lower
+    triangle alone. Beams of least power would consist of an antenna without power, such as one
+    that is flagged. Raises InputError, of covariances that come in stretches while these are read.
     """
     name = COVARIANCES.name
     drawn = staged.drawn.get(name)
-    if not isinstance(drawn, Stretched):
-        _refuse_not_hermitian(staged.operands[name])
-        return staged
-    rows = staged.axes[name].index("antenna")
-    if drawn.axis == rows:  # a stretch has some rows of a matrix that is too large for one
-        _refuse_not_hermitian(drawn.held())
+    rows = COVARIANCES.axes.index("antenna")
+    if not isinstance(drawn, Stretched) or drawn.axis >= rows:
+        # A stretch along rows has some of a matrix that is too large for one.
+        values = drawn.held() if isinstance(drawn, Stretched) else staged.operands[name]
+        _refuse_not_hermitian(values)
+        _refuse_silent(staged, _powers(values).sum(axis=0))
         return staged
 
     def read() -> Iterator[tuple[int, Array]]:
+        power = np.zeros(drawn.shape[1:-1])
         for start, values in drawn.read():
             _refuse_not_hermitian(values, start if drawn.axis == rows - 1 else 0)
+            place = [slice(None)] * (power.ndim + 1)
+            place[drawn.axis] = slice(start, start + values.shape[drawn.axis])
+            power[tuple(place[1:])] += _powers(values).sum(axis=0)
             yield start, values
+        _refuse_silent(staged, power)
 
     return replace(staged, drawn={**staged.drawn, name: replace(drawn, read=read)})
+
+
+def _powers(values: Array) -> Array:
+    """Return the modulus of the diagonal of each matrix."""
+    return np.asarray(np.abs(np.diagonal(values, axis1=-2, axis2=-1)))
+
+
+def _refuse_silent(staged: Staged, power: Array) -> None:
+    """Raise InputError for antennas of (polarization, frequency, antenna) without power.
+
+    Where none has power, nothing is found, and the verification says so.
+    """
+    silent = (power == 0) & (power.max(axis=-1, keepdims=True, initial=0) > 0)
+    numbers = np.flatnonzero(silent.any(axis=(0, 1)))
+    if not len(numbers):
+        return
+    known = staged.coordinates.get("antenna")
+    names = numbers if known is None else known.values[numbers]
+    shown = f"{names[:_SHOWN].tolist()}{' and so on' * (len(names) > _SHOWN)}"
+    count = np.count_nonzero(silent.any(axis=-1))
+    raise InputError(
+        f"input.{COVARIANCES.name}: antennas {shown} have no power in {count} of "
+        f"{silent[..., 0].size} channels, and beams of least power would consist of them; take the "
+        "others, or other channels, by input.select, along rows and columns"
+    )
 
 
 def _refuse_not_hermitian(values: Array, first: int = 0) -> None:

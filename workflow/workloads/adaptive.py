@@ -27,7 +27,7 @@ from workflow.arrays.covariances import (
     COVARIANCES,
     check_covariances,
     check_inputs,
-    checked_hermitian,
+    checked_values,
     placed,
 )
 from workflow.arrays.steering import steered
@@ -117,7 +117,7 @@ class Adaptive(Workload):
             self.check_again(upstream)
             found = placed(operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False))
             operand_values.refuse_zeros(found, COVARIANCES.name)
-            found = checked_hermitian(found)
+            found = checked_values(found)
         else:
             place = case.frequencies.centres(case.channels), self._positions()
             r = sky.covariances(*place, case.sources, case.noise, case.samples, self.rng)

@@ -1,5 +1,7 @@
 """Adaptive beams as a workload: nulls, constraints, decibels, own data, and what is refused."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
@@ -9,8 +11,8 @@ from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import result_of
 from workflow.arrays.antennas import phases
-from workflow.arrays.covariances import COVARIANCES, checked_hermitian
-from workflow.data import Staged
+from workflow.arrays.covariances import COVARIANCES, checked_values
+from workflow.data import Coordinate, Staged
 from workflow.inputs.input_error import InputError
 from workflow.storage.drawn import Stretched
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
@@ -146,7 +148,7 @@ def test_covariances_that_come_in_stretches_are_checked_as_they_are_read(axis):
     def staged(values):
         drawn = Stretched(values.shape, values.dtype, axis, 2, lambda: stretches(values))
         axes = {"covariances": COVARIANCES.axes}
-        return checked_hermitian(Staged({}, axes, drawn={"covariances": drawn}))
+        return checked_values(Staged({}, axes, drawn={"covariances": drawn}))
 
     np.testing.assert_array_equal(staged(right).drawn["covariances"].held(), right)
     assert len(passes) == (2 if axis == 3 else 1)
@@ -154,6 +156,32 @@ def test_covariances_that_come_in_stretches_are_checked_as_they_are_read(axis):
     said += "from channel 2 on, covariances .* channel 1 " if axis == 2 else ".* of channel 3 "
     with pytest.raises(InputError, match=said):
         staged(wrong).drawn["covariances"].held()
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, 3])
+def test_antennas_without_power_are_refused(axis):
+    """Beams of the least power consisted of them: their own is 0."""
+    values = np.eye(4) + np.zeros((2, 1, 3, 4, 4), np.complex64)
+    values[1, 0, 1, 2] = values[1, 0, 1, :, 2] = 0
+    values[:, 0, 0] = 0  # of no antenna at all
+
+    def stretches():
+        for start in range(values.shape[axis]):
+            yield start, values.take([start], axis)
+
+    def found():
+        coordinates = {"antenna": Coordinate(np.array(list("abcd")))}
+        staged = Staged({"covariances": values}, {"covariances": COVARIANCES.axes}, coordinates)
+        if axis is None:
+            return checked_values(staged)
+        drawn = Stretched(values.shape, values.dtype, axis, 1, stretches)
+        staged = replace(staged, operands={}, drawn={"covariances": drawn})
+        return checked_values(staged).drawn["covariances"].held()
+
+    found()  # which has power at another time
+    values[0, 0, 1, 2, 2] = 0
+    with pytest.raises(InputError, match=r"antennas \['c'\] have no power in 1 of 3 channels, and"):
+        found()
 
 
 def test_weights_of_a_file_need_no_places(tmp_path):
