@@ -223,7 +223,10 @@ def _divided(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"argand {name}", description=_HELP[name])
     default = Path(os.path.relpath(DEFAULT_STUDY))
-    parser.add_argument("study", metavar="STUDY", type=Path, nargs="?", default=default)
+    parser.add_argument(
+        "study", metavar="STUDY", type=Path, nargs="?", default=default,
+        help="a YAML file of workloads, %(default)s where it is not given",
+    )  # fmt: skip
     parser.add_argument(
         "--out", metavar="PATH", help="where results go in place of results/<name of the file>"
     )

@@ -20,7 +20,7 @@ USAGE = f"""usage: argand run [STUDY]       products, tables, figures and a repo
        argand compare A B       what changed from one run to another
        argand tune {"|".join(TUNED)}    measure the fastest plans on this machine's GPU, keep them
        argand doctor            what this machine has, and what argand would use of it
-Each says more with --help, tune behind what it tunes: argand tune gemm --help."""
+Each but doctor says more with --help, tune behind what it tunes: argand tune gemm --help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
