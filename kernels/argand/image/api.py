@@ -84,11 +84,11 @@ def image(
         >>> argand.image(covariances, positions, [37.5e6], directions).round(1)
         array([4., 2.], dtype=float32)
     """
-    given = covariances, positions, frequencies, directions
-    form, key = _form_of(*given, out, precision, sign), None
+    form = _form_of(covariances, positions, frequencies, directions, out, precision, sign)
     repeated = _CPU_CALLS.known(form)
     if repeated is not None:
         return repeated(covariances, positions, frequencies, directions, out)
+    given, key = (covariances, positions, frequencies, directions), None
     if is_cupy_array(covariances):
         key, found = _cuda().CALLS.repeat(given, out, (precision, sign))
         if found is not None:

@@ -133,7 +133,7 @@ class BaselineImage:
         return found
 
     def _numbers(self, r: Any) -> Any:
-        """Return the terms' numbers as (product, matrix, 1, width), of covariances that it checks.
+        """Return the terms' numbers as (product, matrix, width), of covariances that it checks.
 
         Those of the diagonal are twice H_aa.
         """
@@ -149,7 +149,7 @@ class BaselineImage:
             entries[:, 0] += np.add.reduce(0 * apart[:, :n].imag, 1)
         parts = entries.astype(self._output, copy=False).view(self._dtype)
         numbers = parts.take(self._order, 1)
-        return numbers.reshape(self._problem.matrices, -1, 1, self.width).swapaxes(0, 1)
+        return numbers.reshape(self._problem.matrices, -1, self.width).swapaxes(0, 1)
 
     def _weights(self, baselines: Any, toward: Any) -> Any:
         """Return what the terms' numbers are multiplied by as (product, width, direction).
@@ -170,7 +170,7 @@ class BaselineImage:
 
     def _power(self, numbers: Any, z: Any) -> Any:
         """Return the power (matrix, direction); each covariance is a product of its own."""
-        power = np.matmul(numbers, z[:, None])[:, :, 0]
+        power = np.vecmat(numbers, z[:, None])
         if self.groups > 1:
             power = np.add.reduce(power.reshape(-1, self.groups, *power.shape[1:]), 1)
         return np.add.reduce(power, 0) if len(power) > 1 else power[0]

@@ -71,7 +71,7 @@ def _triangles(n: int) -> tuple[Any, Any]:
 
 
 def is_small(apart: Any, entries: Any) -> bool:
-    """Return whether the norm of numbers, or of their parts, is small beside matrices' entries.
+    """Return whether the norm of few complex numbers is small beside entries, one a matrix.
 
     It is half of what covariances may be apart from Hermitian, of which each has such an entry.
     False also where squares may underflow or overflow.
@@ -79,7 +79,7 @@ def is_small(apart: Any, entries: Any) -> bool:
     # Python finds the least of few numbers in less time than NumPy.
     parts = entries.real
     few = parts.size <= _FEW_ENTRIES
-    least = min(parts.ravel().tolist()) if few else float(np.minimum.reduce(parts, axis=None))
+    least = min(parts.tolist()) if few else float(np.minimum.reduce(parts))
     norm = 0.5 * HERMITIAN * least
     allowed = norm * norm  # infinite, where a power would be an OverflowError
     return least >= _LEAST_ENTRY and allowed < math.inf and bool(_square(apart) <= allowed)
