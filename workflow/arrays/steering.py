@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -53,21 +55,54 @@ def steered(samples: Staged, directions: Array, axes: tuple[str, ...], *, held: 
     along = [name for name in PLACES if name in there]
     place = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
     shape = (len(frequencies), 1, len(directions), len(place))
-    # Weights are as exact as the samples: complex128 beside complex128.
-    types = [one.dtype for one in (*samples.operands.values(), *samples.drawn.values())]
-    dtype = np.result_type(np.complex64, *types)
+    dtype = _type_of_weights(samples)
     weights = Drawn(shape, dtype, steering_weights(frequencies, place, directions, dtype))
     kept = {name: one for name, one in there.items() if name not in along}
     position = Coordinate(
         place, "m", f"{', '.join(along)} of an antenna", ("antenna", "_".join(along))
     )
-    outlined = {} if held else {"weights": blank(shape, dtype)}
+    found = {**kept, **beams_toward(directions), "antenna_position": position}
+    return _with_weights(samples, weights, axes, found, held=held)
+
+
+def is_unplaced(samples: Staged) -> bool:
+    """Return whether samples, or their outline, are of one antenna of which no place is known."""
+    along = {
+        size
+        for name, one in {**samples.operands, **samples.drawn}.items()
+        for axis, size in zip(samples.axes[name], one.shape, strict=True)
+        if axis == "antenna"
+    }
+    return along == {1} and not samples.coordinates.keys() & set(PLACES)
+
+
+def unsteered(samples: Staged, axes: tuple[str, ...], *, held: bool) -> Staged:
+    """Return samples of one antenna, or their outline, with a weight of 1: its own beam.
+
+    The arguments are those of `steered`.
+    """
+    dtype = _type_of_weights(samples)
+    weights = Drawn((1,) * len(axes), dtype, lambda box: np.ones(box.shape, dtype))
+    return _with_weights(samples, weights, axes, samples.coordinates, held=held)
+
+
+def _type_of_weights(samples: Staged) -> np.dtype[Any]:
+    """Return what is as exact as the samples: complex128 beside complex128."""
+    types = [one.dtype for one in (*samples.operands.values(), *samples.drawn.values())]
+    return np.result_type(np.complex64, *types)
+
+
+def _with_weights(
+    samples: Staged, weights: Drawn, axes: tuple[str, ...],
+    coordinates: Mapping[str, Coordinate], *, held: bool,
+) -> Staged:  # fmt: skip
+    outlined = {} if held else {"weights": blank(weights.shape, weights.dtype)}
     return replace(
         samples,
         operands={**outlined, **samples.operands},
         drawn={**({"weights": weights} if held else {}), **samples.drawn},
         axes={"weights": axes, **samples.axes},
-        coordinates={**kept, **beams_toward(directions), "antenna_position": position},
+        coordinates=dict(coordinates),
     )
 
 

@@ -16,7 +16,7 @@ from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
 from workflow.arrays.antenna_places import antenna_positions, channel_centres, of_directions
 from workflow.arrays.plane_waves import received, steering_weights
-from workflow.arrays.steering import beams_toward, beside_beams, steered
+from workflow.arrays.steering import beams_toward, beside_beams, is_unplaced, steered, unsteered
 from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.beam_grid import BeamGrid
 from workflow.config.case import Case
@@ -25,6 +25,7 @@ from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import beam_pictures
+from workflow.figures.power_pictures import draw_powers
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.inputs.units import times
@@ -51,7 +52,8 @@ class BeamformingInput(FileInput):
         None,
         description="As `samples`, with the axes (frequency, polarization, beam, antenna). Without "
         "it, `beams` of the grid of `extent` are steered by frequency, east, north and up of "
-        "the antennas, which `coordinates` say, or the workload that made the samples.",
+        "the antennas, which `coordinates` say, or the workload that made the samples. Of one "
+        "antenna without places `beams: 1` is its own beam.",
     )
     samples: DatasetRef = Field(description=OF_ANTENNAS)
 
@@ -114,7 +116,7 @@ class Beamforming(MatrixProduct):
         "Mean power of each beam over all channels, polarizations and times, in dB below the "
         "strongest: a map over the direction cosines of a grid, circles at the sources of a "
         "simulation, a dot for each beam of no grid, or a line over the beams. A source is a peak "
-        "as wide as the array resolves."
+        "as wide as the array resolves. One beam is drawn over time and frequency."
     )
     case_type: ClassVar[type[Case]] = BeamformingCase
     small: ClassVar[Mapping[str, Any]] = {
@@ -194,7 +196,12 @@ class Beamforming(MatrixProduct):
         return self._steered(staged, held=True) if case.steered else staged
 
     def _steered(self, staged: Staged, *, held: bool) -> Staged:
-        """Return the samples with weights toward the grid, or their outline."""
+        """Return the samples with weights toward the grid, or their outline.
+
+        One antenna whose place nobody says is its own beam.
+        """
+        if self.case.beams == 1 and is_unplaced(staged):
+            return unsteered(staged, OPERANDS[0].axes, held=held)
         return steered(staged, self.directions(), OPERANDS[0].axes, held=held)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
@@ -214,7 +221,8 @@ class Beamforming(MatrixProduct):
 
     def remark(self, staged: Staged) -> str:
         """See `Workload.remark`: directions of steered beams that may be wrong."""
-        return of_directions(staged.coordinates) if self.case.steered else ""
+        there = staged.coordinates
+        return of_directions(there) if self.case.steered and "antenna_position" in there else ""
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return (frequency, polarization, beam, time)."""
@@ -253,10 +261,19 @@ class Beamforming(MatrixProduct):
         return Product("beams", result, AXES, beside_beams(staged), title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Draw each beam's mean power: a map over l and m, or a line over l or beams' numbers."""
-        self._draw(product, power(product.data).mean(axis=(0, 1, 3)), axes)
+        """Draw each beam's mean power: a map over l and m, or a line over l or beams' numbers.
 
-    def _draw(self, product: Product, means: Array, axes: Axes) -> None:
+        One beam is drawn over time and frequency.
+        """
+        self._draw(product, power(product.data), axes)
+
+    def _draw(self, product: Product, powers: Array, axes: Axes) -> None:
+        """Draw (frequency, polarization, beam, time) powers."""
+        if powers.shape[2] == 1:
+            over_both = powers[:, :, 0].mean(axis=1).T
+            draw_powers(over_both, ("time", "frequency"), product.coordinates, axes)
+            return
+        means = powers.mean(axis=(0, 1, 3))
         rows, columns = self._grid(len(means))
         if rows == 1:
             beam_pictures.draw_beams(means, product.coordinates, axes)

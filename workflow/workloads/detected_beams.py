@@ -45,7 +45,8 @@ class DetectedBeams(Beamforming):
     seen: ClassVar[str] = (
         "Mean power of each beam (I of Stokes parameters) over all channels, polarizations and "
         "times, in dB below the strongest: a map over the direction cosines of a grid, circles at "
-        "the sources of a simulation, or a line over the beams."
+        "the sources of a simulation, or a line over the beams. One beam is drawn over time and "
+        "frequency."
     )
     reference_flops: ClassVar[float | None] = 1.0
     real_result: ClassVar[bool] = True
@@ -156,6 +157,6 @@ class DetectedBeams(Beamforming):
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Draw each beam's mean power: a map over l and m, or a line over l or beams' numbers."""
-        power = product.data[:, :1] if self.case.detect == "stokes" else product.data
-        self._draw(product, power.mean(axis=(0, 1, 3)), axes)
+        """Draw what `Beamforming.picture` does, of Stokes parameters of I."""
+        powers = product.data[:, :1] if self.case.detect == "stokes" else product.data
+        self._draw(product, powers, axes)

@@ -27,7 +27,7 @@ from workflow.data import (
     Staged,
     blank,
 )
-from workflow.figures import pictures
+from workflow.figures.power_pictures import draw_powers
 from workflow.inputs import operands
 from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WINDOW = Operand("window", ("segment_sample",), real=True)
-_MOST_DRAWN = 1024
-"""Rows and columns of a spectrogram's picture, at most."""
 
 
 class PowerSpectra(Dft):
@@ -259,24 +257,8 @@ class PowerSpectra(Dft):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw the mean power of all signals in dB: over frequency, or over time and frequency."""
-        bins, name = product.coordinates[product.axes[-1]], product.axes[-1]
-        order = np.argsort(bins.values)
-        means = product.data.reshape(-1, *product.data.shape[-2:]).mean(axis=0)[:, order]
-        across, label = pictures.labelled(name, bins.values[order], bins.units)
-        if len(means) == 1:
-            axes.plot(across, pictures.decibels(means[0]), lw=1)
-            axes.set_xlabel(label)
-            axes.set_ylabel("power (dB relative to the largest)")
-            axes.grid(alpha=0.3)
-            return
-        time = product.coordinates[product.axes[-2]]
-        up, upwards = pictures.labelled(product.axes[-2], time.values, time.units)
-        edges = [pictures.edges_of_blocks(one, _MOST_DRAWN) for one in (across, up)]
-        drawn = pictures.decibels(pictures.block_means(means, _MOST_DRAWN))
-        image = axes.imshow(drawn, origin="lower", aspect="auto", extent=(*edges[0], *edges[1]))
-        axes.figure.colorbar(image, ax=axes, label="power (dB relative to the largest)")
-        axes.set_xlabel(label)
-        axes.set_ylabel(upwards)
+        means = product.data.reshape(-1, *product.data.shape[-2:]).mean(axis=0)
+        draw_powers(means, product.axes[-2:], product.coordinates, axes)
 
 
 def _algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:

@@ -152,6 +152,38 @@ def test_antennas_without_a_place_cannot_be_steered(tmp_path):
         one.check()
 
 
+@pytest.mark.parametrize("detect", [None, "stokes"])
+def test_one_antenna_without_a_place_is_its_own_beam(tmp_path, detect, rng):
+    """As of a telescope with one dish, whose recording has no axis of antennas."""
+    path = tmp_path / "dish.h5"
+    voltages = (rng.standard_normal((2, 3, 40, 2)) @ [1, 1j]).astype(np.complex64)
+    with h5py.File(path, "w") as file:
+        file["v"] = voltages
+    axes = {"samples": ["polarization", "frequency", "time"]}
+    given = {"input": {"file": path, "samples": "v", "axes": axes}, "beams": 1}
+    one = beamforming(**given, **({"detect": detect, "integrate": 8} if detect else {}))
+    one.check()
+    assert one.outline().operands["weights"].shape == (1, 1, 1, 1)
+    staged, found = computed(one, "fp64")
+    assert one.remark(staged) == ""
+    product = one.product(staged, found)
+    check_product(product)
+    assert not product.coordinates.keys() & {"l", "m", "antenna_position"}
+    expected = voltages.swapaxes(0, 1)
+    if detect:
+        x, y = expected[:, 0], expected[:, 1]
+        expected = np.stack([abs(x) ** 2 + abs(y) ** 2, abs(x) ** 2 - abs(y) ** 2,
+                             2 * (x.conj() * y).real, 2 * (x.conj() * y).imag], axis=1)  # fmt: skip
+        expected = expected.reshape(3, 4, 5, 8).sum(axis=-1)
+    np.testing.assert_allclose(product.data[:, :, 0], expected, rtol=1e-5, atol=1e-5)
+    axes = Figure().subplots()
+    one.picture(product, axes)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("frequency", "time")
+    several = beamforming(**(given | {"beams": 4}))
+    with pytest.raises(InputError, match=r"input\.weights: missing; .* no east and no north"):
+        several.check()
+
+
 def units_file(path, **units):
     """A case of samples whose frequencies and places are numbers in these units."""
     scale = {"GHz": 1e9, "MHz": 1e6, "km": 1e3, "cm": 1e-2}
