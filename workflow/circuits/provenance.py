@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workflow.circuits.registers import registers_of
-from workflow.inputs.hdf5_operands import source_checksum
+from workflow.inputs.provenance import file_attributes
 from workflow.inputs.source_attributes import ATTRIBUTES, kept_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def with_circuit(
     attributes: Mapping[str, Any], path: Path, circuit: QuantumCircuit
 ) -> dict[str, Any]:
     """Return the attributes of what is staged with those of a circuit and its file."""
-    found = {**attributes, "circuit": str(path), "circuit_sha256": source_checksum(path)}
+    found = {**attributes, **file_attributes("circuit", path)}
     own = (circuit.metadata or {}).get("said", {})
     said = {key: kept_text(text) for key, text in own.items()}
     if comments := leading_comments(path):

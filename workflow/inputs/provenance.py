@@ -34,6 +34,14 @@ _OF_A_PRODUCT = (
 """Fields of a product's certificate that the certificates of further products keep."""
 
 
+def file_attributes(key: str, path: Path) -> dict[str, str]:
+    """Return the attributes of a user's file, as `file_digests` reads them: its path and SHA-256.
+
+    ``key`` says what it is: ``source`` of an input, or ``circuit``.
+    """
+    return {key: str(path), f"{key}_sha256": source_checksum(path)}
+
+
 def file_digests(attributes: Mapping[str, Any]) -> dict[str, str]:
     """Return the SHA-256 of each of the user's files that operands were staged from, by its path.
 
@@ -92,10 +100,10 @@ def provenance(source: FileInput) -> dict[str, Any]:
     files = files_named(file, source.format) if file else []
     several = files if files != [file] else []
     beside = {str(path): source_checksum(path) for path in (*several, *files_beside(source))}
-    one = {"source_sha256": source_checksum(file)} if file and not several else {}
+    own = file_attributes("source", file) if file and not several else {}
     named = {name: ", ".join(paths) for name, paths in datasets_of(source).items()}
     return {
-        **({"source": str(file), **one} if file else {}),
+        **({"source": str(file), **own} if file else {}),
         **({"files_sha256": beside} if beside else {}),
         **({"datasets": named} if named else {}),
         **({"select": dict(source.select)} if source.select else {}),
