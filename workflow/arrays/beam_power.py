@@ -56,7 +56,10 @@ def beam_power(path: Path, name: str, scale: float) -> BeamPower:
     mean = math.fsum(float(np.sum(values, dtype=np.float64)) for _, values in powers.read())
     mean /= max(1, outline.data.size)
     if not mean > 0:
-        raise InputError(f"input.workload: the mean beam power of {name!r} is {mean}")
+        raise InputError(
+            f"input.workload: the mean beam power of {name!r} must be above 0, got {mean}: logits "
+            "are powers over it"
+        )
 
     def logits(values: Array) -> Array:
         return np.asarray(power(values) * kind.type(scale / mean))

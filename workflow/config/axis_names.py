@@ -29,4 +29,4 @@ def check_names(key: str, names: Iterable[str]) -> None:
                 f"and _, and be none of {list(_TAKEN)}, got {name!r}"
             )
     if len(set(names)) != len(names):
-        raise ValueError(f"{key}: each axis once, got {names}")
+        raise ValueError(f"{key}: must name each axis once, got {names}")

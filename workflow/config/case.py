@@ -44,7 +44,7 @@ def known_precisions(
         got = ", ".join(f"{name!r}{nearest(name, allowed)}" for name in unknown)
         raise ValueError(f"must be one of {list(allowed)}, got {got}")
     if len(set(names)) != len(names):
-        raise ValueError(f"each precision once, got {list(names)}")
+        raise ValueError(f"must name each precision once, got {list(names)}")
     return names
 
 

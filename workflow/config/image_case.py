@@ -61,7 +61,7 @@ class ImageCase(Case):
         drawn = ("radius_m", "channels", "samples", "frequencies", "sources", "noise")
         self.check_sizes_or_input(("antennas",), drawn)
         if len(set(self.sum)) != len(self.sum):
-            raise ValueError(f"sum: each axis once, got {list(self.sum)}")
+            raise ValueError(f"sum: must name each axis once, got {list(self.sum)}")
         if self.rounding:
             raise ValueError("rounding must not be given: argand.image rounds each precision alike")
         return self

@@ -148,7 +148,7 @@ def map_axes(
                 "(an index in input.select drops an axis)"
             )
         if given.count(name) > 1:
-            raise AxisError(f"{where}: each axis once, got {list(names)}")
+            raise AxisError(f"{where}: must name each axis once, got {list(names)}")
     return _mapped(given, operand.axes, lengths, tuple(a for a in operand.axes if a not in given))
 
 

@@ -22,7 +22,7 @@ def check_for_uvh5(voltages: Staged, site: Uvh5Site) -> None:
     _check_coordinates(voltages.coordinates, site)
     check_written(feeds_of(voltages.coordinates, "polarization"), polarizations)
     if samples < 2:
-        raise InputError("uvh5: one sample has no length")
+        raise InputError(f"uvh5: must be of two samples or more, for their length, got {samples}")
     if channels == 1 and site.channel_width_hz is None:
         raise InputError("uvh5.channel_width_hz: must be given for one channel")
 

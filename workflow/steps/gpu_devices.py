@@ -148,7 +148,7 @@ def usable_gpus(
     named = [_find(name, found, value) for name in _names(value)]
     for gpu in named:
         if named.count(gpu) > 1:
-            raise DeviceError(f"{VISIBLE}={value!r} names {gpu} twice")
+            raise DeviceError(f"{VISIBLE}={value!r} names {gpu} twice; name each device once")
     return named
 
 

@@ -43,7 +43,7 @@ ONE_MISTAKE = [
     ({"alpha": [1, "a"]}, "x.alpha.1: must be a number, got 'a'"),
     ({"sources": [[1, 2], [3, "b"]]}, "x.sources.1.1: must be a number, got 'b'"),
     ({"precisions": ["fp7"]}, "x.precisions: must be one of ['fp64', 'fp32', 'tf32', '3xtf32', "),
-    ({"precisions": ["fp32", "fp32"]}, "x.precisions: each precision once"),
+    ({"precisions": ["fp32", "fp32"]}, "x.precisions: must name each precision once"),
     ({"precisions": []}, "x.precisions: must be a list of at least 1, got []"),
     ({"precisions": "fp32"}, "x.precisions: must be a list, got 'fp32'"),
     ({"precision": "fp7"}, "x.precision: must be one of ['auto', 'fp64', "),

@@ -29,9 +29,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"axes": {"samples": ["channel", "frequency", "antenna", "time"]}},
-        "input.axes.samples: each axis once, got",
+        "input.axes.samples: must name each axis once, got",
     ),
-    ({"axes": {"samples": ["time", "time", "antenna", "x"]}}, "input.axes.samples: each axis once"),
+    (
+        {"axes": {"samples": ["time", "time", "antenna", "x"]}},
+        "input.axes.samples: must name each axis once",
+    ),
     ({"axes": {"sample": ["time"]}}, "input.axes.sample must be one of ['weights', 'samples']"),
     ({"axes": ["time"]}, "input.axes must be a mapping with any of ['weights', 'samples']"),
     ({"axes": {"samples": ["a/b", "b", "c", "d"]}}, "input.axes.samples: a name must begin with"),

@@ -139,7 +139,7 @@ def test_a_product_without_beams_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"must have beams.*axes \['m', 'n'\]"):
         softmax(input={"workload": "beams"}).stage({"beams": path})
     silent = Product("b", 0 * data, ("time", "beam"), {}, "t")
-    with pytest.raises(InputError, match="the mean beam power of 'beams' is 0"):
+    with pytest.raises(InputError, match="the mean beam power of 'beams' must be above 0, got 0"):
         softmax(input={"workload": "beams"}).stage({"beams": write(tmp_path / "z.h5", silent)})
 
 
