@@ -10,7 +10,7 @@ from argand.runtime.ceilings import cpu_copy_bytes
 
 from workflow.counted import counted
 from workflow.steps.budget import BASE_BYTES, disk_of
-from workflow.steps.needs import OF_A_PART, Step, estimate
+from workflow.steps.estimates import OF_A_PART, Step, estimate
 from workflow.storage.memory import in_words
 from workflow.study import Study
 from workflow.tables.readable import Column, markdown_table

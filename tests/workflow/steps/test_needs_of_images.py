@@ -12,7 +12,7 @@ from argand import get_precision
 from benchmarks.peers import bytes_of_image
 from workflow.data import Made
 from workflow.preflight.loading import load_study
-from workflow.steps.needs import call_seconds, estimate, making_seconds
+from workflow.steps.estimates import call_seconds, estimate, making_seconds
 
 _STEPS_OF_A_CALL = 1e-4
 """Seconds of thirty NumPy steps that take no numbers: an estimate has none for them."""
