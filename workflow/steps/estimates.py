@@ -19,7 +19,7 @@ from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, outlined
 from workflow.timing import SECONDS
-from workflow.workloads import KINDS, Workload
+from workflow.workloads.base import Workload
 
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
@@ -209,6 +209,6 @@ def _sizes(chain: tuple[str, ...]) -> _Sizes:
     shape, made = workload.shape(staged, get_precision("fp64")), workload.made(staged)
     found, piece = sizes(workload, staged), pieces_of(workload, staged).bytes
     return _Sizes(
-        KINDS[workload.kind], float(found.volume), float(found.result), float(piece), shape.flops,
+        type(workload), float(found.volume), float(found.result), float(piece), shape.flops,
         shape.bytes_moved, making_seconds(made, peer=False), making_seconds(made, peer=True),
     )  # fmt: skip

@@ -201,6 +201,16 @@ def test_staging_has_no_result_and_delivery_no_operands() -> None:
     assert verify > stage + deliver
 
 
+def test_a_reference_that_is_not_sampled_counts_whole() -> None:
+    """Of detected beams all are computed again, of beams a sample."""
+    case = {
+        "kind": "beamforming", "channels": 8, "beams": 2048, "antennas": 2048, "samples": 4096,
+        "detect": "power", "integrate": 64,
+    }  # fmt: skip
+    study = load_study({"workloads": {"x": case}})
+    assert estimate(study, "x", "verify")[1] > 8 * 8 * 2048 * 2048 * 4096 / 2e10
+
+
 def test_a_result_larger_than_its_operands_counts() -> None:
     case = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8}
     outer = needs(load_study({"workloads": {"outer": case}}), "outer", "run")
