@@ -139,8 +139,8 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
 def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     """Yield (call, its accuracy): every tile of the mma.sync family, with stages for an A100.
 
-    Scaled precisions find the row absmax by each block in the one k, by a scan in the other. Where
-    the card has clusters, their blocks also take slices of k.
+    Scaled precisions find the row absmax by each block in the one k, by the absmax kernel in the
+    other. Where the card has clusters, their blocks also take slices of k.
     """
     if precision.exact_operands:
         return

@@ -32,7 +32,7 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kRowPadding": "gemm.sm80_plan.ROW_PADDING",
         "FmaPlan::kWarps": "gemm.fma_plan._WARPS",
     },
-    "gemm/absmax_scan.cuh": {"kScanWarps * kWarp": "gemm.scan_plan.SCAN_THREADS"},
+    "gemm/absmax_kernel.cuh": {"kAbsmaxWarps * kWarp": "gemm.absmax_plan.ABSMAX_THREADS"},
     "gemm/splitk_reduce.cuh": {"kReduceThreads": "gemm.splitk_source.REDUCE_THREADS"},
     "gemm/modular/norms.cuh": {
         "kNormThreads": "gemm.modular.encode_plan.NORM_THREADS",

@@ -11,8 +11,8 @@ from argand.gemm.choice import GemmChoice
 from argand.gemm.memory import (
     MAX_WORKSPACE,
     SLICES_WORKSPACE,
+    absmax_bytes,
     aligned,
-    scan_bytes,
     slices_pitch,
 )
 from argand.gemm.pack_plan import pitch_of, planes_bytes
@@ -23,8 +23,8 @@ from argand.gemm.sm80_slices import partial_bytes
 def workspace_of(choice: GemmChoice, question: Question) -> int:
     """Return the bytes within which a choice can be launched, at most some bytes a line too many.
 
-    They are planes, slices of k, scales of rows, what a scan may find, and accumulators that spill
-    beside a C. Partial tiles of stream-K take what the question allows beyond.
+    They are planes, slices of k, scales of rows, what the absmax kernel may find, and accumulators
+    that spill beside a C. Partial tiles of stream-K take what the question allows beyond.
     """
     return _bytes_of(choice, question._replace(precision=choice.computed_at(question.precision)))
 
@@ -43,7 +43,7 @@ def _bytes_of(choice: GemmChoice, question: Question) -> int:
         return 0
     tile = choice.mma
     partials = partial_bytes(tile) * sizes.tiles(tile.block_m, tile.block_n) if tile else 0
-    return partials + scan_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
+    return partials + absmax_bytes(question.precision, sizes.batch, sizes.m, sizes.n)
 
 
 def partials_capacity(choice: GemmChoice, question: Question) -> int:
@@ -91,7 +91,7 @@ def _packed_bytes(choice: GemmChoice, question: Question) -> int:
             found += 8 * batches * lines  # factors of 1, where those that are packed have none
         elif packs and not operand.packed:
             found += aligned(planes_bytes(precision, lines, sizes.k, batches))
-            # Factors that scale results, and what a scan may find before.
+            # Factors that scale results, and what the absmax kernel may find.
             found += aligned(8 * batches * lines) + 4 * batches * lines if precision.scaled else 0
     return found
 

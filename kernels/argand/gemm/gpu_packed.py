@@ -77,8 +77,8 @@ def pack(
         memory = cupy.empty(launch.nbytes, cupy.uint8)
         stream = cupy.cuda.get_current_stream().ptr
         zeros = zeroed_workspace(launch.counters, stream)
-        scanned = cupy.empty(launch.scan_bytes, cupy.uint8)
-        launch([view.array.data.ptr], memory.data.ptr, zeros=zeros, scanned=scanned.data.ptr)
+        absmax = cupy.empty(launch.absmax_bytes, cupy.uint8)
+        launch([view.array.data.ptr], memory.data.ptr, zeros=zeros, absmax=absmax.data.ptr)
         copy = None
         if kernels is None and not source.half and max(view.rows, view.columns) <= _SMALL:
             turned = x.swapaxes(-1, -2) if (op == "N") == (side == "b") else x

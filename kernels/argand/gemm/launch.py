@@ -156,7 +156,7 @@ class GemmLaunch:
 
     @property
     def sequence(self) -> LaunchSequence | None:
-        """The launches in place without a scan, of addresses a, b, c, out, 0, 0; else None."""
+        """The launches in place, of addresses a, b, c, out, 0, 0; None with an absmax kernel."""
         return None if self._in_place is None else self._in_place.sequence
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:

@@ -22,8 +22,8 @@ def aligned(nbytes: int) -> int:
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
-def scan_bytes(precision: Precision, batch: int, m: int, n: int) -> int:
-    """Return the most bytes of what a scan before mma.sync finds: the absmax of lines."""
+def absmax_bytes(precision: Precision, batch: int, m: int, n: int) -> int:
+    """Return the most bytes of what the absmax kernel finds before mma.sync."""
     return 4 * batch * (m + n) * precision.scaled
 
 

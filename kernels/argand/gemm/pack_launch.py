@@ -10,6 +10,7 @@ from typing import Any
 import cupy
 
 from argand.device import Device
+from argand.gemm.absmax_launch import AbsmaxLaunch
 from argand.gemm.base_address import BaseAddress
 from argand.gemm.memory import aligned
 from argand.gemm.pack_plan import (
@@ -26,7 +27,6 @@ from argand.gemm.pack_plan import (
     scales,
 )
 from argand.gemm.pack_tiles import laid_out
-from argand.gemm.scan_launch import ScanLaunch
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
@@ -113,9 +113,9 @@ class PackLaunch:
             plan.cluster > 1 or panels_resident(plan, pitch, device.sm_count)
             for plan, pitch in zip(plans, pitches, strict=True)
         )
-        self._scan = None
+        self._absmax = None
         if not resident and any(scales(precision, plan) for plan in plans):
-            self._scan = ScanLaunch([x.layout for x in sources], batch, device)
+            self._absmax = AbsmaxLaunch([x.layout for x in sources], batch, device)
         self._precision, self._batch = precision, batch
         self._outputs: list[_PackedOutput] = []
         #: Bytes of counters that a call finds zero and leaves zero.
@@ -134,7 +134,7 @@ class PackLaunch:
         arguments = Arguments(
             arguments_dtype(pack_arguments(len(plans))), values | {"first_blocks": blocks[0]}
         )
-        #: The pack kernel's launch, after the scan where there is one.
+        #: The pack kernel's launch, after the absmax kernel where there is one.
         self.kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments)
 
     def _reserve(
@@ -175,12 +175,12 @@ class PackLaunch:
         return [output.at(memory) for output in self._outputs]
 
     def __call__(
-        self, addresses: Sequence[int], memory: int, *, zeros: int, scanned: int = 0
+        self, addresses: Sequence[int], memory: int, *, zeros: int, absmax: int = 0
     ) -> None:
         """Pack the operands at these addresses into ``nbytes`` of memory, at a multiple of 256.
 
-        ``zeros`` is the address of ``counters`` bytes that are zero, and are left zero, ``scanned``
-        that of ``scan_bytes`` for what a scan finds.
+        ``zeros`` is the address of ``counters`` bytes that are zero, and are left zero, ``absmax``
+        that of ``absmax_bytes`` for what the absmax kernel finds.
         """
         given: dict[int, int] = {
             BaseAddress.ROWS: addresses[0], BaseAddress.COLUMNS: addresses[-1],
@@ -188,13 +188,13 @@ class PackLaunch:
         }  # fmt: skip
         found = self.addresses((BaseAddress.ROWS, BaseAddress.COLUMNS)[: len(addresses)])
         members = {name: given[base] + offset for name, (base, offset) in found.items()}
-        if self._scan is not None:
-            for i, address in enumerate(self._scan(addresses, scanned)):
+        if self._absmax is not None:
+            for i, address in enumerate(self._absmax(addresses, absmax)):
                 members[f"row_absmax_{i}"] = address
         self.kernel(members)
 
     def addresses(self, sources: Sequence[BaseAddress]) -> dict[str, Address]:
-        """Return the addresses in the kernel's arguments for these operands, without a scan's."""
+        """Return the addresses in the pack kernel's arguments, but for the absmax kernel's."""
         found = {}
         for i, (source, output) in enumerate(zip(sources, self._outputs, strict=True)):
             found[f"x_{i}"] = Address(source)
@@ -207,14 +207,14 @@ class PackLaunch:
         return found
 
     @property
-    def scanned(self) -> bool:
-        """Whether a scan before finds the rows' absmax."""
-        return self._scan is not None
+    def absmax_before(self) -> bool:
+        """Whether the absmax kernel runs before."""
+        return self._absmax is not None
 
     @property
-    def scan_bytes(self) -> int:
-        """Bytes of what it finds."""
-        return 0 if self._scan is None else self._scan.nbytes
+    def absmax_bytes(self) -> int:
+        """Bytes of what that kernel finds."""
+        return 0 if self._absmax is None else self._absmax.nbytes
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ class Costs:
             us longer.
         grid: microseconds in which clusters store partial tiles and the last one is found.
         grid_vector: microseconds of the last one for a vector of each thread.
-        scan: microseconds of the launch that scans for the absmax before.
-        scan_bytes: bytes of a microsecond that this scan reads.
+        absmax_launch: microseconds of the absmax kernel before.
+        absmax_launch_bytes: bytes of a microsecond that it reads.
         bytes: bytes of a microsecond in which memory moves results, and a triangle's operand.
         line_bytes: bytes of lines of operands that memory gives in a microsecond: eight plans of
             four products whose bytes bound them, of 23 to 121 us, take 0.88 to 1.15 of their
@@ -84,8 +84,8 @@ class Costs:
     cluster_vector: float = 0.06
     grid: float = 1.5
     grid_vector: float = 0.084
-    scan: float = 3.8
-    scan_bytes: float = 0.57e6
+    absmax_launch: float = 3.8
+    absmax_launch_bytes: float = 0.57e6
     bytes: float = 3.2e6
     line_bytes: float = 3.4e6
     exposed: float = 0.25

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from argand.device import Arch
 from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
-from argand.gemm.memory import scan_bytes
+from argand.gemm.memory import absmax_bytes
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_costs import Costs, costs_of
 from argand.gemm.sm80_legality import check_mma_plan
@@ -32,13 +32,13 @@ def plan_mma(question: Question, arch: Arch, sm_count: int, tile: MmaPlan | None
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
     operands' layout. Copies are of 16 bytes where both operands are copyable. Tiles of a triangle
     are square. The partial tiles of clusters that share a tile take at most what the question
-    allows, with the results of a scan. Raises PlanError where none is legal.
+    allows, with what the absmax kernel finds. Raises PlanError where none is legal.
     """
     precision, sizes, allowed = question.precision, question.sizes, question.allowed
     a_k_major, b_k_major = question.a.k_major, question.b.k_major
     vector = 1 + (question.a.copyable and question.b.copyable)
     if allowed is not None:
-        allowed = max(0, allowed - scan_bytes(precision, sizes.batch, sizes.m, sizes.n))
+        allowed = max(0, allowed - absmax_bytes(precision, sizes.batch, sizes.m, sizes.n))
     tiles = [tile] if tile else cut_tiles(precision, arch, sizes, sm_count, allowed)
     fitted = []
     for plan in tiles:
@@ -160,9 +160,9 @@ def estimated_microseconds(
         rounds = -(-vectors // plan.threads)
         total += costs.grid + costs.grid_vector * rounds * plan.grid_slices
     if precision.scaled:
-        scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
+        kernel = costs.absmax_launch + 8 * batch * k * (m + n) / costs.absmax_launch_bytes
         absmax = costs.absmax + costs.next_absmax * (k_tiles_of(plan, k) - 1)
-        total += absmax if plan.finds_absmax else scan
+        total += absmax if plan.finds_absmax else kernel
     return total
 
 

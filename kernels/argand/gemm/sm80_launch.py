@@ -10,9 +10,9 @@ import cupy
 import numpy as np
 
 from argand.device import Device
+from argand.gemm.absmax_launch import AbsmaxLaunch
 from argand.gemm.problem import GemmProblem
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.scan_launch import ScanLaunch
 from argand.gemm.sm80_heuristics import plan_mma
 from argand.gemm.sm80_occupancy import launched_bytes
 from argand.gemm.sm80_plan import (
@@ -74,8 +74,8 @@ class MmaLaunch:
         plan = replace(plan, any_strides=any_strides, mirror=mirror, blocks_per_sm=blocks_per_sm)
         #: The kernel.
         self.plan = plan
-        scan = problem.precision.scaled and not plan.finds_absmax
-        self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
+        before = problem.precision.scaled and not plan.finds_absmax
+        self._absmax = AbsmaxLaunch((left, right), problem.batch, device) if before else None
         sizes = GemmSizes(1, problem.m, problem.n, problem.k, triangle=problem.triangle)
         tiles = sizes.tiles(plan.block_m, plan.block_n)
         shared_bytes = launched_bytes(
@@ -88,8 +88,8 @@ class MmaLaunch:
         )  # fmt: skip
         shared = problem.batch * tiles * (plan.grid_slices > 1)
         self._partial_bytes = problem.batch * tiles * partial_bytes(plan)
-        #: Bytes of workspace: of partial tiles, and of the absmax that a scan finds.
-        self.nbytes = self._partial_bytes + (self._scan.nbytes if self._scan else 0)
+        #: Bytes of workspace: of partial tiles, and of what the absmax kernel finds.
+        self.nbytes = self._partial_bytes + (self._absmax.nbytes if self._absmax else 0)
         self._counters = 4 * shared * plan.split_k_slices
         self._device = device.index
         self._launches = in_grids(
@@ -100,7 +100,7 @@ class MmaLaunch:
 
     @property
     def sequence(self) -> LaunchSequence | None:
-        """The launches, where they need no scan for scales and no workspace."""
+        """The launches, where there is no absmax kernel and no workspace."""
         return self._launches if not self.nbytes else None
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
@@ -109,8 +109,8 @@ class MmaLaunch:
         # Freed after the launch, it is reused in the stream's order, as are the counters.
         memory = call_memory(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
-        if self._scan is not None:
-            absmax = self._scan((a, b), at + self._partial_bytes)
+        if self._absmax is not None:
+            absmax = self._absmax((a, b), at + self._partial_bytes)
         stream = cupy.cuda.get_current_stream().ptr
         workspace: tuple[int, ...] = ()
         if self._partial_bytes:

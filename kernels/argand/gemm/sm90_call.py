@@ -72,7 +72,7 @@ class WgmmaCall:
             ),
             CallWorkspace(packed, capacity, self._own_planes(plan, precision)), device,
             pack_conjugate=columns.conjugated != conjugate_result,
-            begins_early=self._pack is not None and not self._pack.scanned,
+            begins_early=self._pack is not None and not self._pack.absmax_before,
         )  # fmt: skip
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
         self._reserve(packed, problem.batch, ((num_rows, rows), (num_columns, columns)), slices)
@@ -91,14 +91,14 @@ class WgmmaCall:
         if slices > 1:
             results = math.prod((slices, batch, num_rows, slices_pitch(num_columns)))
             self._ones_offset = self._slices_offset + 8 * results
-        self._scan_offset = self._ones_offset
+        self._absmax_offset = self._ones_offset
         if self._scaled:
-            self._scan_offset += 8 * sum(
+            self._absmax_offset += 8 * sum(
                 (batch if x.batched else 1) * lines for lines, x in operands if x.layout is None
             )
         #: Bytes of workspace: planes, partial tiles or split-K slices, the factors of planes that
-        #: may have none, and what a scan finds.
-        self.nbytes = self._scan_offset + (self._pack.scan_bytes if self._pack else 0)
+        #: may have none, and what the absmax kernel finds.
+        self.nbytes = self._absmax_offset + (self._pack.absmax_bytes if self._pack else 0)
 
     def _packing(
         self, problem: GemmProblem, plan: WgmmaPlan, rows: OperandForm, columns: OperandForm,
@@ -128,7 +128,7 @@ class WgmmaCall:
         self._planes_offsets = [(planes.address, planes.descale) for planes in own]
         # Two of the product where partial tiles lie over planes, else one.
         kernels = list(self._multiply.kernels)
-        if pack is not None and not pack.scanned:
+        if pack is not None and not pack.absmax_before:
             kernels.insert(0, pack.kernel)
         if self._reduce is not None:
             kernels.append(self._reduce.kernel)
@@ -174,9 +174,9 @@ class WgmmaCall:
             free, rows = free + 8 * rows.batches * rows.rows, rows.address
         if isinstance(columns, Planes):
             y_descale, columns = self._descale(columns, memory, free), columns.address
-        if self._pack is not None and self._pack.scanned:
+        if self._pack is not None and self._pack.absmax_before:
             sources = (rows,) * self._packs_rows + (columns,) * self._packs_columns
-            self._pack(sources, at, zeros=zeros, scanned=at + self._scan_offset)
+            self._pack(sources, at, zeros=zeros, absmax=at + self._absmax_offset)
         self._launches((rows, columns, c, out, at, zeros, x_descale, y_descale), stream)
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
@@ -189,7 +189,7 @@ class WgmmaCall:
             sources = [BaseAddress.ROWS] * self._packs_rows + [
                 BaseAddress.COLUMNS
             ] * self._packs_columns
-            if not self._pack.scanned:
+            if not self._pack.absmax_before:
                 members = self._pack.addresses(sources)
                 found.append(self._pack.kernel.argument_update(members, (), addresses))
             packed = [

@@ -10,6 +10,7 @@ from itertools import chain, product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
+from argand.gemm.absmax_plan import ABSMAX_KERNEL, absmax_source
 from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
@@ -17,7 +18,6 @@ from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.pack_tiles import laid_out
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sm80_legality import check_mma_plan, whole_passes
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
@@ -117,8 +117,8 @@ def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_scan_for_scales(arch: Arch, layout: tuple[bool, bool]) -> None:
-    assert_clean(scan_source(*layout), arch.target, SCAN_KERNEL)
+def test_the_absmax_kernel(arch: Arch, layout: tuple[bool, bool]) -> None:
+    assert_clean(absmax_source(*layout), arch.target, ABSMAX_KERNEL)
 
 
 def wgmma_plans(precision: str) -> list[WgmmaPlan]:

@@ -43,7 +43,7 @@ TILES = [
 def test_every_tile_of_an_a100(
     cp: Any, rng: np.random.Generator, precision: str, tile: MmaPlan
 ) -> None:
-    """Ragged, a k that scaled precisions look through and one that they scan; C is not read."""
+    """Ragged, a k whose absmax blocks find, and one of the absmax kernel; C is not read."""
     a, b = normal(rng, 150, 45), normal(rng, 45, 141)
     c = normal(rng, 150, 141)
     turned = [stored(normal(rng, 3, 134, 300), "C"), stored(normal(rng, 300, 130), "T")]

@@ -1,5 +1,5 @@
 """Packing: panels of few rows and of many, in small tiles and large ones; absmax exchanged by
-blocks, in clusters or through memory, or scanned before."""
+blocks, in clusters or through memory, or found before."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pack_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             monkeypatch.setattr(launches, "panel_rows", lambda *_, rows=rows: rows)
             monkeypatch.setattr(launches, "panels_resident", lambda *_, resident=resident: resident)
             forget_calls()
-            yield f"{rows} rows, {'exchanged' if resident else 'scanned before'}"
+            yield f"{rows} rows, {'exchanged' if resident else 'found before'}"
 
 
 @pytest.mark.parametrize("precision", SCALED)

@@ -72,7 +72,7 @@ TILES = [
 def test_every_tile_in_slices(
     cp: Any, rng: np.random.Generator, precision: str, tile: MmaPlan
 ) -> None:
-    """Ragged, of a batch, with slices that are empty, and one that only a scan can scale."""
+    """Ragged, of a batch, with slices that are empty, and one of the absmax kernel."""
     a, b = normal(rng, 2, 70, 333), normal(rng, 2, 333, 45)
     c = normal(rng, 2, 70, 45)
     short = normal(rng, 21, 5), normal(rng, 5, 34)

@@ -20,7 +20,7 @@ from tests.kernels.without_device import without_device
 
 CARD = Device("cuda", "NVIDIA H200", arch=arch_for(HOPPER), cores=132, cache_bytes=50 << 20)
 TENSOR = ("tf32", "3xtf32", "fp16", "3xfp16", "bf16")
-LAUNCHES = ("sm90_launch", "sm90_call", "sm80_launch", "fma_launch", "pack_launch", "scan_launch",
+LAUNCHES = ("sm90_launch", "sm90_call", "sm80_launch", "fma_launch", "pack_launch", "absmax_launch",
             "splitk_launch")  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from argand.device import HOPPER, arch_for
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity, workspace_of
 from argand.gemm.heuristics import choose
-from argand.gemm.memory import scan_bytes
+from argand.gemm.memory import absmax_bytes
 from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_slices import partial_bytes
@@ -135,7 +135,7 @@ def test_the_error_says_what_is_needed() -> None:
 
 @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "fp16"])
 def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
-    """The memory has what a scan finds and what clusters of one tile leave for each other."""
+    """The memory has what the absmax kernel finds and what clusters leave for each other."""
     row, (batch, m, n, k) = PRECISIONS[precision], (2, 64, 96, 50_000)
     free = mma_plan(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT)
     sizes = GemmSizes(batch, m, n, k)
@@ -143,9 +143,9 @@ def test_what_mma_sync_takes_is_within_the_limit(precision: str) -> None:
     for limit in (1 << 30, 1 << 20, 200_000, 4 * batch * (m + n), 0):
         plan = mma_plan(row, ARCH, batch=batch, m=m, n=n, k=k, sm_count=SM_COUNT, allowed=limit)
         partials = partial_bytes(plan) * sizes.tiles(plan.block_m, plan.block_n)
-        assert partials + scan_bytes(row, batch, m, n) <= limit or not partials
+        assert partials + absmax_bytes(row, batch, m, n) <= limit or not partials
         question = Question(row, sizes, *TRAITS, limit)
-        needed = partials + scan_bytes(row, batch, m, n)
+        needed = partials + absmax_bytes(row, batch, m, n)
         assert workspace_of(GemmChoice(mma=plan), question) == needed
         shared.append(plan.grid_slices)
     assert shared[0] == free.grid_slices > 1

@@ -6,8 +6,8 @@ import ctypes
 
 import pytest
 from argand.gates.source import ARGUMENTS as GATE_ARGUMENTS
+from argand.gemm.absmax_plan import ABSMAX_ARGUMENTS
 from argand.gemm.pack_plan import PACK_SOURCE
-from argand.gemm.scan_plan import SCAN_ARGUMENTS
 from argand.gemm.sm80_plan import GEMM_ARGUMENTS
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS
 from argand.runtime.arguments import (
@@ -22,7 +22,7 @@ from argand.runtime.nvrtc import CompileError
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
     "GemmArguments": ("gemm/sm80_kernel.cuh", GEMM_ARGUMENTS),
-    "ScanArguments": ("gemm/absmax_scan.cuh", SCAN_ARGUMENTS),
+    "AbsmaxArguments": ("gemm/absmax_kernel.cuh", ABSMAX_ARGUMENTS),
     "PackArguments": ("gemm/pack_kernel.cuh", PACK_SOURCE),
     "WgmmaArguments": ("gemm/sm90_plan.cuh", WGMMA_ARGUMENTS),
     "GateArguments": ("gates/tile.cuh", GATE_ARGUMENTS),
@@ -71,8 +71,8 @@ def test_the_kernels_structure_has_these_members_in_these_places(structure: str)
     """
 
     def path(structure: str, name: str) -> str:
-        """The scan's operands are structures of their own."""
-        nested = structure == "ScanArguments" and name != "a_blocks"
+        """The operands of the absmax kernel are structures of their own."""
+        nested = structure == "AbsmaxArguments" and name != "a_blocks"
         return name.replace("_", ".", 1) if nested else name
 
     header, fields = STRUCTURES[structure]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError
 from argand.device import arch_for, cpu
-from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
+from argand.gemm.absmax_plan import ABSMAX_KERNEL, absmax_source
 from argand.runtime import loading
 from argand.runtime.loading import PendingKernel
 
@@ -45,7 +45,7 @@ def calling(precision: str, *kernels: tuple[str, str], name: str = "argand") -> 
     return Implementation(name, PRECISIONS[precision], "", compute, dict)
 
 
-ONE, OTHER = ((scan_source(k_major, False), SCAN_KERNEL) for k_major in (False, True))
+ONE, OTHER = ((absmax_source(k_major, False), ABSMAX_KERNEL) for k_major in (False, True))
 
 
 def test_kernels_of_all_precisions_are_compiled(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@
 // blocks of a panel keep their tiles in shared memory until all of them have contributed to it, so
 // the source is read once. Panels of fewer rows have fewer blocks that wait for each other; up to
 // eight blocks are a cluster. Where the blocks of a panel would not all run at once,
-// absmax_scan.cuh has found the row absmax in a launch before.
+// absmax_kernel.cuh has found the row absmax in a launch before.
 #pragma once
 #include "device/clock.cuh"
 #include "device/cluster.cuh"
@@ -48,7 +48,7 @@ __device__ __forceinline__ bool exchanges_absmax(const PackArguments& args) {
 
 // Exchanges the row absmax of a panel among its blocks, through atomics in global memory:
 // `row_absmax` holds that of the tile before and that of the panel after. Waiting is for speed
-// only: after kAbsmaxTimeout a block scans the panel itself, so that it never depends on blocks
+// only: after kAbsmaxTimeout a block reads the panel itself, so that it never depends on blocks
 // that do not run.
 template <PackPlan plan>
 __device__ __forceinline__ void exchange_row_absmax(const PackArguments& args,
@@ -171,8 +171,8 @@ __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::
 }
 
 // Loads a tile into shared memory and, where rows are scaled, sets `row_absmax` to that of the
-// tile, of all its numbers, or to what a scan before has found. Returns whether the numbers of this
-// thread are finite, as far as is known.
+// tile, of all its numbers, or to what the absmax kernel has found. Returns whether the numbers of
+// this thread are finite, as far as is known.
 template <PackPlan plan>
 __device__ __forceinline__ bool load_to_shared(const PackArguments& args,
                                                const PackPosition<plan>& position, float2* tile,
@@ -201,7 +201,7 @@ __device__ __forceinline__ bool load_to_shared(const PackArguments& args,
 }
 
 // Returns whether all numbers of a tile are finite, given whether this thread's are. Where some are
-// not, and no scan has found the absmax before, finds `row_absmax` of the finite numbers alone. All
+// not, and the absmax kernel did not run, finds `row_absmax` of the finite numbers alone. All
 // threads call it, which synchronizes them: after it the tile is in shared memory.
 template <PackPlan plan>
 __device__ __forceinline__ bool find_finite_absmax(const PackArguments& args, const float2* tile,

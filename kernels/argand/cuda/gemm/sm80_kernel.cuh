@@ -1,6 +1,6 @@
 // Complex matrix products with mma.sync, for every card from sm_80 on: one kernel for tf32, 3xtf32,
 // 3xfp16, fp16 and bf16. It is one launch, except that scaled precisions with a long k need the
-// absmax scan before (absmax_scan.cuh).
+// absmax kernel before (absmax_kernel.cuh).
 //
 // A block computes one tile, or the blocks of a cluster a slice of its k each. A ring of
 // shared-memory stages receives raw tiles by cp.async, and each warp rounds, splits and scales the

@@ -19,8 +19,8 @@ struct MmaPlan {
     int product_a[3];   // the term of A in each of them
     int product_b[3];   // the term of B
     bool scaled;        // rows of A and columns of B are scaled by powers of two
-    bool finds_absmax;  // a block finds their absmax, in stages that hold all of its k; else a scan
-                        // before the launch has found it
+    bool finds_absmax;  // a block finds their absmax, in stages that hold all of its k; else a
+                        // launch before has found it
     int block_m, block_n, block_k;
     int warps_m, warps_n, warps_k;  // warps_k groups share the k of a stage (sliced K)
     int split_k_slices;             // blocks of a cluster, each with a slice of k

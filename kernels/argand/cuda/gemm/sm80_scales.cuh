@@ -1,5 +1,5 @@
 // Scales of the mma.sync family: powers of two for the rows of A and the columns of B, from the
-// absmax that a launch before has found (absmax_scan.cuh), or that the block finds in its stages.
+// absmax that a launch before has found (absmax_kernel.cuh), or that the block finds in its stages.
 #pragma once
 #include "device/cp_async.cuh"
 #include "device/scaling.cuh"
@@ -7,7 +7,7 @@
 #include "sm80_scheduler.cuh"
 
 // Raises `absmax` to the absmax of the rows of a block, over stages of `stage` numbers that hold
-// `slice_k`; the tiles of this operand begin at `first`. Each thread scans one row, of the
+// `slice_k`; the tiles of this operand begin at `first`. Each thread reads one row, of the
 // `rows_left` inside the matrix.
 template <MmaPlan plan, int Rows, bool KMajor>
 __device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* first, int stage,

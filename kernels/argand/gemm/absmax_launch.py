@@ -1,4 +1,4 @@
-"""Launches of the absmax scan, for the precisions that scale rows."""
+"""Launches of the absmax kernel, for the precisions that scale rows."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from argand.device import Device
-from argand.gemm.scan_plan import (
-    SCAN_ARGUMENTS,
-    SCAN_KERNEL,
-    SCAN_ROWS,
-    SCAN_SOURCE,
-    SCAN_THREADS,
-    scan_source,
+from argand.gemm.absmax_plan import (
+    ABSMAX_ARGUMENTS,
+    ABSMAX_KERNEL,
+    ABSMAX_ROWS,
+    ABSMAX_SOURCE,
+    ABSMAX_THREADS,
+    absmax_source,
 )
 from argand.runtime.kernel import bound_kernel
 from argand.runtime.layout import Layout, is_k_major
 
 
-class ScanLaunch:
+class AbsmaxLaunch:
     """Finds the bits of the row absmax, of finite components, of one operand or of two.
 
     Args:
@@ -31,7 +31,7 @@ class ScanLaunch:
         self._rows = [n * x.rows for n, x in zip(batches, operands, strict=True)]
         #: Bytes of what it finds.
         self.nbytes = 4 * sum(self._rows)
-        sources = [_scanned(x) for x in operands]
+        sources = [_source_values(x) for x in operands]
         blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
         # The kernel takes two operands; no block reads the second of a single one.
         both = (*operands, *operands)[:2]
@@ -39,8 +39,8 @@ class ScanLaunch:
         for side, source in zip("ab", (*sources, *sources), strict=False):
             values |= {f"{side}_{name}": number for name, number in source.items()}
         self._kernel = bound_kernel(
-            scan_source(*map(is_k_major, both)), SCAN_KERNEL, sum(blocks), SCAN_THREADS,
-            SCAN_ARGUMENTS, device, values,
+            absmax_source(*map(is_k_major, both)), ABSMAX_KERNEL, sum(blocks), ABSMAX_THREADS,
+            ABSMAX_ARGUMENTS, device, values,
         )  # fmt: skip
 
     def __call__(self, addresses: Sequence[int], memory: int) -> list[int]:
@@ -56,9 +56,9 @@ class ScanLaunch:
         return found
 
 
-def _scanned(x: Layout) -> dict[str, int]:
+def _source_values(x: Layout) -> dict[str, int]:
     numbers = (
         x.rows, x.columns, x.row_stride, x.column_stride, x.batch_stride,
-        -(-x.rows // SCAN_ROWS[is_k_major(x)]),
+        -(-x.rows // ABSMAX_ROWS[is_k_major(x)]),
     )  # fmt: skip
-    return dict(zip(SCAN_SOURCE, numbers, strict=True))
+    return dict(zip(ABSMAX_SOURCE, numbers, strict=True))
