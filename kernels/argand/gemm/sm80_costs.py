@@ -32,7 +32,7 @@ class Costs:
         store: microseconds of storing 1024 elements of each group of warps.
         scaled_store: factor of a store that descales.
         shallow: factor of a mainloop of one term whose stages are 16 k.
-        k_tile: microseconds of a k-tile's barrier and of the latency behind it.
+        k_tile: microseconds of a k-tile's barrier and of the latency after it.
         shared_k_tile: least microseconds of a k-tile that groups of warps share, for its reads and
             barriers.
         groups: microseconds in which groups of warps that share k reduce accumulators: without it

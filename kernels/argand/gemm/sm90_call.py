@@ -81,7 +81,7 @@ class WgmmaCall:
     def _reserve(
         self, packed: int, batch: int, operands: tuple[tuple[int, OperandForm], ...], slices: int
     ) -> None:
-        """Lay out the workspace of a call, one allocation, behind the ``packed`` bytes of planes.
+        """Lay out the workspace of a call, one allocation, after the ``packed`` bytes of planes.
 
         ``operands`` are the lines and the form of the row operand and of the column operand.
         """

@@ -1,4 +1,4 @@
-"""The model of the time behind a mainloop: of stores, and of sums of a tile's k by several blocks.
+"""The model of the time after a mainloop: of stores, and of sums of a tile's k by several blocks.
 
 The latter are split-K slices, slices of a cluster, and partial tiles of stream-K. Needs no GPU and
 no CuPy. `gemm.sm90_heuristics` says to what the constants were fitted.

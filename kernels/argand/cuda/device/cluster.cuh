@@ -7,8 +7,8 @@ __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 // Arrives without a fence, which would wait for the thread's loads and stores in flight. Other
-// blocks see that the thread has arrived, but of what it has written only mbarriers behind
-// `mbarrier_cluster_init_fence`.
+// blocks see that the thread has arrived, but of what it has written only the mbarriers that
+// `mbarrier_cluster_init_fence` has published.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }

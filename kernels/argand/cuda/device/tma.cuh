@@ -4,7 +4,7 @@
 #pragma once
 #include "mbarrier.cuh"
 
-// The first address behind the start of dynamic shared memory, which is aligned to 16 bytes, at
+// The first address from the start of dynamic shared memory, which is aligned to 16 bytes, at
 // which a swizzle begins: they repeat every 1024 bytes.
 __device__ __forceinline__ uint32 swizzle_start(const void* memory) {
     return (shared_address(memory) + 1023u) & ~1023u;

@@ -27,7 +27,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     // The columns of a triangle are those of A^H.
     const float b_sign = plan.one_tile || args.conjugate_b ? -1.0f : 1.0f;
     mainloop.load_first();
-    // Behind the first loads, which it does not wait for.
+    // After the first loads are issued, which it does not wait for.
     const SliceExchange<plan> exchange;
     const LaneOperands<plan> operands(lane, stages);
     Scales<plan> scales(args, tile);

@@ -22,7 +22,8 @@ struct LaneOperands {
           above(plan.one_tile && lane.above_diagonal()) {}
 };
 
-// The mainloop of one tile: it leaves sums over the block's k, before descaling, alpha and beta.
+// The mainloop of one tile: it leaves accumulators of the block's k, before
+// descaling, alpha and beta.
 // Members are numbers, not the structures that they come from: ptxas then keeps fewer registers.
 template <MmaPlan plan>
 class Mainloop {
@@ -47,7 +48,7 @@ class Mainloop {
         return static_cast<int>(min(all_k - k, Size(plan.block_k)));
     }
 
-    // Begins to load a k-tile. Behind the last one nothing is loaded, but an empty group is
+    // Begins to load a k-tile. After the last one nothing is loaded, but an empty group is
     // committed, because `cp_async_wait` counts groups.
     __device__ __forceinline__ void load(int k_tile, int stage) {
         if (k_tile < num_k_tiles) {

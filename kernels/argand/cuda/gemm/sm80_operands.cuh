@@ -17,15 +17,15 @@ __device__ __forceinline__ int needed_k(int k_left) {
     return (k_left + kGroupK - 1) / kGroupK * kGroupK;
 }
 
-// The element some lines of a stride behind.
-__device__ __forceinline__ const float2* lines_behind(const float2* from, int stride, int lines) {
+// The element some lines of a stride after `from`.
+__device__ __forceinline__ const float2* lines_after(const float2* from, int stride, int lines) {
     const float2* found;
     asm("mad.wide.s32 %0, %1, %2, %3;"
         : "=l"(found)
         : "r"(stride), "r"(lines * static_cast<int>(sizeof(float2))), "l"(from));
     return found;
 }
-__device__ __forceinline__ const float2* lines_behind(const float2* from, int64 stride,
+__device__ __forceinline__ const float2* lines_after(const float2* from, int64 stride,
                                                       int64 lines) {
     return from + lines * stride;
 }
@@ -75,12 +75,12 @@ class TileCopies {
         if constexpr (plan.any_strides) stride = KMajor ? k_stride : row_stride;
         const Stride<plan> first_line = (KMajor ? row : k) + line();
         const Stride<plan> first = (KMajor ? k : row) + contiguous();
-        from = lines_behind(lines_behind(source, stride, first), line_stride, first_line);
+        from = lines_after(lines_after(source, stride, first), line_stride, first_line);
         line_step = static_cast<int64>(line_stride) * (kStep * static_cast<int>(sizeof(float2)));
         k_step = static_cast<int64>(stride) * (plan.block_k * static_cast<int>(sizeof(float2)));
     }
 
-    // Fills the next tile, the one of number `k_tile`, `stage` bytes behind the first one's place,
+    // Fills the next tile, the one of number `k_tile`, `stage` bytes after the first one's place,
     // of whose k `k_left` is inside. Copies of two elements lie inside the matrix or outside. Those
     // outside read nothing, wherever their address is.
     __device__ __forceinline__ void fill(uint32 stage, int k_left, int k_tile) {
@@ -100,7 +100,7 @@ class TileCopies {
                              source, i < lines_left ? kBytes : 0);
             advance(source, line_step);
         }
-        // Behind the last line of a tile along contiguous rows the next tile begins.
+        // After the last line of a tile along contiguous rows the next tile begins.
         if constexpr (!KMajor) from = source;
     }
 
@@ -160,13 +160,13 @@ __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.opera
     }
 }
 
-// The bytes of an element of a tile behind its first.
+// The bytes of an element of a tile after its first.
 template <bool KMajor, int Pitch>
 __device__ __forceinline__ uint32 element_bytes(int row, int k) {
     return sizeof(float2) * (KMajor ? row * Pitch + k : k * Pitch + row);
 }
 
-// Loads the numbers of a lane, `row` and `k` behind its first, at k, k + 4, ... and converts them
+// Loads the numbers of a lane, `row` and `k` after its first, at k, k + 4, ... and converts them
 // to a fragment. `sign` of -1 conjugates.
 template <MmaPlan plan, bool moderate, bool KMajor, int Pitch>
 __device__ __forceinline__ Fragment<plan> load_fragment(uint32 lane, int row, int k, float scale,

@@ -10,7 +10,7 @@
 // columns of B in L2.
 constexpr uint32 kRasterGroupM = 8;
 
-// Sizes of the product. They are read once: a read behind a barrier would be another one.
+// Sizes of the product. They are read once: a read after a barrier would be another one.
 template <MmaPlan plan>
 struct Sizes {
     Stride<plan> m, n, k;
@@ -44,7 +44,7 @@ __device__ __forceinline__ uint32 tile_number(const GemmArguments& args) {
     return plan.grid_split ? quotient(cluster, args.grid_slices) : cluster;
 }
 
-// Which of the clusters that share its tile the block's is.
+// The number of the block's cluster among those that share its tile.
 template <MmaPlan plan>
 __device__ __forceinline__ int cluster_of_tile(const GemmArguments& args) {
     const uint32 cluster = blockIdx.x / plan.split_k_slices;
@@ -69,7 +69,7 @@ __device__ __forceinline__ Tile<plan> tile_at(const GemmArguments& args) {
     const uint32 tiles_n = tiles_of<plan.block_n>(static_cast<Size>(args.n));
     // A division takes a small product longer than an MMA: those without a remainder are left out.
     uint32 batch = 0, group = 0, in_group = tile_number<plan>(args);
-    if (in_group >= min(tiles_m, kRasterGroupM) * tiles_n) {  // behind the first group of the first
+    if (in_group >= min(tiles_m, kRasterGroupM) * tiles_n) {  // beyond the first group of the first
         const uint32 tiles = tiles_m * tiles_n, group_tiles = kRasterGroupM * tiles_n;
         batch = quotient(in_group, tiles);
         in_group -= batch * tiles;

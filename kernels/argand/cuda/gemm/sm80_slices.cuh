@@ -24,7 +24,7 @@ struct SliceVectors {
         if constexpr (kTile % plan.split_k_slices == 0) return kPart;
         return min(kPart, kTile - rank * kPart);
     }
-    // Index at which a block has what another one sent: one part behind the other, without its own.
+    // Index at which a block has what another one sent: one part after another, without its own.
     static __device__ __forceinline__ uint32 sent(uint32 from, uint32 to) {
         return (from - (from > to)) * kPart;
     }
@@ -56,7 +56,7 @@ struct SliceVectors {
 };
 
 // The exchange of partial sums between the blocks of a cluster. A block's mbarrier counts the bytes
-// that it receives: a cluster barrier behind plain stores would have each thread wait until all of
+// that it receives: a cluster barrier after plain stores would have each thread wait until all of
 // its loads and stores are done (MEMBAR.ALL.GPU), and then for the other blocks.
 template <MmaPlan plan>
 struct SliceExchange {
@@ -170,8 +170,8 @@ struct GridReduction {
         __stcg(at(cluster, vector), x);
     }
 
-    // Whether this block is the last. All of its threads call it. What one thread releases behind
-    // a barrier are the stores of all, and so with what it acquires before one.
+    // Whether this block is the last. All of its threads call it. The release of one thread, after
+    // a barrier, covers the stores of all, and its acquire, before one, the loads of all.
     __device__ __forceinline__ bool is_last(const GemmArguments& args) const {
         __shared__ uint32 before;
         __syncthreads();
@@ -217,7 +217,7 @@ __device__ __forceinline__ void store_to_shared(const Accumulators<plan>& accumu
 }
 
 // Reduces the accumulators of all slices and stores the results. `stages` is the ring, of which no
-// stage is read any more; behind it is room for the partial sums of other blocks. `exchange` has
+// stage is read any more; after it is room for the partial sums of other blocks. `exchange` has
 // begun where there are any.
 template <MmaPlan plan>
 __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, const Tile<plan>& tile,

@@ -38,29 +38,29 @@ __device__ __forceinline__ void each_result(Function function) {
 }
 
 // Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA. Where parts are
-// apart, `re` and `im` hold xr yr and xi yr up to `join`, `re_of_im` xi yi, `im_of_im` xr yi; and
+// apart, `re` and `im` hold ar br and ai br up to `join`, `re_of_bi` ai bi, `im_of_bi` ar bi; and
 // where small products of terms are apart, `small_` those of them.
 template <MmaPlan plan>
 struct Accumulators {
     static constexpr int kApart = plan.parts_apart();
     float re[plan.warp_m() / 16][plan.warp_n() / 8][4];
     float im[plan.warp_m() / 16][plan.warp_n() / 8][4];
-    float re_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
-    float im_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
+    float re_of_bi[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
+    float im_of_bi[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
     static constexpr bool kSmall = plan.small_apart();
     static constexpr int kSmallRows = kSmall ? plan.warp_m() / 16 : 1;
     static constexpr int kSmallColumns = kSmall ? plan.warp_n() / 8 : 1;
     float small_re[kSmallRows][kSmallColumns][4], small_im[kSmallRows][kSmallColumns][4];
-    float small_re_of_im[kSmallRows][kSmallColumns][4];
-    float small_im_of_im[kSmallRows][kSmallColumns][4];
+    float small_re_of_bi[kSmallRows][kSmallColumns][4];
+    float small_im_of_bi[kSmallRows][kSmallColumns][4];
 
     __device__ __forceinline__ void clear() {
         each_register([&](int i, int j, int e) {
             re[i][j][e] = im[i][j][e] = 0.0f;
-            if constexpr (kApart) re_of_im[i][j][e] = im_of_im[i][j][e] = 0.0f;
+            if constexpr (kApart) re_of_bi[i][j][e] = im_of_bi[i][j][e] = 0.0f;
             if constexpr (kSmall) {
                 small_re[i][j][e] = small_im[i][j][e] = 0.0f;
-                small_re_of_im[i][j][e] = small_im_of_im[i][j][e] = 0.0f;
+                small_re_of_bi[i][j][e] = small_im_of_bi[i][j][e] = 0.0f;
             }
         });
     }
@@ -70,11 +70,11 @@ struct Accumulators {
     __device__ __forceinline__ void join(float b_sign) {
         if constexpr (kApart) {
             each_register([&](int i, int j, int e) {
-                re[i][j][e] = fmaf(-b_sign, re_of_im[i][j][e], re[i][j][e]);
-                im[i][j][e] = fmaf(b_sign, im_of_im[i][j][e], im[i][j][e]);
+                re[i][j][e] = fmaf(-b_sign, re_of_bi[i][j][e], re[i][j][e]);
+                im[i][j][e] = fmaf(b_sign, im_of_bi[i][j][e], im[i][j][e]);
                 if constexpr (kSmall) {
-                    re[i][j][e] += fmaf(-b_sign, small_re_of_im[i][j][e], small_re[i][j][e]);
-                    im[i][j][e] += fmaf(b_sign, small_im_of_im[i][j][e], small_im[i][j][e]);
+                    re[i][j][e] += fmaf(-b_sign, small_re_of_bi[i][j][e], small_re[i][j][e]);
+                    im[i][j][e] += fmaf(b_sign, small_im_of_bi[i][j][e], small_im[i][j][e]);
                 }
             });
         }
@@ -87,8 +87,8 @@ struct Accumulators {
         });
     }
 
-    // Whether all sums of this lane are finite in its rows and columns inside the matrix. Others
-    // are of zeros, but where groups of warps share k.
+    // Whether all accumulators of this lane in rows and columns inside the matrix are finite. The
+    // others are of zeros, except where groups of warps share k.
     __device__ __forceinline__ bool finite(int rows_left, int columns_left) const {
         float zeros[2] = {};
         each_result<plan>([&](int i, int j, int e) {
@@ -107,7 +107,7 @@ struct Accumulators {
         each_register([&](int i, int j, int e) {
             add_keeping_error(re[i][j][e], other.re[i][j][e]);
             add_keeping_error(im[i][j][e], other.im[i][j][e]);
-            if constexpr (kApart) other.re_of_im[i][j][e] = other.im_of_im[i][j][e] = 0.0f;
+            if constexpr (kApart) other.re_of_bi[i][j][e] = other.im_of_bi[i][j][e] = 0.0f;
         });
     }
 
@@ -168,9 +168,9 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
                                   b.re[t]);
                 mma<plan.operand>(accumulators.small_im[i][j], a_upper.im[s], a_lower.im[s],
                                   b.re[t]);
-                mma<plan.operand>(accumulators.small_im_of_im[i][j], a_upper.re[s], a_lower.re[s],
+                mma<plan.operand>(accumulators.small_im_of_bi[i][j], a_upper.re[s], a_lower.re[s],
                                   b.im[t]);
-                mma<plan.operand>(accumulators.small_re_of_im[i][j], a_upper.im[s], a_lower.im[s],
+                mma<plan.operand>(accumulators.small_re_of_bi[i][j], a_upper.im[s], a_lower.im[s],
                                   b.im[t]);
                 continue;
             }
@@ -178,8 +178,8 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
         if constexpr (plan.parts_apart()) {
             mma<plan.operand>(re, a_upper.re[s], a_lower.re[s], b.re[t]);
             mma<plan.operand>(im, a_upper.im[s], a_lower.im[s], b.re[t]);
-            mma<plan.operand>(accumulators.im_of_im[i][j], a_upper.re[s], a_lower.re[s], b.im[t]);
-            mma<plan.operand>(accumulators.re_of_im[i][j], a_upper.im[s], a_lower.im[s], b.im[t]);
+            mma<plan.operand>(accumulators.im_of_bi[i][j], a_upper.re[s], a_lower.re[s], b.im[t]);
+            mma<plan.operand>(accumulators.re_of_bi[i][j], a_upper.im[s], a_lower.im[s], b.im[t]);
             continue;
         }
         const uint32 negated_bi[2] = {negate<plan.operand>(b.im[t][0]),

@@ -11,7 +11,7 @@ __device__ __forceinline__ float2 select(bool first, const float2& x, const floa
     return {first ? x.x : y.x, first ? x.y : y.y};
 }
 
-// The first or the second column of the lane `lanes` further among the four that hold a row. Behind
+// The first or the second column of the lane `lanes` further among the four that hold a row. After
 // the last of them come the first ones of the next eight columns. Rows differ in their shift, so
 // each lane selects: branches would run one after the other.
 template <WgmmaPlan plan>

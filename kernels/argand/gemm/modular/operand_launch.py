@@ -219,5 +219,5 @@ class GivenPlanes:
 
 
 def planes_bytes(count: int, stored: int, pitch: int, batches: int) -> int:
-    """Return the bytes of packed planes of ``stored`` lines; exponents lie behind them."""
+    """Return the bytes of packed planes of ``stored`` lines; exponents lie after them."""
     return aligned(2 * count * stored * pitch * batches)

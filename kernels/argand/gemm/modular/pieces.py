@@ -39,7 +39,7 @@ def products_within(problem: ModularProblem, limit: int) -> int:
 
     Planes of one of them fit, and what a launch holds of all its lines takes at most a quarter.
     Where no product fits it is one, which is cut into pieces. Exponents of packed operands lie
-    behind the planes of all products: these are all in one launch.
+    after the planes of all products: these are all in one launch.
     """
     sides = (problem.a, problem.a_packed), (problem.b, problem.b_packed)
     if any(packed and x.batch_stride for x, packed in sides):

@@ -127,7 +127,7 @@ __device__ __forceinline__ Complex<T> decode_element(const uint32 (&pairs)[2 * k
     return result;
 }
 
-// What a warp decodes: a block of kColumnBlock columns of some rows of a product, by the warp's
+// The block that a warp decodes, kColumnBlock columns of some rows of a product, by the warp's
 // number in the launch.
 struct DecodePosition {
     int column_blocks;  // of the result
@@ -186,7 +186,7 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
     const signed char* first_source =
         args.residues + int64(batch) * 2 * kModuli * plane + block * kColumnBlock;
     const int end_row = min(first_row + args.warp_rows, args.m);
-    // Begins to copy a row; a lane copies 16 bytes of every fourth plane. Behind the last row an
+    // Begins to copy a row; a lane copies 16 bytes of every fourth plane. After the last row an
     // empty group is committed, because `cp_async_wait` counts groups.
     const auto copy_row = [&](int row) {
         if (row < end_row) {

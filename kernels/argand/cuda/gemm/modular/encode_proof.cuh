@@ -50,7 +50,7 @@ __device__ __forceinline__ LineFactor<T> line_factor(const EncodeProof& proof, i
 }
 
 // Adds the lines of a tile to B' x, from `first_k` on, a thread those at one k. All threads of a
-// CTA, after a barrier behind the last store to the tile or the factors.
+// CTA, after a barrier that follows the last store to the tile or the factors.
 template <typename T, typename Source, int lines, int pitch>
 __device__ __forceinline__ void add_image_of_lines(const EncodeProof& proof,
                                                    const Complex<Source>* tile,

@@ -28,7 +28,7 @@ __device__ __forceinline__ Stack stack_at(const ResidueArguments& args, uint32 i
             int(min(args.tiles_m - row, uint32(plan.stack_tiles)))};
 }
 
-// The ring of stages of A, behind it the k-tiles of B, then the mbarriers of both.
+// The ring of stages of A, then the k-tiles of B, then the mbarriers of both.
 template <ResiduePlan plan>
 struct ResidentRing {
     uint32 base;
