@@ -6,6 +6,7 @@ a process or search for ever. Only arrays and InputErrors come out.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import resource
@@ -19,6 +20,7 @@ import numpy as np
 
 from tests.covers import examples
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.inputs import text_attributes
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand, read_operand
 from workflow.inputs.input_error import InputError
@@ -155,6 +157,8 @@ def test_only_arrays_and_input_errors(tmp_path: Path, root: Path) -> None:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    text_attributes.CPU_SECONDS = 0.2  # of a fork, some of which search for ever
+    gc.freeze()  # so that forks share what is there
     for layout in LAYOUTS:
         print(layout, *flipped(Path(sys.argv[1]), layout))
     print("odd", *odd(Path(sys.argv[1])))

@@ -91,7 +91,11 @@ def test_what_is_overwritten_fits_the_terminal() -> None:
                 _emit(progress, "job_info", jobid=number, rule_msg=f"run w{number}")
             with Bar("beams", 9, stream) as bar:
                 bar.show(9)
-            shown = os.read(ours, 1 << 16).decode().replace("\x1b[2K", "").split("\r")
+            print("end", file=stream, flush=True)
+            text = b""
+            while b"end" not in text:  # a terminal hands on what is written in pieces
+                text += os.read(ours, 1 << 16)
+            shown = text.decode().replace("\x1b[2K", "").split("\r")
             assert max(map(len, shown)) == most
     os.close(ours)
 
