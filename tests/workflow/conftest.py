@@ -15,9 +15,12 @@ from typing import Any
 
 import pytest
 from argand import Device, devices
+from circuits_read_here import read_here
 from shared_runs import QUICK, TINY, finish_with_report, made_once, session_folder
 
+from tests.covers import EXHAUSTIVE
 from workflow import samplers, timing
+from workflow.circuits import qiskit_text
 from workflow.inputs import source_attributes
 
 
@@ -96,6 +99,18 @@ def attributes_without_a_fork() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source_attributes, "guarded", here)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def circuits_without_a_process() -> Iterator[None]:
+    """Has Qiskit read circuits in this process, where its limits are not looked for.
+
+    A process for each imports Qiskit, which takes as long as ten circuits. The exhaustive run does.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not EXHAUSTIVE:
+            patch.setattr(qiskit_text, "_read", read_here)
         yield
 
 

@@ -53,20 +53,24 @@ def main(form: str, most_bytes: int) -> int:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.disable()  # trees of a parser are of many objects without cycles: a quarter of its time
-    from qiskit import qasm2
-
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # of this very `workflow`
     try:
-        content = sys.stdin.buffer.read()
-        circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
-        text = qasm2.dumps(_in_plain_registers(circuit))
-        said = _said(circuit) if form == "qpy" else {}
-        first = f"{NAMES}{json.dumps(_named(circuit))}\n{SAID}{json.dumps(said)}\n"
-        sys.stdout.write(first + text)
+        sys.stdout.write(as_text(sys.stdin.buffer.read(), form))
         sys.stdout.flush()
     except BaseException as error:  # a panic in Rust is no Exception
-        sys.stderr.write(f"\n{_reason(error)}\n")
+        sys.stderr.write(f"\n{reason(error)}\n")
         return FAILED
     return 0
+
+
+def as_text(content: bytes, form: str) -> str:
+    """Return the one circuit of a file in OpenQASM 2, behind lines of its names."""
+    from qiskit import qasm2
+
+    circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
+    text = qasm2.dumps(_in_plain_registers(circuit))
+    said = _said(circuit) if form == "qpy" else {}
+    return f"{NAMES}{json.dumps(_named(circuit))}\n{SAID}{json.dumps(said)}\n{text}"
 
 
 def _from_qpy(content: bytes) -> QuantumCircuit:
@@ -84,7 +88,6 @@ def _from_qpy(content: bytes) -> QuantumCircuit:
 
 
 def _from_text(content: bytes) -> QuantumCircuit:
-    sys.path.insert(0, str(Path(__file__).parents[2]))  # of this very `workflow`
     import openqasm3
     import qiskit_qasm3_import
 
@@ -248,7 +251,7 @@ def _are_apart(registers: Sequence[Register], bits: Sequence[Bit]) -> bool:
     return [bit for register in registers for bit in register] == list(bits)
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """Return the message of Qiskit in one line, with the place in a text if the parser knows it."""
     token = getattr(next(iter(getattr(error.__cause__, "args", ())), None), "offendingToken", None)
     if token is not None:  # of ANTLR, which says nothing itself

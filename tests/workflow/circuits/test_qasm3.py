@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import qiskit.qasm3
+from circuits_read_here import BY_A_PROCESS
 from qiskit import QuantumCircuit
 from qiskit.circuit.library import HGate, standard_gates
 from qiskit.quantum_info import Operator
 
+from workflow.circuits import qiskit_text
 from workflow.circuits.qiskit_circuits import CircuitError, gates_of, load_circuit
 from workflow.circuits.qiskit_text import form_of
 
@@ -43,8 +45,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "one.qasm"
 
 
-def test_what_qiskit_exports(path: Path) -> None:
-    """With gates that it defines in the text, rzz and ryy, and a measurement of all."""
+def test_what_qiskit_exports(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With gates that it defines in the text, rzz and ryy, and a measurement of all.
+
+    By a process within limits, as a user's is read.
+    """
+    monkeypatch.setattr(qiskit_text, "_read", BY_A_PROCESS)
     circuit = QuantumCircuit(3, 3)
     circuit.h(0)
     circuit.cx(0, 1)

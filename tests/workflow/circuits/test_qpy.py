@@ -20,6 +20,11 @@ from workflow.circuits import qiskit_reader, qiskit_text
 from workflow.circuits.qiskit_circuits import CircuitError, load_circuit
 
 
+@pytest.fixture(scope="module", autouse=True)
+def circuits_without_a_process() -> None:
+    """Each is read by a process within limits, as a user's is."""
+
+
 def circuit() -> QuantumCircuit:
     """Gates of the library, of a matrix, and of a definition of its own; a phase; a measurement."""
     found = QuantumCircuit(3, 1)
@@ -180,6 +185,6 @@ def test_a_gate_of_the_library_that_takes_for_ever(
     slow = tmp_path / "slow.py"
     slow.write_text(Path(qiskit_reader.__file__).read_text().replace(
         f"CPU_SECONDS = {qiskit_reader.CPU_SECONDS}", "CPU_SECONDS = 1"
-    ).replace("circuit = _from_qpy", "while True: pass\n        circuit = _from_qpy"))  # fmt: skip
+    ).replace("circuit = _from_qpy", "while True: pass\n    circuit = _from_qpy"))  # fmt: skip
     monkeypatch.setattr(qiskit_reader, "__file__", str(slow))
     assert "cannot read within" in refused(tmp_path / "slow.qpy", written(circuit()))
