@@ -63,11 +63,13 @@ def check_inputs(outline: Staged) -> None:
             continue
         feeds = np.unique(row.values) if what == "polarization" else row.values[:1]
         if len(feeds) > 1:
-            each = shape[3] // len(feeds)
+            part = f'"0:{shape[3] // len(feeds)}"'
+            if feeds.dtype.kind == "U":
+                part = f"[{row.values[0]}]"
             raise InputError(
                 f"input.select.covariances: the inputs are of {len(feeds)} polarizations, and an "
-                f"array's covariances are of one; take one, such as "
-                f'{{input: "0:{each}", conjugated_input: "0:{each}"}}'
+                "array's covariances are of one; take one, such as "
+                f"{{input: {part}, conjugated_input: {part}}}"
             )
         if not np.array_equal(row.values, column.values):
             raise InputError(

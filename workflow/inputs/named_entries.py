@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workflow.inputs.input_operand import InputOperand
 
 _SHOWN = 8
-"""Names of an axis that a message quotes."""
+"""Names and places that a message quotes."""
 Entry = int | str | list[int | str]
 
 
@@ -34,30 +34,31 @@ def has_names(entries: Selection) -> bool:
 
 
 def without_names(entries: Selection | None) -> Entries | None:
-    """Return a selection of as many entries of each axis, with index 0 in place of each name."""
+    """Return a selection of the same axes, with index 0 in place of each name."""
     if entries is None or not has_names(entries):
         return entries  # type: ignore[return-value]  # lists of numbers alone
-    return _each(entries, lambda _, one: _with_numbers(one, lambda name: 0))
+    return _each(entries, lambda _, one: _with_numbers(one, lambda name: [0]))
 
 
 def numbered(
     entries: Selection, axes: Sequence[str] | None, along: Callable[[int], list[Coordinate]]
 ) -> Entries:
-    """Return a selection with the index of each name.
+    """Return a selection with the index of each name, in a list with those of all that have it.
 
     Args:
         entries: a selection that fits the data but for its names.
         axes: the names of the axes, where ``entries`` go by them.
         along: returns the coordinates of names along an axis, by its number.
 
-    Raises SelectionError for a name that no entry or several have.
+    Raises SelectionError for a name that no entry has, or that several have outside of a list.
     """
 
     def of_axis(key: int | str, entry: Entry) -> int | str | list[int]:
         number = key if isinstance(key, int) else list(axes or ()).index(key)
         what = f"axis {key}" if isinstance(key, int) else key
         there = along(number) if _is_name(entry) else []
-        return _with_numbers(entry, lambda name: _number(name, what, there))
+        one = not isinstance(entry, list)
+        return _with_numbers(entry, lambda name: _numbers(name, what, there, one=one))
 
     return _each(entries, of_axis)
 
@@ -107,26 +108,40 @@ def _each(entries: Selection, made: Callable[[int | str, Entry], int | str | lis
     return [made(number, one) for number, one in enumerate(entries)]
 
 
-def _with_numbers(entry: Entry, number: Callable[[str], int]) -> int | str | list[int]:
+def _with_numbers(entry: Entry, numbers: Callable[[str], list[int]]) -> int | str | list[int]:
+    """Return an entry with the index of a name, in a list with those of all that have it."""
     if isinstance(entry, list):
-        return [number(one) if isinstance(one, str) else one for one in entry]
-    return number(entry) if isinstance(entry, str) and _is_name(entry) else entry
+        each = [numbers(one) if isinstance(one, str) else [one] for one in entry]
+        return [number for found in each for number in found]
+    return numbers(entry)[0] if isinstance(entry, str) and _is_name(entry) else entry
 
 
-def _number(name: str, axis: str, along: list[Coordinate]) -> int:
-    """Return the entry of an axis that has a name."""
-    places = sorted({int(n) for one in along for n in np.flatnonzero(one.values == name)})
-    if len(places) == 1:
-        return places[0]
+def _numbers(name: str, axis: str, along: list[Coordinate], *, one: bool) -> list[int]:
+    """Return the entries of an axis that have a name, by one coordinate; with ``one`` the only."""
+    found = [np.flatnonzero(each.values == name).tolist() for each in along]
+    found = [places for places in found if places]
     if not along:
         raise SelectionError(
             f"has no names along {axis}, got {name!r}; an index, a range such as '0:4', or names "
             "in input.coordinates"
         )
-    if places:
-        raise SelectionError(f"has {name!r} along {axis} at {places}; take one by its index")
-    names = [str(value) for one in along for value in one.values]
-    more = " and so on" * (len(names) > _SHOWN)
-    raise SelectionError(
-        f"has the names {names[:_SHOWN]}{more} along {axis}, got {name!r}{nearest(name, names)}"
-    )
+    if not found:
+        names = [str(value) for each in along for value in dict.fromkeys(each.values)]
+        raise SelectionError(
+            f"has the names {_shown(names)} along {axis}, got {name!r}{nearest(name, names)}"
+        )
+    if any(places != found[0] for places in found):
+        raise SelectionError(
+            f"has {name!r} as names of different kinds along {axis}, at "
+            f"{' and at '.join(_shown(places) for places in found)}; take them by their indices"
+        )
+    if one and len(found[0]) > 1:
+        raise SelectionError(
+            f"has {name!r} along {axis} at {_shown(found[0])}; a list takes all of them, "
+            f"[{name}], an index one"
+        )
+    return found[0]
+
+
+def _shown(values: Sequence[object]) -> str:
+    return f"{list(values[:_SHOWN])}{' and so on' * (len(values) > _SHOWN)}"

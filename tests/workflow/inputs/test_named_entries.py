@@ -13,6 +13,7 @@ from test_chains import run
 from tests.workflow import chained_cases
 from tests.workflow.inputs.test_dimension_scales import SCALES, write
 from tests.workflow.one_case import error_of, staged
+from workflow.config.mistakes import StudyError
 from workflow.data import Staged
 from workflow.preflight.check import check_study
 
@@ -57,6 +58,18 @@ def test_names_of_the_file(path: Path, named: Any, numbered: Any) -> None:
     found = staged(case(path, named))
     assert_equal(found, staged(case(path, numbered)))
     assert "west" in str(found.attributes["select"]) or "east" in str(found.attributes["select"])
+
+
+def test_a_name_in_a_list_takes_all_entries_of_that_name(path: Path) -> None:
+    more = {"coordinates": {"antenna": "other"}}
+    found = staged(case(path, {"antenna": ["a2", "a1"]}, **more))
+    assert_equal(found, staged(case(path, {"antenna": [1, 0, 2]}, **more)))
+    feeds = {"group": {"values": ["x", "a1", "x"], "axis": "antenna"}}
+    more["coordinates"] |= feeds
+    found = staged(case(path, {"antenna": ["x"]}, **more))
+    assert found.coordinates["antenna"].values.tolist() == ["a1", "a1"]
+    said = "'a1' as names of different kinds along antenna, at [0, 2] and at [1]"
+    assert said in error_of(case(path, {"antenna": ["a1"]}, **more))
 
 
 def test_names_of_the_study_and_of_axes_without_names(path: Path) -> None:
@@ -120,7 +133,7 @@ def test_names_of_another_workloads_inputs(tmp_path: Path, path: Path) -> None:
         (
             {"antenna": "a1"},
             {"coordinates": {"antenna": "other"}},
-            "'a1' along antenna at [0, 2]; ",
+            "'a1' along antenna at [0, 2]; a",
         ),
         (
             {"antenna": "::-1"},
@@ -134,3 +147,22 @@ def test_names_that_no_entry_or_several_have(
     path: Path, select: Any, more: dict[str, Any], said: str
 ) -> None:
     assert said in error_of(case(path, select, **more))
+
+
+def test_inputs_of_one_feed_are_taken_by_its_name(path: Path) -> None:
+    """Which the error of images of two feeds says how to do."""
+    with h5py.File(path, "r+") as file:
+        file["v2"] = np.stack([file["v"][...], 2 * file["v"][...]], axis=1)
+    places = {
+        name: {"values": [0, 1, 5], "units": "m", "axis": "antenna"} for name in ("east", "north")
+    }
+    axes = ["time", "polarization", "antenna", "channel"]
+    along = {"polarization": ["Y", "X"], "channel": "chan", **places}
+    more = {"coordinates": along, "voltages": "v2", "axes": axes}
+    covariances: dict[str, Any] = {"covariances": {"workload": "visibilities"}}
+    sky = {"kind": "image", "directions": {"n": 1, "cell_arcmin": 1}, "input": covariances}
+    cases = {"visibilities": {**case(path, [":"] * 4, **more), "integrate": 6}, "sky": sky}
+    with pytest.raises(StudyError, match=r"such as \{input: \[Y\], conjugated_input: \[Y\]\}"):
+        check_study(chained_cases.study_of(cases))
+    covariances["select"] = {"covariances": {"input": ["X"], "conjugated_input": ["X"]}}
+    check_study(chained_cases.study_of(cases))
