@@ -24,6 +24,8 @@ PUBLISHED = {
     "sample_0x1_ap.dat": "csi/iwl5300_sample_0x1_ap.dat",
 }
 """Where copies of published files lie beside the repository, but for circuits."""
+OF_A_PACKAGE = {"sample_puppi.raw"}
+"""Those that come with baseband, whose copy `test_baseband_samples` compares."""
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -144,6 +146,7 @@ def test_no_script_stands_beside_the_studies_and_each_is_in_the_gallery(root: Pa
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the folder of real data {DATA} is not here")
 def test_published_files_are_those_of_the_tests() -> None:
     for source in read_sources().values():
-        for name, row in source.files.items():
+        for name in source.files.keys() - OF_A_PACKAGE:
+            row = source.files[name]
             held = DATA / PUBLISHED.get(name, f"qasm/{name}")
             assert hashlib.sha256(held.read_bytes()).hexdigest() == row["sha256"]
