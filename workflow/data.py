@@ -248,6 +248,8 @@ class Implementation:
     ``predicted_us`` is the time that it is expected to take, where there is a table of costs.
     ``plan_words`` are the plan that it runs by, where that is its own choice and the work or the
     bound depends on it, in words that `Workload.as_computed` reads.
+    ``proved`` computes what `compute` does and proves it: it raises an error where the machine
+    computed it wrongly. Times are of `compute`, the result that is written is that of ``proved``.
     """
 
     name: str
@@ -257,6 +259,7 @@ class Implementation:
     prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
     predicted_us: float | None = None
     plan_words: str = ""
+    proved: Computation | None = None
 
     @classmethod
     def ours(cls, *given: Any, **named: Any) -> Implementation:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from argand import Device
+from argand.gemm.modular.proof import PRIME
 from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.counted import counted
@@ -21,9 +22,15 @@ from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 
 
-def with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
-    """Return the record's algorithm: how it computes, and on which kernels it did."""
-    return ", ".join([implementation.algorithm, *(["; ".join(names)] if names else [])])
+def with_kernels(
+    implementation: Implementation, names: Sequence[str], *, whole: bool = False
+) -> str:
+    """Return the record's algorithm: how it computes, on which kernels it did, how it is proved.
+
+    Proofs are of results that were computed ``whole``, not in chunks (`computed`).
+    """
+    proof = [f"proved modulo {PRIME}"] if whole and implementation.proved else []
+    return ", ".join([implementation.algorithm, *(["; ".join(names)] if names else []), *proof])
 
 
 def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:
@@ -47,7 +54,11 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
 def computed(
     blank: Result, implementation: Implementation, staged: Staged, device: Device, read_us: float
 ) -> tuple[Result, Ready | None]:
-    """Return the result, and what is left to be timed; nothing of an empty one."""
+    """Return the result, and what is left to be timed; nothing of an empty one.
+
+    The data are those of `Implementation.proved` where there is one, whose error ends the job: a
+    machine that computes wrongly does so at other precisions, where nothing proves it.
+    """
     operands = implementation.prepare(staged.operands)
     started = time.perf_counter()
     resident = upload(operands, device)
@@ -59,6 +70,9 @@ def computed(
     started = time.perf_counter()
     data = download(implementation.compute(resident))
     computed_us = 1e6 * (time.perf_counter() - started)
+    if implementation.proved is not None:
+        del data  # two results of one size are not in memory
+        data = download(implementation.proved(resident))
     end_to_end = read_us + upload_us + computed_us
     return replace(blank, data=data, end_to_end_us=end_to_end), Ready(implementation, allocated)
 

@@ -91,13 +91,18 @@ def ours(
     case: ProductCase, precision: Precision, device: Device, names: Sequence[str],
     scalars: Mapping[str, Any],
 ) -> Implementation:  # fmt: skip
-    """Return an implementation by `argand.gemm` of those operands ``names`` that there are."""
+    """Return an implementation by `argand.gemm` of those operands ``names`` that there are.
+
+    Exact integers are proved modulo a prime (`argand.gemm.modular.proof`).
+    """
     how = {**scalars, "precision": precision, "kernels": case.kernels.get(precision.name)}
+    proved = partial(_multiplied, names, {**how, "check": True}, gemm) if precision.moduli else None
     return Implementation.ours(
         precision,
         gemm_algorithm(precision, device),
         partial(_multiplied, names, how, gemm),
         partial(operands.cast, precision=precision),
+        proved=proved,
     )
 
 
