@@ -30,7 +30,7 @@ from workflow.inputs.file_sequence import files_named
 from workflow.inputs.hdf5_operands import files_beside
 from workflow.shards import Shard, shards
 from workflow.storage.run_folder import RESULTS
-from workflow.workloads import KINDS, Case, Workload
+from workflow.workloads import KINDS, Case, Workload, workload_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names of workloads: they become names of files."""
@@ -110,8 +110,7 @@ class Study(Settings):
 
         Raises StudyError with the choices where there is none.
         """
-        case = self._case(name)
-        return KINDS[case.kind](name, case, self.seed)
+        return workload_of(name, self._case(name), self.seed)
 
     def case_json(self, name: str) -> str:
         """Return all that a workload's results depend on in the config, in one stable line.
@@ -226,9 +225,9 @@ def _paths(value: Any) -> Iterator[Path]:
 def workload_from_json(text: str) -> Workload:
     """Return the workload that `Study.case_json` wrote down."""
     content = json.loads(text)
-    kind = KINDS[content["case"]["kind"]]
-    case = kind.case_type.model_validate_json(json.dumps(content["case"]))
-    return kind(content["name"], case, content["seed"])
+    model = KINDS[content["case"]["kind"]].case_type
+    case = model.model_validate_json(json.dumps(content["case"]))
+    return workload_of(content["name"], case, content["seed"])
 
 
 def outlined(chain: Sequence[str]) -> tuple[Workload, Staged]:

@@ -28,7 +28,7 @@ from argand.precision import any_precision
 from benchmarks.harness.samples import on_host
 from workflow.storage.files import atomic_text
 from workflow.threads import hold_blas
-from workflow.workloads import KINDS
+from workflow.workloads import KINDS, workload_of
 from workflow.workloads.base import Workload
 
 Parameters = dict[str, Any]
@@ -182,9 +182,8 @@ def merged(parts: Sequence[tuple[list[Row], dict[str, list[float]], list[str]]])
 
 
 def _workload(kind: str, parameters: Parameters, seed: int) -> Workload:
-    workload = KINDS[kind]
-    case = workload.case_type.model_validate({"kind": kind, **parameters})
-    return workload("case", case, seed)
+    case = KINDS[kind].case_type.model_validate({"kind": kind, **parameters})
+    return workload_of("case", case, seed)
 
 
 def _computed(one: Any, staged: Any, device: Device) -> Any:

@@ -36,4 +36,10 @@ class _Kinds(Mapping[str, type[Workload]]):
 
 KINDS = _Kinds()
 
-__all__ = ["KINDS", "Case", "Product", "Staged", "Workload"]
+
+def workload_of(name: str, case: Case, seed: int) -> Workload:
+    """Return the workload of a case by its name, of the class that computes it."""
+    return KINDS[case.kind].for_case(case)(name, case, seed)
+
+
+__all__ = ["KINDS", "Case", "Product", "Staged", "Workload", "workload_of"]

@@ -85,6 +85,11 @@ class Workload(ABC):
         self.case = case
         self.seed = seed
 
+    @classmethod
+    def for_case(cls, case: Any) -> type[Workload]:
+        """Return the class of a case: this one, where its options do not lead to another."""
+        return cls
+
     def rng(self, *key: int) -> np.random.Generator:
         """Return a generator that depends on the study's seed, the workload's name and a key."""
         entropy = [self.seed, *self.name.encode()]

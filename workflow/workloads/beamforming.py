@@ -127,13 +127,14 @@ class Beamforming(MatrixProduct):
     variants: ClassVar[tuple[str, ...]] = DETECTIONS
     case: BeamformingCase
 
-    def __new__(cls, name: str, case: BeamformingCase, seed: int) -> Beamforming:
-        """Return the workload of a case: beams, or what is detected of them."""
-        if case.detect is not None:
-            from workflow.workloads.detected_beams import DetectedBeams
+    @classmethod
+    def for_case(cls, case: BeamformingCase) -> type[Beamforming]:
+        """See `Workload.for_case`: beams, or what is detected of them."""
+        if case.detect is None:
+            return cls
+        from workflow.workloads.detected_beams import DetectedBeams
 
-            return super().__new__(DetectedBeams)
-        return super().__new__(cls)
+        return DetectedBeams
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:

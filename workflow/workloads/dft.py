@@ -53,13 +53,14 @@ class Dft(Workload):
     variants: ClassVar[tuple[str, ...]] = ("power",)
     case: DftCase
 
-    def __new__(cls, name: str, case: DftCase, seed: int) -> Dft:
-        """Return the workload of a case."""
-        if cls is not Dft or not case.power:
-            return object.__new__(cls)
+    @classmethod
+    def for_case(cls, case: DftCase) -> type[Dft]:
+        """See `Workload.for_case`: spectra, or the power of segments."""
+        if not case.power:
+            return cls
         from workflow.workloads.power_spectra import PowerSpectra
 
-        return object.__new__(PowerSpectra)
+        return PowerSpectra
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:

@@ -41,22 +41,11 @@ from workflow.workloads.statevector import Statevector, qubits_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from workflow.config.statevector_case import StatevectorCase
-
 
 _ROUNDING = 2.0**-10
 """Largest deviation from 1 of the norm of a state of float16 parts, rounded to 11 bits."""
 _BLOCK = 1 << 16
 """Amplitudes of a state that are made fp64 at a time."""
-
-
-def answers_of(case: StatevectorCase) -> type[StateAnswers]:
-    """Return the workload of a case that asks something of a state, of one or of noisy ones."""
-    if case.noise is None:
-        return StateAnswers
-    from workflow.workloads.noisy_answers import NoisyAnswers
-
-    return NoisyAnswers
 
 
 def _norm(pieces: Iterable[Array]) -> float:

@@ -72,13 +72,18 @@ class Statevector(Workload):
     variants: ClassVar[tuple[str, ...]] = (*ANSWERS, "noise")
     case: StatevectorCase
 
-    def __new__(cls, name: str, case: StatevectorCase, seed: int) -> Statevector:
-        """Return the workload of a case: the state, or what it is asked for."""
-        if case.answer is not None:
-            from workflow.workloads.state_answers import answers_of
+    @classmethod
+    def for_case(cls, case: StatevectorCase) -> type[Statevector]:
+        """See `Workload.for_case`: the state, what it is asked for, or means over noisy ones."""
+        if case.answer is None:
+            return cls
+        if case.noise is None:
+            from workflow.workloads.state_answers import StateAnswers
 
-            return super().__new__(answers_of(case))
-        return super().__new__(cls)
+            return StateAnswers
+        from workflow.workloads.noisy_answers import NoisyAnswers
+
+        return NoisyAnswers
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:

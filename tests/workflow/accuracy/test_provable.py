@@ -13,6 +13,7 @@ from argand import PRECISIONS
 from argand.device import cpu
 
 from tests.covers import EXHAUSTIVE
+from workflow import workloads
 from workflow.accuracy import Accuracy
 from workflow.accuracy.assessment import PROVABLE
 from workflow.accuracy.coherence import coherence
@@ -27,8 +28,8 @@ Array = np.ndarray[Any, Any]
 
 
 def workload_of(**case: Any) -> Any:
-    workload = KINDS[case["kind"]]
-    return workload("w", workload.case_type.model_validate(case), 7)
+    model = KINDS[case["kind"]].case_type
+    return workloads.workload_of("w", model.model_validate(case), 7)
 
 
 def computed(precision: str, **case: Any) -> tuple[Array, Callable[[Array], Accuracy]]:

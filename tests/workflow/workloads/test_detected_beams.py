@@ -16,7 +16,7 @@ from tests.verdicts import is_right
 from tests.workflow.workloads.on_cpu import computed
 from workflow.accuracy.beam_power_accuracy import assess_beam_power
 from workflow.inputs.input_error import InputError
-from workflow.workloads import KINDS
+from workflow.workloads import KINDS, workload_of
 from workflow.workloads.detected_beams import DetectedBeams
 
 SIZES = {"beams": 25, "antennas": 16, "samples": 120, "channels": 2, "polarizations": 2}
@@ -29,7 +29,7 @@ KEYS: dict[str, dict[str, Any]] = {
 def workload(**parameters: Any) -> DetectedBeams:
     kind = KINDS["beamforming"]
     case = kind.case_type.model_validate({"kind": "beamforming", **SIZES, **parameters})
-    found = kind("b", case, 11)
+    found = workload_of("b", case, 11)
     assert isinstance(found, DetectedBeams)
     return found
 
@@ -115,7 +115,7 @@ def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) ->
 
     def own(**keys: Any) -> Any:
         case = kind.case_type.model_validate({"kind": "beamforming", "input": given, **keys})
-        return kind("b", case, 1)
+        return workload_of("b", case, 1)
 
     one = own(detect="stokes", integrate=10)
     one.check()

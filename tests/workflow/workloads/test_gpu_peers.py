@@ -6,7 +6,7 @@ from argand import PRECISIONS
 
 from benchmarks.peers import cublas, numpy_matmul
 from workflow.accuracy.bounds import product_bound
-from workflow.workloads import KINDS
+from workflow.workloads import KINDS, workload_of
 
 pytestmark = pytest.mark.gpu
 
@@ -32,8 +32,7 @@ CASES = [
 def test_ours_and_peers_verify(case, gpu):
     import cupy
 
-    kind = KINDS[case["kind"]]
-    one = kind("w", kind.case_type.model_validate(case), 3)
+    one = workload_of("w", KINDS[case["kind"]].case_type.model_validate(case), 3)
     staged = one.stage()
     reference = one.reference(staged)
     ours = [one.argand(staged, precision, gpu) for precision in PRECISIONS.values()]

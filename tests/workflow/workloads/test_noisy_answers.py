@@ -17,7 +17,7 @@ from workflow.circuits import density_matrix
 from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.inputs.input_error import InputError
-from workflow.workloads import KINDS
+from workflow.workloads import KINDS, workload_of
 from workflow.workloads.noisy_answers import NoisyAnswers
 
 RANDOM = {"name": "random", "qubits": 4, "depth": 4, "seed": 2}
@@ -32,7 +32,7 @@ KEYS: dict[str, dict[str, Any]] = {
 def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> NoisyAnswers:
     kind = KINDS["statevector"]
     given = {"kind": "statevector", "circuit": circuit, "noise": NOISE, **keys}
-    found = kind("s", kind.case_type.model_validate(given), 5)
+    found = workload_of("s", kind.case_type.model_validate(given), 5)
     assert isinstance(found, NoisyAnswers)
     return found
 

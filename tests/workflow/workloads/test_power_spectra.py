@@ -36,7 +36,8 @@ DRAWN: dict[str, Any] = {
 
 
 def power(**parameters: Any) -> Dft:
-    return Dft("s", DftCase.model_validate({"kind": "dft", **parameters}), 11)
+    case = DftCase.model_validate({"kind": "dft", **parameters})
+    return Dft.for_case(case)("s", case, 11)
 
 
 def decibels(ratio: float) -> float:

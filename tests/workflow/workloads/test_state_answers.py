@@ -17,7 +17,7 @@ from tests.verdicts import COARSE, is_right
 from tests.workflow.workloads.test_statevector_workload import OUTCOMES
 from workflow.inputs.input_error import InputError
 from workflow.steps.pieces import sizes
-from workflow.workloads import KINDS
+from workflow.workloads import KINDS, workload_of
 from workflow.workloads.state_answers import StateAnswers
 
 RANDOM = {"name": "random", "qubits": 7, "depth": 6, "seed": 2}
@@ -32,7 +32,7 @@ KEYS: dict[str, dict[str, Any]] = {
 def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> StateAnswers:
     kind = KINDS["statevector"]
     case = kind.case_type.model_validate({"kind": "statevector", "circuit": circuit, **keys})
-    found = kind("s", case, 5)
+    found = workload_of("s", case, 5)
     assert isinstance(found, StateAnswers)
     return found
 
@@ -110,7 +110,7 @@ def test_shots_count_toward_the_memory_of_jobs() -> None:
 
 
 def test_the_seed_decides_the_shots() -> None:
-    again, other = (KINDS["statevector"](name, workload(**KEYS["shots"]).case, 5) for name in "st")
+    again, other = (workload_of(name, workload(**KEYS["shots"]).case, 5) for name in "st")
     first = computed(workload(**KEYS["shots"]))[1]
     assert isinstance(again, StateAnswers)
     assert isinstance(other, StateAnswers)

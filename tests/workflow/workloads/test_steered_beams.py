@@ -19,7 +19,7 @@ from workflow.workloads.image import Image, ImageCase
 
 def beamforming(**parameters):
     case = BeamformingCase.model_validate({"kind": "beamforming", **parameters})
-    return Beamforming("b", case, 11)
+    return Beamforming.for_case(case)("b", case, 11)
 
 
 def array_file(path, *, positions=True):

@@ -11,7 +11,7 @@ from argand.device import cpu
 from benchmarks.peers import study_names
 from tests.kernels.precisions import SOFTMAX
 from tests.verdicts import is_right
-from workflow.workloads import KINDS
+from workflow.workloads import KINDS, workload_of
 
 CIRCUIT = {"name": "random", "qubits": 7, "depth": 6, "seed": 2}
 OTHER_PRODUCTS = (
@@ -31,7 +31,7 @@ every_product = pytest.mark.parametrize(
 
 def workload(kind, name="w", seed=7, **changes):
     case = KINDS[kind].case_type.model_validate({"kind": kind, **KINDS[kind].small, **changes})
-    return KINDS[kind](name, case, seed)
+    return workload_of(name, case, seed)
 
 
 def result_of(implementation, staged):
