@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workflow.data import Array, Coordinate, blank, is_blank
+from workflow.data import Array, Coordinate, Staged, blank, is_blank
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -37,6 +37,11 @@ def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
             "classical_registers": _named(circuit, circuit.cregs),
         }
     return found
+
+
+def qubits_of(staged: Staged) -> int:
+    """Return the qubits of a staged state."""
+    return int(staged.operands["state"].size).bit_length() - 1
 
 
 def _named(circuit: QuantumCircuit, registers: Iterable[Register]) -> list[list[Any]]:

@@ -14,12 +14,12 @@ from workflow.accuracy.noise_accuracy import NoiseReference, assess_means, least
 from workflow.circuits import density_matrix, fused_gates
 from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
+from workflow.circuits.registers import qubits_of
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
 from workflow.inputs import operands
 from workflow.inputs.input_error import InputError
 from workflow.workloads.base import NOTHING
 from workflow.workloads.state_answers import StateAnswers
-from workflow.workloads.statevector import qubits_of
 
 if TYPE_CHECKING:
     from workflow.config.statevector_case import Noise

@@ -17,7 +17,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
 from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
-from workflow.circuits.registers import classical_bits, named_qubits
+from workflow.circuits.registers import classical_bits, named_qubits, qubits_of
 from workflow.config.answer_case import ANSWERS
 from workflow.data import (
     Array,
@@ -36,10 +36,12 @@ from workflow.inputs.input_error import InputError
 from workflow.storage.drawn import Stretched
 from workflow.threads import stretches
 from workflow.workloads.base import NOTHING
-from workflow.workloads.statevector import Statevector, qubits_of
+from workflow.workloads.statevector import Statevector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from workflow.config.statevector_case import StatevectorCase
 
 
 _ROUNDING = 2.0**-10
@@ -98,6 +100,15 @@ class StateAnswers(Statevector):
         "numbers, or the expectation value of each Pauli string; of noisy circuits with their "
         "standard errors."
     )
+
+    @classmethod
+    def for_case(cls, case: StatevectorCase) -> type[StateAnswers]:
+        """See `Workload.for_case`: answers of one state, or means over noisy ones."""
+        if case.noise is None:
+            return cls
+        from workflow.workloads.noisy_answers import NoisyAnswers
+
+        return NoisyAnswers
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError also for qubits and Pauli strings that the circuit's do not fit."""

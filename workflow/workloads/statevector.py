@@ -25,7 +25,7 @@ from workflow.circuits.exact_evolution import evolve_in_fp64
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.initial_states import random_state, zero_state
 from workflow.circuits.provenance import with_circuit
-from workflow.circuits.registers import named_qubits
+from workflow.circuits.registers import named_qubits, qubits_of
 from workflow.circuits.resets import check_resets, first_resets
 from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
@@ -74,16 +74,12 @@ class Statevector(Workload):
 
     @classmethod
     def for_case(cls, case: StatevectorCase) -> type[Statevector]:
-        """See `Workload.for_case`: the state, what it is asked for, or means over noisy ones."""
+        """See `Workload.for_case`: the state, or what it is asked for."""
         if case.answer is None:
             return cls
-        if case.noise is None:
-            from workflow.workloads.state_answers import StateAnswers
+        from workflow.workloads.state_answers import StateAnswers
 
-            return StateAnswers
-        from workflow.workloads.noisy_answers import NoisyAnswers
-
-        return NoisyAnswers
+        return StateAnswers.for_case(case)
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
@@ -298,8 +294,3 @@ class Statevector(Workload):
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw probabilities of the 16 likeliest basis states, in the order of their numbers."""
         pictures.draw_likeliest(axes, product.data, 16)
-
-
-def qubits_of(staged: Staged) -> int:
-    """Return the qubits of a staged state."""
-    return int(staged.operands["state"].size).bit_length() - 1
