@@ -17,7 +17,7 @@ from argand.herk.kernel_sources import (
     INT8_STAGES,
     INT8_THREADS,
     INT8_TILE,
-    INT8_TILE_K,
+    INT8_BLOCK_K,
     PACK_ROWS,
     PACK_THREADS,
     PLANE_ARGUMENTS,
@@ -40,7 +40,7 @@ _VECTOR = 16
 _X, _C, _OUT, _PLANES = map(Address, range(4))
 """Addresses of a call: the operand, C, the result, and workspace for both planes."""
 NAME = (
-    f"wgmma s8 {INT8_HALF}x{INT8_TILE}x{INT8_TILE_K} {INT8_STAGES} stages: "
+    f"wgmma s8 {INT8_HALF}x{INT8_TILE}x{INT8_BLOCK_K} {INT8_STAGES} stages: "
     "lower triangle, exact in s32"
 )
 """The launch's name in records."""
@@ -71,7 +71,7 @@ def int8_planes_bytes(rows: int, k: int) -> int:
 
 
 def _pitch(k: int) -> int:
-    return -(-k // INT8_TILE_K) * INT8_TILE_K
+    return -(-k // INT8_BLOCK_K) * INT8_BLOCK_K
 
 
 class Int8Launch:
@@ -118,7 +118,7 @@ class Int8Launch:
             "stride_batch": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": self._pitch,
             "row_blocks": row_blocks, "vectors": vectors,
         }  # fmt: skip
-        blocks = problem.batch * row_blocks * (self._pitch // INT8_TILE_K)
+        blocks = problem.batch * row_blocks * (self._pitch // INT8_BLOCK_K)
         return bound_kernel(
             planes_source(across=across), planes_name(across=across), blocks, PACK_THREADS,
             PLANE_ARGUMENTS, device, values,
@@ -134,7 +134,7 @@ class Int8Launch:
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
             "out_stride_batch": out.batch_stride,
             "alpha": problem.alpha, "beta": problem.beta,
-            "n": n, "num_k_tiles": self._pitch // INT8_TILE_K,
+            "n": n, "num_k_tiles": self._pitch // INT8_BLOCK_K,
             "tile_rows": -(-n // INT8_TILE), "tiles": tiles,
             "conjugate": problem.conjugate, "pairs": out.in_pairs(along_columns=True),
         }  # fmt: skip
@@ -148,7 +148,7 @@ class Int8Launch:
         def make(address: int) -> TensorMap:
             return tensor_map(
                 address, 1, (self._pitch, self._rows, 2 * self._batch),
-                (self._pitch, self._pitch * self._rows), (INT8_TILE_K, box, 1), INT8_TILE_K,
+                (self._pitch, self._pitch * self._rows), (INT8_BLOCK_K, box, 1), INT8_BLOCK_K,
             )  # fmt: skip
 
         return make

@@ -13,10 +13,10 @@ SIDE, MIRROR_THREADS, GATHER_THREADS = 32, 256, 128
 """kSide, kMirrorThreads and kGatherThreads of herk/finish.cuh."""
 PACK_ROWS, PACK_THREADS = 32, 256
 """kPackRows and kPackThreads of herk/planes.cuh."""
-INT8_TILE, INT8_HALF, INT8_TILE_K, INT8_STAGES = 128, 64, 128, 4
-"""kTile, kHalf, kTileK and kStages of herk/sm90_int8_kernel.cuh."""
+INT8_TILE, INT8_HALF, INT8_BLOCK_K, INT8_STAGES = 128, 64, 128, 4
+"""kTile, kHalf, kBlockK and kStages of herk/sm90_int8_kernel.cuh."""
 INT8_THREADS = 384
-INT8_SHARED = INT8_STAGES * (2 * (INT8_HALF + INT8_TILE) * INT8_TILE_K + 16) + 1024
+INT8_SHARED = INT8_STAGES * (2 * (INT8_HALF + INT8_TILE) * INT8_BLOCK_K + 16) + 1024
 """Bytes of dynamic shared memory of a block: stages, two mbarriers each, and their alignment."""
 INT8_LARGEST_K = 65535
 """Largest k whose sums of products of int8 s32 holds: 2 k 128^2 < 2^31."""
@@ -80,7 +80,7 @@ def planes_source(*, across: bool) -> str:
         '#include "herk/planes.cuh"\n'
         f"{size_check('PlaneArguments', PLANE_ARGUMENTS)}"
         f"static_assert(kPackRows == {PACK_ROWS} && kPackThreads == {PACK_THREADS} &&\n"
-        f'              kPackK == {INT8_TILE_K}, "as the launch has it");\n'
+        f'              kPackK == {INT8_BLOCK_K}, "as the launch has it");\n'
         + kernel_entry(
             planes_name(across=across),
             "PlaneArguments",
@@ -104,7 +104,7 @@ def int8_source(dtype: str, form: Form) -> str:
         '#include "herk/sm90_int8_kernel.cuh"\n'
         f"{size_check('Int8Arguments', INT8_ARGUMENTS)}"
         f"static_assert(kTile == {INT8_TILE} && kHalf == {INT8_HALF} &&\n"
-        f'              kTileK == {INT8_TILE_K} && kStages == {INT8_STAGES}, "");\n'
+        f'              kBlockK == {INT8_BLOCK_K} && kStages == {INT8_STAGES}, "");\n'
         + kernel_entry(
             int8_name(dtype, form),
             "Int8Arguments",

@@ -17,7 +17,7 @@ from argand.gemm.modular.heuristics import (
 )
 from argand.gemm.modular.pieces import cuts_of, most_workspace, products_within
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import RASTER_ROWS, TILE_K, plans_of
+from argand.gemm.modular.product_plan import BLOCK_K, RASTER_ROWS, plans_of
 from argand.multiprocessor import PORTABLE_CLUSTER
 from argand.runtime.complex_types import ITEM
 
@@ -58,7 +58,7 @@ def test_slices_cover_k_and_none_is_empty(device: Device) -> None:
         ((piece,),) = cuts_of(sizes, 1 << 40)
         for plan, most in product(plans_of(device.require_arch()), (1, 5, 1 << 20)):
             slices = choose_slices(sizes, piece, device, plan, most)
-            k_tiles = -(-k // TILE_K)
+            k_tiles = -(-k // BLOCK_K)
             each = -(-k_tiles // slices)
             assert 1 <= slices <= most
             assert (slices - 1) * each < k_tiles <= slices * each
@@ -84,8 +84,8 @@ def test_columns_of_short_lines_stay_in_shared_memory(k: int, held: int) -> None
         ((piece,),) = cuts_of(sizes, 1 << 40)
         plan = choose_plan(sizes, piece, H200, 5)
         assert plan.resident_tiles == held
-        assert plan.takes(-(-k // TILE_K))
-        assert plan.takes(-(-k // TILE_K), 2) == (not held)
+        assert plan.takes(-(-k // BLOCK_K))
+        assert plan.takes(-(-k // BLOCK_K), 2) == (not held)
         assert choose_slices(sizes, piece, H200, plan, 5) == 1
 
 

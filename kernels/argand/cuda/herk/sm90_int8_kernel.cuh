@@ -18,9 +18,9 @@
 #include "device/warpgroup.cuh"
 #include "gemm/triangle.cuh"
 
-constexpr int kTile = 128, kHalf = 64, kTileK = 128, kStages = 4;
+constexpr int kTile = 128, kHalf = 64, kBlockK = 128, kStages = 4;
 constexpr int kConsumers = 2;
-constexpr int kXPlaneBytes = kHalf * kTileK, kYPlaneBytes = kTile * kTileK;
+constexpr int kXPlaneBytes = kHalf * kBlockK, kYPlaneBytes = kTile * kBlockK;
 constexpr int kStageBytes = 2 * (kXPlaneBytes + kYPlaneBytes);
 constexpr uint32 kRasterGroupM = 16;  // tile rows that are rasterized together
 
@@ -84,7 +84,7 @@ __device__ __forceinline__ void produce_int8(const TensorMap& x_map, const Tenso
                 mbarrier_arrive_expect_tx(ring.full(), kStageBytes);
 #pragma unroll
                 for (int part = 0; part < 2; ++part) {
-                    const int plane = 2 * tile.batch + part, k = k_tile * kTileK;
+                    const int plane = 2 * tile.batch + part, k = k_tile * kBlockK;
                     tma_load(ring.x_tile() + part * kXPlaneBytes, x_map, ring.full(), k, m0, plane);
                     tma_load(ring.y_tile() + part * kYPlaneBytes, y_map, ring.full(), k, tile.n0,
                              plane);
@@ -112,7 +112,7 @@ struct Int8Accumulators {
 __device__ __forceinline__ void multiply_int8(Int8Accumulators& accumulators, Int8Ring& ring,
                                               int k_tiles, int lane, int half) {
     // Only the low word of a descriptor holds the address.
-    constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
+    constexpr uint64 kHigh = make_matrix_descriptor<kBlockK>(0) >> 32 << 32;
     accumulators.each([](auto& x) {
 #pragma unroll
         for (int i = 0; i < kTile / 2; ++i) x[i] = 0;
@@ -123,11 +123,11 @@ __device__ __forceinline__ void multiply_int8(Int8Accumulators& accumulators, In
 #pragma unroll 1
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         mbarrier_wait(ring.full(), ring.parity);
-        const uint32 x = uint32(make_matrix_descriptor<kTileK>(ring.x_tile()));
-        const uint32 y = uint32(make_matrix_descriptor<kTileK>(ring.y_tile()));
+        const uint32 x = uint32(make_matrix_descriptor<kBlockK>(ring.x_tile()));
+        const uint32 y = uint32(make_matrix_descriptor<kBlockK>(ring.y_tile()));
         wgmma_fence();
 #pragma unroll
-        for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
+        for (int mma_index = 0; mma_index < kBlockK / 32; ++mma_index) {
             const uint64 xr = kHigh | x + 2 * mma_index, yr = kHigh | y + 2 * mma_index;
             const uint64 xi = kHigh | x + 2 * mma_index + (kXPlaneBytes >> 4);
             const uint64 yi = kHigh | y + 2 * mma_index + (kYPlaneBytes >> 4);

@@ -12,7 +12,7 @@ from argand.device import Device
 from argand.gemm.modular.encode_plan import whole_line_bytes
 from argand.gemm.modular.pieces import cuts_of
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import RASTER_ROWS, TILE_K, ResiduePlan, plans_of
+from argand.gemm.modular.product_plan import BLOCK_K, RASTER_ROWS, ResiduePlan, plans_of
 
 _SLICE_TILES = 8
 """Fewest stages of the mainloop in a split-K slice."""
@@ -123,7 +123,7 @@ def choose_plan(
     def time(plan: ResiduePlan) -> float:
         return min(_times(problem, piece, device, plan, most_slices))
 
-    k_tiles = problem.pitch // TILE_K
+    k_tiles = problem.pitch // BLOCK_K
     plans = plans_of(device.require_arch(), problem.family)
     return min((plan for plan in plans if plan.takes(k_tiles)), key=time)
 
@@ -137,7 +137,7 @@ def choose_slices(
     """
     times = _times(problem, piece, device, plan, most)
     slices = 1 + times.index(min(times))
-    k_tiles = problem.pitch // TILE_K
+    k_tiles = problem.pitch // BLOCK_K
     return -(-k_tiles // -(-k_tiles // slices))
 
 
@@ -153,7 +153,7 @@ def _times(
     tiles = -(-piece.rows // plan.block_m) * -(-piece.padded // plan.block_n)
     tiles *= 2 * problem.count * piece.products
     each = plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
-    k_tiles = problem.pitch // TILE_K
+    k_tiles = problem.pitch // BLOCK_K
     residues = 2 * problem.count * piece.rows * piece.padded * piece.products
     found = []
     for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES, _MOST_SLICES)) + 1):
@@ -167,12 +167,12 @@ def _time_of_stacks(
     problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan
 ) -> float:
     """Return the time of products whose columns stay in shared memory, by waves of whole stacks."""
-    rows, k_tiles = -(-piece.rows // plan.block_m), problem.pitch // TILE_K
+    rows, k_tiles = -(-piece.rows // plan.block_m), problem.pitch // BLOCK_K
     height = min(rows, plan.stack_tiles)
     stacks = -(-rows // height) * -(-piece.padded // plan.block_n)
     stacks *= 2 * problem.count * piece.products
     # Each consumer's mainloop and epilogue take as long as two mainloops, or longer.
     stages = max(k_tiles, (k_tiles + _STACK_EPILOGUE_TILES) / 2)
     each = plan.block_m * plan.block_n * _STACK_COST[plan.block_m, plan.block_n]
-    read = (height * plan.block_m + plan.block_n) * k_tiles * TILE_K * _STACK_BYTE
+    read = (height * plan.block_m + plan.block_n) * k_tiles * BLOCK_K * _STACK_BYTE
     return -(-stacks // device.sm_count) * max(height * stages * each, read)

@@ -24,7 +24,7 @@ from argand.gemm.modular.encode_plan import (
     norm_threads,
 )
 from argand.gemm.modular.moduli import NORM_BLOCK, QUANTUM_BITS
-from argand.gemm.modular.product_plan import COLUMN_BLOCK, RASTER_ROWS, TILE_K, ResiduePlan
+from argand.gemm.modular.product_plan import BLOCK_K, COLUMN_BLOCK, RASTER_ROWS, ResiduePlan
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.complex_types import ITEM
@@ -33,7 +33,7 @@ from argand.runtime.wgmma import wgmma_s8_function
 
 _LINE_CONSTANTS = {"kLineBlock": NORM_BLOCK, "kQuantumBits": QUANTUM_BITS}
 _TILE_CONSTANTS = {
-    "kTileK": TILE_K, "kRasterRows": RASTER_ROWS, "kColumnBlock": COLUMN_BLOCK,
+    "kBlockK": BLOCK_K, "kRasterRows": RASTER_ROWS, "kColumnBlock": COLUMN_BLOCK,
     "kSumBias": SUM_BIAS,
 }  # fmt: skip
 

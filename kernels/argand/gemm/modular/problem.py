@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from argand.gemm.families import Family
 from argand.gemm.modular.moduli import NORM_BLOCK
-from argand.gemm.modular.product_plan import COLUMN_BLOCK, TILE_K
+from argand.gemm.modular.product_plan import BLOCK_K, COLUMN_BLOCK
 from argand.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:  # its module needs CuPy
@@ -66,7 +66,7 @@ class ModularProblem:
     @property
     def pitch(self) -> int:
         """Bytes of a line of planes: k, rounded up to whole stages of the mainloop."""
-        return -(-self.a.columns // TILE_K) * TILE_K
+        return -(-self.a.columns // BLOCK_K) * BLOCK_K
 
     @property
     def k_blocks(self) -> int:

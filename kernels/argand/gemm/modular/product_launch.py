@@ -18,7 +18,7 @@ from argand.gemm.modular.kernel_sources import (
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import TILE_K, ResiduePlan
+from argand.gemm.modular.product_plan import BLOCK_K, ResiduePlan
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
@@ -53,15 +53,15 @@ def product_launch(
 
     Raises PlanError where the plan holds columns of a shorter k, and does not split it.
     """
-    if not plan.takes(problem.pitch // TILE_K, slices):
+    if not plan.takes(problem.pitch // BLOCK_K, slices):
         raise PlanError(
-            f"{plan.name} takes k up to {plan.resident_tiles * TILE_K} in one slice, got "
+            f"{plan.name} takes k up to {plan.resident_tiles * BLOCK_K} in one slice, got "
             f"{problem.a.columns} in {slices}; take another plan"
         )
     planes = 2 * problem.count
     tiles_m, tiles_n = -(-a.lines // plan.block_m), -(-b.lines // plan.block_n)
     tiles = tiles_m * tiles_n * planes * piece.products * slices
-    k_tiles = problem.pitch // TILE_K
+    k_tiles = problem.pitch // BLOCK_K
     values = {
         "a": 0, "b": 0, "residues": 0, "m": a.lines, "n": b.lines,
         "slice_bytes": planes * piece.products * a.lines * b.lines, "num_k_tiles": k_tiles,
@@ -119,7 +119,7 @@ def _plane_map(
 
     def make(address: int) -> TensorMap:
         return tensor_map(
-            address, 1, (pitch, lines, planes), (pitch, pitch * stored), (TILE_K, box, 1), TILE_K
+            address, 1, (pitch, lines, planes), (pitch, pitch * stored), (BLOCK_K, box, 1), BLOCK_K
         )
 
     return make

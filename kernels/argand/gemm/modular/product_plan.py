@@ -8,7 +8,7 @@ from argand.device import Arch
 from argand.gemm.families import Family
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 
-TILE_K = 128
+BLOCK_K = 128
 """k of a stage, which is also the bytes of a row."""
 RASTER_ROWS = 2048
 """Rows of C that are rasterized together."""
@@ -55,8 +55,8 @@ class ResiduePlan:
         """Bytes of dynamic shared memory of a block."""
         if self.resident_tiles:
             rows = self.stages * self.block_m + self.resident_tiles * self.block_n
-            return rows * TILE_K + 16 * (self.stages + self.resident_tiles) + _ALIGNMENT
-        stages = self.stages * (self.block_m + self.block_n) * TILE_K
+            return rows * BLOCK_K + 16 * (self.stages + self.resident_tiles) + _ALIGNMENT
+        stages = self.stages * (self.block_m + self.block_n) * BLOCK_K
         if not self.warpgroup_rows:
             return stages
         return stages + _STAGE_STATE * self.stages + _ALIGNMENT
@@ -65,7 +65,7 @@ class ResiduePlan:
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
         held = f" under {self.stack_tiles} tiles" if self.resident_tiles else ""
-        return f"{self.family} {self.block_m}x{self.block_n}x{TILE_K} {self.stages} stages{held}"
+        return f"{self.family} {self.block_m}x{self.block_n}x{BLOCK_K} {self.stages} stages{held}"
 
 
 WGMMA_PLANS = (

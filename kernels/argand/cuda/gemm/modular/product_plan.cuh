@@ -18,13 +18,13 @@ struct ResiduePlan {
     constexpr int stage_bytes() const { return (block_m + block_n) * 128; }
 };
 
-constexpr int kTileK = 128;  // k of a stage, in bytes of a row
+constexpr int kBlockK = 128;  // k of a stage, in bytes of a row
 // Accumulators begin at this bias, which keeps sums positive. It lies away from carries into high
 // bits, because accumulators that toggle fewer bits take less power.
 constexpr uint32 kSumBias = 0x40180000u;
 // K-tiles after which sums are reduced modulo p and go on: 65536 products of two residues of at
 // most 125 stay within the bias.
-constexpr int kReducedTiles = 65536 / kTileK;
+constexpr int kReducedTiles = 65536 / kBlockK;
 constexpr int kRasterRows = 2048;  // rows of C that are rasterized together
 
 struct ResidueArguments {

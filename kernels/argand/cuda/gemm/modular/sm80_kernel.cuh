@@ -10,7 +10,7 @@
 #include "device/ldmatrix.cuh"
 #include "product_plan.cuh"
 
-constexpr int kChunks = kTileK / 16, kWarpRows = 32, kWarpColumns = 64;
+constexpr int kChunks = kBlockK / 16, kWarpRows = 32, kWarpColumns = 64;
 
 __device__ __forceinline__ void mma_s8(int (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
     asm volatile(
@@ -21,7 +21,7 @@ __device__ __forceinline__ void mma_s8(int (&d)[4], const uint32 (&a)[4], uint32
 }
 
 __device__ __forceinline__ uint32 chunk_address(uint32 tile, int row, int chunk) {
-    return tile + row * kTileK + (chunk ^ row % kChunks) * 16;
+    return tile + row * kBlockK + (chunk ^ row % kChunks) * 16;
 }
 
 // Copies rows of a plane from byte `k` on; rows from `end` on become zeros.
@@ -32,7 +32,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* tile, const signed char
     for (int i = 0; i < rows * kChunks / threads; ++i) {
         const int index = threadIdx.x + i * threads, row = index / kChunks, chunk = index % kChunks;
         const bool valid = first + row < end;
-        cp_async<16>(tile + row * kTileK + (chunk ^ row % kChunks) * 16,
+        cp_async<16>(tile + row * kBlockK + (chunk ^ row % kChunks) * 16,
                      plane + (valid ? first + row : 0) * pitch + k + chunk * 16, valid ? 16 : 0);
     }
 }
@@ -42,7 +42,7 @@ __device__ __forceinline__ void multiply_k_tile(int (&accumulators)[2][kWarpColu
                                                 uint32 a_tile, uint32 b_tile, int row0,
                                                 int column0, int lane) {
 #pragma unroll
-    for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
+    for (int mma_index = 0; mma_index < kBlockK / 32; ++mma_index) {
         uint32 rows[2][4];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -75,17 +75,17 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     constexpr int kThreads = kWarp * kWarpsM * kWarpsN;
     extern __shared__ __align__(128) unsigned char stages[];
     const ResidueTile tile = residue_tile_at<plan>(args, blockIdx.x);
-    const int64 pitch = int64(args.num_k_tiles) * kTileK;
-    const int first_k = tile.slice * args.k_tiles_per_slice * kTileK;
+    const int64 pitch = int64(args.num_k_tiles) * kBlockK;
+    const int first_k = tile.slice * args.k_tiles_per_slice * kBlockK;
     const int k_tiles = k_tiles_of(args, tile.slice);
     const signed char* a = args.a + first_k + a_plane_of(args, tile) * args.a_plane;
     const signed char* b = args.b + first_k + b_plane_of(args, tile) * args.b_plane;
     const auto copy_stage = [&](int k_tile) {
         if (k_tile < k_tiles) {
             unsigned char* stage = stages + k_tile % plan.stages * plan.stage_bytes();
-            copy_rows<plan.block_m, kThreads>(stage, a, tile.m0, args.m, pitch, k_tile * kTileK);
+            copy_rows<plan.block_m, kThreads>(stage, a, tile.m0, args.m, pitch, k_tile * kBlockK);
             copy_rows<plan.block_n, kThreads>(stage + plan.a_bytes(), b, tile.n0, args.n, pitch,
-                                              k_tile * kTileK);
+                                              k_tile * kBlockK);
         }
         cp_async_commit();
     };

@@ -83,8 +83,8 @@ __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const Ten
             mbarrier_wait(ring.empty(), ring.parity);
             if (k_tile == first) store_slot(ring.tile_slot(), {tile, k_tiles});
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
-            tma_load(ring.a_tile(), a_map, ring.full(), k_tile * kTileK, tile.m0, a_plane);
-            tma_load(ring.b_tile(), b_map, ring.full(), k_tile * kTileK, tile.n0, b_plane);
+            tma_load(ring.a_tile(), a_map, ring.full(), k_tile * kBlockK, tile.m0, a_plane);
+            tma_load(ring.b_tile(), b_map, ring.full(), k_tile * kBlockK, tile.n0, b_plane);
             ring.advance();
         }
     }
@@ -108,12 +108,12 @@ struct Slabs {
 // alone hold addresses.
 template <ResiduePlan plan>
 __device__ __forceinline__ void multiply_k_tile(Slabs<plan>& accumulators, uint32 a, uint32 b) {
-    constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
+    constexpr uint64 kHigh = make_matrix_descriptor<kBlockK>(0) >> 32 << 32;
     wgmma_fence();
 #pragma unroll
-    for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
+    for (int mma_index = 0; mma_index < kBlockK / 32; ++mma_index) {
         accumulators.each([&](auto& slab, int number) {
-            wgmma_s8(slab, kHigh | a + 2 * mma_index + number * (64 * kTileK >> 4),
+            wgmma_s8(slab, kHigh | a + 2 * mma_index + number * (64 * kBlockK >> 4),
                      kHigh | b + 2 * mma_index);
         });
     }
@@ -129,9 +129,9 @@ __device__ __forceinline__ void add_products(Slabs<plan>& accumulators, StageRin
 #pragma unroll 1
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         mbarrier_wait(ring.full(), ring.parity);
-        const uint32 a = uint32(make_matrix_descriptor<kTileK>(
-            ring.a_tile() + consumer * plan.warpgroup_rows * kTileK));
-        const uint32 b = uint32(make_matrix_descriptor<kTileK>(ring.b_tile()));
+        const uint32 a = uint32(make_matrix_descriptor<kBlockK>(
+            ring.a_tile() + consumer * plan.warpgroup_rows * kBlockK));
+        const uint32 b = uint32(make_matrix_descriptor<kBlockK>(ring.b_tile()));
         multiply_k_tile<plan>(accumulators, a, b);
         wgmma_wait<1>();
         if (k_tile > 0 && lane == 0) mbarrier_arrive(previous);

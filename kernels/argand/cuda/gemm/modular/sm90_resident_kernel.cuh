@@ -73,12 +73,12 @@ __device__ __forceinline__ void produce_stacks(const TensorMap& a_map, const Ten
                 if (row == 0) {
                     mbarrier_wait(ring.b_empty(k_tile), b_parity);
                     mbarrier_arrive_expect_tx(ring.b_full(k_tile), plan.b_bytes());
-                    tma_load(ring.b_tile(k_tile), b_map, ring.b_full(k_tile), k_tile * kTileK,
+                    tma_load(ring.b_tile(k_tile), b_map, ring.b_full(k_tile), k_tile * kBlockK,
                              tile.n0, b_plane);
                 }
                 mbarrier_wait(ring.empty(), ring.parity);
                 mbarrier_arrive_expect_tx(ring.full(), plan.a_bytes());
-                tma_load(ring.a_tile(), a_map, ring.full(), k_tile * kTileK,
+                tma_load(ring.a_tile(), a_map, ring.full(), k_tile * kBlockK,
                          tile.m0 + row * plan.block_m, a_plane);
                 ring.advance(1);
             }
@@ -99,8 +99,8 @@ __device__ __forceinline__ void add_resident_products(Slabs<plan>& accumulators,
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         mbarrier_wait(ring.b_full(k_tile), b_parity);
         mbarrier_wait(ring.full(), ring.parity);
-        const uint32 a = uint32(make_matrix_descriptor<kTileK>(ring.a_tile()));
-        const uint32 b = uint32(make_matrix_descriptor<kTileK>(ring.b_tile(k_tile)));
+        const uint32 a = uint32(make_matrix_descriptor<kBlockK>(ring.a_tile()));
+        const uint32 b = uint32(make_matrix_descriptor<kBlockK>(ring.b_tile(k_tile)));
         multiply_k_tile<plan>(accumulators, a, b);
         if (k_tile + 1 == k_tiles) turn();
         wgmma_wait<1>();
