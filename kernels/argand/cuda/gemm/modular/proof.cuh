@@ -6,6 +6,7 @@
 // modulo the prime, so their order changes nothing. argand/gemm/modular/proof_constants.py derives
 // what decoding takes.
 #pragma once
+#include "device/philox.cuh"
 #include "norms.cuh"
 
 constexpr int64 kPrime = (1ll << 31) - 1;
@@ -54,23 +55,6 @@ struct ProofSum {
     }
 };
 
-// Random numbers `index` of a key: the first words of Philox 4x32-10 (Salmon et al., SC 2011).
-__device__ __forceinline__ uint2 random_words(uint32 index, uint64 key) {
-    uint32 counter[4] = {index, 0, 0, 0}, low = uint32(key), high = uint32(key >> 32);
-#pragma unroll
-    for (int round = 0; round < 10; ++round) {
-        const uint64 first = uint64(counter[0]) * 0xd2511f53u;
-        const uint64 second = uint64(counter[2]) * 0xcd9e8d57u;
-        counter[0] = uint32(second >> 32) ^ counter[1] ^ low;
-        counter[2] = uint32(first >> 32) ^ counter[3] ^ high;
-        counter[1] = uint32(second);
-        counter[3] = uint32(first);
-        low += 0x9e3779b9u;
-        high += 0xbb67ae85u;
-    }
-    return {counter[0], counter[1]};
-}
-
 // In memory of the host, which writes 0, all ones and a key before a call and reads it afterwards.
 struct ProofResult {
     uint32 wrong, first;  // how many rows are wrong, and the first of them
@@ -96,7 +80,7 @@ __device__ __forceinline__ void begin_proof(const BeginProofArguments& args) {
     __syncthreads();
     const int64 first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     for (int64 i = first; i < args.columns; i += step) {
-        const uint2 words = random_words(i, key);
+        const uint2 words = philox_words(i, key);
         const uint2 x = {modulo(words.x), modulo(words.y)};
         args.x[i] = x;
         const auto scaled = [&](uint32 part) {
@@ -115,7 +99,7 @@ __device__ __forceinline__ void begin_proof(const BeginProofArguments& args) {
         uint32 word = 0;
 #pragma unroll
         for (int at = 0; at < 4; ++at) {
-            const uint2 words = random_words(block + column_of_byte<T>(byte + at), key);
+            const uint2 words = philox_words(block + column_of_byte<T>(byte + at), key);
             const uint32 part = digit < kProofDigits ? words.x : words.y;
             word |= (part >> digit % kProofDigits * 8 & 0xffu) << 8 * at;
         }
