@@ -13,8 +13,8 @@ from argand.precision import Precision
 # 18 shapes of k up to 32 (standard deviation 11%).
 _CLOCK = 1755.0
 _LAUNCH = 1.45
-"""This and `_SHARED_LAUNCH` are fitted to 526 calls in rows, of products of up to 512 on every
-axis (an H200 and an H100; 0.2 us off in the standard deviation)."""
+"""Microseconds of a launch. It and `_SHARED_LAUNCH` are fitted to 526 calls in rows, of products of
+up to 512 on every axis (an H200 and an H100; 0.2 us off in the standard deviation)."""
 _ROUND = {1: 0.5, 8: 0.7}
 """Latency of each further round of loads from memory or L2, by results of a lane."""
 _PER_K = {1: 30.0, 8: 60.0}

@@ -15,16 +15,14 @@ from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 
-THREADS = 256
-TILE = 4096
-"""Threads of a block, and most complex numbers of the tile that it packs, as in gemm/pack_tile.cuh.
-"""
+THREADS, TILE = 256, 4096
+"""Threads of a block, and most complex numbers of the tile that it packs (gemm/pack_tile.cuh)."""
 _PITCH = 16
 """Planes are padded to a multiple of this many k."""
 _RESIDENT_PANELS = 4
 """Panels whose blocks are resident at once where they wait for each other."""
 _ROWS, _FEW_ROWS = 64, 16
-"""Rows of a panel, and of one whose rows are scaled where k is longer than that of a tile."""
+"""Rows of a panel, and of one whose rows are scaled where k takes more than one tile."""
 _FILLED_K = 1024
 """The least k at which panels that are not full take no longer than others."""
 ALONE_K = TILE // _FEW_ROWS
@@ -98,9 +96,10 @@ def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
 
 
 def panel_fill(precision: Precision, rows: int, k: int) -> float:
-    """Return the rows of a matrix's panels over its own, where blocks that wait take as long empty.
+    """Return the factor of packing a matrix whose last panel is not full: the blocks wait as long.
 
-    It is 1 where one block has all of k, and at a long k (14 drawn triangles on an H200).
+    It is the rows of its panels over its own, and 1 where one block has all of k or k is long (14
+    drawn triangles on an H200).
     """
     panel = panel_rows(precision, half_source=False, pitch=k)
     waits = panel == _ROWS or ALONE_K < k < _FILLED_K

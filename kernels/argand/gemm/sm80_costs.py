@@ -39,8 +39,9 @@ class Costs:
             59 plans took 1.05 of what others of the same products did beside their estimates (an
             H200).
         term: microseconds in which the code of each further term is read.
-        apart_term: those where small products have sums of their own: with 0.1 to 0.25 five of
-            eight products take them in place of slices, and are faster so; the others are not.
+        apart_term: ``term`` where small products have accumulators of their own: with 0.1 to 0.25
+            five of eight products take them in place of slices, and are faster so; the others are
+            not.
         absmax: microseconds in which blocks find the absmax of one k-tile.
         next_absmax: microseconds of ``absmax`` for each further k-tile.
         cluster: microseconds in which the blocks of a cluster start and exchange their slices.

@@ -92,12 +92,12 @@ class MmaPlan:
 
     @property
     def small_apart(self) -> bool:
-        """Whether small products of terms have sums of their own (`small_apart` of the kernel)."""
+        """Whether small products of terms have accumulators of their own (also in CUDA)."""
         return self.whole_k > 0 and self.promotion_interval > 0 and self.warp_elements <= SMALL_WARP
 
     @property
     def promoted_again(self) -> bool:
-        """Whether such sums are promoted more than once."""
+        """Whether such accumulators are promoted more than once."""
         return self.small_apart and self.whole_k > 3 * self.promotion_interval
 
     @property
@@ -128,7 +128,7 @@ class MmaPlan:
 
     @property
     def exchanged(self) -> int:
-        """Complex numbers of a tile in equal parts of blocks, of whole pairs."""
+        """Complex numbers of a tile, rounded up to equal parts of whole pairs, one a block."""
         return -2 * self.split_k_slices * (-self.block_m * self.block_n // 2 // self.split_k_slices)
 
     @property

@@ -18,7 +18,7 @@ from argand.gemm.sm80_plan import (
 from argand.multiprocessor import CLUSTER_SM
 
 _MOST_WAVES, _LEAST_SLICE_K = 2, 48
-"""Waves of blocks, and k of each, of clusters that share tiles."""
+"""Most waves of blocks, and least k of a block, where clusters share tiles."""
 
 
 def k_tiles_of(plan: MmaPlan, k: int) -> int:

@@ -12,12 +12,12 @@ from argand.device import Device
 from argand.gemm.question import GemmSizes
 from argand.herk.kernel_sources import (
     INT8_ARGUMENTS,
+    INT8_BLOCK_K,
     INT8_HALF,
     INT8_SHARED,
     INT8_STAGES,
     INT8_THREADS,
     INT8_TILE,
-    INT8_BLOCK_K,
     PACK_ROWS,
     PACK_THREADS,
     PLANE_ARGUMENTS,
