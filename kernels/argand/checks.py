@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import index
 from typing import Any
 
@@ -147,10 +148,11 @@ def as_flag(value: Any, name: str) -> bool:
 
 def as_names(value: Any, name: str) -> tuple[Any, ...]:
     """Return an argument that is a name or several as names. Raises TypeError for neither."""
-    try:
-        return (value,) if isinstance(value, str) else tuple(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a name or names, got {value!r}") from None
+    with suppress(TypeError):
+        found = (value,) if isinstance(value, str) else tuple(value)
+        if all(isinstance(one, str) for one in found):
+            return found
+    raise TypeError(f"{name} must be a name or names, got {value!r}")
 
 
 def _converted(kind: Callable[[Any], Any], value: Any, name: str, words: str) -> Any:

@@ -14,6 +14,7 @@ from argand import (
     GemmPlan,
     Pairs,
     PreparedCircuit,
+    SoftmaxPlan,
     accelerate,
     apply_gate,
     beam_power,
@@ -96,6 +97,9 @@ class Labelled:
         (lambda: run_trajectories(1, None, 2, seed=1), "gates must be a sequence of gates, got N"),
         (lambda: run_trajectories(1, [], 2, seed=1, damping="x"), "damping must be a real number"),
         (lambda: GemmPlan("x", X), "a must be numbers, got <U1"),
+        (lambda: GemmPlan(X, X, alpha=[2, 3]), r"alpha must be a number, got \[2, 3\]"),
+        (lambda: softmax(X.real, X.real), "axis must be an integer, got array"),
+        (lambda: dft(X, rounding=[X]), "rounding must be a name or names, got"),
         (lambda: run_trajectories("2", [], 2, seed=1), "qubits must be an integer, got '2'"),
         (lambda: run_trajectories(1, [], 2, seed=1, first=0.5), r"first must be an integer"),
         (lambda: run_trajectories(1, [], 2, seed="x"), "seed must be an integer, got 'x'"),
@@ -140,6 +144,23 @@ class Labelled:
 def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call()
+
+
+def test_an_array_is_no_name() -> None:
+    """NumPy would say that its truth value is ambiguous."""
+    for call, name in (
+        (lambda: gemm(X, X, op_b=X), "op_b"),
+        (lambda: GemmPlan(X, X, op_a=np.dtype("f4")), "op_a"),
+        (lambda: gemm(X, X, output=X, precision="fp32"), "output at fp32"),
+        (lambda: gemm(X, X, kernels=X, precision="fp32"), "kernels at fp32"),
+        (lambda: herk(X, form=X), "form"),
+        (lambda: herk(X, op=X), "op"),
+        (lambda: pack(X, "fp16", side=X), "side"),
+        (lambda: softmax(X.real, output=X), "output"),
+        (lambda: SoftmaxPlan(X.real, function=X), "function"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be one of .*, got (array|dtype)"):
+            call()
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ _BATCH_QUBITS = 20
 """Qubits of a state that holds a batch of trajectories, where one alone has no more."""
 _MOST_QUBITS = 26
 """Most qubits of a state of trajectories."""
+_MOST_NUMBERS = 1 << 63
+"""Trajectories of a seed: their numbers are integers of 64 bits on a GPU."""
 
 
 def run_trajectories(
@@ -86,8 +88,8 @@ def run_trajectories(
         raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
     if trajectories < 1:
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
-    if first < 0:
-        raise ValueError(f"first must not be negative, got {first}")
+    if not 0 <= first < _MOST_NUMBERS - trajectories:
+        raise ValueError(f"first must be from 0 to 2^63 less the trajectories, got {first}")
     given = tuple(as_gates(gates))
     circuit = NoisyCircuit(qubits, given, seed, depolarising, damping, row)
     if device.backend == "cpu":

@@ -127,7 +127,7 @@ def gemm(
     if precision is None and tolerance is None:
         precision = _default_precision(a, b, c, out)
         options = options._replace(precision=precision)
-    if output == "power" and kernels != "wgmma":
+    if isinstance(output, str) and output == "power" and kernels != "wgmma":
         with context_of(*map(_array_of, (a, b, c, out))):
             return squared(gemm(a, b, c, **options._replace(output=None)._asdict()), out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:

@@ -25,7 +25,7 @@ def families_of(precision: Precision) -> tuple[Family, ...]:
 def check_family(family: Family | None, precision: Precision) -> None:
     """Raise ValueError for a family that a precision has not; None is any."""
     allowed = families_of(precision)
-    if family is not None and family not in allowed:
+    if family is not None and not (isinstance(family, str) and family in allowed):
         raise ValueError(
             f"kernels at {precision.name} must be one of {list(allowed)}, got {family!r}"
         )

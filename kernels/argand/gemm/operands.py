@@ -73,7 +73,7 @@ def oriented_shape(
     if len(shape) < 2:
         column = f": a vector is {name}[:, None], a matrix of one column" if shape else ""
         raise ValueError(f"{name} must have at least 2 axes, got shape {shape}{column}")
-    if op not in OPS:
+    if not (isinstance(op, str) and op in OPS):
         raise ValueError(f"{op_name} must be one of {list(OPS)}, got {op!r}")
     rows, columns = shape[-2:]
     return (rows, columns) if op == "N" else (columns, rows)

@@ -92,7 +92,7 @@ def pack(
     row = get_precision(precision, rounding, exact=True)
     if row.moduli and rounding is not None:
         raise ValueError(f"precision {row.name} takes no rounding, got {rounding!r}")
-    if side not in SIDES:
+    if not (isinstance(side, str) and side in SIDES):
         raise ValueError(f"side must be one of {list(SIDES)}, got {side!r}")
     if isinstance(x, Packed):
         raise ValueError("x is packed already; pack the array that it was made of")

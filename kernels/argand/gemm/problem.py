@@ -72,10 +72,11 @@ class GemmProblem:
 
     def __post_init__(self) -> None:
         check_family(self.kernels, self.precision)
-        if self.output == self.precision.output:
+        is_text = isinstance(self.output, str)
+        if is_text and self.output == self.precision.output:
             return
         allowed = allowed_outputs(self.precision)
-        if self.output not in allowed:
+        if not (is_text and self.output in allowed):
             raise ValueError(
                 f"output at {self.precision.name} must be one of {list(allowed)}, "
                 f"got {self.output!r}"

@@ -94,7 +94,7 @@ def herk(
             kernels=kernels,
         )  # fmt: skip
     given, (a, c) = a, _checked_operands(a, c, out)
-    if op == "T" and a.ndim >= 2:  # A^T is a view of A
+    if isinstance(op, str) and op == "T" and a.ndim >= 2:  # A^T is a view of A
         a, op = _transposed(a), "N"
     if precision is None:
         arrays = (a, c) if out is None else (out,)
@@ -144,7 +144,7 @@ def _computed_at(
     """
     narrow = np.dtype(np.complex64)
     own = np.result_type(narrow if isinstance(a, Pairs) else a.dtype, narrow)
-    if precision == EXACT:
+    if isinstance(precision, str) and precision == EXACT:
         if rounding is not None:
             raise ValueError(f"precision {EXACT} takes no rounding, got {rounding!r}")
         return None, str(np.result_type(own, getattr(out, "dtype", own)))

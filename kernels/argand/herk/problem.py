@@ -46,7 +46,7 @@ class HerkProblem:
     kernels: Family | None = None
 
     def __post_init__(self) -> None:
-        if self.form not in FORMS:
+        if not (isinstance(self.form, str) and self.form in FORMS):
             raise ValueError(f"form must be one of {list(FORMS)}, got {self.form!r}")
         if self.precision is not None:
             check_family(self.kernels, self.precision)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argand.checks import as_array
+from argand.checks import as_array, as_number, as_real
 from argand.precision import Precision, precision_name
 
 _PAIRS = {"complex32": "fp16"}
 """Tensors that the calls take as `Pairs`, whose type these have in forms."""
+_SCALARS = ("alpha", "beta")
+"""Options that are complex numbers, which JSON has not."""
+_REALS = ("scale", "tolerance")
 
 
 def form_of(x: Any, name: str = "an operand") -> tuple[Any, ...] | None:
@@ -55,18 +58,22 @@ def as_json(name: str, value: Any) -> Any:
     """Return an option as JSON has it: a precision by its name, a complex number as two.
 
     A number in memory, such as a tensor of torch, is read: later changes do not concern a plan.
-    Raises ValueError for a precision that has no name.
+    Raises ValueError for a precision that has no name, TypeError for a scalar that is no number.
     """
     if name == "precision" and value is not None:
         found = precision_name(value)
         if isinstance(found, Precision):
             raise ValueError(f"precision of a plan must be a name or a dtype, got {found}")
         return found
-    if getattr(value, "ndim", None) == 0:
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()
+    if name in _SCALARS and not isinstance(value, int | float | complex):
+        value = as_number(value, name)
+    if name in _REALS and not isinstance(value, int | float | None):
+        value = as_real(value, name)
     return [value.real, value.imag] if isinstance(value, complex) else value
 
 
 def from_json(name: str, value: Any) -> Any:
     """Return the option of `as_json`."""
-    return complex(*value) if name in ("alpha", "beta") and isinstance(value, list) else value
+    return complex(*value) if name in _SCALARS and isinstance(value, list) else value

@@ -147,7 +147,7 @@ _Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str |
 
 def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
     """Repeat a call of a known form, or check it and compute it where x is."""
-    if axis != -1 or type(axis) is not int:
+    if type(axis) is not int or axis != -1:
         return _along(operation, x, axis, out, options)
     kinds = type(options[2]), type(options[3])  # of scale and power
     cpu_key: Key | None = None

@@ -55,7 +55,7 @@ class SoftmaxPlan(OneArrayPlan):
         format: str | None = None,
         output: str | None = None,
     ) -> None:
-        if function not in OPERATIONS:
+        if not (isinstance(function, str) and function in OPERATIONS):
             raise ValueError(f"function must be one of {list(OPERATIONS)}, got {function!r}")
         super().__init__((x,), {
             "axis": axis, "function": function, "precision": precision, "rounding": rounding,

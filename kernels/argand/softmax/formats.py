@@ -35,7 +35,7 @@ def output_kind(precision: Precision, output: str | None) -> str:
     """
     if output is None:
         return FP64.name if precision.real_output == "float64" else FP32.name
-    if output not in REAL_KINDS:
+    if not (isinstance(output, str) and output in REAL_KINDS):
         raise ValueError(f"output must be one of {list(REAL_KINDS)}, got {output!r}")
     return output
 
@@ -54,7 +54,7 @@ def as_kind(x: Any, format: str | None, power: bool, precision: Precision) -> tu
     if dtype == "bfloat16":
         x, dtype, format = x.view("uint16"), "uint16", BF16.name
     if format is not None:
-        if format not in REAL_KINDS or REAL_KINDS[format] != dtype:
+        if not isinstance(format, str) or REAL_KINDS.get(format) != dtype:
             raise ValueError(
                 f"format must be that of x, bf16 for the bits in uint16, got {format!r} for {dtype}"
             )
