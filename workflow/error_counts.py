@@ -1,21 +1,47 @@
-"""Counts of errors along an axis as text, exact to add up: ``0.0:214/4096 5.0:3/4096``."""
+"""Errors along an axis as text, counts exact to add up: ``0.0:214/4096 5.0:3/4096``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-RATE = "bit_error_rate_"
-"""Prefix of the names of a product's coordinates that have a precision's bit error rate."""
+from workflow.data import Coordinate
+
+if TYPE_CHECKING:
+    from workflow.records import Record
+
+RATE, EVM = "bit_error_rate_", "evm_"
+"""Prefixes of the names of a product's coordinates that have a precision's bit error rate, and its
+error vector magnitude in dB."""
 Values = npt.NDArray[np.float64]
 
 
-def counts_text(places: Sequence[float], wrong: Sequence[int], total: int) -> str:
-    """Return the text of counts: at each place how many of ``total`` are wrong."""
+def counts_text(places: Sequence[float], wrong: Sequence[float], total: float) -> str:
+    """Return the text of errors: at each place how many of ``total``, or how much of a power."""
     pairs = zip(places, wrong, strict=True)
-    return " ".join(f"{float(place)!r}:{int(count)}/{int(total)}" for place, count in pairs)
+    return " ".join(f"{float(place)!r}:{count!r}/{total!r}" for place, count in pairs)
+
+
+def curves_of(records: Sequence[Record]) -> dict[str, Coordinate]:
+    """Return bit error rate and EVM along the signal-to-noise ratios, at each precision of ours.
+
+    There is no EVM where symbols have no value, or no error.
+    """
+    found = {}
+    for record in records:
+        counts, powers = (record.measures.get(name) for name in ("bit_errors", "error_power"))
+        if not (record.is_ours and record.verified and isinstance(counts, str)):
+            continue
+        name = f"bit error rate at {record.precision}"
+        found[RATE + record.precision] = Coordinate(rates_of(counts)[1], "", name, ("snr",))
+        off = rates_of(str(powers or ""))[1]
+        if off.size and np.all(np.isfinite(off) & (off > 0)):
+            name = f"error vector magnitude at {record.precision}"
+            found[EVM + record.precision] = Coordinate(10 * np.log10(off), "dB", name, ("snr",))
+    return found
 
 
 def rates_of(text: str) -> tuple[Values, Values]:
@@ -30,15 +56,20 @@ def summed_counts(texts: Iterable[str]) -> str:
     parts = [_parsed(text) for text in texts]
     columns = zip(*parts, strict=True)
     return " ".join(
-        f"{column[0][0]!r}:{sum(c[1] for c in column)}/{sum(c[2] for c in column)}"
+        f"{column[0][0]!r}:{sum(c[1] for c in column)!r}/{sum(c[2] for c in column)!r}"
         for column in columns
     )
 
 
-def _parsed(text: str) -> list[tuple[float, int, int]]:
+def _parsed(text: str) -> list[tuple[float, float, float]]:
     found = []
     for word in text.split():
         place, _, counts = word.partition(":")
         wrong, _, total = counts.partition("/")
-        found.append((float(place), int(wrong), int(total)))
+        found.append((float(place), _number(wrong), _number(total)))
     return found
+
+
+def _number(text: str) -> float:
+    """Return a whole number as one, which adds up exactly; raises ValueError for none."""
+    return int(text) if text.isdigit() else float(text)

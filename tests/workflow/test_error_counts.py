@@ -11,8 +11,13 @@ from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
 from workflow import qam
-from workflow.error_counts import RATE, counts_text, rates_of, summed_counts
+from workflow.error_counts import EVM, RATE, counts_text, rates_of, summed_counts
 from workflow.storage.products import read_product
+
+
+def test_powers_add_up() -> None:
+    one, other = counts_text([5.0], [0.25], 8.0), counts_text([5.0], [1.5e-3], 4.0)
+    np.testing.assert_array_equal(rates_of(summed_counts([one, other]))[1], [0.2515 / 12])
 
 
 def test_counts_add_up() -> None:
@@ -52,7 +57,15 @@ def test_a_product_has_the_curve_of_each_precision(tmp_path: Path, count: int) -
     wrong = [qam.bit_errors(sent, qam.hard_bits(x, 64)).sum() for x in product.data]
     np.testing.assert_array_equal(rates["fp64"].values, np.array(wrong) / (6 * sent.size))
     assert rates["fp64"].values[0] > rates["fp64"].values[-1]
+    symbols = qam.modulated(sent, 64)
+    off = np.square(np.abs(product.data - symbols)).mean(axis=(1, 2, 3, 4))
+    evm = 10 * np.log10(off / np.square(np.abs(symbols)).mean())
+    for name in rates:  # the precisions are apart by less than noise is
+        one = product.coordinates[EVM + name]
+        np.testing.assert_allclose(one.values, evm, rtol=1e-4)
+        assert (one.units, one.of("")) == ("dB", ("snr",))
     axes = Figure().subplots()
     workload.picture(product, axes)
     labels = [line.get_label() for line in axes.get_lines()]
+    assert [f"EVM, {name}" in labels for name in rates] == [True] * len(rates)
     assert [f"bit error rate, {name}" in labels for name in rates] == [True] * len(rates)

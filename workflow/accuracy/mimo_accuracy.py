@@ -51,6 +51,10 @@ MEASURES = (
         column="bit_errors", caption="bit errors", text=True, together=summed_counts,
         what="At each SNR in dB the bits that are wrong, over all.",
     ),
+    Measure(
+        column="error_power", caption="error power", text=True, together=summed_counts,
+        what="At each SNR in dB the power of the error of symbols, over that of what was sent.",
+    ),
 )  # fmt: skip
 Array = npt.NDArray[Any]
 _SOFT = 1 << 16
@@ -185,6 +189,7 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
     symbols, found = qam.modulated(sent, order), result[-1].astype(complex)
     error = np.square(np.abs(found - symbols))
     off = ratio(norm_of(found - symbols), norm_of(symbols))
+    powers = np.square(np.abs(result - symbols)).sum(axis=(1, 2, 3, 4), dtype=float)
     bits = qam.bits_of(order)
     ours, exact = (qam.hard_bits(x, order) for x in (result, reference.x))
     wrong = qam.bit_errors(sent, ours).reshape(len(ours), -1).sum(axis=1, dtype=int)
@@ -201,6 +206,7 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
         evm_db=20 * math.log10(off) if 0 < off < math.inf else None,
         bit_error_rate=float(wrong[-1] / total),
         bit_errors=counts_text(reference.ratios.tolist(), wrong.tolist(), total),
+        error_power=counts_text(reference.ratios.tolist(), powers.tolist(), norm_of(symbols) ** 2),
         information_bits=information,
         bits_changed=float(qam.bit_errors(ours, exact).mean() / bits),
     )

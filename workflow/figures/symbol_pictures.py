@@ -8,14 +8,14 @@ import numpy as np
 
 from workflow import qam
 from workflow.data import Product
-from workflow.error_counts import RATE
+from workflow.error_counts import EVM, RATE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def draw_symbols(product: Product, order: int, soft: bool, axes: Axes) -> None:
-    """Draw the bit error rate of each precision, and of symbols the error vector magnitude.
+    """Draw the bit error rate of each precision, and of symbols the error vector magnitude, rms.
 
     Where no bit is wrong the rate is drawn at half an error.
     """
@@ -41,11 +41,17 @@ def draw_symbols(product: Product, order: int, soft: bool, axes: Axes) -> None:
             label=f"bit error rate, {name}" if name else "bit error rate",
         )  # fmt: skip
     if not soft:
-        symbols = qam.modulated(sent, order)
-        off = [float(np.sqrt(np.square(np.abs(x - symbols)).mean())) for x in product.data]
-        axes.semilogy(
-            ratios, off, marker="s", ls="--", color="grey", label="EVM (rms, of the symbols' rms)"
-        )
+        off = {name: product.coordinates.get(EVM + name) for name in colours or rates}
+        for turn, (name, one) in enumerate(off.items()):
+            if one is not None:
+                axes.semilogy(
+                    ratios, 10 ** (one.values / 20), marker="s", ls="--", color=colours.get(name),
+                    linewidth=1 + 1.2 * (len(off) - 1 - turn), markersize=3, label=f"EVM, {name}",
+                )  # fmt: skip
+        if all(one is None for one in off.values()):
+            symbols = qam.modulated(sent, order)
+            rms = [float(np.sqrt(np.square(np.abs(x - symbols)).mean())) for x in product.data]
+            axes.semilogy(ratios, rms, marker="s", ls="--", color="grey", label="EVM (rms)")
     axes.set_xlabel("signal-to-noise ratio of a receiver (dB)")
     axes.set_ylabel("bit error rate" if soft else "bit error rate, EVM")
     axes.grid(alpha=0.3, which="both")

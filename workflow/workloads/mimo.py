@@ -29,7 +29,7 @@ from workflow.data import (
     blank,
     is_blank,
 )
-from workflow.error_counts import RATE, rates_of
+from workflow.error_counts import curves_of
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
 from workflow.inputs import operand_values, operands
@@ -60,7 +60,7 @@ class Mimo(Workload):
     kind: ClassVar[str] = "mimo"
     seen: ClassVar[str] = (
         "Bit error rate over the signal-to-noise ratio at each precision, and of symbols the error "
-        "vector magnitude. "
+        "vector magnitude, dashed. "
         "Where no bit is wrong the rate is drawn at half an error. A curve that becomes flat is "
         "limited by the channel's condition or by the arithmetic, not by noise."
     )
@@ -265,15 +265,8 @@ class Mimo(Workload):
         return Product("symbols", result, AXES, kept, title)
 
     def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
-        """Return the bit error rate along the signal-to-noise ratios, of each precision of ours."""
-        found = {}
-        for record in records:
-            counts = record.measures.get("bit_errors")
-            if record.is_ours and record.verified and isinstance(counts, str):
-                name = f"bit error rate at {record.precision}"
-                values = rates_of(counts)[1]
-                found[RATE + record.precision] = Coordinate(values, "", name, ("snr",))
-        return found
+        """See `curves_of`."""
+        return curves_of(records)
 
     def _soft_bits(self, staged: Staged, result: Array) -> Array:
         order = self.case.qam
