@@ -24,7 +24,7 @@ from qiskit.circuit.library import get_standard_gate_name_mapping
 from workflow.circuits import qiskit_circuits
 from workflow.circuits.fused_gates import passes_of_width
 from workflow.circuits.qiskit_circuits import CircuitError
-from workflow.circuits.registers import registers_of
+from workflow.circuits.registers import acted_on_after, registers_of
 from workflow.circuits.resets import first_resets
 from workflow.config.circuit import Circuit
 from workflow.storage.files import is_file
@@ -43,7 +43,7 @@ class CircuitSize:
     ``staged`` maps a number of qubits to a number of gates: each gate of the circuit, or an upper
     bound or (of a long circuit) an estimate of those that they are fused to. ``registers`` are
     those of a file's circuit (`workflow.circuits.registers`), ``resets`` the qubits with whose
-    resets it begins.
+    resets it begins, ``acted_on_after`` those on which gates act behind their measurement.
     """
 
     qubits: int
@@ -51,6 +51,7 @@ class CircuitSize:
     staged: Mapping[int, int]
     registers: Mapping[str, Any] = field(default_factory=dict, compare=False)
     resets: tuple[int, ...] = ()
+    acted_on_after: tuple[int, ...] = ()
 
     @property
     def matrix_entries(self) -> int:
@@ -109,17 +110,17 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
     circuit = qiskit_circuits.load_circuit(path)
     qiskit_circuits.check_unitary(circuit)
     widths = Counter(_widths(circuit, MOST_WIDTH if fuse is None else fuse, set()))
-    gates, qubits, named = sum(widths.values()), circuit.num_qubits, registers_of(circuit)
-    resets = first_resets(circuit)
+    gates, qubits = sum(widths.values()), circuit.num_qubits
+    of_file = registers_of(circuit), first_resets(circuit), acted_on_after(circuit)
     if fuse is None:
-        return CircuitSize(qubits, gates, dict(widths), named, resets)
-    bound = CircuitSize(qubits, gates, {fuse: gates}, named, resets)
+        return CircuitSize(qubits, gates, dict(widths), *of_file)
+    bound = CircuitSize(qubits, gates, {fuse: gates}, *of_file)
     if bound.matrix_bytes <= _SMALL_BYTES:
         return bound
     part = circuit.copy_empty_like()
     for instruction in itertools.islice(circuit.data, _PLANNED_GATES):
         part.append(instruction)
-    return CircuitSize(qubits, gates, {fuse: _scaled(_planned(part, fuse), gates)}, named, resets)
+    return CircuitSize(qubits, gates, {fuse: _scaled(_planned(part, fuse), gates)}, *of_file)
 
 
 def _planned(part: QuantumCircuit, fuse: int) -> tuple[int, int]:

@@ -39,6 +39,27 @@ def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
     return found
 
 
+def acted_on_after(circuit: QuantumCircuit) -> tuple[int, ...]:
+    """Return the qubits on which gates act between their last measurement into a bit and the end.
+
+    Without noise such gates keep the qubit (`qiskit_circuits.check_unitary`), and it is the bit.
+    """
+    bits_of: dict[int, set[int]] = {}
+    qubit_of: dict[int, int] = {}
+    changed: set[int] = set()  # bits
+    for one in circuit.data:
+        if one.operation.name == "measure":
+            bit, qubit = (circuit.find_bit(x[0]).index for x in (one.clbits, one.qubits))
+            bits_of.get(qubit_of.get(bit, -1), set()).discard(bit)
+            bits_of.setdefault(qubit, set()).add(bit)
+            qubit_of[bit] = qubit
+            changed.discard(bit)
+        elif qubit_of and one.operation.name != "barrier":
+            for qubit in one.qubits:
+                changed |= bits_of.get(circuit.find_bit(qubit).index, set())
+    return tuple(sorted({qubit_of[bit] for bit in changed}))
+
+
 def qubits_of(staged: Staged) -> int:
     """Return the qubits of a staged state."""
     return int(staged.operands["state"].size).bit_length() - 1

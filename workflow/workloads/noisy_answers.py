@@ -36,9 +36,17 @@ class NoisyAnswers(StateAnswers):
         """Raise InputError also for more qubits than the density matrix may have, or too few runs.
 
         Too few are trajectories that prove nothing, unless ``allow_unproven`` takes their means.
+        Shots whose classical bits are not the measured qubits at the end are refused, too.
         """
         super().check(upstream)
-        qubits = self._size().qubits
+        size = self._size()
+        qubits = size.qubits
+        if self.case.shots is not None and (changed := size.acted_on_after):
+            raise InputError(
+                f"noise: gates act on qubits {list(changed)} after their measurement, and their "
+                "noise changes the qubits, which are then not the classical bits of shots; "
+                "measure after all gates on a qubit"
+            )
         if qubits > density_matrix.MOST_QUBITS:
             raise InputError(
                 f"noise: the circuit must have at most {density_matrix.MOST_QUBITS} qubits, because"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,20 @@ def test_trajectories_that_prove_nothing_are_refused_before_they_are_run(answer:
     with pytest.raises(InputError, match=message):
         runs(least - 1).check()
     runs(99, precision="fp64", allow_unproven=True).check()
+
+
+def test_shots_of_bits_that_noise_would_change_are_refused(tmp_path: Path) -> None:
+    """A control may be measured first; its noise behind that is not seen in the bit."""
+    path, keys = tmp_path / "c.qasm", KEYS["shots"]
+    first = "OPENQASM 2.0;\nqreg q[2]; creg c[2]; U(1,0,0) q[0];\nmeasure q[0] -> c[0];\n"
+    path.write_text(first + "CX q[0],q[1]; measure q[1] -> c[1];")
+    workload({"file": str(path)}, noise=NOISE, probabilities=[0]).check()
+    with pytest.raises(InputError, match=r"^noise: gates act on qubits \[0\] after their meas"):
+        workload({"file": str(path)}, **keys).check()
+    path.write_text(first + "barrier q; U(1,0,0) q[1]; measure q[1] -> c[1];")
+    workload({"file": str(path)}, **keys).check()
+    path.write_text(first + "CX q[0],q[1]; measure q -> c;")
+    workload({"file": str(path)}, **keys).check()
 
 
 def test_a_sample_has_a_tolerance_of_its_own() -> None:
