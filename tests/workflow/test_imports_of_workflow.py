@@ -26,9 +26,12 @@ NEVER = {
         "accuracy", "arrays", "circuits", "config", "preflight", "schemas", "steps", "workloads",
     },
     "tables": {
-        "arrays", "circuits", "config", "figures", "preflight", "schemas", "steps", "workloads",
+        "arrays", "circuits", "compare", "config", "figures", "preflight", "schemas", "steps",
+        "workloads",
     },
-    "figures": {"arrays", "circuits", "config", "preflight", "schemas", "steps", "workloads"},
+    "figures": {
+        "arrays", "circuits", "compare", "config", "preflight", "schemas", "steps", "workloads",
+    },
     "workloads": {"preflight", "tables", "schemas", "steps"},
     "steps": {"figures", "preflight", "tables", "schemas"},
     "preflight": {"compare", "figures", "schemas"},

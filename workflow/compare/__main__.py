@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from workflow.compare.figure import draw_comparison
 from workflow.compare.ratios import Ratio
 from workflow.compare.reading import TableError, read_rows
 from workflow.compare.verdicts import FACTORS, Compared, Margins, compare
 from workflow.compare.writing import summary, write_csv, write_markdown
-from workflow.figures.comparison import draw_comparison
 from workflow.storage.failures import printable
 
 REGRESSION, MISTAKE = 1, 2
