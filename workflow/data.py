@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from argand import Precision
 
-from workflow.records import OURS
+from workflow.measurements import OURS
 from workflow.storage.drawn import Drawn, Stretched
 
 Array = npt.NDArray[Any]

@@ -1,8 +1,11 @@
-"""Readings of clocks and sensors for one result."""
+"""Readings of clocks and sensors for one result, and the name that tells ours from peers'."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+
+OURS = "argand"
+"""The name of the implementation that is not a peer's."""
 
 
 @dataclass(frozen=True, kw_only=True)

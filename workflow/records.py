@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from workflow.accuracy.measures import Value, every_measure, measured
-from workflow.measurements import READINGS
+from workflow.measurements import OURS, READINGS
 from workflow.storage.checked_json import read_lines, write_lines
-
-OURS = "argand"
-"""The name of the implementation that is not a peer's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ from workflow.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
-from workflow.records import OURS, Record, read_records
+from workflow.measurements import OURS
+from workflow.records import Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
 from workflow.study import Study

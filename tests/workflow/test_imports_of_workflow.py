@@ -16,8 +16,8 @@ ROOT = Path(workflow.__file__).parent
 ABOVE_KINDS = ("figures", "preflight", "tables", "schemas", "steps", "workloads")
 NEVER = {
     "config": {"accuracy", "circuits", "compare", "inputs", "readers", *ABOVE_KINDS},
-    "accuracy": {"arrays", "circuits", "config", *ABOVE_KINDS},
-    "storage": {"arrays", "circuits", "config", "inputs", "readers", *ABOVE_KINDS},
+    "accuracy": {"arrays", "circuits", "config", "records", *ABOVE_KINDS},
+    "storage": {"arrays", "circuits", "config", "inputs", "readers", "records", *ABOVE_KINDS},
     "inputs": {"accuracy", "arrays", "circuits", *ABOVE_KINDS},
     "readers": {"accuracy", "circuits", *ABOVE_KINDS},
     "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
@@ -36,7 +36,7 @@ NEVER = {
     "steps": {"figures", "preflight", "tables", "schemas"},
     "preflight": {"compare", "figures", "schemas"},
 }  # fmt: skip
-"""By package the packages that none of its modules may import, not even in a function."""
+"""By package what none of its modules may import, not even in a function."""
 ABOVE = {"tools", "benchmarks"}
 """Packages that use workflow and argand, and are used by neither, but for the peers."""
 

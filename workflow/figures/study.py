@@ -28,8 +28,9 @@ from workflow.figures.marks import (
     plain_ticks,
 )
 from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
+from workflow.measurements import OURS
 from workflow.models import is_model
-from workflow.records import OURS, Record
+from workflow.records import Record
 from workflow.tables.ranking import ordered, pareto
 
 if TYPE_CHECKING:

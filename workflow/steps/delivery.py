@@ -11,7 +11,8 @@ from typing import Any
 from workflow.data import Array, Coordinate, Product, Staged
 from workflow.inputs.provenance import MADE_OF
 from workflow.inputs.source_attributes import ATTRIBUTES
-from workflow.records import OURS, Record
+from workflow.measurements import OURS
+from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at

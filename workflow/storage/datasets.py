@@ -20,8 +20,7 @@ import numpy.typing as npt
 from argand.runtime.ceilings import Ceilings
 
 from workflow.data import Array, blank
-from workflow.measurements import Measurements
-from workflow.records import OURS
+from workflow.measurements import OURS, Measurements
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.failures import DataError as DataError
 from workflow.storage.failures import reading, writing
