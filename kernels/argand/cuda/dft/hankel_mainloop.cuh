@@ -43,8 +43,10 @@ struct FoldedFragments {
 struct MirroredPairs {
     float2 x[4], y[4];
 
-    // `offsets` points to those of the lane's first two k.
-    template <HankelPlan plan>
+    // `offsets` points to those of the lane's first two k. `MayBeLast` says whether the k-tile may
+    // be the last one, whose numbers past half the length are zeros. Selects in every k-tile would
+    // add a tenth to the instructions of the mainloop.
+    template <HankelPlan plan, bool MayBeLast>
     __device__ __forceinline__ void load(const unsigned char* line, const uint32* offsets,
                                          int k_tile, int t) {
 #pragma unroll
@@ -53,8 +55,9 @@ struct MirroredPairs {
             const uint32 at = i % 2 ? pair >> 16 : pair & 0xffffu;
             x[i] = *reinterpret_cast<const float2*>(line + at);
             y[i] = *reinterpret_cast<const float2*>(line + (8 * plan.length - at));
-            if (plan.has_partial_k_tile() &&
-                16 * k_tile + 8 * (i / 2) + 2 * t + i % 2 >= plan.half_length())
+            const int k = 8 * (i / 2) + 2 * t + i % 2, largest_k = 8 * (i / 2) + 6 + i % 2;
+            if (MayBeLast && plan.has_partial_k_tile() && largest_k >= plan.half_length() % 16 &&
+                16 * k_tile + k >= plan.half_length())
                 x[i] = y[i] = {0.0f, 0.0f};
         }
     }
@@ -182,21 +185,23 @@ struct HankelAccumulator {
 
 // `body(slot, k_tile)` for k-tiles from First to Last, alternating between fragments 0 and 1: one
 // fragment is computed while the MMAs of the other run. Before a fragment is overwritten, all but
-// the latest `pending` groups of MMAs have to be complete.
-template <int Index, int Pending>
+// the latest `pending` groups of MMAs have to be complete. Where `may_be_last` is false, the k-tile
+// is not Last - 1.
+template <int Index, int Pending, bool MayBeLast>
 struct FragmentSlot {
     static constexpr int index = Index, pending = Pending;
+    static constexpr bool may_be_last = MayBeLast;
 };
 
 template <int First, int Last, typename Body>
 __device__ __forceinline__ void for_each_k_tile(Body body) {
 #pragma unroll 1
     for (int k_tile = First; k_tile + 1 < Last; k_tile += 2) {
-        body(FragmentSlot<0, 1>{}, k_tile);
-        body(FragmentSlot<1, 1>{}, k_tile + 1);
+        body(FragmentSlot<0, 1, false>{}, k_tile);
+        body(FragmentSlot<1, 1, (Last - First) % 2 == 0>{}, k_tile + 1);
     }
     // No group may be pending here: the compiler would serialise all MMAs.
-    if constexpr ((Last - First) % 2) body(FragmentSlot<0, 0>{}, Last - 1);
+    if constexpr ((Last - First) % 2) body(FragmentSlot<0, 0, true>{}, Last - 1);
 }
 
 // The mainloop of a lane: it folds its transform k-tile after k-tile while the warpgroup's MMAs of
@@ -217,9 +222,9 @@ struct HankelMainloop {
 
     // Loads a k-tile and folds it into its first `Terms` terms, as soon as all but the latest
     // `Pending` groups of MMAs are complete, which may read the fragments.
-    template <int Terms, int Pending>
+    template <int Terms, int Pending, bool MayBeLast>
     __device__ __forceinline__ void fold(int k_tile, FoldedFragments<plan.precision>& folded) {
-        pairs.load<plan>(line, gather_offsets, k_tile, t);
+        pairs.load<plan, MayBeLast>(line, gather_offsets, k_tile, t);
         wgmma_wait<Pending>();
         pairs.make_fragments<Terms>(folded, even_sum, scale);
     }
@@ -228,11 +233,11 @@ struct HankelMainloop {
         even_sum = {0.0f, 0.0f};
 #pragma unroll
         for (int k_tile = 0; k_tile < kCachedKTiles; ++k_tile) {
-            fold<kTerms, 1>(k_tile, cached[k_tile]);
+            fold<kTerms, 1, true>(k_tile, cached[k_tile]);
             accumulator.mma_first_pass(cached[k_tile], table, k_tile);
         }
         for_each_k_tile<kCachedKTiles, plan.num_k_tiles()>([&](auto slot, int k_tile) {
-            fold<kTerms, slot.pending>(k_tile, fragments[slot.index]);
+            fold<kTerms, slot.pending, slot.may_be_last>(k_tile, fragments[slot.index]);
             accumulator.mma_first_pass(fragments[slot.index], table, k_tile);
         });
         if constexpr (kTerms == 2) run_high_order();
@@ -245,7 +250,7 @@ struct HankelMainloop {
         for_each_k_tile<kCachedKTiles, plan.num_k_tiles()>([&](auto slot, int k_tile) {
             if constexpr (plan.promotion_k_tile && slot.index == 0)
                 if (k_tile == plan.promotion_k_tile) accumulator.promote();
-            fold<1, slot.pending>(k_tile, fragments[slot.index]);
+            fold<1, slot.pending, slot.may_be_last>(k_tile, fragments[slot.index]);
             accumulator.mma_high_order(fragments[slot.index], table, k_tile);
         });
     }
