@@ -37,6 +37,8 @@ EARTH_M = 6.33e6, 6.40e6
 """The Earth's surface is farther from its centre than the first, and nearer than the second."""
 LEAST_WAVELENGTHS = 0.05
 """An array that is smaller has nearly the same phase at all antennas: 9 degrees at most."""
+HALF_COHERENT = 0.603
+"""Samples by which a wave of a channel's noise is late where half of its correlation is lost."""
 HOW_TO_PLACE = (
     "give input.coordinates to the workload that reads the antennas' file, for east as "
     "{dataset: path, units: m, axis: antenna}"
@@ -126,6 +128,37 @@ def mirrored(there: Mapping[str, Coordinate]) -> str:
     return (
         "the file's bandwidth is below 0: where a receiver has reversed the spectrum, phases are "
         "conjugated too, and directions are mirrored, at -l and -m"
+    )
+
+
+def incoherent(there: Mapping[str, Coordinate], farthest: float = 1.0) -> str:
+    """Return what to know of samples whose channels are too wide for an array, "" of any others.
+
+    A wave that arrives at two antennas by delays t apart has the part sinc(t / step) of its
+    correlation, for samples a step apart of noise as wide as their channel.
+
+    Args:
+        there: the coordinates of samples; of nothing where they lack times or places.
+        farthest: sine of the largest angle off the zenith that is looked at.
+    """
+    time, place = there.get("time"), there.get("antenna_position")
+    flat = [(name, there[name]) for name in PLACES[:2] if name in there]
+    known = [one.of(n) == ("antenna",) and one.units in convertible(n) for n, one in flat]
+    if time is None or time.units not in convertible("time") or time.values.size < 2:
+        return ""
+    if place is None and known != [True, True]:
+        return ""
+    where = np.stack([in_hz_or_m(there, n) for n, _ in flat], -1) if place is None else place.values
+    step = float(np.ptp(in_base("time", time.values[[0, -1]], time.units)))
+    step /= time.values.size - 1
+    across = float(np.ptp(where[:, :2], axis=0).max()) if len(where) else 0.0
+    sine = HALF_COHERENT * step * SPEED_OF_LIGHT / across if across else 1.0
+    if sine >= farthest:
+        return ""
+    return (
+        f"samples every {step:.3g} s lose half of the correlation of the farthest antennas, "
+        f"{across:.3g} m apart, for waves {np.degrees(np.arcsin(sine)):.2g} deg off the zenith and "
+        "beyond, unless delays were taken out before: narrower channels (kind: channelise) keep it"
     )
 
 

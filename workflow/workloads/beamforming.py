@@ -14,7 +14,12 @@ from pydantic import Field, model_validator
 
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
-from workflow.arrays.antenna_places import antenna_positions, channel_centres, of_directions
+from workflow.arrays.antenna_places import (
+    antenna_positions,
+    channel_centres,
+    incoherent,
+    of_directions,
+)
 from workflow.arrays.plane_waves import received, steering_weights
 from workflow.arrays.steering import beams_toward, beside_beams, is_unplaced, steered, unsteered
 from workflow.config.antenna_array import Frequencies, Source
@@ -221,9 +226,12 @@ class Beamforming(MatrixProduct):
         return Staged(data, axes, self._coordinates(time))
 
     def remark(self, staged: Staged) -> str:
-        """See `Workload.remark`: directions of steered beams that may be wrong."""
+        """See `Workload.remark`: directions of steered beams that may be wrong, wide channels."""
         there = staged.coordinates
-        return of_directions(there) if self.case.steered and "antenna_position" in there else ""
+        if not self.case.steered or "antenna_position" not in there:
+            return ""
+        farthest = float(np.hypot(*self.case.directions().T).max(initial=0))
+        return "; ".join(filter(None, (of_directions(there), incoherent(there, farthest))))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return (frequency, polarization, beam, time)."""

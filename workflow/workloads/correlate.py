@@ -22,6 +22,7 @@ from workflow.arrays import antennas, visibilities
 from workflow.arrays.antenna_places import (
     antenna_positions,
     channel_centres,
+    incoherent,
     places,
     refuse_geocentric,
 )
@@ -29,16 +30,7 @@ from workflow.arrays.plane_waves import received
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase
 from workflow.config.integration import integrated
-from workflow.data import (
-    PLACES,
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    blank,
-)
+from workflow.data import PLACES, Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.inputs import operands
 from workflow.inputs.input_error import InputError
@@ -134,12 +126,14 @@ class Correlate(Workload):
         return Staged(data, _axes(), self._coordinates(time))
 
     def remark(self, staged: Staged) -> str:
-        """See `Workload.remark`: integrations over gaps, axes that may be in another order."""
+        """See `Workload.remark`: gaps, channels that are too wide, axes in another order."""
         given, time = self.case.input, staged.coordinates.get("time")
         held = staged.operands.get("voltages")  # of HDF5 alone; what others read has names
         unnamed = given is not None and given.axes_of("voltages") is None and time is None
         turned = visibilities.perhaps_turned(held.shape) if unnamed and held is not None else ""
-        return turned or gap_within(time, self.case.integrate, "integration")
+        wide = incoherent(staged.coordinates) if given is not None else ""
+        said = (gap_within(time, self.case.integrate, "integration"), wide)
+        return turned or "; ".join(filter(None, said))
 
     def _coordinates(self, time: Array) -> dict[str, Coordinate]:
         where = self.positions()
