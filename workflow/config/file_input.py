@@ -67,7 +67,7 @@ DATASETS = (
 )
 OF_ANTENNAS = (
     "(frequency, polarization, antenna, time), leading axes missing or not; for another order "
-    "`axes` names them. " + DATASETS
+    "`axes` names them. They turn as exp(2 pi i f t) (docs/kinds.md). " + DATASETS
 )
 """Description of the key of voltages, by beamforming and correlate."""
 _NOTHING_TO_KEEP = "what it lacks is nothing that can be kept"
