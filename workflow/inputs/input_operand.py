@@ -53,13 +53,12 @@ class OperandHeader:
     """The arrays of a file for an operand, by their headers.
 
     ``map`` has its axes and shape, as selected and with missing axes as 1; ``dtype`` is what
-    `read_operand` returns; ``stored`` says how it lies in the file, ``units`` in which unit, and
-    ``numbers`` which entries of an axis are selected, if not all; their list may be a long one.
+    `read_operand` returns; ``units`` is the unit, and ``numbers`` says which entries of an axis are
+    selected, if not all; their list may be a long one.
     """
 
     map: AxisMap
     dtype: str
-    stored: str
     units: str
     numbers: Mapping[str, PickedAxis]
 
@@ -118,16 +117,16 @@ class InputOperand:
 
     def header(self) -> OperandHeader:
         """Check type, axes and shape."""
-        stored = [self._component(dataset) for dataset in self.datasets]
+        types = [self._component(dataset) for dataset in self.datasets]
         kinds = [self._stored(dataset).kind for dataset in self.datasets]
-        wide = any(name in _WIDE for name in (*kinds, *(name for _, name in stored)))
+        wide = any(name in _WIDE for name in (*kinds, *types))
         kind, bits = ("float", 32) if self.real else ("complex", 64)
         units = self.units
         if units is None:
             units = unit_of_parts(self.datasets, self.key)
-        said, mapped = " and ".join(text for text, _ in stored), self.mapped()
+        mapped = self.mapped()
         numbers = self.picked.numbers(self.datasets[0].shape, mapped)
-        return OperandHeader(mapped, f"{kind}{bits << wide}", said, units, numbers)
+        return OperandHeader(mapped, f"{kind}{bits << wide}", units, numbers)
 
     def mapped(self) -> AxisMap:
         """Return how the selected part becomes the operand.
@@ -165,8 +164,8 @@ class InputOperand:
         names = [SYNONYMS.get(name, name) for name in self.names or ()]
         return names.index(axis) if axis in mapped.missing and axis in names else None
 
-    def _component(self, dataset: h5py.Dataset) -> tuple[str, str]:
-        """Return how a dataset is stored, and the type of its numbers."""
+    def _component(self, dataset: h5py.Dataset) -> str:
+        """Return the type of a dataset's numbers, or of their parts."""
         try:
             dtype = dataset.dtype
         except (TypeError, ValueError) as error:
@@ -175,21 +174,21 @@ class InputOperand:
                 f"not ({error})"
             ) from error
         if self.packed and dtype.name in PACKED_TYPES and h5py.check_enum_dtype(dtype) is None:
-            return f"int4x2 in {dtype.name}", "int8"
+            return "int8"
         one_real = self.packed or self.real or self.separate or self.pair is not None
         if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
             check_level(self.operand.name, self.zero_level, dataset, dtype, self._stored(dataset))
-            return dtype.name, dtype.name
+            return str(dtype.name)
         if (fields := complex_fields(dtype)) and not one_real:
             part = dtype[fields[0]]
             if is_number(part) and dtype[fields[1]] == part:
                 check_level(
                     self.operand.name, self.zero_level, dataset, part, self._stored(dataset)
                 )
-                return f"{{{fields[0]}, {fields[1]}}} of {part.name}", part.name
+                return str(part.name)
         if dtype.names is None and one_real and not self.packed and is_number(dtype):
             check_level(self.operand.name, self.zero_level, dataset, dtype, self._stored(dataset))
-            return dtype.name, dtype.name
+            return str(dtype.name)
         raise InputError(
             f"{self.key}: {dataset.name} must be {self._allowed()}, got {type_in_words(dtype)}"
         )

@@ -91,7 +91,7 @@ class ProductOperand:
         kind = product.data.dtype if operand.real else np.result_type(product.data, np.complex64)
         units = source.units_of(name) if source is not None else None
         self.header = OperandHeader(
-            self.map, kind.name, what, product.units if units is None else units,
+            self.map, kind.name, product.units if units is None else units,
             self.picked.numbers(shape, self.map),
         )  # fmt: skip
         self.renamed, self.dropped = self._placed(names)
