@@ -1,4 +1,4 @@
-"""Entries of an axis that a study selects by their names, such as antennas: their numbers."""
+"""Entries of an axis that a study selects by their names, such as antennas: their indices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput, Selection
 from workflow.config.mistakes import nearest
-from workflow.data import Coordinate
+from workflow.data import Array, Coordinate
 from workflow.inputs.coordinate_units import values_with_unit
 from workflow.inputs.equal_steps import whole_axis
 from workflow.inputs.input_error import InputError
@@ -93,7 +93,12 @@ def names_along(
                 found[one.name] = read(one.path, one.name, one.path)
             except InputError:
                 continue  # it is no coordinate, and the stage step says why
-    return [one for one in found.values() if one.values.dtype.kind == "U" and one.values.ndim == 1]
+    return [one for one in found.values() if are_names(one.values)]
+
+
+def are_names(values: Array) -> bool:
+    """Return whether values of an axis are text, or whole numbers such as those of antennas."""
+    return values.ndim == 1 and values.dtype.kind in "Uiu"
 
 
 def _is_name(entry: Entry) -> bool:
@@ -118,7 +123,7 @@ def _with_numbers(entry: Entry, numbers: Callable[[str], list[int]]) -> int | st
 
 def _numbers(name: str, axis: str, along: list[Coordinate], *, one: bool) -> list[int]:
     """Return the entries of an axis that have a name, by one coordinate; with ``one`` the only."""
-    found = [np.flatnonzero(each.values == name).tolist() for each in along]
+    found = [np.flatnonzero(each.values.astype(str) == name).tolist() for each in along]
     found = [places for places in found if places]
     if not along:
         raise SelectionError(

@@ -17,7 +17,7 @@ from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.inputs.input_error import InputError
 from workflow.inputs.input_operand import OperandHeader
-from workflow.inputs.named_entries import has_names, numbered, without_names
+from workflow.inputs.named_entries import are_names, has_names, numbered, without_names
 from workflow.inputs.selections import Picked, SelectionError, pick
 from workflow.storage.drawn import Stretched
 from workflow.storage.products import read_product
@@ -102,10 +102,10 @@ class ProductOperand:
         A covariance has the same antennas along its columns.
         """
         there = [(one.of(name), one) for name, one in self.product.coordinates.items()]
-        named = [(axes, one) for axes, one in there if one.values.dtype.kind == "U"]
+        named = [(axes, one) for axes, one in there if are_names(one.values)]
         axis = self.product.axes[number]
-        along = [one for axes, one in named if axes == (axis,)]
-        return along or [one for axes, one in named if (axis, axes) == ("column", ("antenna",))]
+        same = [(axis,), *([("antenna",)] if axis == "column" else [])]
+        return [one for axes, one in named if axes in same]
 
     def _placed(self, names: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
         """Return the operand's name of each axis that it has, and the entry of each that it drops.

@@ -76,5 +76,7 @@ def test_names_select_rows_and_columns_of_a_covariance(tmp_path: Path) -> None:
 
     rows = {"antenna": [f"T{last}", f"T{first}"], "column": [f"T{last}", f"T{first}"]}
     np.testing.assert_array_equal(taken(rows), taken({})[[-1, 0]][:, [-1, 0]])
+    numbers = {"antenna": [str(last), str(first)], "column": [str(last), str(first)]}
+    np.testing.assert_array_equal(taken(numbers), taken(rows))
     named_feed = taken({"polarization": "yy"})
     np.testing.assert_array_equal(named_feed, taken({"polarization": 1}))
