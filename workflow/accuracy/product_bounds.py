@@ -76,7 +76,8 @@ def relative_bounds(
 def of_left_out(reference: ProductReference, precision: Precision, backend: str) -> float:
     """Return the worst case of what a full reference has and random vectors leave out.
 
-    These are the rows and columns in which some element of the addend is not finite.
+    These are the rows and columns in which some element of the addend is not finite. What scaling
+    and integers lose is counted as of all lines.
     """
     if reference.sampled or reference.c is None:
         return 0.0
@@ -90,7 +91,9 @@ def of_left_out(reference: ProductReference, precision: Precision, backend: str)
     bound = bounds.product_bound(
         precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
     )
-    return float(np.sqrt(2) * bound * norm_along(magnitude.reshape(-1), 0))
+    of_largest = underflow(precision, backend, reference.k).of_largest
+    lines = _lost(reference, precision, backend, of_largest)
+    return float(np.sqrt(2) * (bound * norm_along(magnitude.reshape(-1), 0) + lines))
 
 
 def lost_scalars(reference: ProductReference, precision: Precision, backend: str) -> float:

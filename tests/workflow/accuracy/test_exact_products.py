@@ -109,6 +109,28 @@ def test_lines_that_lose_a_component_are_counted() -> None:
     assert found.largest_spread == pytest.approx(1e30)
 
 
+def test_a_product_without_rows_is_verified() -> None:
+    row = any_precision("7xint8")
+    a, b = np.ones((2, 0, 8), row.output), np.ones((8, 5), row.output)
+    found = assess_product(product_reference(a, b), gemm(a, b, precision=row), row, backend="cpu")
+    assert found.verified, found.reason
+
+
+@pytest.mark.parametrize("name", ["7xint8", "11xint8", "3xfp16", "fp16"])
+def test_rows_whose_addend_is_not_finite_are_no_alarm(rng: np.random.Generator, name: str) -> None:
+    """Random vectors leave them out: their bound is the worst case, of operands' rounding too."""
+    row = any_precision(name)
+    a, b, c = operands(rng, row, (6, 5, 40), 0.0)
+    c[:, 2] = np.inf
+    with np.errstate(invalid="ignore"):
+        reference = product_reference(a, b, c, beta=0.5)
+        result = gemm(a, b, c, beta=0.5, precision=row)
+    found = assess_product(reference, result, row, backend="cpu")
+    assert found.verified, found.reason
+    result[0, 0] *= 1.1
+    assert not assess_product(reference, result, row, backend="cpu").verified
+
+
 @pytest.mark.parametrize(("name", "spread"), [("7xint8", 3.0), ("16xint8", 6.5)])
 def test_lines_are_counted_as_their_exponents_say(
     rng: np.random.Generator, name: str, spread: float

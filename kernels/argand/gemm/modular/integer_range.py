@@ -29,7 +29,8 @@ def integer_range(a: Array, b: Array, count: int) -> LineRange:
     found, whole = LineRange(0, 0, 1.0), moduli(count)
     for x, axis in ((a, -1), (b, -2)):
         lines = np.moveaxis(x, axis, -1)
-        for matrix in lines.reshape(-1, *lines.shape[-2:]):
+        for place in np.ndindex(lines.shape[:-2]):
+            matrix = lines[place]
             step = max(1, _CHUNK // matrix.shape[-1])
             for start in range(0, len(matrix), step):
                 found += _range_of(matrix[start : start + step], whole)
