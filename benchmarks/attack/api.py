@@ -12,7 +12,7 @@ import numpy as np
 from argand import PRECISIONS, Precision
 from scipy import special
 
-from benchmarks.attack import array_calls
+from benchmarks.attack import array_calls, product_calls
 from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
 from benchmarks.attack.nasty import (
@@ -256,7 +256,7 @@ def _dense(state: Array, gate: argand.Gate, qubits: int) -> Array:
 
 FUNCTIONS: dict[str, Callable[[Rng], tuple[str, Verdict]]] = {
     "gemm": gemm, "pairs": pairs, "softmax": softmax, "dft": dft, "gates": gates,
-    **array_calls.FUNCTIONS,
+    **array_calls.FUNCTIONS, **product_calls.FUNCTIONS,
 }  # fmt: skip
 
 
