@@ -13,7 +13,7 @@ from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import raster_group_m
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.kernel_entry import kernel_entry, symbol_words
 
 THREADS, TILE = 256, 4096
 """Threads of a block, and most complex numbers of the tile that it packs (gemm/pack_tile.cuh)."""
@@ -48,14 +48,6 @@ class PackPlan:
     exchanges_k: bool = False
     cluster: int = 1
     elements: int = TILE
-
-    @property
-    def symbol(self) -> str:
-        """The plan in the kernel's name."""
-        layout = f"{'k' if self.k_major else 'm'}{'h' if self.half_source else 's'}{self.vector}"
-        tile = f"x{self.rows}" + (f"of{self.elements}" if self.elements != TILE else "")
-        cluster = f"c{self.cluster}" if self.cluster > 1 else ""
-        return layout + tile + "e" * self.exchanges_k + cluster
 
     @property
     def blocks_per_sm(self) -> int:
@@ -134,8 +126,9 @@ def pack_arguments(sources: int) -> tuple[tuple[str, str], ...]:
 
 
 def pack_kernel_name(precision: Precision, plans: Sequence[PackPlan]) -> str:
-    """Return the kernel's symbol."""
-    return "_".join(["gemm_pack", precision.symbol, *(plan.symbol for plan in plans)])
+    """Return the kernel's symbol, in which the words of each source's plan follow ``of``."""
+    words = [word for plan in plans for word in ("of", *symbol_words(plan))]
+    return "_".join(["gemm_pack", precision.symbol, *words])
 
 
 def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:

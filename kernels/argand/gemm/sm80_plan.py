@@ -5,12 +5,12 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argand.gemm.precision_fields import precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.kernel_entry import kernel_entry, symbol_words
 
 ROW_PADDING = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
@@ -193,18 +193,14 @@ def holds_accumulators(plan: MmaPlan) -> bool:
 
 
 def mma_kernel_name(precision: Precision, plan: MmaPlan) -> str:
-    """Return the kernel's symbol."""
-    layout = ("k" if plan.a_k_major else "m") + ("k" if plan.b_k_major else "n")
-    tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
-    tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
-    absmax = f"l{plan.stages}" if plan.finds_absmax else ""
-    slices = f"_s{plan.split_k_slices}" * (plan.split_k_slices > 1) + "_g" * (plan.grid_slices > 1)
-    triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror + "1" * plan.one_tile
-    strides = "_any" * plan.any_strides + f"_r{plan.blocks_per_sm}" * (plan.blocks_per_sm > 1)
-    strides += (f"_w{plan.whole_k}" if plan.whole_k else "") + "_c" * plan.copies_between
-    return (
-        f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
-    )
+    """Return the kernel's symbol: ``gemm_mma_tf32_64x64x16_4_b_k_major_vector_2``.
+
+    It has the precision, the tile, the stages of the ring, and what differs from a plan's defaults;
+    the number of `grid_slices` is an argument.
+    """
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}_{plan.stages}"
+    words = symbol_words(replace(plan, grid_slices=1)) + ["grid_split"] * (plan.grid_slices > 1)
+    return "_".join(["gemm_mma", precision.symbol, tile, *words])
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_plan.cuh.

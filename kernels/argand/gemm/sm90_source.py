@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from argand.gemm.precision_fields import precision_fields
-from argand.gemm.sm90_plan import Epilogue, WgmmaPlan
+from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import symbol_words
 from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
 
-_STORAGE_LETTERS = {"fp32": "s", "half": "h", "planar": "p"}
-_FLAG_LETTERS = (
-    ("tma_epilogue", "b"), ("out_m_major", "r"), ("fused_pack", "a"), ("triangle", "t"),
-    ("conjugate_y", "c"), ("odd_pitch", "v"), ("odd_batches", "w"), ("power", "m"),
-    ("mirror", "u"), ("shared_columns", "e"),
-)  # fmt: skip
-"""A letter for each part of a plan that is not 0, in the order of a name."""
-_EPILOGUE_LETTERS: dict[Epilogue, str] = {
-    "combine": "", "descale": "d", "descale_rows": "dn", "descale_shifted_rows": "ds",
-    "descale_columns": "dm",
-}  # fmt: skip
 _RARE_FLAGS = (
     "triangle", "conjugate_y", "power", "odd_pitch", "odd_batches", "mirror", "ping_pong",
 )  # fmt: skip
@@ -27,22 +17,12 @@ _RARE_FLAGS = (
 
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
-    """Return the kernel's symbol, as profilers show it: ``gemm_wgmma_tf32_128x128x32_so2bd_3``.
+    """Return the kernel's symbol: ``gemm_wgmma_tf32_128x128x32_3_planar_tma_epilogue_descale``.
 
-    It has the precision, the tile, letters and the stages of the ring. Letters are the storage of X
-    (``_STORAGE_LETTERS``), k if X is k-major, h of 16-bit results, p of operands that are scaled
-    already, o and the overlapped stages, those of ``_FLAG_LETTERS``, g and the warpgroups that
-    share k, y of a ping-pong, and last those of the epilogue (``_EPILOGUE_LETTERS``).
+    It has the precision, the tile, the stages of the ring, and what differs from a plan's defaults.
     """
-    layout = _STORAGE_LETTERS[plan.storage] + "k" * plan.k_major
-    layout += "h" * plan.half_output + "p" * plan.prescaled
-    layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
-    layout += "".join(letter for name, letter in _FLAG_LETTERS if getattr(plan, name))
-    layout += f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
-    layout += f"q{plan.cluster}" * (plan.cluster > 1)
-    layout += "y" * plan.ping_pong + _EPILOGUE_LETTERS[plan.epilogue]
-    tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
-    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}_{plan.stages}"
+    return "_".join(["gemm_wgmma", precision.symbol, tile, *symbol_words(plan)])
 
 
 # WgmmaArguments of gemm/sm90_plan.cuh, which follow three tensor maps, or five of odd batches.

@@ -1,8 +1,13 @@
-"""The entry of a kernel: the ``__global__`` function that a launch names. Nothing needs a GPU."""
+"""The entry of a kernel: the ``__global__`` function that a launch names, and words of its symbol.
+
+Nothing here needs a GPU.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from typing import Any
 
 from argand.runtime.dependent_launch import WAIT_FIRST
 
@@ -32,3 +37,20 @@ def kernel_entry(
         f"    {call}\n"
         "}\n"
     )
+
+
+def symbol_words(plan: Any) -> list[str]:
+    """Return the members of a plan, a dataclass, that differ from their defaults, for a symbol.
+
+    Profilers show it. Words and what is true stand alone, a number stands after its name.
+    """
+    found = []
+    for field in fields(plan):
+        value = getattr(plan, field.name)
+        if field.default is MISSING or value == field.default:
+            continue
+        if isinstance(value, bool):
+            found.append(field.name if value else f"not_{field.name}")
+        else:
+            found.append(value if isinstance(value, str) else f"{field.name}_{value}")
+    return found
