@@ -1,7 +1,7 @@
 """Asks a `fork_server` for a process, and as a program stays in its place until it has ended.
 
 A program for each job of Snakemake's, so it imports little: ``python -I -S fork_client.py SOCKET
-SCRIPT`` does what ``python SCRIPT`` would.
+REPOSITORY SCRIPT`` does what ``python SCRIPT`` would, with the code of the repository.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ def ask(path: str, request: dict[str, object], out: int = 1, err: int = 2) -> in
     return int(answer)
 
 
-def run_script(path: str, *argv: str) -> None:
+def run_script(path: str, code: str, *argv: str) -> None:
     """End as the script does, by its status or its signal."""
-    request = {"run": "script", "argv": argv, "folder": os.getcwd(), "environ": {**os.environ}}  # noqa: PTH109
+    folder, environ = os.getcwd(), {**os.environ}  # noqa: PTH109
+    request = {"run": "script", "argv": argv, "folder": folder, "environ": environ, "code": code}
     status = ask(path, request)
     if status < 0:
         os.kill(os.getpid(), -status)

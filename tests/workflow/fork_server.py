@@ -1,8 +1,8 @@
 """Forks itself for what would else be a new Python: what is slow to import, it has imported.
 
-``python fork_server.py SOCKET [REPOSITORY]`` listens until standard input ends. A request names
-what to become, a folder and an environment, and brings standard output and error; the answer is
-the status of the fork when it has ended.
+``python fork_server.py SOCKET REPOSITORY`` listens until standard input ends. A request names what
+to become, a folder, an environment and the repository, of which another one is imported anew, and
+brings standard output and error; the answer is the status of the fork when it has ended.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ def preload(code: str) -> None:
     for name in INSTALLED:
         importlib.import_module(name)
     importlib.import_module("snakemake.cli").get_argument_parser()  # finds all plugins
-    if not code:
-        return
     before = sys.path[:]
     sys.path[:0] = [code, f"{code}/kernels"]
     workflow = Path(code, "workflow")
@@ -61,8 +59,8 @@ def preload(code: str) -> None:
     sys.path[:] = before
 
 
-def serve(path: str, code: str = "") -> None:
-    """Fork for each request; ``code`` is the repository that runs may have imported, or empty."""
+def serve(path: str, code: str) -> None:
+    """Fork for each request; ``code`` is the repository that runs have imported."""
     del sys.path[0]  # the folder of this file, which no run has
     preload(code)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -78,7 +76,7 @@ def serve(path: str, code: str = "") -> None:
             if key.fileobj is sys.stdin:
                 return
             if key.fileobj is listening:
-                _fork(listening, ready, path)
+                _fork(listening, ready, path, code)
             else:
                 pid, asking = key.data
                 _, status = os.waitpid(pid, 0)
@@ -88,7 +86,7 @@ def serve(path: str, code: str = "") -> None:
                     asking.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def _fork(listening: socket.socket, ready: selectors.BaseSelector, path: str) -> None:
+def _fork(listening: socket.socket, ready: selectors.BaseSelector, path: str, code: str) -> None:
     """Take a request and fork for it."""
     asking = listening.accept()[0]
     message, files, _, _ = socket.recv_fds(asking, TAKES, 2)
@@ -105,13 +103,23 @@ def _fork(listening: socket.socket, ready: selectors.BaseSelector, path: str) ->
         source.close()
     status: object = 0
     try:
-        _become(json.loads(message), files, path)
+        request = json.loads(message)
+        if request["code"] != code:
+            _forget_repository()
+        _become(request, files, path)
     except SystemExit as ended:
         status = ended.code
     except BaseException:
         traceback.print_exc()
         status = 1
     _leave(status)
+
+
+def _forget_repository() -> None:
+    """Leave nothing of what `preload` imported of the repository."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] in ("argand", "benchmarks", "workflow"):
+            del sys.modules[name]
 
 
 def _leave(status: object) -> None:
@@ -151,15 +159,15 @@ def _become(request: Mapping[str, Any], files: Sequence[int], path: str) -> None
     if is_script:
         runpy.run_path(argv[0], run_name="__main__")
     else:
-        _snakemake(path)
+        _snakemake(path, request["code"])
 
 
-def _snakemake(path: str) -> None:
+def _snakemake(path: str, code: str) -> None:
     """Run Snakemake's command line; its jobs are forks too."""
     from snakemake import cli, script
 
     client = Path(__file__).with_name("fork_client.py")
-    command = shlex.join([sys.executable, "-I", "-S", str(client), path])
+    command = shlex.join([sys.executable, "-I", "-S", str(client), path, code])
 
     def execute_script(self: Any, fname: str, edit: bool = False) -> None:
         self._execute_cmd(f"{command} {{fname:q}}", fname=fname, is_python_script=True)

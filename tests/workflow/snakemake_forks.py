@@ -19,8 +19,8 @@ from fork_client import ask
 
 ROOT = Path(__file__).resolve().parents[2]
 FORKS = Path(__file__).with_name("fork_server.py")
-_SERVERS: dict[bool, str] = {}
-"""The sockets of processes that fork: of one that has imported this repository, of one without."""
+_SERVER: list[str] = []
+"""The socket of the process that forks, once there is one."""
 
 
 def snakemake_command(*flags: str) -> list[str]:
@@ -38,30 +38,42 @@ def run_snakemake(
 
     ``code`` is the repository that the flags name: the code of a copy is imported by each run.
     """
+    return _forked("snakemake", flags, folder, environ, code)
+
+
+def run_beside_snakemake(script: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a script, which may import Snakemake, in its folder to its end."""
+    return _forked("script", [str(script), *words], script.parent, os.environ, ROOT)
+
+
+def _forked(
+    what: str, argv: Sequence[str], folder: Path, environ: Mapping[str, str], code: Path
+) -> subprocess.CompletedProcess[str]:
     request = {
-        "run": "snakemake", "argv": list(flags), "folder": str(folder), "environ": dict(environ),
+        "run": what, "argv": list(argv), "folder": str(folder), "environ": dict(environ),
+        "code": str(code),
     }  # fmt: skip
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        status = ask(_server(code == ROOT), request, out.fileno(), err.fileno())
+        status = ask(_server(), request, out.fileno(), err.fileno())
         said = [file.seek(0) or file.read() for file in (out, err)]
-    return subprocess.CompletedProcess(snakemake_command(*flags), status, *said)
+    return subprocess.CompletedProcess(argv, status, *said)
 
 
-def _server(ours: bool) -> str:
-    if ours not in _SERVERS:
+def _server() -> str:
+    if not _SERVER:
         folder = tempfile.mkdtemp(prefix="argand-forks-")
         path = f"{folder}/socket"
         # It does not know what replaces parts of this repository in a run.
         environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         server = subprocess.Popen(
-            [sys.executable, str(FORKS), path, *([str(ROOT)] if ours else [])],
+            [sys.executable, str(FORKS), path, str(ROOT)],
             env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         assert server.stdout is not None
         assert server.stdout.readline() == "listens\n"
         atexit.register(_end, server, folder)
-        _SERVERS[ours] = path
-    return _SERVERS[ours]
+        _SERVER.append(path)
+    return _SERVER[0]
 
 
 def _end(server: subprocess.Popen[str], folder: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+
+from snakemake_forks import run_beside_snakemake
 
 PARSED = """
 import sys
@@ -30,10 +30,8 @@ for methods in ({DeploymentMethod.CONDA}, set()):
 def test_is_named_where_it_is_made(root: Path, tmp_path: Path) -> None:
     study = "device: cpu\nworkloads: {x: {kind: softmax, rows: 2, columns: 2}}\n"
     (tmp_path / "study.yaml").write_text(study)
-    done = subprocess.run(
-        [sys.executable, "-c", PARSED, root / "Snakefile"], cwd=tmp_path, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
+    (tmp_path / "own.parsed.py").write_text(PARSED)
+    done = run_beside_snakemake(tmp_path / "own.parsed.py", str(root / "Snakefile"))
     assert done.returncode == 0, done.stderr
     conda, without = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
     assert int(conda[0]) == int(without[0]) > 10
