@@ -101,8 +101,9 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
     return folder
 
 
-def measured_as(folder: Path, other: Path) -> None:
+def measured_as(folder: Path, other: Path, results: str = "results") -> None:
     """Let a run in ``folder`` find what the run in ``other`` measured of the device."""
     for name in MEASURED:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(other / name, folder / name)
+        own = folder / results / Path(name).relative_to("results")
+        own.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(other / name, own)

@@ -51,7 +51,15 @@ class Project:
         self.started: list[subprocess.Popen[bytes]] = []
         if machine:
             (folder / "sitecustomize.py").write_text(machine)
-        (folder / names[0]).write_text(study)
+        self.write(study)
+
+    def write(self, study: str) -> None:
+        """Give the project another study."""
+        (self.folder / self._names[0]).write_text(study)
+
+    def target(self, name: str) -> str:
+        """A file of the results, as Snakemake knows it."""
+        return f"{self._names[1]}/{name}"
 
     def flags(self, *flags: str) -> list[str]:
         snakefile = str(self.root / "Snakefile")

@@ -28,6 +28,9 @@ grade: true
 workloads:
   product: {kind: gemm, m: 8, n: 9, k: 10}
 """
+NAMES = "of $1 & $(touch ran) `touch ran`.yaml", "results $USER"
+"""Of the study and its results: without a line of the profile the shell of sbatch ran this."""
+TABLE = TABLES.removeprefix("results/")
 TWO = f"{ONE}  spectrum: {{kind: dft, length: 12, batch: 3, precision: fp64}}\n"
 MACHINE = (
     QUICK
@@ -86,8 +89,10 @@ def expected_one(expected: list[dict[str, str]]) -> list[dict[str, str]]:
 
 @pytest.fixture
 def project(root: Path, tmp_path: Path, slurm: MiniSlurm) -> Iterator[Project]:
-    """With one workload, on a cluster that is whole again afterwards."""
-    project = Project(root, tmp_path, slurm.environ, ONE, MACHINE)
+    """With one workload and odd names, on a cluster that is whole again afterwards."""
+    folder = tmp_path / "night $HOME"
+    folder.mkdir()
+    project = Project(root, folder, slurm.environ, ONE, MACHINE, NAMES)
     yield project
     project.end()
     slurm.restore()
@@ -97,8 +102,8 @@ def held_run(
     project: Project, slurm: MiniSlurm, measured: Path
 ) -> tuple[subprocess.Popen[bytes], str]:
     """Start the study and stop in the middle of a run job: Snakemake, and the job's number."""
-    measured_as(project.folder, measured)
-    process = project.submit(TABLES)
+    measured_as(project.folder, measured, NAMES[1])
+    process = project.submit(project.target(TABLE))
     wait_for("operands are staged", lambda: list(project.results.glob("staged/*.h5")))
     (project.folder / "hold").touch()
     wait_for(
@@ -121,11 +126,11 @@ def test_gpu_jobs_run_on_both_nodes_and_one_that_is_cancelled_fails_alone(
     One is cancelled; its job is then done, with the other way to ask for a GPU. What comes before
     and after these jobs is done here: by Slurm it is where a node is lost.
     """
-    (project.folder / "study.yaml").write_text(TWO)
-    measured_as(project.folder, tiny_run)
-    project.run(*(f"results/staged/{name}.h5" for name in ("product", "spectrum")))
+    project.write(TWO)
+    measured_as(project.folder, tiny_run, NAMES[1])
+    project.run(*(project.target(f"staged/{name}.h5") for name in ("product", "spectrum")))
     (project.folder / "hold").touch()
-    process = project.submit(TABLES)
+    process = project.submit(project.target(TABLE))
     wait_for("two run jobs have devices", lambda: _takers(project).count("run") == 2)
     jobs = slurm.jobs("R", "rule_run")
     nodes = {slurm.node_of(job) for job in jobs}
@@ -136,8 +141,9 @@ def test_gpu_jobs_run_on_both_nodes_and_one_that_is_cancelled_fails_alone(
     assert " FAILED  TerminatedError: the job was asked to end (SIGTERM)" in said
     (lost,) = failed(project.results / "tables" / "performance.csv")
     gres = ("--set-resources", "run:gpu=0", "run:gres=gpu:1")
-    assert "FAILED" not in project.finish(project.submit(f"results/runs/{lost}.h5", *gres))
-    project.run(TABLES)
+    run = project.submit(project.target(f"runs/{lost}.h5"), *gres)
+    assert "FAILED" not in project.finish(run)
+    project.run(project.target(TABLE))
     assert project.rows() == expected
     seen = project.seen()
     assert len(seen) == 2, seen
@@ -151,23 +157,7 @@ def test_gpu_jobs_run_on_both_nodes_and_one_that_is_cancelled_fails_alone(
     given = {line["given_by"] for line in project.leases()}
     assert given == {f"Slurm job {one['SLURM_JOB_ID']}" for one in seen} | {f"Slurm job {jobs[0]}"}
     assert not list(project.results.rglob("*.part"))
-
-
-def test_paths_that_a_shell_would_read_otherwise(
-    root: Path, tmp_path: Path, slurm: MiniSlurm
-) -> None:
-    """Without a line of the profile the shell of sbatch ran what stands in a study's name."""
-    folder = tmp_path / "night $HOME"
-    folder.mkdir()
-    names = "of $1 & $(touch ran) `touch ran`.yaml", "results $USER"
-    project = Project(root, folder, slurm.environ, f"device: cpu{ONE}", ASK_OFTEN, names)
-    try:
-        target = f"{names[1]}/staged/product.h5"
-        project.finish(project.submit(target))
-        assert (folder / target).is_file()
-        assert not list(folder.rglob("ran"))
-    finally:
-        project.end()
+    assert not list(project.folder.rglob("ran"))
 
 
 @pytest.mark.exhaustive
@@ -201,12 +191,12 @@ def test_a_job_of_a_killed_snakemake_puts_nothing_into_the_next_ones_results(
     project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]], tiny_run: Path
 ) -> None:
     """Kill -9 of Snakemake; its job outlasts the same command, and is then ended by our check."""
-    (project.folder / "study.yaml").write_text(f"keep_runs: true{ONE}")
+    project.write(f"keep_runs: true{ONE}")
     process, job = held_run(project, slurm, tiny_run)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     (project.folder / "hold").write_text(job)
-    project.finish(project.submit(TABLES))
+    project.finish(project.submit(project.target(TABLE)))
     assert project.rows() == expected_one
     run = project.results / "runs" / "product.h5"
     written = run.stat().st_mtime_ns
