@@ -79,16 +79,7 @@ def assess_beam_power(
     known &= finite(got)
     with np.errstate(all="ignore"):
         error = np.where(known, np.abs(got - exact.power), 0.0)
-        excess = np.where(error == 0, 0.0, error / bound)
-        excess[np.isnan(excess)] = np.inf
-        worst = int(excess.argmax()) if excess.size else 0
-        where = tuple(map(int, np.unravel_index(worst, excess.shape))) if excess.size else ()
-        largest = float(excess.max(initial=0))
-        checks.require(
-            largest <= 1,
-            f"componentwise: a power is off by {largest:.3g} times what is allowed, at (batch, "
-            f"parameter, beam, bin) {where}",
-        )
+        _check(checks, error, bound)
         beyond = int(np.count_nonzero(known & (error > likely)))
         checks.expect(beyond == 0, f"{beyond} powers are off by more than is probable")
         share = np.where((error == 0) | (exact.moduli == 0), 0.0, error / exact.moduli)
@@ -106,6 +97,20 @@ def assess_beam_power(
         reference="full",
         reference_rows=truth.size,
         **checks.conclude(relative, proved, probable, precision),
+    )
+
+
+def _check(checks: Checks, error: Array, bound: Array) -> None:
+    """Require every error (batch, parameter, beam, bin) to be within its bound."""
+    excess = np.where(error == 0, 0.0, error / bound)
+    excess[np.isnan(excess)] = np.inf
+    worst = int(excess.argmax()) if excess.size else 0
+    where = tuple(map(int, np.unravel_index(worst, excess.shape))) if excess.size else ()
+    largest = float(excess.max(initial=0))
+    checks.require(
+        largest <= 1,
+        f"componentwise: a power is off by {largest:.3g} times what is allowed, at (batch, "
+        f"parameter, beam, bin) {where}",
     )
 
 

@@ -174,21 +174,9 @@ def assess_softmax(
     with np.errstate(all="ignore"):
         for found in each(compare, stretches(len(exact), max(1, _BLOCK_VALUES // columns))):
             worst.add(found)
-    checks.require(worst.misplaced == 0, f"{worst.misplaced} values are not NaN or 0 as they must")
-    checks.require(
-        worst.excess <= 1,
-        f"an element of row {worst.row} is off by {worst.excess:.3g} times its bound",
-    )
-    checks.require(
-        worst.sum_excess <= 1,
-        f"row_sum_error {worst.sum_error:.3g} is {worst.sum_excess:.3g} times its bound",
-    )
+    _check(worst, checks, exact.size)
     # A row's elements share its sum, whose error is common to them: a row counts as one number.
     strength = concentration(len(exact))
-    checks.expect(
-        worst.deviations <= deviations(exact.size),
-        f"an element of row {worst.odd_row} is off by {worst.deviations:.3g} times its deviation",
-    )
     size = math.sqrt(worst.squared_size)
     moved = ratio(math.sqrt(worst.squared_rounding), size)
     most = moved + ratio(math.sqrt(worst.squared_bound), size)
@@ -200,6 +188,23 @@ def assess_softmax(
         reference="full",
         reference_rows=len(exact),
         **checks.conclude(error, most, probable, precision),
+    )
+
+
+def _check(worst: _Worst, checks: Checks, elements: int) -> None:
+    """Hold the maxima over rows of so many elements to what is possible and what is probable."""
+    checks.require(worst.misplaced == 0, f"{worst.misplaced} values are not NaN or 0 as they must")
+    checks.require(
+        worst.excess <= 1,
+        f"an element of row {worst.row} is off by {worst.excess:.3g} times its bound",
+    )
+    checks.require(
+        worst.sum_excess <= 1,
+        f"row_sum_error {worst.sum_error:.3g} is {worst.sum_excess:.3g} times its bound",
+    )
+    checks.expect(
+        worst.deviations <= deviations(elements),
+        f"an element of row {worst.odd_row} is off by {worst.deviations:.3g} times its deviation",
     )
 
 

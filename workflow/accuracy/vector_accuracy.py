@@ -21,7 +21,7 @@ from workflow.accuracy.lines import norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
-from workflow.accuracy.row_errors import row_errors
+from workflow.accuracy.row_errors import RowErrors, row_errors
 from workflow.accuracy.transform_bounds import dft_bound, plan_bound
 from workflow.accuracy.transform_deviations import (
     factors_deviation,
@@ -85,19 +85,13 @@ def assess_spectrum(
     terms = underflow(precision, backend)
     lost = max(stages, 1) * 4.0 * length**2 * (terms.operand + terms.result)
     checks, rows = Checks(), row_errors(reference, result)
-    sizes, errors, peaks, count = rows.sizes, rows.errors, rows.peaks, len(rows.sizes)
+    sizes, errors, count = rows.sizes, rows.errors, len(rows.sizes)
     probable = deviation * concentration(2 * length, count)
     of_peak = deviation * deviations(result.size)
     with np.errstate(all="ignore"):
         checks.placed(rows.misplaced, "rows", result.dtype)
         relative = np.where(errors == 0, 0, errors / sizes)
-        for bound, check in ((worst, checks.require), (probable, checks.expect)):
-            row, excess = _worst_row(errors, np.where(sizes == 0, 0, bound * sizes + lost))
-            check(excess <= 1, f"max_row_error: row {row} is {excess:.3g} times what is allowed "
-                f"(bound {bound:.3g})")  # fmt: skip
-        row, excess = _worst_row(rows.largest, np.where(peaks == 0, 0, of_peak * peaks + lost))
-        checks.expect(excess <= 1, f"a bin of row {row} is off by {excess:.3g} times what is "
-            f"allowed ({of_peak:.3g} of the row's largest bin)")  # fmt: skip
+        _check_rows(checks, rows, (worst, probable), of_peak, lost)
         norm = norm_of(sizes)
         small = ratio(lost * math.sqrt(count), norm) if norm else 0.0
     error = ratio(norm_of(errors), norm)
@@ -112,6 +106,23 @@ def assess_spectrum(
             error, worst + small, deviation * concentration(2 * length) + small, precision
         ),
     )
+
+
+def _check_rows(
+    checks: Checks, rows: RowErrors, bounds: tuple[float, float], of_peak: float, lost: float
+) -> None:
+    """Hold each row to its bounds, the worst and the probable one, and its bins to ``of_peak``.
+
+    ``lost`` is what a row may lose below the range of the accumulator.
+    """
+    sizes, peaks = rows.sizes, rows.peaks
+    for bound, check in zip(bounds, (checks.require, checks.expect), strict=True):
+        row, excess = _worst_row(rows.errors, np.where(sizes == 0, 0, bound * sizes + lost))
+        check(excess <= 1, f"max_row_error: row {row} is {excess:.3g} times what is allowed "
+            f"(bound {bound:.3g})")  # fmt: skip
+    row, excess = _worst_row(rows.largest, np.where(peaks == 0, 0, of_peak * peaks + lost))
+    checks.expect(excess <= 1, f"a bin of row {row} is off by {excess:.3g} times what is "
+        f"allowed ({of_peak:.3g} of the row's largest bin)")  # fmt: skip
 
 
 def _transform_bounds(
