@@ -19,10 +19,10 @@ error vector magnitude in dB."""
 Values = npt.NDArray[np.float64]
 
 
-def counts_text(places: Sequence[float], wrong: Sequence[float], total: float) -> str:
-    """Return the text of errors: at each place how many of ``total``, or how much of a power."""
-    pairs = zip(places, wrong, strict=True)
-    return " ".join(f"{float(place)!r}:{count!r}/{total!r}" for place, count in pairs)
+def counts_text(places: Sequence[float], wrong: Sequence[float], totals: Sequence[float]) -> str:
+    """Return the text of errors: at each place how many of all, or how much of a power."""
+    each = zip(places, wrong, totals, strict=True)
+    return " ".join(f"{float(place)!r}:{count!r}/{total!r}" for place, count, total in each)
 
 
 def curves_of(records: Sequence[Record]) -> dict[str, Coordinate]:
@@ -47,7 +47,7 @@ def curves_of(records: Sequence[Record]) -> dict[str, Coordinate]:
 def rates_of(text: str) -> tuple[Values, Values]:
     """Return the places and the wrong ones over all at each. Raises ValueError for other text."""
     found = _parsed(text)
-    rates = [wrong / max(total, 1) for _, wrong, total in found]
+    rates = [wrong / (total or 1) for _, wrong, total in found]
     return np.array([place for place, _, _ in found]), np.array(rates)
 
 

@@ -16,12 +16,16 @@ from workflow.storage.products import read_product
 
 
 def test_powers_add_up() -> None:
-    one, other = counts_text([5.0], [0.25], 8.0), counts_text([5.0], [1.5e-3], 4.0)
+    one, other = counts_text([5.0], [0.25], [8.0]), counts_text([5.0], [1.5e-3], [4.0])
     np.testing.assert_array_equal(rates_of(summed_counts([one, other]))[1], [0.2515 / 12])
+    assert rates_of(counts_text([5.0], [0.05], [0.2]))[1] == [0.25]  # of one symbol
 
 
 def test_counts_add_up() -> None:
-    one, other = counts_text([-2.5, 1e-3], [3, 0], 8), counts_text([-2.5, 1e-3], [1, 2], 4)
+    one, other = (
+        counts_text([-2.5, 1e-3], wrong, totals)
+        for wrong, totals in (([3, 0], [8, 8]), ([1, 2], [4, 4]))
+    )
     places, rates = rates_of(summed_counts([one, other]))
     np.testing.assert_array_equal(places, [-2.5, 1e-3])
     np.testing.assert_array_equal(rates, [4 / 12, 2 / 12])
@@ -30,7 +34,7 @@ def test_counts_add_up() -> None:
         with pytest.raises(ValueError, match=r"invalid|could not"):
             rates_of(wrong)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
-        summed_counts([one, counts_text([-2.5], [1], 4)])
+        summed_counts([one, counts_text([-2.5], [1], [4])])
 
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.exhaustive), 2])

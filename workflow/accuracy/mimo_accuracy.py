@@ -147,7 +147,7 @@ def assess_mimo(
             proved.append(ratio(norm_of(enclosed), norm_of(sizes)))
         relative = ratio(norm_of(errors), norm_of(sizes))
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
-        values = _measures(reference, result)
+        values = _measures(reference, result, known)
     return Accuracy(
         error_limit=relative, max_row_error=rows, reference="full",
         reference_rows=int(np.count_nonzero(known)),
@@ -181,32 +181,53 @@ def _residual_bound(
     return np.asarray((solver + of_g)[..., None] * norm + of_b)
 
 
-def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
-    """Return EVM, bit errors and information at the highest SNR, and bits that are not fp64's."""
+def _measures(reference: MimoReference, result: Array, known: Array) -> dict[str, Value]:
+    """Return EVM, bit errors and information at the highest SNR, and bits that are not fp64's.
+
+    ``known`` says which (snr, time, frequency, symbol) have a value in fp64. Those of channels that
+    are 0, as of subcarriers that nobody uses, count nowhere.
+    """
     order, sent = reference.order, reference.sent
-    if not sent.size:
+    used: Array = known & np.abs(reference.h).max(axis=(-2, -1), initial=0)[..., None].astype(bool)
+    if not used[-1].any():
         return {}
-    symbols, found = qam.modulated(sent, order), result[-1].astype(complex)
-    error = np.square(np.abs(found - symbols))
-    off = ratio(norm_of(found - symbols), norm_of(symbols))
-    powers = np.square(np.abs(result - symbols)).sum(axis=(1, 2, 3, 4), dtype=float)
-    bits = qam.bits_of(order)
+    bits, each = qam.bits_of(order), sent.shape[2]
+    totals = used.reshape(len(used), -1).sum(axis=1) * (each * bits)
+    used = np.broadcast_to(used[:, :, :, None], result.shape)
+    symbols = qam.modulated(sent, order)
+    error = np.square(np.abs(result - symbols))
+    powers = [float(one[here].sum(dtype=float)) for one, here in zip(error, used, strict=True)]
+    arrived = [float(np.square(np.abs(symbols[here])).sum()) for here in used]
     ours, exact = (qam.hard_bits(x, order) for x in (result, reference.x))
-    wrong = qam.bit_errors(sent, ours).reshape(len(ours), -1).sum(axis=1, dtype=int)
-    total = sent.size * bits
-    noise = np.broadcast_to(error.mean(axis=(0, 1, 3), keepdims=True), error.shape)
-    some = slice(None, None, -(-sent.size // _SOFT))
-    information = None
-    if noise.min() > 0 and np.isfinite(noise).all():
-        numbers, near, power = (x.reshape(-1)[some] for x in (sent, found, noise))
-        ratios = qam.soft_bits(near, order, power)
-        information = qam.information(numbers, ratios, order)
+    wrong, changed = (
+        (qam.bit_errors(one, ours) * used).reshape(len(used), -1).sum(axis=1, dtype=int)
+        for one in (sent, exact)
+    )
+    # The square of an error may overflow, which its norm does not.
+    off = ratio(norm_of((result[-1] - symbols)[used[-1]]), norm_of(symbols[used[-1]]))
+    places = reference.ratios.tolist()
     return measured(
         snr_db=float(reference.ratios[-1]),
         evm_db=20 * math.log10(off) if 0 < off < math.inf else None,
-        bit_error_rate=float(wrong[-1] / total),
-        bit_errors=counts_text(reference.ratios.tolist(), wrong.tolist(), total),
-        error_power=counts_text(reference.ratios.tolist(), powers.tolist(), norm_of(symbols) ** 2),
-        information_bits=information,
-        bits_changed=float(qam.bit_errors(ours, exact).mean() / bits),
+        bit_error_rate=float(wrong[-1] / totals[-1]),
+        bit_errors=counts_text(places, wrong.tolist(), totals.tolist()),
+        error_power=counts_text(places, powers, arrived),
+        information_bits=_information(reference, result[-1].astype(complex), used[-1]),
+        bits_changed=float(changed.sum() / totals.sum()),
     )
+
+
+def _information(reference: MimoReference, found: Array, used: Array) -> float | None:
+    """Return the bits that soft bits of (time, frequency, transmitter, symbol) carry a symbol.
+
+    The noise is the power of each transmitter's error; None where it is 0 or no number.
+    """
+    order, sent = reference.order, reference.sent
+    error = np.square(np.abs(found - qam.modulated(sent, order)))
+    noise = np.mean(error, axis=(0, 1, 3), keepdims=True, where=used)
+    if not (noise.min() > 0 and np.isfinite(noise).all()):
+        return None
+    numbers, near, power = (x[used] for x in (sent, found, np.broadcast_to(noise, error.shape)))
+    some = slice(None, None, -(-numbers.size // _SOFT))
+    ratios = qam.soft_bits(near[some], order, power[some])
+    return qam.information(numbers[some], ratios, order)

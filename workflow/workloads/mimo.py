@@ -117,7 +117,8 @@ class Mimo(Workload):
         numbers = self.rng(1).integers(0, case.qam, (*h.shape[:2], h.shape[3], case.symbols))
         symbols = qam.modulated(numbers, case.qam).astype(np.complex64)
         arriving = h.astype(np.complex64, copy=False) @ symbols
-        noise = self._noise(float(np.square(np.abs(h)).sum(axis=-1).mean()))
+        power, used = np.square(np.abs(h)).sum(axis=-1), h.any(axis=(2, 3))
+        noise = self._noise(float(power[used].mean()))
         shape = (len(noise), *arriving.shape)
         own = complex_normal(self.rng(2), shape)
         own *= np.sqrt(noise).astype(np.float32).reshape(-1, 1, 1, 1, 1)
@@ -273,7 +274,9 @@ class Mimo(Workload):
         if is_blank(result):
             return blank((*result.shape, qam.bits_of(order)), np.float32)
         found = result.astype(complex)
-        noise = qam.error_power(np.asarray(staged.coordinates["sent"].values), found, order)
+        # Least squares leave 0 where the channel is: such a subcarrier is not used.
+        used = np.where(found.any(axis=(3, 4), keepdims=True), found, np.nan)
+        noise = qam.error_power(np.asarray(staged.coordinates["sent"].values), used, order)
         return qam.soft_bits(found, order, noise).astype(np.float32)
 
     def picture(self, product: Product, axes: Axes) -> None:

@@ -70,6 +70,39 @@ def test_soft_bits_are_the_product_where_asked_for():
     one.picture(product, Figure().subplots())
 
 
+@pytest.mark.parametrize("equaliser", ["zf", "lmmse"])
+def test_subcarriers_without_a_channel_count_nowhere(tmp_path, equaliser):
+    """Those at the edges of a band: EVM was none or of their zeros, and the ratio of their mean."""
+    h = np.random.default_rng(3).standard_normal((2, 12, 4, 2, 2)) @ [1, 1j]
+    with h5py.File(tmp_path / "h.h5", "w") as file:
+        file["all"] = h
+        h[:, [0, 6, 11]] = 0
+        file["h"], file["used"] = h, np.delete(h, [0, 6, 11], axis=1)
+
+    def found(name, **more):
+        keys = {"snr_db": [10.0, 25.0], "symbols": 30, "equaliser": equaliser, **more}
+        return mimo(input={"file": tmp_path / "h.h5", "channel": name}, **keys)
+
+    staged, result = computed(found("h"), "fp64")
+    noise = [one.coordinates["noise_power"].values for one in (staged, found("used").stage())]
+    np.testing.assert_array_equal(*noise)
+    kept = np.delete(np.arange(12), [0, 6, 11])
+    sent, x = staged.coordinates["sent"].values[:, kept], result[:, :, kept]
+    measures = assessed(found("h"), staged, result).measures
+    symbols = qam.modulated(sent, 16)
+    off = np.linalg.norm(x[-1] - symbols) / np.linalg.norm(symbols)
+    assert measures["evm_db"] == pytest.approx(20 * np.log10(off))
+    wrong = [qam.bit_errors(sent, qam.hard_bits(one, 16)).sum() for one in x]
+    total = 4 * sent.size
+    assert measures["bit_errors"] == f"10.0:{wrong[0]}/{total} 25.0:{wrong[1]}/{total}"
+    assert measures["bit_error_rate"] == wrong[1] / total
+    soft = found("h", soft_bits=True).product(staged, result).data[:, :, kept]
+    expected = qam.soft_bits(x, 16, qam.error_power(sent, x, 16))
+    np.testing.assert_allclose(soft, expected, rtol=2**-23)  # kept in fp32
+    carried = qam.information(sent, expected[-1], 16)
+    assert measures["information_bits"] == pytest.approx(carried)
+
+
 def test_systems_count_toward_the_memory_of_jobs():
     """With one symbol of 128 transmitters they are a hundred times as large as what arrives."""
     one = mimo(receivers=128, transmitters=128, subcarriers=10, symbols=1, snr_db=[0.0, 10.0])
