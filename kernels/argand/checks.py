@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import index
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from argand.device import is_cupy_array
+
+_FP32_MOST = float(np.finfo(np.float32).max)
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
@@ -113,6 +116,18 @@ def as_number(value: Any, name: str) -> complex:
     Raises TypeError for what is none, as text, and ValueError for one beyond fp64.
     """
     return complex(_converted(complex, value, name, "a number"))
+
+
+def check_scalar(name: str, value: complex, dtype: str) -> None:
+    """Raise ValueError for a finite scalar that is infinite in the type of a result, by its name.
+
+    A product of it would be infinite or NaN, whatever the operands are.
+    """
+    if dtype == "complex64" and _FP32_MOST < max(abs(value.real), abs(value.imag)) < math.inf:
+        raise ValueError(
+            f"{name} must be within the range of fp32, in which a complex64 result is computed, "
+            f"got {value}: name precision='fp64', or scale an operand"
+        )
 
 
 def as_real(value: Any, name: str) -> float:

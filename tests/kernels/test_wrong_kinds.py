@@ -14,7 +14,6 @@ from argand import (
     GemmPlan,
     Pairs,
     PreparedCircuit,
-    SoftmaxPlan,
     accelerate,
     apply_gate,
     beam_power,
@@ -144,23 +143,6 @@ class Labelled:
 def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call()
-
-
-def test_an_array_is_no_name() -> None:
-    """NumPy would say that its truth value is ambiguous."""
-    for call, name in (
-        (lambda: gemm(X, X, op_b=X), "op_b"),
-        (lambda: GemmPlan(X, X, op_a=np.dtype("f4")), "op_a"),
-        (lambda: gemm(X, X, output=X, precision="fp32"), "output at fp32"),
-        (lambda: gemm(X, X, kernels=X, precision="fp32"), "kernels at fp32"),
-        (lambda: herk(X, form=X), "form"),
-        (lambda: herk(X, op=X), "op"),
-        (lambda: pack(X, "fp16", side=X), "side"),
-        (lambda: softmax(X.real, output=X), "output"),
-        (lambda: SoftmaxPlan(X.real, function=X), "function"),
-    ):
-        with pytest.raises(ValueError, match=f"{name} must be one of .*, got (array|dtype)"):
-            call()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from argand.checks import as_number
+from argand.checks import as_number, check_scalar
 from argand.gemm.families import Family, check_family
 from argand.gemm.operands import Op, oriented_shape
 from argand.precision import HALF_FORMATS, Precision, get_precision
@@ -131,8 +131,8 @@ def gemm_problem(
     """Return the problem of a call with these shapes; output None is the precision's own.
 
     Raises ValueError where the inner dimensions differ, the leading axes do not broadcast, C does
-    not have the result's shape, beta is not 0 and there is no C, or the precision does not have
-    this output or these kernels.
+    not have the result's shape, beta is not 0 and there is no C, alpha or beta is beyond the
+    result's range, or the precision does not have this output or these kernels.
     """
     m, n, k = product_sizes(a_shape, b_shape, op_a, op_b)
     try:
@@ -147,7 +147,14 @@ def gemm_problem(
         row.output if output is None else output, a_format, b_format, kernels,
     )  # fmt: skip
     check_c(beta, c_shape, problem.shape)
+    check_scalars(problem, row.output)
     return problem
+
+
+def check_scalars(problem: GemmProblem, dtype: str) -> None:
+    """Raise ValueError where alpha or beta is infinite in the type of a result alone."""
+    check_scalar("alpha", problem.alpha, dtype)
+    check_scalar("beta", problem.beta, dtype)
 
 
 def check_c(beta: complex, c_shape: tuple[int, ...] | None, shape: tuple[int, ...]) -> None:

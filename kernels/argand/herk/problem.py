@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from argand.checks import as_number
+from argand.checks import as_number, check_scalar
 from argand.gemm.families import Family, check_family
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.operands import Op, oriented_shape
@@ -121,6 +121,7 @@ def herk_problem(
     for name, value in scalars.items():
         if value.imag != 0:
             raise ValueError(f"{name} must be real, as C is Hermitian, got {value}")
+        check_scalar(name, value.real, dtype)
     problem = HerkProblem(
         tuple(shape[:-2]), n, k, op, scalars["alpha"].real, scalars["beta"].real, precision, dtype,
         form, kernels,

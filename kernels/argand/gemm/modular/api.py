@@ -22,7 +22,7 @@ from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side, as_operand, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs
-from argand.gemm.problem import GemmProblem, gemm_problem
+from argand.gemm.problem import GemmProblem, check_scalars, gemm_problem
 from argand.precision import EXACT_PRECISIONS
 from argand.runtime.array_context import context_of
 from argand.runtime.complex_types import UNIT_ROUNDOFF
@@ -91,6 +91,7 @@ def modular_gemm(
         dtype = np.result_type(dtype, getattr(out, "dtype", dtype))
     else:
         count = _moduli_count(precision, tolerance, problem.k, str(dtype))
+    check_scalars(problem, str(dtype))
     row = EXACT_PRECISIONS[f"{max(count, FEWEST)}xint8"]
     check_family(kernels, row)
     for name, x, op in (("a", a, op_a), ("b", b, op_b)):
