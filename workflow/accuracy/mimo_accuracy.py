@@ -147,10 +147,13 @@ def assess_mimo(
             proved.append(ratio(norm_of(enclosed), norm_of(sizes)))
         relative = ratio(norm_of(errors), norm_of(sizes))
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
-        values = _measures(reference, result, known)
+        # Where a channel is 0, as of subcarriers that nobody uses, symbols count nowhere.
+        carries = np.abs(reference.h).max(axis=(-2, -1), initial=0) > 0
+        used: Array = known & carries[..., None]
+        values = _measures(reference, result, used)
     return Accuracy(
         error_limit=relative, max_row_error=rows, reference="full",
-        reference_rows=int(np.count_nonzero(known)),
+        reference_rows=int(np.count_nonzero(used)),
         measures=values,
         **checks.conclude(relative, proved[0], proved[1], precision),
     )  # fmt: skip
@@ -181,14 +184,12 @@ def _residual_bound(
     return np.asarray((solver + of_g)[..., None] * norm + of_b)
 
 
-def _measures(reference: MimoReference, result: Array, known: Array) -> dict[str, Value]:
+def _measures(reference: MimoReference, result: Array, used: Array) -> dict[str, Value]:
     """Return EVM, bit errors and information at the highest SNR, and bits that are not fp64's.
 
-    ``known`` says which (snr, time, frequency, symbol) have a value in fp64. Those of channels that
-    are 0, as of subcarriers that nobody uses, count nowhere.
+    ``used`` says which (snr, time, frequency, symbol) count.
     """
     order, sent = reference.order, reference.sent
-    used: Array = known & np.abs(reference.h).max(axis=(-2, -1), initial=0)[..., None].astype(bool)
     if not used[-1].any():
         return {}
     bits, each = qam.bits_of(order), sent.shape[2]

@@ -1,5 +1,7 @@
 """Equalisers as a workload: symbols that come back, errors as theory has them, files, mistakes."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from scipy.special import erfc
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow import qam
+from workflow.accuracy.assessment import worst_of
 from workflow.inputs.input_error import InputError
 from workflow.steps.pieces import sizes
 from workflow.workloads.mimo import AXES, Mimo, MimoCase
@@ -101,6 +104,13 @@ def test_subcarriers_without_a_channel_count_nowhere(tmp_path, equaliser):
     np.testing.assert_allclose(soft, expected, rtol=2**-23)  # kept in fp32
     carried = qam.information(sent, expected[-1], 16)
     assert measures["information_bits"] == pytest.approx(carried)
+    # A shard of such subcarriers alone takes nothing from the measures of the whole.
+    first = {name: one[..., :1, :, :] for name, one in staged.operands.items()}
+    numbers = replace(staged.coordinates["sent"], values=staged.coordinates["sent"].values[:, :1])
+    unused = replace(staged, operands=first, coordinates={**staged.coordinates, "sent": numbers})
+    parts = (staged, result), (unused, result[:, :, :1])
+    whole = worst_of({str(n): assessed(found("h"), *one) for n, one in enumerate(parts)})
+    assert whole.measures == measures
 
 
 def test_systems_count_toward_the_memory_of_jobs():
