@@ -61,6 +61,14 @@ class Coordinate:
         return f"middle of the {what}{since}{date}"
 
 
+def places(where: Array) -> dict[str, Coordinate]:
+    """Return (antennas, 2 or 3) east, north and up in m, as the antennas' coordinates."""
+    return {
+        name: Coordinate(along, "m", f"{name} of the array's centre", ("antenna",))
+        for name, along in zip(PLACES, where.T, strict=False)
+    }
+
+
 def along(known: Mapping[str, Coordinate], axes: Collection[str]) -> dict[str, Coordinate]:
     """Return the coordinates that stand along these axes alone, and those of selected entries."""
     return {

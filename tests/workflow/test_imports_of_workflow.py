@@ -15,11 +15,11 @@ import workflow
 ROOT = Path(workflow.__file__).parent
 ABOVE_KINDS = ("figures", "preflight", "tables", "schemas", "steps", "workloads")
 NEVER = {
-    "config": {"accuracy", "circuits", "compare", "inputs", "readers", *ABOVE_KINDS},
+    "config": {"accuracy", "arrays", "circuits", "compare", "inputs", "readers", *ABOVE_KINDS},
     "accuracy": {"arrays", "circuits", "config", "records", *ABOVE_KINDS},
     "storage": {"arrays", "circuits", "config", "inputs", "readers", "records", *ABOVE_KINDS},
     "inputs": {"accuracy", "arrays", "circuits", *ABOVE_KINDS},
-    "readers": {"accuracy", "circuits", *ABOVE_KINDS},
+    "readers": {"accuracy", "arrays", "circuits", *ABOVE_KINDS},
     "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
     "circuits": {"accuracy", "arrays", *ABOVE_KINDS},
     "compare": {

@@ -15,14 +15,6 @@ REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
 
 
-def places(where: Array) -> dict[str, Coordinate]:
-    """Return (antennas, 2 or 3) east, north and up in m, as the antennas' coordinates."""
-    return {
-        name: Coordinate(along, "m", f"{name} of the array's centre", ("antenna",))
-        for name, along in zip(PLACES, where.T, strict=False)
-    }
-
-
 def channel_centres(hertz: Array) -> Coordinate:
     """Return (channels,) frequencies as the coordinate ``frequency`` of simulated channels."""
     return Coordinate(hertz, "Hz", "centre of the channel")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from workflow.arrays.antennas import phases
+from workflow.antennas import phases
 from workflow.storage.drawn import Box
 from workflow.storage.noise import complex_normal
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from argand.image.problem import SPEED_OF_LIGHT
 from pydantic import Field, model_validator
 
-from workflow.arrays import antennas
+from workflow import antennas
 from workflow.config.model import Model
 
 Array = npt.NDArray[Any]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from workflow.arrays import antennas
+from workflow import antennas
 from workflow.config.antenna_array import ZENITH, AntennaArray, PhaseCentre
 from workflow.config.case import Case
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import h5py
 import numpy as np
 
-from workflow.arrays.antenna_places import places
-from workflow.data import Array, Coordinate
+from workflow.data import Array, Coordinate, places
 from workflow.inputs.chunk_filters import ChunkError
 from workflow.inputs.chunk_sizes import check_filters
 from workflow.inputs.input_error import InputError

@@ -3,7 +3,7 @@
 The phase centre is the zenith, which moves with the Earth (`unprojected`): baselines are east,
 north and up of the array, from an antenna to itself or to a later one. With uvw = r_2 - r_1 a
 source at direction s has V_12 = conj(x_1) x_2 = exp(2 pi i f uvw . s / c), as pyuvdata's
-conventions want it, because voltages are ahead by r . s / c (`workflow.arrays.antennas`).
+conventions want it, because voltages are ahead by r . s / c (`workflow.antennas`).
 """
 
 from __future__ import annotations

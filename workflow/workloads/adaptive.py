@@ -14,6 +14,7 @@ from argand.device import array_module
 from argand.hermitian.plan import LARGEST_N
 from argand.rounding import power_of_two, round_operand, scale_exponents
 
+from workflow import antennas
 from workflow.accuracy import Accuracy
 from workflow.accuracy.adaptive_accuracy import (
     AdaptiveReference,
@@ -21,8 +22,8 @@ from workflow.accuracy.adaptive_accuracy import (
     assess_adaptive,
     hermitian,
 )
-from workflow.arrays import antennas, sky
-from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, of_directions, places
+from workflow.arrays import sky
+from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, of_directions
 from workflow.arrays.covariances import (
     COVARIANCES,
     check_covariances,
@@ -34,7 +35,7 @@ from workflow.arrays.steering import steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
-from workflow.data import Array, Implementation, Product, Shape, Staged, along, blank
+from workflow.data import Array, Implementation, Product, Shape, Staged, along, blank, places
 from workflow.figures import beam_pictures, pictures
 from workflow.inputs import operand_values, operands
 from workflow.inputs.input_error import InputError

@@ -12,8 +12,8 @@ from argand.beam_power.problem import DETECTIONS
 from argand.gemm.problem import gemm_problem
 from pydantic import Field, model_validator
 
+from workflow import antennas
 from workflow.accuracy.references import ProductReference, product_reference
-from workflow.arrays import antennas
 from workflow.arrays.antenna_places import (
     antenna_positions,
     channel_centres,

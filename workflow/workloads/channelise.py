@@ -19,11 +19,20 @@ from workflow.accuracy.channelise_accuracy import (
     channelise_reference,
     designed,
 )
-from workflow.arrays.antenna_places import places
 from workflow.arrays.plane_waves import received_band
 from workflow.config.case import Case
 from workflow.config.channelise_case import ChanneliseCase
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.data import (
+    Array,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    blank,
+    places,
+    power,
+)
 from workflow.figures import pictures
 from workflow.inputs import operands
 from workflow.inputs.input_error import InputError

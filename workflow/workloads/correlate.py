@@ -12,25 +12,35 @@ from argand import Device, HerkProblem, Precision, herk
 from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, herk_problem, result_shape
 
+from workflow import antennas
 from workflow.accuracy import Accuracy
 from workflow.accuracy.correlation_accuracy import (
     CorrelationReference,
     assess_correlation,
     correlation_reference,
 )
-from workflow.arrays import antennas, visibilities
+from workflow.arrays import visibilities
 from workflow.arrays.antenna_places import (
     antenna_positions,
     channel_centres,
     incoherent,
-    places,
     refuse_geocentric,
 )
 from workflow.arrays.plane_waves import received
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase
 from workflow.config.integration import integrated
-from workflow.data import PLACES, Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import (
+    PLACES,
+    Array,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    blank,
+    places,
+)
 from workflow.figures import pictures
 from workflow.inputs import operands
 from workflow.inputs.input_error import InputError
@@ -46,6 +56,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VOLTAGES = Operand("voltages", ("frequency", "polarization", "antenna", "time"))
+_OPERAND_AXES = {VOLTAGES.name: VOLTAGES.axes}
 AXES: Mapping[Form, tuple[str, ...]] = {
     "full": ("frequency", "integration", "input", "conjugated_input"),
     "triangle": ("frequency", "integration", "pair"),
@@ -113,7 +124,7 @@ class Correlate(Workload):
         operand = self.outline().operands["voltages"]
         drawn = {"voltages": Drawn(operand.shape, operand.dtype, make)}
         time = np.arange(case.samples or 0) / case.frequencies.step_hz
-        return Staged({}, _axes(), self._coordinates(time), {"seed": self.seed}, drawn)
+        return Staged({}, _OPERAND_AXES, self._coordinates(time), {"seed": self.seed}, drawn)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
@@ -123,7 +134,7 @@ class Correlate(Workload):
         shape = (case.channels, case.polarizations, case.antennas or 0, case.samples or 0)
         time = blank((case.samples or 0,), np.float64)
         data = {"voltages": blank(shape, np.complex64)}
-        return Staged(data, _axes(), self._coordinates(time))
+        return Staged(data, _OPERAND_AXES, self._coordinates(time))
 
     def remark(self, staged: Staged) -> str:
         """See `Workload.remark`: gaps, channels that are too wide, axes in another order."""
@@ -278,10 +289,6 @@ class Correlate(Workload):
         pictures.label_whole(axes.xaxis, axes.yaxis)
         axes.figure.colorbar(below, ax=axes, label="amplitude, dB relative to the largest")
         axes.figure.colorbar(over, ax=axes, label="phase, degrees")
-
-
-def _axes() -> dict[str, tuple[str, ...]]:
-    return {VOLTAGES.name: VOLTAGES.axes}
 
 
 def _algorithm(precision: Precision, device: Device) -> str:

@@ -15,7 +15,7 @@ from benchmarks.peers import bytes_of_image
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
-from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, mirrored, places, unresolved
+from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, mirrored, unresolved
 from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
@@ -31,6 +31,7 @@ from workflow.data import (
     Staged,
     along,
     blank,
+    places,
     summed,
 )
 from workflow.figures import pictures

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import result_of
-from workflow.arrays.antennas import phases
+from workflow.antennas import phases
 from workflow.arrays.covariances import COVARIANCES, checked_values
 from workflow.data import Coordinate, Staged
 from workflow.inputs.input_error import InputError

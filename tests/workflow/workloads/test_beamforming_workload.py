@@ -8,7 +8,7 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
-from workflow.arrays import antennas
+from workflow import antennas
 from workflow.data import power
 from workflow.inputs.input_error import InputError
 from workflow.workloads.beamforming import Beamforming, BeamformingCase

@@ -15,8 +15,9 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.workloads.on_cpu import computed
+from workflow import antennas
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
-from workflow.arrays import antennas, visibilities
+from workflow.arrays import visibilities
 from workflow.inputs.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.workloads.correlate import Correlate, CorrelateCase

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from tests.workflow import one_case
 from tests.workflow.workloads.on_cpu import computed
-from workflow.arrays import antennas
+from workflow import antennas
 from workflow.arrays.antenna_places import unresolved
 from workflow.inputs.input_error import InputError
 from workflow.storage.products import check_product
