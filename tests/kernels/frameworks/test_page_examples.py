@@ -45,7 +45,7 @@ GIVEN: dict[str, Callable[[], dict[str, Any]]] = {
     "Hermitian products": lambda: {"x": drawn(2, 3, 8), "voltages": whole(2, 3, 8),
                                    "int8": whole(2, 3, 8)},
     "Systems of equations": lambda: {"r": np.eye(4) + 0j, "steering": drawn(4, 2)},
-    "Gates and circuits": lambda: {"circuit": SimpleNamespace(data=[])},  # of Qiskit
+    "Gates and circuits": lambda: {"circuit": SimpleNamespace(data=[]), "Operator": np.asarray},
     "Counts and expectation values": lambda: {"state": np.eye(1, 2**20, dtype="complex64")[0]},
     "Plans": lambda: {"a": drawn(4, 8), "b": drawn(8, 3),
                       "batches": [(drawn(4, 8), drawn(8, 3), np.empty((4, 3), "complex64"))]},

@@ -168,14 +168,18 @@ def test_a_circuit_is_its_gates(rng: np.random.Generator, precision: str, qubits
 def test_gates_of_qiskit_are_matrices() -> None:
     """docs/python.md has these lines."""
     drawn = pytest.importorskip("qiskit.circuit.random").random_circuit
-    evolved = pytest.importorskip("qiskit.quantum_info").Statevector
+    library, info = (pytest.importorskip(f"qiskit.{name}")
+                     for name in ("circuit.library", "quantum_info"))  # fmt: skip
+    defined = library.DiagonalGate([1, 1j, -1, 1])  # which NumPy makes no matrix of
     for seed in range(5):
         circuit = drawn(4, 6, max_operands=4, seed=seed)
-        gates = [(one.operation, [circuit.find_bit(q).index for q in one.qubits])
+        circuit.append(defined, [2, 0])
+        circuit.append(defined.control(1, ctrl_state=0), [3, 0, 1])
+        gates = [(info.Operator(one.operation), [circuit.find_bit(q).index for q in one.qubits])
                  for one in circuit.data]  # fmt: skip
         state = np.eye(16, dtype=complex)[0]
         run_circuit(state, gates)
-        expected = evolved(circuit).data * np.exp(-1j * circuit.global_phase)
+        expected = info.Statevector(circuit).data * np.exp(-1j * circuit.global_phase)
         np.testing.assert_allclose(state, expected, atol=1e-12)
 
 
