@@ -127,7 +127,7 @@ SWEEPS = list(study.sweeps)
 SHARDED = [name for name in WORKLOADS if study.shards(name)]
 PARTS = [part for name in WORKLOADS for part in study.parts(name)]
 SHARDS = [part for name in SHARDED for part in study.parts(name)]
-UVH5 = [name for name in WORKLOADS if getattr(study.workloads[name], "uvh5", None)]
+UVH5 = [name for name in WORKLOADS if study.workloads[name].is_exported]
 
 # How many GPUs jobs may use at once; 0 where the study is computed on the CPU. Snakemake knows no
 # machine's number and sets no device: the cap is set here, the devices by workflow/steps/gpu_lease.py.

@@ -146,6 +146,11 @@ class Case(Model):
         """Largest relative Frobenius error for `auto`: ``tolerance``, or the kind's own default."""
         return self.tolerance
 
+    @property
+    def is_exported(self) -> bool:
+        """Whether the product is written as UVH5 too, by the key ``uvh5`` of kinds that have it."""
+        return getattr(self, "uvh5", None) is not None
+
     def idle_keys(self) -> set[str]:
         """Return the keys that do nothing beside the others' values (`needs_value`)."""
         return {

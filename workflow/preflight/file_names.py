@@ -23,6 +23,7 @@ OF_WORKLOAD = (
 )  # fmt: skip
 """Files named after a workload."""
 _OF_SHARDED = ("logs/combine/{}.log", "logs/gather/{}.log")
+_OF_EXPORTED = ("products/{}.uvh5", "logs/write_uvh5/{}.log")
 OF_PART = (
     "runs/{}.h5", "times/{}.json", "records/{}.jsonl", "products/{}.h5", "logs/run/{}.log",
     "logs/verify/{}.log", "logs/deliver/{}.log", "benchmarks/run/{}.tsv",
@@ -156,8 +157,9 @@ def clashing_names(study: Study) -> list[str]:
 
 def _results(study: Study, name: str) -> Iterator[str]:
     """Yield the files of a workload, and of one of its shards."""
-    shards = bool(study.shards(name))
-    for pattern in (*OF_WORKLOAD, *(_OF_SHARDED if shards else ())):
+    sharded = _OF_SHARDED if study.shards(name) else ()
+    exported = _OF_EXPORTED if study.workloads[name].is_exported else ()
+    for pattern in (*OF_WORKLOAD, *sharded, *exported):
         yield pattern.format(name)
     for pattern in OF_PART:
         yield pattern.format(study.parts(name)[0])

@@ -133,7 +133,7 @@ def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
         sum(data.nbytes for data in outline.operands.values()),
         sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
         sum(results) + sum(of_peers),
-        product * (2 if getattr(workload.case, "uvh5", None) else 1),
+        product * (2 if workload.case.is_exported else 1),
         pieces.bytes,
         pieces.axis is None,
         workload.shape(outline, get_precision("fp64")).flops,

@@ -69,6 +69,15 @@ def test_results_in_each_others_way(names: dict[str, int], path: str) -> None:
     assert "give one of them another name" in line
 
 
+def test_an_export_in_the_way_of_shards() -> None:
+    study = study_of({"a.uvh5": 2})
+    site = {"latitude_deg": 1, "longitude_deg": 2, "julian_date": 2459000.5, "channel_width_hz": 1}
+    pairs = {"kind": "correlate", "antennas": 4, "samples": 32, "integrate": 8, "uvh5": site}
+    study["workloads"]["a"] = pairs
+    (line,) = error_of(study)
+    assert line.startswith("workloads.a: its results/products/a.uvh5 would be in the way of")
+
+
 @pytest.mark.parametrize(
     "names", [{"a": 2, "a.h5": 1}, {"a.h5": 1, "a": 1}, {"growth.json": 1}, {"growth": 2, "b": 2}]
 )
