@@ -276,7 +276,7 @@ class Implementation:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is no peer's."""
+        """Whether it is ours, not a peer's."""
         return self.name == OURS
 
     @property

@@ -99,7 +99,7 @@ class Record:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is no peer's."""
+        """Whether it is ours, not a peer's."""
         return self.implementation == OURS
 
     @classmethod

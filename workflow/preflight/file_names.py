@@ -22,8 +22,10 @@ OF_WORKLOAD = (
     "benchmarks/stage/{}.tsv",
 )  # fmt: skip
 """Files named after a workload."""
-_OF_SHARDED = ("logs/combine/{}.log", "logs/gather/{}.log")
-_OF_EXPORTED = ("products/{}.uvh5", "logs/write_uvh5/{}.log")
+OF_SHARDED = ("logs/combine/{}.log", "logs/gather/{}.log")
+"""Further files named after a workload that is computed in shards."""
+OF_EXPORTED = ("products/{}.uvh5", "logs/write_uvh5/{}.log")
+"""Further files named after a workload whose product is written as UVH5 too."""
 OF_PART = (
     "runs/{}.h5", "times/{}.json", "records/{}.jsonl", "products/{}.h5", "logs/run/{}.log",
     "logs/verify/{}.log", "logs/deliver/{}.log", "benchmarks/run/{}.tsv",
@@ -157,8 +159,8 @@ def clashing_names(study: Study) -> list[str]:
 
 def _results(study: Study, name: str) -> Iterator[str]:
     """Yield the files of a workload, and of one of its shards."""
-    sharded = _OF_SHARDED if study.shards(name) else ()
-    exported = _OF_EXPORTED if study.workloads[name].is_exported else ()
+    sharded = OF_SHARDED if study.shards(name) else ()
+    exported = OF_EXPORTED if study.workloads[name].is_exported else ()
     for pattern in (*OF_WORKLOAD, *sharded, *exported):
         yield pattern.format(name)
     for pattern in OF_PART:

@@ -56,7 +56,7 @@ class Result(Measurements):
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is no peer's."""
+        """Whether it is ours, not a peer's."""
         return self.implementation == OURS
 
 

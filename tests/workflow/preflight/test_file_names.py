@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import string
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from snakemake_forks import run_snakemake
 
 from tests.covers import EXHAUSTIVE, examples
 from workflow.config.mistakes import StudyError
+from workflow.preflight import file_names
 from workflow.preflight.check import check_study
 from workflow.preflight.file_names import check_for_jobs, folder_of, named_folder
 from workflow.preflight.loading import load_study
@@ -67,6 +69,17 @@ def test_results_in_each_others_way(names: dict[str, int], path: str) -> None:
     assert line.startswith(f"workloads.{list(names)[-1]}: its results/")
     assert f"results/{path}" in line
     assert "give one of them another name" in line
+
+
+def test_every_file_of_a_rule_is_known_by_its_pattern(root: Path) -> None:
+    """What a rule writes under the name of a workload or part may be in another one's way."""
+    files = [root / "Snakefile", *(root / "workflow" / "rules").glob("*.smk")]
+    text = "".join(path.read_text() for path in files)
+    found = set(re.findall(r'"<results>/([^"]*\{(?:workload|part)\}[^"]*)"', text))
+    of_workload = (*file_names.OF_WORKLOAD, *file_names.OF_SHARDED, *file_names.OF_EXPORTED)
+    known = {pattern.format("{workload}") for pattern in of_workload}
+    known |= {pattern.format("{part}") for pattern in file_names.OF_PART}
+    assert found | {"times/{part}.json"} == known, "the script of run writes the times"
 
 
 def test_an_export_in_the_way_of_shards() -> None:
