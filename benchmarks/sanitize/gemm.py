@@ -195,7 +195,7 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
             found = assess_product(reference, result, precision, backend="cuda")
             yield f"gemm {shape} {choice.name}", found
         for choice in _choices(precision, shape, packed=True):
-            if choice.plan is None or not choice.plan.fused_pack:
+            if choice.wgmma is None or not choice.wgmma.fused_pack:
                 continue
             result = _computed(choice, precision, a, b, packed=True)
             reference = product_reference(a, b, seed=_SEED)
@@ -233,11 +233,11 @@ def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> lis
     b = OperandTraits(packed=True) if packed else OperandTraits(k_major=False)
     question = Question(precision, sizes, OperandTraits(), b)
     for choice in candidates(question, card.require_arch(), card.sm_count):
-        if choice.plan is not None:
+        if choice.wgmma is not None:
             key = (
-                choice.plan.storage,
-                choice.plan.fused_pack,
-                choice.plan.cluster > 1,
+                choice.wgmma.storage,
+                choice.wgmma.fused_pack,
+                choice.wgmma.cluster > 1,
                 choice.swapped,
                 choice.split_k_slices,
             )

@@ -28,7 +28,7 @@ def test_plans_near_the_choice_are_measured(monkeypatch: pytest.MonkeyPatch) -> 
     for sizes in (GemmSizes(1, 120, 110, 300), GemmSizes(1, 4096, 4096, 64)):
         question = Question(PRECISIONS["3xfp16"], sizes, rows, columns)
         found = product_plans.near(question, 0)
-        assert choose(question, arch_for(90), 132).plan in {x.plan for x in found}
+        assert choose(question, arch_for(90), 132).wgmma in {x.wgmma for x in found}
         assert len({x.name for x in found}) == len(found) > 10
         assert (found[0].family == "mma.sync") == (sizes.m == 120)
 

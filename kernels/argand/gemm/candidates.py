@@ -65,8 +65,8 @@ def _fits_in_slices(choice: GemmChoice, question: Question) -> bool:
 
     Wide tiles that round in registers take 1.2 to 1.4 times as long (bf16, an H200).
     """
-    assert choice.plan is not None
-    wide = choice.plan.block_n > 128 and choice.plan.storage == "fp32"
+    assert choice.wgmma is not None
+    wide = choice.wgmma.block_n > 128 and choice.wgmma.storage == "fp32"
     if wide and question.precision.operand.bytes == 2:
         return False
     return slices_bytes(choice, question.sizes) <= slices_capacity(choice, question)
@@ -203,11 +203,11 @@ def with_packing(
     choice: GemmChoice, precision: Precision, a: OperandTraits, b: OperandTraits
 ) -> GemmChoice:
     """Return the choice, with operands packed that it cannot read or hold in place."""
-    if choice.plan is None:
+    if choice.wgmma is None:
         return choice
     rows, columns = (b, a) if choice.swapped else (a, b)
-    readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
-    plan = choice.plan if readable else in_planes(choice.plan, precision)
+    readable = rows.readable(columns) and rows.half == (choice.wgmma.storage == "half")
+    plan = choice.wgmma if readable else in_planes(choice.wgmma, precision)
     contiguous = plan.storage != "planar" and rows.k_major
     rows_unpacked = plan.storage == "fp32" or rows.packed
     fused = plan.fused_pack and rows_unpacked and columns.fusable
@@ -216,10 +216,10 @@ def with_packing(
     laid = replace(plan, k_major=contiguous, odd_pitch=odd_pitch, fused_pack=fused)
     if odd_pitch and not is_legal(check_wgmma_plan, laid, precision, arch_for(HOPPER)):
         # Odd lines take more shared memory than a stage of this tile leaves.
-        return with_packing(replace(choice, plan=in_planes(plan, precision)), precision, a, b)
+        return with_packing(replace(choice, wgmma=in_planes(plan, precision)), precision, a, b)
     odd_batches = plan.storage == "fp32" and rows.odd_batches
     fused = fused and not (odd_batches and rows.exchanges_k)
     plan = replace(
         plan, k_major=contiguous, fused_pack=fused, odd_pitch=odd_pitch, odd_batches=odd_batches
     )
-    return replace(choice, plan=plan)
+    return replace(choice, wgmma=plan)

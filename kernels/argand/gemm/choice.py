@@ -18,7 +18,7 @@ class GemmChoice:
     """A candidate plan of a product: kernel family, tile, roles of the operands, split-K slices.
 
     Attributes:
-        plan: of the wgmma family; None where another family computes the product.
+        wgmma: plan of the wgmma family; None where another family computes the product.
         swapped: wgmma computes C^T = B^T A^T, so that B is the row operand.
         split_k_slices: wgmma cuts k into so many.
         mma: plan of the mma.sync family. Where no family's plan is given, mma.sync computes the
@@ -27,7 +27,7 @@ class GemmChoice:
         fma: plan of the fma family.
     """
 
-    plan: WgmmaPlan | None = None
+    wgmma: WgmmaPlan | None = None
     swapped: bool = False
     split_k_slices: int = 1
     mma: MmaPlan | None = None
@@ -39,7 +39,7 @@ class GemmChoice:
         """The family of the product's kernel."""
         if self.fma is not None:
             return "fma"
-        return "mma.sync" if self.plan is None else "wgmma"
+        return "mma.sync" if self.wgmma is None else "wgmma"
 
     @property
     def name(self) -> str:
@@ -47,12 +47,12 @@ class GemmChoice:
         in_tf32 = ", in tf32" if self.in_tf32 else ""
         if self.fma is not None:
             return f"fma {self.fma.name}{in_tf32}"
-        if self.plan is None:
+        if self.wgmma is None:
             return "mma.sync" + (f" {self.mma.name}" if self.mma else "") + in_tf32
         order = "B^T A^T" if self.swapped else "A B"
         slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
-        fused = ", fused packing" if self.plan.fused_pack else ""
-        return f"wgmma {self.plan.name} {self.plan.storage}, {order}{slices}{fused}{in_tf32}"
+        fused = ", fused packing" if self.wgmma.fused_pack else ""
+        return f"wgmma {self.wgmma.name} {self.wgmma.storage}, {order}{slices}{fused}{in_tf32}"
 
     def computed_at(self, precision: Precision) -> Precision:
         """Return the precision whose kernels compute a product at ``precision``.

@@ -32,12 +32,12 @@ def workspace_of(choice: GemmChoice, question: Question) -> int:
 def _bytes_of(choice: GemmChoice, question: Question) -> int:
     """Return the workspace of a choice; the question is of the precision that it computes at."""
     sizes = question.sizes
-    if choice.plan is not None:
+    if choice.wgmma is not None:
         packed = _packed_bytes(choice, question)
         if choice.split_k_slices > 1:
             return packed + slices_bytes(choice, sizes)
         beside = question.adds or sizes.power
-        spills = beside and choice.plan.spills_accumulators(question.precision, sizes.k)
+        spills = beside and choice.wgmma.spills_accumulators(question.precision, sizes.k)
         return packed + spills * 8 * sizes.batch * sizes.m * sizes.n
     if choice.fma is not None:
         return 0
@@ -51,8 +51,8 @@ def partials_capacity(choice: GemmChoice, question: Question) -> int:
 
     The question is of the precision that the choice computes at.
     """
-    assert choice.plan is not None
-    both = choice.plan.storage == "planar"  # Y is in planes with every storage of X
+    assert choice.wgmma is not None
+    both = choice.wgmma.storage == "planar"  # Y is in planes with every storage of X
     packed = both or choice.swapped, both or not choice.swapped
     found = MAX_WORKSPACE * _operand_bytes(question)
     found -= sum(x for x, packs in zip(_planes_of(question), packed, strict=True) if packs)
@@ -76,7 +76,7 @@ def slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
 
 def _packed_bytes(choice: GemmChoice, question: Question) -> int:
     """Return the bytes of the planes that a choice packs, with their descale factors."""
-    sizes, plan = question.sizes, choice.plan
+    sizes, plan = question.sizes, choice.wgmma
     assert plan is not None
     precision = question.precision
     operands = [(sizes.m, question.a), (sizes.n, question.b)]

@@ -88,7 +88,7 @@ def _fastest_beside_tf32(
         seconds, choice = one
         if choice.family == "mma.sync" and 0 < of_wgmma < FROM_WGMMA * seconds:
             return False
-        packs = choice.plan is not None and choice.plan.storage == "planar"
+        packs = choice.wgmma is not None and choice.wgmma.storage == "planar"
         margin = tf32_margin(
             precision, k, packs=packs, same_plan=choice == alike, seconds=seconds,
             families_differ=(choice.family, alike.family) == ("wgmma", "mma.sync"),
@@ -139,7 +139,7 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
     ``memory`` is the card's `Device.relative_memory`.
     """
     question = question._replace(precision=choice.computed_at(question.precision))
-    if choice.plan is not None:
+    if choice.wgmma is not None:
         return sm90_heuristics.estimated_seconds(choice, question, sm_count, memory)
     precision, sizes, a, b, *_ = question
     if choice.fma is not None:

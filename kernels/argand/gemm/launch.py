@@ -133,7 +133,7 @@ class GemmLaunch:
             raise PlanError(f"packed operands and pairs are in the format of {asked.name}")
         self._in_place: MmaLaunch | FmaLaunch | None = None
         self._wgmma: WgmmaCall | None = None
-        if choice.plan is None:
+        if choice.wgmma is None:
             self._in_place = _in_place_launch(form, choice, device, allowed)
             name = in_place_name(self._in_place.plan, computed, *traits)
         else:

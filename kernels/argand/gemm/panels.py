@@ -96,7 +96,7 @@ def panels_by_time(
             timed.append((seconds, panels))
             best = min(best, seconds)
             # Smaller panels by wgmma, which needs more workspace than others, take longer still.
-            if choice.plan is not None and seconds > _WORSE * best:
+            if choice.wgmma is not None and seconds > _WORSE * best:
                 break
     if not timed:
         raise min(refused, key=lambda x: x.needed)

@@ -35,8 +35,8 @@ class WgmmaCall:
     def __init__(
         self, form: ProductForm, choice: GemmChoice, device: Device, allowed: int | None = None
     ) -> None:
-        assert choice.plan is not None
-        plan, problem, precision = choice.plan, form.problem, form.problem.precision
+        assert choice.wgmma is not None
+        plan, problem, precision = choice.wgmma, form.problem, form.problem.precision
         self._device, self._swapped = device.index, choice.swapped
         rows, columns, num_rows, num_columns = form.a, form.b, problem.m, problem.n
         addend, out = form.addend, form.out

@@ -126,8 +126,8 @@ def estimated_seconds(
 
 def _product(choice: GemmChoice, question: Question, sm_count: int, memory: float) -> _Product:
     """Return the kernel of a choice, as `estimated_seconds` takes it."""
-    assert choice.plan is not None
-    plan = choice.plan
+    assert choice.wgmma is not None
+    plan = choice.wgmma
     sizes, a, b = question.sizes, question.a, question.b
     m, n, k, slices = sizes.m, sizes.n, sizes.k, choice.split_k_slices
     rows, columns = (n, m) if choice.swapped else (m, n)

@@ -84,10 +84,10 @@ def lookup(question: Question, device: int) -> GemmChoice | None:
     if min(sizes.batch, sizes.m, sizes.n, sizes.k) == 0:
         return None  # nothing to measure; it would share the entry of size 1
     found = TABLE.find(key(question), device)
-    if found is None or found.plan is None:
+    if found is None or found.wgmma is None:
         return found
     each, row = -(-sizes.k // found.split_k_slices), found.computed_at(question.precision)
-    return found if found.plan.takes(row, each) else None
+    return found if found.wgmma.takes(row, each) else None
 
 
 def lookup_within(question: Question, device: int, family: Family | None) -> GemmChoice | None:
@@ -116,7 +116,7 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
     precision, *numbers = json.loads(name)
     stored, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
     each = len(fields(OperandTraits))
-    plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
+    plan = None if row["wgmma"] is None else WgmmaPlan(**row["wgmma"])
     choice = GemmChoice(
         plan, row["swapped"], row["split_k_slices"], in_tf32=row.get("in_tf32", False),
         fma=None if row.get("fma") is None else FmaPlan(**row["fma"]),

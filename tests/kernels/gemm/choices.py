@@ -28,7 +28,7 @@ def candidates_of(
 
 
 def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:
-    return [(choice, choice.plan) for choice in found if choice.plan is not None]
+    return [(choice, choice.wgmma) for choice in found if choice.wgmma is not None]
 
 
 def chosen(precision: str, *sizes: int, **traits: Any) -> GemmChoice:

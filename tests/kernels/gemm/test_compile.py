@@ -137,8 +137,8 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
             for choice in gemm_choices(
                 Question(row, size, traits, other), ARCHS[WGMMA_TARGET], 132
             ):
-                if choice.plan is not None:
-                    found[choice.plan] = None
+                if choice.wgmma is not None:
+                    found[choice.wgmma] = None
     turns = [with_ping_pong(plan, row, 48, 133, 132) for plan in found]
     return list(dict.fromkeys([*found, *turns]))
 
@@ -225,7 +225,7 @@ def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
     row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_major=False)
     plan = choose(
         Question(row, GemmSizes(1, 4096, 4096, 4096), left, right), ARCHS[WGMMA_TARGET], 132
-    ).plan
+    ).wgmma
     assert plan is not None
     assert_clean(wgmma_source(row, plan), WGMMA_TARGET, wgmma_kernel_name(row, plan))
 

@@ -25,7 +25,7 @@ def test_squared_magnitudes(precision: str) -> None:
     for k_major in (False, True):
         traits = OperandTraits(True, k_major)
         for choice in gemm_choices(Question(row, sizes, traits, traits), HOPPER, 132):
-            plan = choice.plan
+            plan = choice.wgmma
             if plan is None or (plan.storage, plan.k_major, plan.fused_pack) in seen:
                 continue
             seen.add((plan.storage, plan.k_major, plan.fused_pack))

@@ -20,9 +20,9 @@ def test_runs_that_begin_within_a_sector_cost_three_more_or_four(half: bool) -> 
         sizes = GemmSizes(1, 512, columns, 64, half_output=half)
         question = Question(PRECISIONS["bf16"], sizes, OperandTraits(), OperandTraits())
         found = {
-            sectors_factor(choice, choice.plan, question)
+            sectors_factor(choice, choice.wgmma, question)
             for choice in candidates(question, HOPPER, SM_COUNT)
-            if choice.plan is not None and choice.split_k_slices == 1
+            if choice.wgmma is not None and choice.split_k_slices == 1
         }
         runs = {(3, 8 * item), (3, 16 * item)} | (set() if half else {(3.5, 128), (4, 128)})
         assert found <= {1 + sectors * 32 / run * begin_within for sectors, run in runs}

@@ -31,7 +31,7 @@ def test_every_candidate_is_legal_and_there_once(precision: str) -> None:
         sizes = replace(LARGE, **{output: True}) if output else LARGE
         found = candidates_of(precision, sizes=sizes)
         assert len(set(found)) == len(found) > 0
-        assert output is None or all(choice.plan is not None for choice in found)
+        assert output is None or all(choice.wgmma is not None for choice in found)
         for _, plan in wgmma(found):
             check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
 
@@ -53,7 +53,7 @@ def test_a_packed_operand_may_have_either_role(precision: str) -> None:
     for a, b, is_columns in ((A, PACKED, False), (PACKED, B, True)):
         found = candidates_of(precision, a, b)
         assert {choice.swapped for choice in found} == {False, True}
-        assert all(choice.plan is not None for choice in found)
+        assert all(choice.wgmma is not None for choice in found)
         for choice, plan in wgmma(found):
             assert plan.storage == "planar" or choice.swapped == is_columns
             # The kernel packs the other one where planes need nothing that comes before it.
@@ -68,9 +68,9 @@ def test_a_long_packed_operand_is_the_row_operand(precision: str) -> None:
     choice = choose(
         Question(PRECISIONS[precision], GemmSizes(256, 64, 4096, 64), A, PACKED), HOPPER, SM_COUNT
     )
-    assert choice.plan is not None
-    assert (choice.swapped, choice.plan.storage) == (True, "planar")
-    assert (choice.plan.block_m, choice.plan.block_n) == (128, 64)
+    assert choice.wgmma is not None
+    assert (choice.swapped, choice.wgmma.storage) == (True, "planar")
+    assert (choice.wgmma.block_m, choice.wgmma.block_n) == (128, 64)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -140,7 +140,7 @@ def test_a_plan_for_other_pitches_can_run() -> None:
     odd = replace(A, copyable=False, odd_pitch=True)
     row, found = PRECISIONS["tf32"], []
     for choice, _ in wgmma(candidates_of("tf32", A, B)):
-        plan = with_packing(choice, row, odd, B).plan
+        plan = with_packing(choice, row, odd, B).wgmma
         assert plan is not None
         assert is_legal(check_wgmma_plan, plan, row, HOPPER)
         found.append(plan)
@@ -162,7 +162,7 @@ def test_16_bit_results_come_from_this_family_and_whole(precision: str) -> None:
     """They are rounded once, so split-K slices, which are reduced in fp32, are none."""
     found = candidates_of(precision, sizes=GemmSizes(1, 16, 16, 100_000, half_output=True))
     assert found
-    assert all(choice.plan is not None and choice.plan.half_output for choice in found)
+    assert all(choice.wgmma is not None and choice.wgmma.half_output for choice in found)
     assert {choice.split_k_slices for choice in found} == {1}
 
 

@@ -22,8 +22,8 @@ def test_few_tiles_of_a_long_k_are_cut_beside_planes_of_two_terms() -> None:
     """Operands that TMA cannot read in place, so planes take twice their bytes."""
     odd = {"copyable": False}
     choice = chosen("3xtf32", 1, 1194, 121, 6997, **odd)
-    assert choice.plan is not None
-    assert choice.plan.storage == "planar"
+    assert choice.wgmma is not None
+    assert choice.wgmma.storage == "planar"
     assert choice.split_k_slices > 1
 
 
@@ -31,15 +31,15 @@ def test_few_tiles_of_a_long_k_are_cut_beside_planes_of_two_terms() -> None:
 @pytest.mark.parametrize("size", [4096, 8192])
 def test_large_products_take_the_largest_tile(precision: str, size: int) -> None:
     choice = chosen(precision, 1, size, size, size)
-    assert choice.plan is not None
-    assert (choice.plan.block_m, choice.plan.block_n, choice.split_k_slices) == (128, 128, 1)
+    assert choice.wgmma is not None
+    assert (choice.wgmma.block_m, choice.wgmma.block_n, choice.split_k_slices) == (128, 128, 1)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_one_tile_of_long_k_is_cut(precision: str) -> None:
     choice, row = chosen(precision, 1, 16, 16, 100_000), PRECISIONS[precision]
     slices = choice.split_k_slices
-    if choice.plan is None:
+    if choice.wgmma is None:
         slices = mma_plan(
             choice.computed_at(row),
             ARCHS[WGMMA_TARGET],
@@ -62,15 +62,15 @@ def test_the_long_operand_of_a_batch_stays_where_it_is(precision: str) -> None:
     """Weights by samples: the 64 x 64 weights are packed, the 64 x 4096 samples are not."""
     choice = chosen(precision, 256, 64, 4096, 64)
     assert choice.swapped
-    assert choice.plan is not None
-    assert (choice.plan.storage, choice.plan.k_major) == ("fp32", False)
+    assert choice.wgmma is not None
+    assert (choice.wgmma.storage, choice.wgmma.k_major) == ("fp32", False)
 
 
 def test_stages_are_as_deep_as_a_ping_pong_has_them() -> None:
     """In planes at 3xfp16 those of 32 k in place of 48: a k of 51 takes 64, not 96 (an H200)."""
     choice = chosen("3xfp16", 11, 1870, 10094, 51)
-    assert choice.plan is not None
-    assert (choice.plan.storage, choice.plan.block_n) == ("planar", 112)
+    assert choice.wgmma is not None
+    assert (choice.wgmma.storage, choice.wgmma.block_n) == ("planar", 112)
 
 
 def test_the_least_estimate_is_chosen() -> None:

@@ -55,8 +55,8 @@ def test_different_candidates_have_different_names(precision: str) -> None:
     row = PRECISIONS[precision]
     choices = candidates(Question(row, GemmSizes(1, 64, 64, 100_000), A, B), HOPPER, 132)
     names = [
-        wgmma_name(choice, choice.plan, WHOLE, A, B)
-        if choice.plan
+        wgmma_name(choice, choice.wgmma, WHOLE, A, B)
+        if choice.wgmma
         else in_place_name(small_plan(row), row, A, B)
         for choice in choices
     ]

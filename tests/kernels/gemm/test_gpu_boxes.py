@@ -37,8 +37,8 @@ def test_a_box_waits_for_the_one_in_its_place(
     outs = [cp.empty_like(exact) for _ in range(4)]
     odd = 0
     for choice in choices(cp, precision, GemmSizes(1, m, n, k)):
-        assert choice.plan is not None
-        odd += choice.plan.block_n // STORE_BOX_SIDE % 2
+        assert choice.wgmma is not None
+        odd += choice.wgmma.block_n // STORE_BOX_SIDE % 2
         with stream:
             cp.copyto(target, source)
         with overridden(choice):

@@ -34,7 +34,7 @@ def clustered(
         *shape, half_output=output == "complex-half", power=output == "power"
     )  # fmt: skip
     for choice in choices(cp, precision, sizes, odd_pitch=odd, half=half):
-        plan = choice.plan
+        plan = choice.wgmma
         assert plan is not None
         if plan.cluster > 1:
             tile = plan.storage, plan.block_m, plan.block_n, plan.cluster
@@ -108,10 +108,10 @@ def test_pairs_of_16_bits_halves_and_powers(
             for z in (a, b)
         )
         found = clustered(cp, format, (1, m, n, k), output, half=half)
-        storages = {choice.plan.storage for choice in found if choice.plan}
+        storages = {choice.wgmma.storage for choice in found if choice.wgmma}
         assert len(storages) == 1 + (half or format == "bf16")
         # Of each storage the largest tile and the smallest.
-        ends = [[x for x in found if x.plan and x.plan.storage == y] for y in storages]
+        ends = [[x for x in found if x.wgmma and x.wgmma.storage == y] for y in storages]
         for choice in (z for x in ends for z in (x[0], x[-1])):
             with overridden(choice), launched() as names:
                 product = gemm(x, y, precision=format, output=output, kernels="wgmma")

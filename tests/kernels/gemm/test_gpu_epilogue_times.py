@@ -26,10 +26,10 @@ def test_a_tile_is_stored_as_a_launch_stores_it(cp: Any, precision: str, columns
     out = Layout(rows, columns, columns, 1, rows * columns, 8, 32)
     stored = set()
     for choice in choices(cp, precision, GemmSizes(1, rows, columns, 256)):
-        if choice.plan is None or choice.split_k_slices > 1:
+        if choice.wgmma is None or choice.split_k_slices > 1:
             continue
         target = out.transposed if choice.swapped else out
-        staged = with_tma_epilogue(choice.plan, row, target, arch_for(90)).tma_epilogue
-        assert stores_directly(choice.plan, row, columns) != staged, choice.name
+        staged = with_tma_epilogue(choice.wgmma, row, target, arch_for(90)).tma_epilogue
+        assert stores_directly(choice.wgmma, row, columns) != staged, choice.name
         stored.add(staged)
     assert (True in stored) == (columns % 2 == 0)

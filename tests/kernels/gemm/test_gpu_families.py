@@ -214,9 +214,9 @@ def test_a_record_names_the_plan_that_ran(
                 lists.append(names)
         assert lists[0] == lists[1]
         (name,) = lists[0]
-        assert choice.plan is not None
-        assert name.startswith(f"wgmma {choice.plan.name}: {'B' if choice.swapped else 'A'} ")
-        assert ("fused packing" in name) == choice.plan.fused_pack
+        assert choice.wgmma is not None
+        assert name.startswith(f"wgmma {choice.wgmma.name}: {'B' if choice.swapped else 'A'} ")
+        assert ("fused packing" in name) == choice.wgmma.fused_pack
         assert ("split-K slices" in name) == (choice.split_k_slices > 1)
         seen.add(name)
     assert len(seen) > 1

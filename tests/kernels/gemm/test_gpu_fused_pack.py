@@ -32,8 +32,8 @@ def test_fused_packing_changes_no_bit(
     nbytes = 8 * batch * (m + n) * (k + 64) * 4
     found = 0
     for choice in choices(cp, "tf32", GemmSizes(*shape), k_major=True):
-        assert choice.plan is not None
-        if not choice.plan.fused_pack:
+        assert choice.wgmma is not None
+        if not choice.wgmma.fused_pack:
             continue
         found += 1
         results = []
@@ -41,7 +41,7 @@ def test_fused_packing_changes_no_bit(
             # What a call before left in the memory of this one must not be taken for planes.
             poison = cp.full(nbytes // 4, np.nan, cp.float32)
             del poison
-            with overridden(replace(choice, plan=replace(choice.plan, fused_pack=packs))):
+            with overridden(replace(choice, wgmma=replace(choice.wgmma, fused_pack=packs))):
                 results.append(gemm(a, b, op_b="C", precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
     assert found
@@ -65,14 +65,14 @@ def test_fused_packing_beside_planes(
     for choice in candidates(
         Question(PRECISIONS["tf32"], GemmSizes(*shape), *traits), gpu.require_arch(), gpu.sm_count
     ):
-        if choice.plan is None or not choice.plan.fused_pack:
+        if choice.wgmma is None or not choice.wgmma.fused_pack:
             continue
         found += 1
         results = []
         for packs in (False, True, True):
             poison = cp.full(8 * batch * m * (k + 64), np.nan, cp.float32)
             del poison
-            with overridden(replace(choice, plan=replace(choice.plan, fused_pack=packs))):
+            with overridden(replace(choice, wgmma=replace(choice.wgmma, fused_pack=packs))):
                 results.append(gemm(a, packed, precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
         assert_within(results[0].get(), model, slack)

@@ -67,7 +67,7 @@ def test_every_number_of_moduli(cp: Any, rng: np.random.Generator, count: int, d
         same_bits(cp, a, b, precision=f"{count}xint8", kernels=family)
 
 
-@pytest.mark.parametrize("plan", [*WGMMA_PLANS, *MMA_PLANS], ids=ResiduePlan.name)
+@pytest.mark.parametrize("plan", [*WGMMA_PLANS, *MMA_PLANS], ids=lambda plan: plan.name)
 def test_every_plan(
     cp: Any, rng: np.random.Generator, plan: ResiduePlan, modular_launch: Any,
     monkeypatch: pytest.MonkeyPatch,

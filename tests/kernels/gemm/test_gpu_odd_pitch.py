@@ -57,7 +57,7 @@ def odd_choices(cp: Any, precision: str, a: Any, b: Any) -> list[GemmChoice]:
         card.require_arch(),
         card.sm_count,
     )
-    return [x for x in found if x.plan is not None and x.plan.odd_pitch]
+    return [x for x in found if x.wgmma is not None and x.wgmma.odd_pitch]
 
 
 def check_each_tile(
@@ -66,7 +66,7 @@ def check_each_tile(
     """Check the first choice of each height of a tile and side, with alpha and beta."""
     first: dict[tuple[bool, int], GemmChoice] = {}
     for choice in choices:
-        first.setdefault((choice.swapped, choice.plan.block_m if choice.plan else 0), choice)
+        first.setdefault((choice.swapped, choice.wgmma.block_m if choice.wgmma else 0), choice)
     assert len(first) == 4
     for choice in first.values():
         with overridden(choice):
@@ -109,7 +109,7 @@ def test_every_candidate(
     every = odd_choices(cp, precision, a, b)
     assert {x.swapped for x in every} == {False, True}
     # Products are an odd distance apart where there are as many lines as that.
-    odd = {x.swapped for x in every if x.plan is not None and x.plan.odd_batches}
+    odd = {x.swapped for x in every if x.wgmma is not None and x.wgmma.odd_batches}
     assert odd == ({x for x, lines in ((False, m), (True, k)) if lines % 2} if batch > 1 else set())
     for choice in every:
         with overridden(choice), launched() as names:
@@ -146,7 +146,7 @@ def test_a_long_k_and_many_tiles(
     slack = 2 * summation(k, precision) * cp.asarray(magnitude(a.get(), b.get(), None))
     kinds = set()
     for choice in odd_choices(cp, precision, a, b):
-        plan = choice.plan
+        plan = choice.wgmma
         assert plan is not None
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = -(-rows // plan.block_m) * -(-columns // plan.block_n)
@@ -200,7 +200,7 @@ def test_odd_batches_with_alpha_and_beta(
     batch, m, n, k = 3, 69, 45, 51
     a, b, c = (normal(rng, batch, *x) for x in ((m, k), (k, n), (m, n)))
     choices = odd_choices(cp, precision, cp.asarray(a), cp.asarray(b))
-    assert all(choice.plan is not None and choice.plan.odd_batches for choice in choices)
+    assert all(choice.wgmma is not None and choice.wgmma.odd_batches for choice in choices)
     ops = {"op_a": op_a, "op_b": op_b}
     check_each_tile(cp, choices, stored(a, op_a), stored(b, op_b), c, precision=precision, **ops)
 

@@ -51,7 +51,7 @@ def test_rows_of_wgmma(cp: Any, rng: np.random.Generator, precision: str, swappe
         a, b = (cp.asarray(normal(rng, *shape)) for shape in ((M, K), (K, n)))
         tiles = set()
         for choice in choices(cp, precision, GemmSizes(1, M, n, K)):
-            plan = choice.plan
+            plan = choice.wgmma
             assert plan is not None
             tile = (plan.storage, plan.block_m, plan.block_n)
             if plan.fused_pack or choice.split_k_slices > 1 or tile in tiles:

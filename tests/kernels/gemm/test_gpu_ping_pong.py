@@ -26,7 +26,7 @@ def pairs_of_warpgroups(
     """Choices of tiles of two warpgroups, whose products below have several a block."""
     return [
         x for x in choices(cp, precision, sizes, **traits)
-        if x.plan is not None and x.plan.m_warpgroups == 2 and x.split_k_slices == 1
+        if x.wgmma is not None and x.wgmma.m_warpgroups == 2 and x.split_k_slices == 1
     ]  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def test_turns_change_no_bit(
     a, b = cp.asarray(normal(rng, 2308, k)), cp.asarray(normal(rng, k, 2100))
     found = [
         x for x in pairs_of_warpgroups(cp, precision, GemmSizes(1, 2308, 2100, k))
-        if x.plan is not None and not x.plan.fused_pack and (k == 8 or x.plan.storage == "fp32")
+        if x.wgmma is not None and not x.wgmma.fused_pack and (k == 8 or x.wgmma.storage == "fp32")
     ]  # fmt: skip
     results: list[list[Any]] = []
     for turns in (True, False):

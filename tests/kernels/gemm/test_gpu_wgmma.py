@@ -109,7 +109,7 @@ def test_tiles_that_are_split_along_k(
     a, b, c = normal(rng, batch, m, k), normal(rng, batch, k, n), normal(rng, batch, m, n)
     split = 0
     for choice in choices(cp, precision, GemmSizes(batch, m, n, k)):
-        plan = choice.plan
+        plan = choice.wgmma
         assert plan is not None
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = batch * -(-rows // plan.block_m) * -(-columns // plan.block_n)

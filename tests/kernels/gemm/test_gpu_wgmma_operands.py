@@ -76,10 +76,10 @@ def test_promoted_error_does_not_grow_with_k(
     """Unpromoted, the truncating tensor core is off by 6e-5 at k = 4096."""
     for a, b in long_operands(rng):
         for choice in first_choices(cp, precision, GemmSizes(1, 128, 128, len(b))):
-            assert choice.plan is not None
+            assert choice.wgmma is not None
             with overridden(choice):
                 found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
-            limit = promoted_error(len(b), choice.plan, PRECISIONS[precision])
+            limit = promoted_error(len(b), choice.wgmma, PRECISIONS[precision])
             assert relative_error(found, a, b) < limit < FP32_CLASS
 
 
@@ -131,7 +131,7 @@ def test_accumulators_spill_by_eight_columns(
     allowed = bounds.product_bound(PRECISIONS["3xfp16"], k, "cuda") * magnitude(a, b, None)
     seen = set()
     for choice in choices(cp, "3xfp16", GemmSizes(1, m, n, k)):
-        plan = choice.plan
+        plan = choice.wgmma
         assert plan is not None
         if plan.block_n != columns or choice.split_k_slices > 1:
             continue
@@ -173,7 +173,7 @@ def test_each_stage_of_a_row_in_place_has_a_scale_of_its_own(
     traits = OperandTraits(), OperandTraits(k_major=False)
     sizes = GemmSizes(1, 150, 90, 160)
     every = candidates(Question(row, sizes, *traits), card.require_arch(), card.sm_count)
-    in_place = [x for x in every if x.plan and x.plan.storage == "fp32" and not x.swapped]
+    in_place = [x for x in every if x.wgmma and x.wgmma.storage == "fp32" and not x.swapped]
     assert len(in_place) > 3
     for choice in in_place:
         with overridden(choice):
@@ -255,8 +255,8 @@ def test_a_packed_operand_in_every_role(
         card.require_arch(),
         card.sm_count,
     ):
-        assert choice.plan is not None
-        by_role.setdefault((choice.swapped, choice.plan.storage), choice)
+        assert choice.wgmma is not None
+        by_role.setdefault((choice.swapped, choice.wgmma.storage), choice)
     assert {swapped for swapped, _ in by_role} == {False, True}
     for choice in by_role.values():
         with overridden(choice), launched() as names:

@@ -53,7 +53,7 @@ def test_the_estimates_decide(precision: str) -> None:
         alike = replace(other, in_tf32=False)
         by_wgmma = precision == "bf16" and other.family == "wgmma"
         for own in candidates(question, HOPPER, SM_COUNT):
-            packs = own.plan is not None and own.plan.storage == "planar"
+            packs = own.wgmma is not None and own.wgmma.storage == "planar"
             taken = cost(own)
             margin = tf32_margin(
                 row, sizes.k, packs=packs, same_plan=own == alike, seconds=taken,

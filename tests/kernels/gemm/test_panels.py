@@ -42,7 +42,7 @@ def test_panels_are_within_the_limit(precision: str, limit: int, sizes: GemmSize
     part = question._replace(sizes=panels.largest(sizes))
     choice = choose(part, ARCH, SM_COUNT)
     assert workspace_of(choice, part) <= limit
-    if choice.plan is not None:
+    if choice.wgmma is not None:
         computed = part._replace(precision=choice.computed_at(part.precision))
         assert partials_capacity(choice, computed) + workspace_of(choice, part) <= limit
 

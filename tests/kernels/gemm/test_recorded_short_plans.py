@@ -45,7 +45,7 @@ def estimates(case: Case) -> dict[str, float]:
     found = {
         choice.name: 1e6 * estimate(choice, Question(TF32, sizes, a, b), SM_COUNT)
         for choice in candidates(Question(TF32, sizes, a, b), HOPPER, SM_COUNT)
-        if choice.plan is not None or choice.fma is not None
+        if choice.wgmma is not None or choice.fma is not None
     }
     cut = [replace(x, split_k_slices=n) for x in mma_tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]
     for plan in (*cut, *with_grid_slices(cut, HOPPER, sizes, SM_COUNT)):

@@ -90,7 +90,7 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     question = Question(row, sizes, A, B)
     every = [*candidates(question, HOPPER, 132), *candidates_in_tf32(question, HOPPER, 132)]
     for choice in covered(
-        every, lambda one: fields_of(one) | fields_of(one.plan or {}), strength=1
+        every, lambda one: fields_of(one) | fields_of(one.wgmma or {}), strength=1
     ):
         tuned.TABLE.keep(DEVICE, {tuned.key(Question(row, sizes, A, B)): choice})
         assert tuned.lookup(Question(row, sizes, A, B), DEVICE) == choice
@@ -200,13 +200,13 @@ def damaged(path: Path, damage: str) -> None:
             },
             "no plan": lambda: found | {"choices": {name: {"swapped": False, "split_k_slices": 1}}},
             "a field too many": lambda: found | {
-                "choices": {name: entry | {"plan": entry["plan"] | {"warps": 4}}}
+                "choices": {name: entry | {"wgmma": entry["wgmma"] | {"warps": 4}}}
             },
             "a plan that is not a candidate": lambda: found | {
-                "choices": {name: entry | {"plan": entry["plan"] | {"stages": 9}}}
+                "choices": {name: entry | {"wgmma": entry["wgmma"] | {"stages": 9}}}
             },
             "text for a number": lambda: found | {
-                "choices": {name: entry | {"plan": entry["plan"] | {"m_warpgroups": "2"}}}
+                "choices": {name: entry | {"wgmma": entry["wgmma"] | {"m_warpgroups": "2"}}}
             },
             "slices that none has": lambda: (
                 found | {"choices": {name: entry | {"split_k_slices": 265}}}

@@ -20,7 +20,7 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
     for choice in candidates(
         Question(PRECISIONS[precision], sizes, a, b), card.require_arch(), card.sm_count
     ):
-        if choice.plan is not None:
+        if choice.wgmma is not None:
             yield choice
 
 
@@ -34,7 +34,8 @@ def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> l
     """The largest tile of each storage and role, Y packed before and by fused packing."""
     seen: dict[Any, GemmChoice] = {}
     for choice in choices(cp, precision, sizes, **traits):
-        assert choice.plan is not None
-        kind = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.split_k_slices)
+        plan = choice.wgmma
+        assert plan is not None
+        kind = (plan.storage, plan.fused_pack, choice.swapped, choice.split_k_slices)
         seen.setdefault(kind, choice)
     return list(seen.values())

@@ -80,12 +80,12 @@ def triangles() -> Iterator[Candidate]:
             traits = OperandTraits(k_major=k_major)
             sizes = GemmSizes(1, n, n, 4096, triangle=True)
             for choice in gemm_choices(Question(row, sizes, traits, traits), arch, 132):
-                if choice.plan is None:
+                if choice.wgmma is None:
                     continue
-                descaled = replace(choice.plan, tma_epilogue=True, epilogue="descale")
-                plans = [choice.plan, replace(choice.plan, tma_epilogue=True), descaled]
-                plans.append(replace(descaled, overlapped_stages=choice.plan.stages - 1))
-                plans.append(replace(choice.plan, epilogue="descale_shifted_rows"))
+                descaled = replace(choice.wgmma, tma_epilogue=True, epilogue="descale")
+                plans = [choice.wgmma, replace(choice.wgmma, tma_epilogue=True), descaled]
+                plans.append(replace(descaled, overlapped_stages=choice.wgmma.stages - 1))
+                plans.append(replace(choice.wgmma, epilogue="descale_shifted_rows"))
                 for one in (*plans, *(replace(one, mirror=True) for one in plans)):
                     if is_legal(check_wgmma_plan, one, row, arch):
                         yield Candidate(precision, arch, one, ignored=WGMMA_SIZES)
@@ -116,7 +116,7 @@ def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
     traits = OperandTraits(), OperandTraits(conjugated=True)
     plan = gemm_choices(Question(row, sizes, *traits), arch, 132)[
         -1 if arch.target == WGMMA_TARGET else 0
-    ].plan
+    ].wgmma
     tile = mma_plan(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, triangle=True)
     for one in (tile, plan) if EXHAUSTIVE else (plan or tile,):
         if one is not None:

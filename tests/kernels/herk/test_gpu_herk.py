@@ -287,9 +287,9 @@ def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
     traits = OperandTraits(), OperandTraits(conjugated=True)
     sizes = GemmSizes(900, 128, 128, 700, triangle=True)
     plan = next(
-        replace(choice.plan, tma_epilogue=True)
-        for choice in candidates(Question(PRECISIONS["tf32"], sizes, *traits), arch_for(90), 132)
-        if choice.plan is not None and (choice.plan.block_m, choice.plan.storage) == (128, "planar")
+        replace(x.wgmma, tma_epilogue=True)
+        for x in candidates(Question(PRECISIONS["tf32"], sizes, *traits), arch_for(90), 132)
+        if x.wgmma is not None and (x.wgmma.block_m, x.wgmma.storage) == (128, "planar")
     )  # fmt: skip
     for rows, mirror, overlaps in ((1, True, False), (4, True, False), (1, False, True)):
         problem = WgmmaProblem(128 * rows, 128 * rows, 700, 900, True, True, mirror=mirror)

@@ -57,7 +57,7 @@ def test_tiles_of_other_shapes(cp: Any, rng: np.random.Generator, precision: str
     for n, k in ((65, 33), (78, 200), (96, 130), (111, 96)):
         question = Question(row, GemmSizes(3, n, n, k, triangle=True), *traits)
         for choice in candidates(question, device.require_arch(), device.sm_count):
-            plan = choice.plan
+            plan = choice.wgmma
             if plan is None or plan.block_m == plan.block_n or plan.block_n >= n + 24:
                 continue
             widths.add(plan.block_n)

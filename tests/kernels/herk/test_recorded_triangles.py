@@ -57,7 +57,7 @@ def chosen(shape: str, precision: str) -> tuple[str, str]:
     sizes = GemmSizes(batch, n, n, k, triangle=True)
     choice = choose(Question(row, sizes, rows, columns), arch, SM_COUNT)
     own = in_tf32(precision) if choice.in_tf32 else precision
-    if choice.plan is not None:
+    if choice.wgmma is not None:
         return choice.name.removesuffix(", in tf32"), own
     tile = mma_plan(
         PRECISIONS[own], arch, batch=batch, m=n, n=n, k=k, sm_count=SM_COUNT, b_k_major=True,

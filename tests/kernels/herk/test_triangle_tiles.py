@@ -72,7 +72,7 @@ def test_one_tile_of_another_shape_covers_65_to_128_rows(precision: str) -> None
     traits = OperandTraits(), OperandTraits(conjugated=True)
     for n in (64, 65, 80, 81, 112, 128, 129):
         sizes = GemmSizes(700, n, n, 600, triangle=True)
-        plans = [x.plan for x in candidates(Question(row, sizes, *traits), arch, 132) if x.plan]
+        plans = [x.wgmma for x in candidates(Question(row, sizes, *traits), arch, 132) if x.wgmma]
         other = {plan for plan in plans if plan.block_m != plan.block_n}
         assert all(plan.conjugate_y and n <= plan.block_n < plan.block_m for plan in other)
         assert bool(other) == (64 < n <= 112)
@@ -80,10 +80,10 @@ def test_one_tile_of_another_shape_covers_65_to_128_rows(precision: str) -> None
     sizes = GemmSizes(720, 70, 70, 595, triangle=True)
     choice = choose(Question(row, sizes, *traits), arch, 132)
     if precision == "3xfp16":
-        assert choice.plan is not None
-        assert (choice.plan.block_m, choice.plan.block_n) == (128, 80)
+        assert choice.wgmma is not None
+        assert (choice.wgmma.block_m, choice.wgmma.block_n) == (128, 80)
     elif row.terms == 1:
-        assert choice.plan is None  # 80 x 80 by mma.sync
+        assert choice.wgmma is None  # 80 x 80 by mma.sync
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -95,10 +95,10 @@ def test_chosen_tiles_are_square_and_half_as_many(precision: str, sm: int | None
         sizes = GemmSizes(4, n, n, k, triangle=True)
         traits = OperandTraits(), OperandTraits(conjugated=True)
         for one in candidates(Question(row, sizes, *traits), arch, 132):
-            if one.plan is not None:
-                assert one.plan.triangle
-                assert one.plan.block_m == one.plan.block_n
-                assert one.plan.conjugate_y == (one.plan.storage == "planar")
+            if one.wgmma is not None:
+                assert one.wgmma.triangle
+                assert one.wgmma.block_m == one.wgmma.block_n
+                assert one.wgmma.conjugate_y == (one.wgmma.storage == "planar")
                 assert not one.swapped
         assert choose(Question(row, sizes, *traits), arch, 132) is not None
         plan = mma_plan(row, arch, batch=4, m=n, n=n, k=k, sm_count=132, triangle=True)
