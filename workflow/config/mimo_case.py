@@ -73,6 +73,11 @@ class MimoCase(Case):
                 f"transmitters must be at most the {self.receivers} receivers, got "
                 f"{self.transmitters}"
             )
+        if self.soft_bits and self.shards > 1:
+            raise ValueError(
+                f"shards must be 1 beside soft_bits, got {self.shards}: the noise of soft bits is "
+                "that of all subcarriers and times"
+            )
         if self.rounding:
             raise ValueError("rounding must not be given: products round in their own way")
         if self.allow_nonfinite:

@@ -86,6 +86,10 @@ class Mimo(Workload):
             "equaliser": str(rng.choice(["zf", "lmmse"])),
         }  # fmt: skip
 
+    def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Return frequency and time; nothing of soft bits, whose noise is that of all of both."""
+        return () if self.case.soft_bits else self.splits
+
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the channel has too many transmitters, or too few receivers."""
         if self.case.input is None:

@@ -14,7 +14,7 @@ from tests.workflow.workloads.on_cpu import computed
 from workflow import qam
 from workflow.accuracy.assessment import worst_of
 from workflow.inputs.input_error import InputError
-from workflow.steps.pieces import sizes
+from workflow.steps.pieces import pieces_of, sizes
 from workflow.workloads.mimo import AXES, Mimo, MimoCase
 
 DRAWN = {"receivers": 8, "transmitters": 3, "subcarriers": 16, "symbols": 40}
@@ -113,6 +113,14 @@ def test_subcarriers_without_a_channel_count_nowhere(tmp_path, equaliser):
     assert whole.measures == measures
 
 
+def test_soft_bits_are_of_the_whole():
+    """In pieces and shards they had the noise of each, and shards could not be gathered."""
+    keys = {**DRAWN, "subcarriers": 256, "snr_db": [8.0]}
+    for soft, axis in ((False, "frequency"), (True, None)):
+        one = mimo(**keys, soft_bits=soft)
+        assert pieces_of(one, one.outline(), most=1).axis == axis
+
+
 def test_systems_count_toward_the_memory_of_jobs():
     """With one symbol of 128 transmitters they are a hundred times as large as what arrives."""
     one = mimo(receivers=128, transmitters=128, subcarriers=10, symbols=1, snr_db=[0.0, 10.0])
@@ -205,6 +213,10 @@ def test_measured_wireless_channels(real_data, equaliser):
         ({"receivers": 200, "transmitters": 129}, "less than or equal to 128"),
         ({"receivers": 2, "transmitters": 1, "allow_nonfinite": True}, "carries no symbols"),
         ({"paths": 3, "input": {"file": "/f.h5", "channel": "h"}}, "paths must not be given"),
+        (
+            {"receivers": 2, "transmitters": 1, "soft_bits": True, "shards": 2},
+            "shards must be 1 beside soft_bits, got 2: the noise of soft bits is that of all",
+        ),
     ],
 )
 def test_mistakes_are_reported(parameters, said):
