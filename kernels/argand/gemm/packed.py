@@ -64,12 +64,13 @@ def pack(
             planes; for the others a copy alone is kept. Both multiply those of moduli.
 
     Returns:
-        What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives. On
-        a GPU it holds planes: at a number of moduli two bytes for each of them a number; at the
-        other precisions, on a Hopper card, 4 to 16 bytes a number, and of matrices up to 512 x 512
-        a complex64 copy beside them (8 bytes more), because small products of plain operands are
-        faster than those of planes. Pack the operand that is read often and is small against the
-        result: docs/experiments/2026-11-22-packed-operands.md has what it gains.
+        What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives, or
+        where its elements begin at no multiples of their size an aligned copy. On a GPU it holds
+        planes: at a number of moduli two bytes for each of them a number; at the other precisions,
+        on a Hopper card, 4 to 16 bytes a number, and of matrices up to 512 x 512 a complex64 copy
+        beside them (8 bytes more), because small products of plain operands are faster than those
+        of planes. Pack the operand that is read often and is small against the result:
+        docs/experiments/2026-11-22-packed-operands.md has what it gains.
 
     Raises:
         ValueError: an unknown precision, rounding, side or op, fewer than two axes, kernels that
