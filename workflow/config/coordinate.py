@@ -11,6 +11,10 @@ from workflow.config.model import Model
 STEPS = {"step": "", "step_s": "s", "step_hz": "Hz", "step_m": "m"}
 """The keys of a step, and the unit that each says."""
 
+SAMPLE_RATES_HZ = (1e-9, 1e21)
+"""The least and the most samples a second: times and frequencies of any number are finite."""
+SampleRate = Annotated[float, Field(ge=SAMPLE_RATES_HZ[0], le=SAMPLE_RATES_HZ[1])]
+
 
 class RegularCoordinate(Model):
     """Equal steps from a start; the key of the step, or `units`, has the unit of both."""

@@ -20,6 +20,7 @@ from workflow.config.coordinate import (
     DatasetCoordinate,
     ListedCoordinate,
     RegularCoordinate,
+    SampleRate,
 )
 from workflow.config.formats import FORMATS, HDF5
 from workflow.config.mistakes import nearest
@@ -135,10 +136,8 @@ class FileInput(Model):
         description="For each axis, where its values come from; the dimension scales of an HDF5 "
         "dataset where not given.",
     )
-    sample_rate_hz: float | None = Field(
+    sample_rate_hz: SampleRate | None = Field(
         default=None,
-        ge=1e-9,
-        le=1e21,
         description="Samples a second along the axis `time`, or the one transformed; beside "
         "another format than HDF5 only for a VDIF file that does not tell them.",
     )

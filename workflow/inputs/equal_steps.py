@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,7 +76,8 @@ def regular(
 def step_of(coordinate: Coordinate, key: str) -> float:
     """Return the step of a coordinate of equal steps.
 
-    Raises InputError where they are not equal, beyond the rounding of fp64.
+    Raises InputError where they are not equal, beyond the rounding of fp64, or so small that their
+    inverse is infinite.
     """
     if coordinate.step is not None:
         return coordinate.step
@@ -94,6 +96,10 @@ def step_of(coordinate: Coordinate, key: str) -> float:
             f"{key} must have equal steps, but {_uneven_entry(values, step, off)}; take entries of "
             "equal steps by input.select, or give a file's axis such steps in input.coordinates"
             f"{_digits(values, step)}"
+        )
+    if math.isinf(1 / float(step)):
+        raise InputError(
+            f"{key} must be at steps whose inverse is a number, got {step:g} {coordinate.units}"
         )
     return step
 

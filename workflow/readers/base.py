@@ -10,10 +10,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from workflow.config.coordinate import SAMPLE_RATES_HZ
 from workflow.config.file_input import Flagged
 from workflow.data import Array, Product
 from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import Picked
+
+
+def check_sample_rate(path: Path, hertz: float) -> None:
+    """Raise InputError where a file tells of a rate that a study may not name either."""
+    least, most = SAMPLE_RATES_HZ
+    if not least <= hertz <= most:
+        raise InputError(
+            f"input.file: {path} must tell of {least:g} to {most:g} samples a second, got {hertz:g}"
+        )
 
 
 class Reader(ABC):

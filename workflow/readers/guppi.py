@@ -14,7 +14,7 @@ from workflow.data import Array, Coordinate, Product, blank
 from workflow.inputs.equal_steps import MOST_CHECKED
 from workflow.inputs.file_sequence import recording
 from workflow.inputs.input_error import InputError
-from workflow.readers.base import Reader
+from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.guppi_blocks import Block, Recording, fill, opened, recording_of
 from workflow.readers.guppi_header import ANTENNAS, DESCRIBING, HeaderError, integer, number
 from workflow.readers.polarizations import CIRCULAR, LINEAR
@@ -55,6 +55,7 @@ class Guppi(Reader):
             since = self._since(step)
         except HeaderError as error:
             raise InputError(f"input.file: the header of {found.files[0]} {error}") from None
+        check_sample_rate(found.files[0], 1 / step)
         long = self.checked and samples > MOST_CHECKED
         times = blank((samples,), np.float64) if long else np.arange(samples) * step
         coordinates = {"time": Coordinate(times, "s", since, step=step)}

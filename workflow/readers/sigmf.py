@@ -20,7 +20,7 @@ from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, TUNED, Array, Coordinate, Product, blank
 from workflow.inputs.equal_steps import MOST_CHECKED
 from workflow.inputs.input_error import InputError
-from workflow.readers.base import Reader
+from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.sigmf_captures import WHOLE, fault_in, is_whole
 from workflow.storage.files import absent, is_file
 
@@ -95,6 +95,7 @@ class SigMF(Reader):
             self.faults["time"] = "its global object has no core:sample_rate"
             return {}
         rate = self._number(self._global, "core:sample_rate", above=0.0)
+        check_sample_rate(self._meta, rate)
         if fault := fault_in(self._captures, self._skipped, rate):
             self.faults["time"] = fault
             return {}
@@ -217,7 +218,7 @@ class SigMF(Reader):
             if self._global.get(key):
                 raise self._wrong(f"has {key}, and samples in {DATA} alone are read")
         channels = self._global.get("core:num_channels", 1)
-        if not isinstance(channels, int) or not 1 <= channels <= _MOST_CHANNELS:
+        if not is_whole(channels) or not 1 <= (channels := int(channels)) <= _MOST_CHANNELS:
             raise self._wrong(
                 f"must have from 1 to {_MOST_CHANNELS} channels as core:num_channels, got "
                 f"{channels!r}"

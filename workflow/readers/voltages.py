@@ -20,7 +20,7 @@ import numpy as np
 from workflow.data import FALLING, UPPER_EDGE, Array, Coordinate, Product, blank
 from workflow.inputs.equal_steps import MOST_CHECKED
 from workflow.inputs.input_error import InputError
-from workflow.readers.base import Reader
+from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.dada_header import check_samples, check_size, fields_of, start_in
 from workflow.storage.files import absent, is_file
 
@@ -65,6 +65,7 @@ class Voltages(Reader):
             band = [stream.header0.get(key) for key in self.band]
             self._turned(stream)
             threads = stream.fh_raw.get_thread_ids() if "nthread" in fields else []
+        check_sample_rate(self.path, rate)
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
             raise InputError(

@@ -36,6 +36,13 @@ def test_two_entries_have_a_step_and_one_has_none() -> None:
         step_of(Coordinate(np.array([3.0])), "input.coordinates.time")
 
 
+def test_steps_without_an_inverse() -> None:
+    """Frequencies were infinite."""
+    tiny = Coordinate(1e-320 * np.arange(7), "s")
+    with pytest.raises(InputError, match=r"^x must be at steps whose inverse is a number, got 9"):
+        step_of(tiny, "x")
+
+
 @pytest.mark.parametrize(
     ("case", "steps"),
     [

@@ -149,6 +149,8 @@ def test_since_when_times_count(tmp_path: Path, header: dict[str, Any], since: s
         ({"OBSNCHAN": None}, "block 0 of PATH lacks OBSNCHAN"),
         ({"TBIN": None}, "the header of PATH lacks TBIN"),
         ({"TBIN": 0}, "the header of PATH must have a TBIN above 0 s, got 0"),
+        ({"TBIN": 1e-320}, "PATH must tell of 1e-09 to 1e+21 samples a second, got inf"),
+        ({"TBIN": 1e300}, "PATH must tell of 1e-09 to 1e+21 samples a second, got 1e-300"),
         ({"TBIN": "nan"}, "the header of PATH must have a finite number as TBIN, got 'nan'"),
         ({"NBITS": 4}, "block 0 of PATH must have samples of 8 or 16 bits (NBITS), got 4"),
         ({"NPOL": 3}, "block 0 of PATH must have an NPOL of 1, 2 or 4, got 3"),
