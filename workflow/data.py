@@ -189,7 +189,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Made:
-    """What a call on a CPU makes beside the products whose operations `Shape` counts.
+    """Work of a call on a CPU beside the products whose operations `Shape` counts.
 
     Attributes:
         exponentials: complex exponentials, or cosines with their sines.

@@ -77,7 +77,7 @@ def plan_described(plan: CircuitPlan) -> str:
 def passes_in(text: str) -> list[Applied]:
     """Return the passes that `described` wrote, by width.
 
-    Of a text without entries and repeats, ``12x4``, the worst is assumed: full matrices, all of
+    For a text without entries and repeats, ``12x4``, the worst is assumed: full matrices, all of
     them equal. Raises ValueError for other text.
     """
     found = []

@@ -17,8 +17,8 @@ from workflow.storage.checked_json import read_lines, write_lines
 class Record:
     """One implementation at one precision on one workload.
 
-    Field order is column order and the unit is in the name. What does not apply is None: a dft has
-    no ``k``. Readings are those of `Measurements`, errors, bounds and the verdict those of
+    Field order is column order and the unit is in the name. A column that does not apply is None: a
+    dft has no ``k``. Readings are those of `Measurements`, errors, bounds and the verdict those of
     `Accuracy`, which say what each is.
 
     Attributes:

@@ -253,7 +253,8 @@ def _is_unknown(found: Coordinate | None) -> bool:
 def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
     """Return ``own`` of the spectra, and those of the samples' other axes beside them.
 
-    What the samples were tuned to is not 0 in spectra, nor in the samples of their channels.
+    The frequency that samples were tuned to is not 0 in spectra, nor in the samples of their
+    channels.
     """
     *others, transformed = staged.axes["samples"]
     kept = {

@@ -107,7 +107,8 @@ def rest_blas() -> None:
     that are timed in turn take up to 16 times as long; a product after a pause takes longer in
     return, because threads wake (docs/experiments/2026-11-28-small-calls-on-a-cpu.md). Between the
     products of one call they stay awake: 8 systems of 64 rows with 81 sides take 0.5 ms, and 1.5
-    where threads sleep at once. What the user has set stays. Call this before NumPy is imported.
+    where threads sleep at once. Values that the user has set stay. Call this before NumPy is
+    imported.
     """
     for name, value in _WAITING.items():
         os.environ.setdefault(name, value)

@@ -56,10 +56,11 @@ def assess_answer(
 ) -> Accuracy:
     """Verify an answer by the bounds of its state, which are relative to r.
 
-    The error, ``rel_frobenius`` in records, is that of the answer's kind. Of expectation values the
-    largest |error| over |coefficient| r^2; of marginals their total variation distance over r^2; of
-    shots the largest distance of a shot's number from the interval of the running sums that its
-    basis state has: shots and numbers are both ascending, so each shot is verified by itself.
+    The error, ``rel_frobenius`` in records, is that of the answer's kind. It is, for expectation
+    values, the largest |error| over |coefficient| r^2; of marginals their total variation distance
+    over r^2; of shots the largest distance of a shot's number from the interval of the running sums
+    that its basis state has: shots and numbers are both ascending, so each shot is verified by
+    itself.
 
     Raises ValueError where the shape differs.
     """

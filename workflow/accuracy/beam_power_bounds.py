@@ -5,7 +5,7 @@ bin, with e^2 the sum of d^2 and P that of |z|^2, Cauchy and Schwarz give | sum 
 sqrt(P) + e^2. With two polarizations the same holds of I, Q, U and V where e^2 and P are summed
 over both, since each is a sum of two products of x and y with a factor of 2 or less.
 
-What the rounding of operands does is no matter of a bound: the rule is known, so it is computed.
+The rounding of operands is no matter of a bound: its rule is known, so it is computed.
 """
 
 from __future__ import annotations

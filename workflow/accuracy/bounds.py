@@ -75,7 +75,7 @@ def kept_size(precision: Precision) -> float:
 def on_tensor_cores(precision: Precision, backend: str) -> bool:
     """Return whether products at a precision are summed by tensor cores, which truncate.
 
-    Those of exact integers are not: int8 is summed exactly.
+    Sums of exact integers are not: int8 is summed exactly.
     """
     return backend == "cuda" and not precision.exact_operands and not precision.moduli
 

@@ -51,8 +51,8 @@ def channelise_bound(
     roundings, so u^ is within g v of u, g = (1 + u)^2 (1 + gamma(T)) - 1 with the unit roundoff of
     the accumulator: the moduli of both parts' errors are g times those of v's. The transform is
     sqrt(M) times unitary: what is off before it stays as large relative to sqrt(M) |v|, and its own
-    error is relative to sqrt(M) |u^|. That of real samples has one more stage in the kernel, which
-    parts even from odd ones.
+    error is relative to sqrt(M) |u^|. The transform of real samples has one more stage in the
+    kernel, which parts even from odd ones.
 
     The reference is SciPy's transform, in fp64, of the T M products themselves, of which every T-th
     bin is taken: its error is relative to sqrt(T M) times their 2-norm, which is at most |v|.

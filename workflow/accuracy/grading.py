@@ -177,7 +177,7 @@ def _worst_errors(
 def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Array:
     """Return an operand of a kind of numbers.
 
-    That of the last kind has an imaginary part 2^-13 of the real one.
+    The last kind has an imaginary part 2^-13 of the real one.
     """
     if kind == "normal":
         re, im = rng.standard_normal((2, *shape))
@@ -197,7 +197,7 @@ def _errors(
 ) -> tuple[float, float, float, float]:
     """Return errors against a product in fp64.
 
-    Those of fp64 are against the widest type of the platform; else BLAS would meet itself.
+    Errors of fp64 are against the widest type of the platform; else BLAS would meet itself.
     """
     wide = np.clongdouble if precision.accumulator == FP64 else np.complex128
     error = (computed - a.astype(wide) @ b.astype(wide)).astype(complex)

@@ -76,8 +76,8 @@ def relative_bounds(
 def of_left_out(reference: ProductReference, precision: Precision, backend: str) -> float:
     """Return the worst case of what a full reference has and random vectors leave out.
 
-    These are the rows and columns in which some element of the addend is not finite. What scaling
-    and integers lose is counted as of all lines.
+    These are the rows and columns in which some element of the addend is not finite. The losses of
+    scaling and of integers are counted as of all lines.
     """
     if reference.sampled or reference.c is None:
         return 0.0

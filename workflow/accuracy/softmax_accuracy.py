@@ -109,8 +109,8 @@ def rounding_deviation(precision: Precision, values: Array, below: Array, backen
         values: the probabilities p.
         below: max(x) - x, the exponents.
 
-    Of the element itself: two exponentials of ``EXP_DEVIATION`` u, the roundings of the exponent,
-    a division and a product. Of the sum: the same of its terms, weighted by their shares p; and its
+    The element itself has two exponentials of ``EXP_DEVIATION`` u, the roundings of the exponent, a
+    division and a product. The sum has the same of its terms, weighted by their shares p; and its
     additions, of which a term passes a chain of c and then a tree. Chains of different lanes add in
     quadrature, so a row of P lanes whose terms have shares p deviates by about c (sum p^2 + 1 / P)
     and one for each level of the tree. On a GPU a lane holds at most ``_LONGEST_CHAIN`` values
@@ -152,10 +152,10 @@ def assess_softmax(
     The input is rounded here by the precision's own rule (`argand.rounding`), so what a result is
     compared with is the softmax of the rounded input, in fp64: exp, sum and division remain,
     `rounding_bound`, and what is probable of them, `rounding_deviation`. A row's sum has the same
-    bound, because rounded input still has probabilities that sum to 1. What rounding the input
-    costs is no matter of chance: its norm is part of the bounds on the whole. Below the output's
-    normal range a value may be off by the smallest normal number (flushed) on a GPU, by four
-    subnormal spacings on the CPU.
+    bound, because rounded input still has probabilities that sum to 1. The rounding of the input is
+    no matter of chance: its norm is part of the bounds on the whole. Below the output's normal
+    range a value may be off by the smallest normal number (flushed) on a GPU, by four subnormal
+    spacings on the CPU.
 
     A row that is NaN in the reference must be NaN, and -inf must give exactly 0. ``rounded`` is
     what the result was rounded to after that.

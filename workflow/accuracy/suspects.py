@@ -10,7 +10,7 @@ in order, whole or split into contiguous slices, is at most 2 M, and so is a sin
 - in IEEE arithmetic each of the at most 4 k + P roundings loses at most u 2 M,
 - on tensor cores each of the at most P (3 k + 4) truncations loses at most 2 u 2 M.
 
-Beyond these a result is wrong. What is probable is far less (`_probable`): roundings that are
+Beyond these a result is wrong. A probable error is far smaller (`_probable`): roundings that are
 independent of each other add in quadrature.
 
 A GPU may scale slices of a line, or nothing (`product_in_tf32`). It then keeps
@@ -145,7 +145,7 @@ class Inspected(NamedTuple):
 def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> Inspected:
     """Compare one row's block of C^ with the product of the rounded operands.
 
-    What is not allowed says which element is off, by how much and what is allowed.
+    The text of a fault names the element, how far it is off and what is allowed.
     """
     reference, precision = sides.reference, sides.precision
     if not reference.k or min(sides.rows, sides.columns) == 1:
@@ -247,9 +247,9 @@ def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
 
     ``partial`` (k, columns) are at least the moduli of the partial sums. The roundings of a part's
     2 k partial sums add in quadrature, those of slices of k that were summed apart too: a slice's
-    are differences of two partial sums. What tensor cores truncate adds up in a straight sum but
-    for products, which have either sign; at split precisions it is relative to the sums of a slice
-    alone (`probabilistic.slice_truncations`).
+    are differences of two partial sums. The truncations of tensor cores add up in a straight sum
+    but for products, which have either sign; at split precisions it is relative to the sums of a
+    slice alone (`probabilistic.slice_truncations`).
     """
     precision, k = sides.precision, sides.reference.k
     u = bounds.accumulator_roundoff(precision)

@@ -40,10 +40,11 @@ def folded_bound(precision: Precision, length: int, backend: str) -> float:
     """Return the relative error of one dense stage, without underflow.
 
     With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k), X_n and X_(L-n) are x_0 + P_n -+ i Q_n,
-    P = e C and Q = o S with half of the cosines and sines (`dft.tables.folded_matrices`). Of a
-    symmetric sequence of norm |e| / sqrt(2) the transform has the norm sqrt(2) |P|, so
-    |P| <= sqrt(L) / 2 |e|, for any of its terms alone too; the same for Q. And |e|^2 + |o|^2 <= 2
-    |x|^2. So what is relative to sqrt(L) / 2 |e| in P is as large relative to |X| = sqrt(L) |x|.
+    P = e C and Q = o S with half of the cosines and sines (`dft.tables.folded_matrices`). The
+    transform of a symmetric sequence of norm |e| / sqrt(2) has the norm sqrt(2) |P|, so
+    |P| <= sqrt(L) / 2 |e|, for any of its terms alone too; the same for Q. Together,
+    |e|^2 + |o|^2 <= 2 |x|^2. So what is relative to sqrt(L) / 2 |e| in P is as large relative to
+    |X| = sqrt(L) |x|.
 
     - Folding and rounding e and o: u and v. Rounding the tables moves C by at most v times its
       Frobenius norm, which is at most L / 2: sqrt(L) v. Terms that are not kept likewise.
@@ -109,7 +110,7 @@ def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
     """Return the relative error of a transform on a GPU by what ran; None is cuFFT, in fp32.
 
     Tensor cores' products have the precision, butterflies and cuFFT are fp32's at every one but
-    fp64. Of cuFFT nothing but a dense stage for each prime factor is assumed.
+    fp64. For cuFFT a dense stage for each prime factor is all that is assumed.
     """
     if plan is None:
         ran = precision if precision.exact_operands else PRECISIONS["fp32"]

@@ -56,10 +56,10 @@ def stage_deviation(precision: Precision, length: int, backend: str) -> float:
     """Return the squared deviation of one dense stage that folds its input (`folded_bound`).
 
     Folding and rounding the data, and rounding the table: u, v, v. The two products of a part of
-    X_n have L / 2 terms each and share its energy. What tensor cores truncate of a sum adds up by
-    its mean, once an instruction (`probabilistic.SUM_TRUNCATION`); products have either sign.
-    Products of small terms are summed first (`cuda/dft/folded_product.cuh`), while there is
-    little to truncate.
+    X_n have L / 2 terms each and share its energy. The truncations of a sum on tensor cores add up
+    by their mean, once an instruction (`probabilistic.SUM_TRUNCATION`); products have either sign.
+    Products of small terms are summed first (`cuda/dft/folded_product.cuh`), while there is little
+    to truncate.
     """
     u, v = accumulator_roundoff(precision), operand_roundoff(precision)
     half, count = length // 2, len(precision.products)

@@ -27,8 +27,8 @@ def write_constants(program: ast.Program) -> None:
     """Replace constants by their values, and loops over constants by what they do.
 
     Declarations of constants are dropped. Sums, differences, products and quotients stay, with
-    numbers in them: of a quotient it is said later whether it is one. What has a parameter of a
-    gate, and a loop over anything else, stays as it is.
+    numbers in them: of a quotient it is said later whether it is one. An expression with a
+    parameter of a gate, and a loop over anything else, stay as they are.
 
     Raises ValueError, with the line, for a constant of another type than int, uint, float or bool,
     with a value that it cannot have or under a name that is taken, for arithmetic without a result

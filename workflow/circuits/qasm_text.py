@@ -1,8 +1,9 @@
 """The tokens of an OpenQASM 2 text, statement by statement, as Qiskit's own lexer cuts them.
 
 Comments and white space are gone, file names stand in either kind of quotes, and may stand on
-another line than their ``include``. What a text costs is counted on these tokens, and what Qiskit
-parses is written from them (`statement_text`): whatever is not seen here is not parsed either.
+another line than their ``include``. The cost of a text is counted on these tokens, and the text
+that Qiskit parses is written from them (`statement_text`): whatever is not seen here is not parsed
+either.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def compare(
 ) -> list[Compared]:
     """Return every row of either run, in the order of the first.
 
-    What only the second has comes last.
+    Rows that only the second has come last.
     """
     keys = dict.fromkeys(chain(before, after))
     rows = [_compared(key, before.get(key), after.get(key), margins) for key in keys]
@@ -116,8 +116,8 @@ def _compared(key: Key, before: Row | None, after: Row | None, margins: Margins)
 def _differing(before: Row, after: Row, across: frozenset[str]) -> str:
     """Return the factors that differ, with both values; empty where none does.
 
-    What one of the two does not tell, such as a table of an earlier version that has no seed, is
-    taken to be equal.
+    A property that one of the two does not tell, such as a table of an earlier version that has no
+    seed, is taken to be equal.
     """
     found = []
     for name, value in before.factors.items():

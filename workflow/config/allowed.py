@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a value, and what it would have allowed, in words."""
+"""The faults that pydantic finds in a value, and the values that it allows, in words."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Case(Model):
 
     @property
     def data_source(self) -> FileInput | WorkloadInput | None:
-        """What the key ``input`` says of the data; None without it, or where a kind has no such."""
+        """The data source that ``input`` names; None without it, or in a kind without that key."""
         found: FileInput | WorkloadInput | None = getattr(self, "input", None)
         return found
 

@@ -26,8 +26,8 @@ def draw_accuracy(path: Path, records: Sequence[Record]) -> None:
 def accuracy_figure(records: Sequence[Record]) -> Figure:
     """Return the figure of errors and bounds of our results, a line a workload and precision.
 
-    A dot is the error, the bar at the end of its line the bound; the worst case stands behind it
-    as a pale one. What did not verify is a cross.
+    A dot is the error, the bar at the end of its line the bound; the worst case stands behind it as
+    a pale one. A result that did not verify is a cross.
     """
     shown = [
         record for record in ordered(records)

@@ -146,7 +146,7 @@ def _largest(values: Array, count: int) -> Array:
 def block_means(values: Array, most: int) -> Array:
     """Return a matrix reduced to at most ``most`` rows and columns by the means of equal blocks.
 
-    What is left over at the end of an axis is averaged as a smaller block.
+    The rest at the end of an axis is averaged as a smaller block.
     """
     for axis in (0, 1):
         step = -(-values.shape[axis] // most)

@@ -34,8 +34,8 @@ def draw_sweep(path: Path, name: str, records: Sequence[Record], points: Points)
 def sweep_figure(name: str, records: Sequence[Record], points: Points) -> Figure:
     """Return times above, errors below, over the swept key; a curve a peer and precision.
 
-    Of several keys the one with the most values is the axis, numbers before names; each of the
-    first combinations of the others has panels of its own.
+    The axis is the key with the most values, where there are several, numbers before names; each of
+    the first combinations of the others has panels of its own.
     """
     keys = list(next(iter(points.values())))
     key = max(keys, key=lambda one: (_numeric(points, one), len(_values(points, one))))

@@ -77,11 +77,12 @@ def _add_own(
 ) -> None:  # fmt: skip
     """Add what the file itself has along an operand's axes, of which the study says nothing.
 
-    What cannot be a coordinate is put into ``left_out``, such as times without a unit. Names along
-    an axis that is transformed, and the numbers of entries, tell nothing. Names take the place of
-    other numbers that only count, and several entries that of one, which is for all of them. Raises
-    InputError where it differs from what is ``made`` already of another operand's, also because
-    ``input.select`` takes others of the same dataset, but for axes of which a number takes one.
+    A dataset that cannot be a coordinate is put into ``left_out``, such as times without a unit.
+    Names along an axis that is transformed, and the numbers of entries, tell nothing. Names take
+    the place of other numbers that only count, and several entries that of one, which is for all of
+    them. Raises InputError where it differs from what is ``made`` already of another operand's,
+    also because ``input.select`` takes others of the same dataset, but for axes of which a number
+    takes one.
     """
     said = {_named_as(name, found) for name in source.coordinates}
     before = dict(made)

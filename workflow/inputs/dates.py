@@ -88,7 +88,8 @@ def seconds_between(one: str, other: str) -> float | None:
 def resolution(date: str) -> float:
     """Return half of what the last digit of a date counts, in s, where it is rounded.
 
-    Programs round seconds to ms, us or ns and write all of the digits. Those of fewer are exact.
+    Programs round seconds to ms, us or ns and write all of the digits. Numbers of fewer digits are
+    exact.
     """
     if julian := _JULIAN.fullmatch(date):
         return 0.5 * 86400 * 10.0 ** -len(julian[2])

@@ -62,7 +62,7 @@ def staged(
 ) -> Staged:
     """Return an input's operands, their axes and what stands along them, and their sources.
 
-    Those of other workloads' product files (``upstream``) are read as they are written. Raises
+    Arrays of other workloads' product files (``upstream``) are read as they are written. Raises
     InputError, also for NaN and Inf unless they are let through.
     """
     outlines = {name: read_outline(path) for name, path in upstream.items()}

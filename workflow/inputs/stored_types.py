@@ -44,8 +44,8 @@ class Stored:
 
     ``kind`` is their type, ``scale`` and ``offset`` are what stored ones are multiplied by and then
     raised by, ``missing`` are stored ones that are NaN, and ``bits`` of signed ones hold unsigned
-    ones (0 where they do not). What is below ``least`` or above ``most`` is NaN too, of stored ones
-    or, with ``limits_numbers``, of the numbers that these stand for.
+    ones (0 where they do not). A number below ``least`` or above ``most`` is NaN too, of stored
+    ones or, with ``limits_numbers``, of the numbers that these stand for.
     """
 
     kind: str

@@ -15,8 +15,8 @@ from workflow.storage.chunk_places import is_in_box
 def unwritten(dataset: h5py.Dataset, box: Box) -> str:
     """Return how much of a box of a dataset was never written, and what stands there; "" of none.
 
-    A recorder that stopped, or an array that was made and never filled, reads as zeros. Of a
-    virtual dataset it is what its sources lack, and what is in none of them.
+    A recorder that stopped, or an array that was made and never filled, reads as zeros. A virtual
+    dataset lacks what its sources lack, and what is in none of them.
     """
     counts = [_chunks(one, inner) for one, inner in stored_in_box(dataset, box)]
     lacking, every = (sum(numbers) for numbers in zip((0, 0), *counts, strict=True))

@@ -55,7 +55,7 @@ def typed_paths(words: Iterable[str]) -> dict[str, str]:
 def folder_of(study: Path) -> Path:
     """Return where the results of a study go that is in this file: a folder of its file's name.
 
-    What names of files need not have, such as spaces and braces, becomes a hyphen. Raises
+    Characters that names of files need not have, such as spaces and braces, become a hyphen. Raises
     StudyError for a path that Snakemake would not be given whole.
     """
     _refuse_marks("study", str(study))

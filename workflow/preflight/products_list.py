@@ -15,7 +15,7 @@ _MOST = 40
 def products_list(study: Study) -> str:
     """Return a line for each workload, by which a wrong order of axes or unit is seen in time.
 
-    What a check makes no values of, such as the times of many samples, has none here.
+    Coordinates that a check makes no values of, such as the times of many samples, have none here.
     """
     lines = [f"- {name}: {_made(study, name)}" for name in study.names[:_MOST]]
     if (more := len(study.names) - _MOST) > 0:

@@ -1,10 +1,10 @@
 """Headers of DADA files: lines of a key, a value and a comment within the first bytes of a file.
 
-baseband has the sizes and times of samples from them. What else they say is read here, because
-baseband keeps the first word of a value alone. It also reads a last line that is not ended on into
-the samples, takes the size of a header from any line that begins with the letters of `HDR_SIZE`,
-and has samples begin after a header that is longer than it says; each moves their beginning. A line
-of any length it reads into memory. Such headers are refused here before baseband reads them.
+baseband has the sizes and times of samples from them. The rest is read here, because baseband keeps
+the first word of a value alone. It also reads a last line that is not ended on into the samples,
+takes the size of a header from any line that begins with the letters of `HDR_SIZE`, and has samples
+begin after a header that is longer than it says; each moves their beginning. A line of any length
+it reads into memory. Such headers are refused here before baseband reads them.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ def compile_kernels(
 ) -> None:
     """Call each of ours until it would launch a kernel, and wait for the compiler; log how much.
 
-    The CPU has no kernels, and nothing is logged where there are none. What cannot be computed is
-    left to its own turn, which says why. What a library computes is computed once more, and what
-    takes several steps is followed to the first kernel that is not loaded.
+    The CPU has no kernels, and nothing is logged where there are none. An implementation that
+    cannot be computed is left to its own turn, which says why. One of a library is computed once
+    more, and one of several steps is followed to the first kernel that is not loaded.
     """
     arch = device.arch
     if arch is None:

@@ -53,12 +53,12 @@ def execute(
     ``ceilings`` measures what the device can do, right before the workload, because times are
     compared with what was possible while they were taken. Where other programs kept cores busy
     meanwhile, and on a GPU, whose clock falls as it warms, it measures right after too, and the
-    better of both are written beside the results. What ``kept`` has the times of is computed and
-    not timed again, and where that is all, nothing is measured.
+    better of both are written beside the results. Rows whose times ``kept`` has are computed and
+    not timed again, and where these are all, nothing is measured.
 
-    What a device cannot do (a precision newer than it, more memory than it has) and what has no
-    result (`NoResultError`) is recorded with its reason and the rest goes on; any other error ends
-    the job.
+    A row that the device cannot compute (a precision newer than it, more memory than it has) or
+    that has no result (`NoResultError`) is recorded with its reason, and the rest goes on; any
+    other error ends the job.
     """
     attributes = {"backend": device.backend, "device": device.name}
     kept = kept or KeptTimes()

@@ -136,8 +136,8 @@ def usable_gpus(
 ) -> list[Gpu]:
     """Return the GPUs that this process may use: CUDA_VISIBLE_DEVICES', or else the machine's.
 
-    Raises DeviceError where it names what the machine does not have, or a device twice. What Slurm
-    wrote there is believed.
+    Raises DeviceError where it names what the machine does not have, or a device twice. Names that
+    Slurm wrote there are believed.
     """
     value = environ.get(VISIBLE)
     if slurm_job(environ):

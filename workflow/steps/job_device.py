@@ -40,7 +40,7 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
     """Yield the device for a study's ``device`` (auto, cpu or cuda) and a job's resource ``gpu``.
 
     With ``gpus`` above 0 the job waits for as many, and has them to itself inside the block; the
-    device is the first of them. Else it is the CPU. What CuPy keeps of the device's memory is freed
+    device is the first of them. Else it is the CPU. Memory of the device that CuPy keeps is freed
     before another job has it.
 
     Raises DeviceError for ``cuda`` without a GPU, where fewer than ``gpus`` may be used, where CUDA

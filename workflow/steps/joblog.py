@@ -63,7 +63,7 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
 
 
 class _Log(logging.StreamHandler[TextIO]):
-    """A job's log. What a full disk keeps out stays in its buffer, which the job's end tells of."""
+    """A job's log. Lines that a full disk keeps out stay in its buffer; the job's end says so."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Print the traceback of an error, unless the disk had no room for the line."""

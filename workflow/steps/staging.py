@@ -20,7 +20,7 @@ from workflow.workloads.base import Workload
 def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger) -> None:
     """Draw or read the operands; products of other workloads are the last of ``files``.
 
-    What is drawn and another workload's product are never in memory whole, and a user's file that
+    Drawn operands and another workload's product are never in memory whole, and a user's file that
     does not fit there goes through a scratch file beside the staged one. Raises MemoryError where
     they need more than the machine has all the same, before it begins to swap.
     """

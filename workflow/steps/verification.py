@@ -41,7 +41,7 @@ def verify(
 ) -> list[Record]:
     """Return one record for each result of a run file, in its order.
 
-    The run is of the whole workload, or of one shard, which is verified by itself. What is large is
+    The run is of the whole workload, or of one shard, which is verified by itself. A large one is
     verified in pieces (`workflow.steps.pieces`), of which the worst counts, by as many processes as
     ``threads``; where pieces are fewer the work on each is shared out to threads. The records do
     not depend on how many, if BLAS has one for itself (`workflow.threads.hold_blas`).

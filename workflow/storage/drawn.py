@@ -1,8 +1,8 @@
 """Operands that are made piece by piece while they are written, so that none is in memory whole.
 
-What is `Drawn` is made in chunks of the file, each from its place alone: whatever has been made
+A `Drawn` operand is made in chunks of the file, each from its place alone: whatever has been made
 before, and by whatever thread. So the same numbers come out of a file that was written in pieces
-and of an array that was filled at once. What is `Stretched` comes in one order.
+and of an array that was filled at once. A `Stretched` one comes in one order.
 """
 
 from __future__ import annotations

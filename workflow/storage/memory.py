@@ -30,8 +30,8 @@ def machine_memory() -> int:
 def limited_memory(more: int) -> Iterator[None]:
     """Hold this process to ``more`` bytes (and a slack) beyond what it has; then MemoryError.
 
-    What libraries allocate counts too. Linux alone enforces it (RLIMIT_DATA); elsewhere it does
-    nothing.
+    Memory that libraries allocate counts too. Linux alone enforces it (RLIMIT_DATA); elsewhere it
+    does nothing.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limit = _data_bytes() + more + _SLACK_BYTES

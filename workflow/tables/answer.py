@@ -104,7 +104,7 @@ def _answer(
 def _measured(record: Record) -> str:
     """Return the measures of a result by its kind, each with its caption and unit.
 
-    Of a kind that has none it is the error in decibels of the result's norm, as fields of signals
+    For a kind that has none it is the error in decibels of the result's norm, as fields of signals
     count it.
     """
     own = ", ".join(

@@ -105,8 +105,8 @@ def write_performance(
 ) -> None:
     """Write the performance table in its four forms, each atomically.
 
-    ``records`` are those of all workloads as they were verified; `complete` is applied here. What
-    ``failed`` (rows of `readable.FAILED`) comes first in the forms for people.
+    ``records`` are those of all workloads as they were verified; `complete` is applied here. Failed
+    jobs (``failed``, rows of `readable.FAILED`) come first in the forms for people.
     """
     completed = ordered(complete(records))
     rows = [record.row() for record in completed]

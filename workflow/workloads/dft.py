@@ -207,7 +207,7 @@ class Dft(Workload):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the transforms.
 
-        What stands along the last axis follows from the samples' steps.
+        The coordinate of the last axis follows from the samples' steps.
         """
         case = self.case
         name, coordinate = spectrum.transformed(staged, inverse=case.inverse, shift=case.shift)

@@ -105,7 +105,7 @@ class Mimo(Workload):
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operands channel and received, complex64 where simulated.
 
-        What was sent stands beside them.
+        Symbols that were sent stand beside them.
         """
         case = self.case
         if case.input is not None:

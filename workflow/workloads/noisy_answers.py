@@ -29,7 +29,7 @@ class NoisyAnswers(StateAnswers):
     """Means over trajectories of expectation values or marginals, or counts; with standard errors.
 
     The result is (2, answers + 1): means, then standard errors; the last answer is the fidelity to
-    the state without noise. Of counts the answers are the shares of all basis states.
+    the state without noise. Answers of counts are the shares of all basis states.
     """
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
