@@ -115,8 +115,7 @@ class Adaptive(Workload):
         """Return the operands covariances and weights; complex64 where they are simulated."""
         case = self.case
         if case.input is not None:
-            self.check_again(upstream)
-            found = placed(operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False))
+            found = placed(self.staged_input(OPERANDS, upstream))
             operand_values.refuse_zeros(found, COVARIANCES.name)
             found = checked_values(found)
         else:

@@ -19,6 +19,7 @@ from argand import Device, Precision
 from workflow.config.case import Case
 from workflow.config.file_input import products_in
 from workflow.data import Array, Coordinate, Implementation, Made, Product, Shape, Staged, blank
+from workflow.inputs import operands
 from workflow.storage.products import read_outline
 
 if TYPE_CHECKING:
@@ -207,6 +208,17 @@ class Workload(ABC):
     def check_again(self, upstream: Mapping[str, Path]) -> None:
         """Repeat `check` with the product files themselves: files may have changed since."""
         self.check({name: read_outline(path) for name, path in upstream.items()})
+
+    def staged_input(
+        self, layout: Sequence[operands.Operand], upstream: Mapping[str, Path]
+    ) -> Staged:
+        """Return the operands that the case's input names, once `check_again` has found no mistake.
+
+        Raises InputError as `workflow.inputs.operands.staged` does.
+        """
+        self.check_again(upstream)
+        allow = self.case.allow_nonfinite
+        return operands.staged(self.case.input, layout, upstream, allow_nonfinite=allow)
 
     def as_computed(self, staged: Staged, plan_words: str) -> Staged:
         """Return operands with what an implementation made of them (`Implementation.plan_words`).

@@ -195,10 +195,7 @@ class Beamforming(MatrixProduct):
             }
             time = np.arange(case.samples or 0) / case.frequencies.step_hz
             return Staged({}, axes, self._coordinates(time), {"seed": self.seed}, drawn)
-        self.check_again(upstream)
-        staged = operands.staged(
-            case.input, OPERANDS, upstream, allow_nonfinite=case.allow_nonfinite
-        )
+        staged = self.staged_input(OPERANDS, upstream)
         return self._steered(staged, held=True) if case.steered else staged
 
     def _steered(self, staged: Staged, *, held: bool) -> Staged:

@@ -124,10 +124,7 @@ class Channelise(Workload):
             there = {**outline.coordinates, "time": Coordinate(time, "s", "time")}
             staged = Staged({}, axes, there, {"seed": self.seed}, drawn)
         else:
-            self.check_again(upstream)
-            staged = operands.staged(
-                case.input, self._operands, upstream, allow_nonfinite=case.allow_nonfinite
-            )
+            staged = self.staged_input(self._operands, upstream)
         return self._with_coefficients(staged)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:

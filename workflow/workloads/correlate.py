@@ -116,10 +116,7 @@ class Correlate(Workload):
         """Return operand voltages; complex64 when drawn."""
         case = self.case
         if case.input is not None:
-            self.check_again(upstream)
-            return operands.staged(
-                case.input, (VOLTAGES,), upstream, allow_nonfinite=case.allow_nonfinite
-            )
+            return self.staged_input((VOLTAGES,), upstream)
         make = received(self.frequencies_hz(), self.positions(), case.sources, case.noise, self.rng)
         operand = self.outline().operands["voltages"]
         drawn = {"voltages": Drawn(operand.shape, operand.dtype, make)}

@@ -108,9 +108,7 @@ class Dft(Workload):
             drawn = {"samples": Drawn(shape, np.dtype(np.complex64), self._samples)}
             axes = {"samples": SAMPLES.axes[-2:]}
             return self._with_window(Staged({}, axes, {}, {"seed": self.seed}, drawn), shape[-1])
-        self.check_again(upstream)
-        allow = case.allow_nonfinite
-        found = operands.staged(case.input, self._operands, upstream, allow_nonfinite=allow)
+        found = self.staged_input(self._operands, upstream)
         samples = found.drawn.get("samples", found.operands.get("samples"))
         assert samples is not None  # a key of the input that must be given
         return self._with_window(found, samples.shape[-1])

@@ -155,10 +155,7 @@ class Gemm(MatrixProduct):
         """Return the operands a, b and, where beta is not 0, c; complex64 when generated."""
         case = self.case
         if case.input is not None:
-            self.check_again(upstream)
-            return operands.staged(
-                case.input, self.layout, upstream, allow_nonfinite=case.allow_nonfinite
-            )
+            return self.staged_input(self.layout, upstream)
         drawn = {
             name: Drawn(operand.shape, operand.dtype, partial(self._drawn, index))
             for index, (name, operand) in enumerate(self.outline().operands.items())

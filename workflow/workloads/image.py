@@ -98,11 +98,7 @@ class Image(Workload):
         """Return the operand covariances; complex64 where it is simulated."""
         case = self.case
         if case.input is not None:
-            self.check_again(upstream)
-            given = operands.staged(
-                case.input, (COVARIANCES,), upstream, allow_nonfinite=case.allow_nonfinite
-            )
-            return placed(given)
+            return placed(self.staged_input((COVARIANCES,), upstream))
         frequencies, where = self.case.frequencies.centres(self.case.channels), self._places()
         found = sky.covariances(
             frequencies, where, case.sources, case.noise, case.samples, self.rng

@@ -109,8 +109,7 @@ class Mimo(Workload):
         """
         case = self.case
         if case.input is not None:
-            self.check_again(upstream)
-            found = operands.staged(case.input, (CHANNEL,), upstream, allow_nonfinite=False).held()
+            found = self.staged_input((CHANNEL,), upstream).held()
             operand_values.refuse_zeros(found, CHANNEL.name)
         else:
             found = replace(

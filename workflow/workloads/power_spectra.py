@@ -92,10 +92,7 @@ class PowerSpectra(Dft):
         """Return the operands samples (..., time) and window (N)."""
         case = self.case
         if case.input is not None:
-            self.check_again(upstream)
-            allow = case.allow_nonfinite
-            found = operands.staged(case.input, self._operands, upstream, allow_nonfinite=allow)
-            return self._windowed(found)
+            return self._windowed(self.staged_input(self._operands, upstream))
         outline = self._drawn()
         operand = outline.operands["samples"]
         drawn = {"samples": Drawn(operand.shape, operand.dtype, self._samples)}

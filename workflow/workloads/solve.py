@@ -98,8 +98,7 @@ class Solve(Workload):
         """
         case = self.case
         if case.input is not None:
-            self.check_again(upstream)
-            return operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False)
+            return self.staged_input(OPERANDS, upstream)
         outline = self.outline()
         makers = self._makers()
         drawn = {
