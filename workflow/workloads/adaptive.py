@@ -152,9 +152,16 @@ class Adaptive(Workload):
         return steered(found, self.case.directions(), AXES, held=held)
 
     def remark(self, staged: Staged) -> str:
-        """See `Workload.remark`: directions of steered weights that may be wrong."""
-        given = self._steered and self.case.input is not None
-        return of_directions(staged.coordinates) if given else ""
+        """See `Workload.remark`: directions that may be wrong, flags in a mean over times."""
+        if (given := self.case.input) is None:
+            return ""
+        times = {**staged.operands, **staged.drawn}[COVARIANCES.name].shape[0]
+        flags = f"what is flagged at some of the {times} times is 0 in their mean"
+        said = (
+            of_directions(staged.coordinates) if self._steered else "",
+            flags if given.flagged == "zero" and times > 1 else "",
+        )
+        return "; ".join(filter(None, said))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return (frequency, polarization, beam, antenna)."""

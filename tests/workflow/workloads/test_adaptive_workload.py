@@ -228,6 +228,17 @@ def test_weights_keep_the_times_that_they_are_averaged_over(tmp_path):
     assert kept.long_name.startswith("time since 2026-11-28T10:00:00, of covariances whose mean")
 
 
+def test_flags_in_the_mean_over_times_are_said(tmp_path):
+    given = source(own(tmp_path), flagged="zero")
+    one = adaptive(beams=4, input=given)
+    assert one.remark(one.stage()) == "what is flagged at some of the 2 times is 0 in their mean"
+    axes = ["time", "polarization", "frequency", "antenna", "column"]
+    part = {"axes": axes, "select": {"covariances": {"time": [1]}}}
+    for silent in (given | part, source(own(tmp_path))):
+        one = adaptive(beams=4, input=silent)
+        assert one.remark(one.stage()) == ""
+
+
 def test_covariances_of_visibilities_and_a_line_of_antennas():
     drawn = {"antennas": 8, "samples": 64, "sources": SOURCES, "array": {"geometry": "linear"}}
     case = CorrelateCase.model_validate({"kind": "correlate", **drawn})
