@@ -124,6 +124,8 @@ class _Reader:
         if max(map(len, tokens)) > _MOST_DIGITS:
             self._check_digits(tokens)
         first = tokens[0]
+        if not first[0].isalpha() and first not in (";", "}"):
+            raise QasmError(f"{first!r} begins no statement; a comment begins with //")
         if first in ("gate", "opaque") and len(tokens) > 2:
             taken = tokens[3 : tokens.index(")")] if tokens[2] == "(" and ")" in tokens else []
             self.parameters[tokens[1]] = len(taken) - taken.count(",")

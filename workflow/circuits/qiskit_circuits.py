@@ -6,7 +6,6 @@ module imports Qiskit, a quarter of a second: import it where a circuit is at ha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from qiskit.quantum_info import Operator
 
 from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
 from workflow.circuits.qasm_cost import parsable
-from workflow.circuits.qasm_text import QasmError
+from workflow.circuits.qasm_text import QasmError, parser_message
 from workflow.circuits.qiskit_reader import control_in_words
 from workflow.circuits.resets import without_first_resets
 from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
@@ -87,10 +86,8 @@ def load_circuit(path: Path) -> QuantumCircuit:
     except QasmError as error:
         raise CircuitError(f"circuit.file: {error}") from error
     except qiskit.qasm2.QASM2ParseError as error:
-        # Columns are of the text that was written from the tokens, as are lines of another form.
-        said = re.sub(r"<input>:(\d+),\d+: ", "" if is_written else r"line \1: ", error.message)
-        what = "cannot be written as" if is_written else "is not"
-        raise CircuitError(f"circuit.file: {path} {what} OpenQASM 2: {said}") from error
+        said = parser_message(error.message, is_written=is_written)
+        raise CircuitError(f"circuit.file: {path} {said}") from error
 
 
 def _check_qubits(path: Path, qubits: int) -> None:

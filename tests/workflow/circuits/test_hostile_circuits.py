@@ -82,6 +82,8 @@ def path(tmp_path: Path) -> Path:
         ),
         *((text, "only 'qelib1.inc' may be included") for text in INCLUDES),
         ("include 'one.qasm", "begins no word, number or symbol"),
+        ("/* a comment of C */ x q;", "line 2: '/' begins no statement; a comment begins with //"),
+        ("qreg r[1]; h r[0];", 'before definition; include "qelib1.inc"; defines it'),
         ("rx('/etc/passwd') q;", "is a file's name in no include"),
         ("if(c==1) include '/etc/passwd';", "is a file's name in no include"),
     ],
