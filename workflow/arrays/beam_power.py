@@ -1,4 +1,4 @@
-"""The power of another workload's beams as logits, in stretches of its product."""
+"""The power of another workload's beams, detected or not, as logits, in stretches."""
 
 from __future__ import annotations
 
@@ -31,11 +31,19 @@ class BeamPower:
 
 
 def beams_of(outline: Product, name: str) -> ProductOperand:
-    """Return the beams of a product, their axis last; raises InputError where it has none."""
+    """Return the beams of a product, their axis last.
+
+    Raises InputError where it has none, and for Stokes parameters, of which I alone is power.
+    """
     if "beam" not in outline.axes:
         raise InputError(
             f"input.workload must have beams, but the product of {name!r} has the axes "
             f"{list(outline.axes)}"
+        )
+    if "stokes" in outline.axes:
+        raise InputError(
+            f"input.workload must have power, but the product of {name!r} has Stokes parameters; "
+            f"take one of them by input: {{x: {{workload: {name}}}, select: {{x: {{stokes: I}}}}}}"
         )
     return ProductOperand(BEAMS, outline)
 
@@ -51,8 +59,13 @@ def beam_power(path: Path, name: str, scale: float) -> BeamPower:
     """
     outline = read_outline(path)
     beams, kind = beams_of(outline, name), outline.data.real.dtype
+    detected = outline.data.dtype.kind == "f"
+
+    def powers_of(values: Array) -> Array:
+        return values.real if detected else power(values)
+
     voltages = beams.stretched(ProductArray(path))
-    powers = voltages.changed(power, kind)
+    powers = voltages.changed(powers_of, kind)
     mean = math.fsum(float(np.sum(values, dtype=np.float64)) for _, values in powers.read())
     mean /= max(1, outline.data.size)
     if not mean > 0:
@@ -62,7 +75,7 @@ def beam_power(path: Path, name: str, scale: float) -> BeamPower:
         )
 
     def logits(values: Array) -> Array:
-        return np.asarray(power(values) * kind.type(scale / mean))
+        return np.asarray(powers_of(values) * kind.type(scale / mean))
 
     x = voltages.changed(logits, kind)
     return BeamPower(

@@ -133,6 +133,19 @@ def test_beam_probabilities_are_drawn_over_time(beams):
         assert axes.images[0].get_extent() == pytest.approx(edges)
 
 
+def test_beams_that_are_detected_are_power_already(tmp_path):
+    """They were squared."""
+    data = np.random.default_rng(1).chisquare(2, (3, 4, 5)).astype("f4")
+    axes = ("polarization", "beam", "time")
+    path = write(tmp_path / "p.h5", Product("power", data, axes, {}, "t"))
+    found = softmax(input={"workload": "beams"}, scale=2.0).stage({"beams": path}).held()
+    expected = 2 * data.swapaxes(1, 2) / data.mean(dtype=float)
+    np.testing.assert_allclose(found.operands["x"], expected, rtol=2**-22)  # two roundings of fp32
+    path = write(tmp_path / "s.h5", Product("power", data, ("stokes", *axes[1:]), {}, "t"))
+    with pytest.raises(InputError, match=r"has Stokes parameters; take one .* \{stokes: I\}"):
+        softmax(input={"workload": "beams"}).stage({"beams": path})
+
+
 def test_a_product_without_beams_is_refused(tmp_path):
     data = np.ones((2, 3), np.complex64)
     path = write(tmp_path / "c.h5", Product("c", data, ("m", "n"), {}, "t"))
