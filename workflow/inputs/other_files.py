@@ -36,6 +36,12 @@ _NUMBERS = (
     + _COPY.format("numpy.fromfile(name, type)")
     + ", or `format: sigmf` with a .sigmf-meta beside it"
 )
+_RANDOM_GROUPS = re.compile(rb"SIMPLE  = .* NAXIS1  = +0 ")
+"""The beginning of FITS with a table in the place of an image, as of visibilities."""
+_UVFITS = (
+    "it is UVFITS; pyuvdata.UVData.from_file(name).write_uvh5('x.uvh5') makes a file of it that "
+    "`format: uvh5` reads"
+)
 _BEGINNING_BYTES = 512
 _CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
 """The message of HDF5 about a file that ends before its header says so."""
@@ -52,6 +58,8 @@ def found_instead(path: Path) -> str:
         return "it is empty"
     if begin.startswith(_HDF5):
         return ""
+    if _RANDOM_GROUPS.match(begin):
+        return _UVFITS
     for signature, words in _BEGINNINGS.items():
         if begin.startswith(signature):
             return words

@@ -25,6 +25,12 @@ def wide(dtype):
     return np.dtype(dtype).name in ("float64", "int32")
 
 
+def fits_header(**cards: int) -> bytes:
+    """The beginning of a FITS file."""
+    shown = {"SIMPLE": "T", "BITPIX": -32, **cards}
+    return "".join(f"{k:<8}= {v!s:>20} / of {k}".ljust(80) for k, v in shown.items()).encode()
+
+
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("dtype", COMPONENT_TYPES)
 class TestStoredForms:
@@ -123,6 +129,8 @@ class TestRefusals:
         (b"\x93NUMPY\x01\x00v\x00", "an array of NumPy; h5py.File('x.h5', 'w')['x'] = numpy.load"),
         (b"PK\x03\x04\x00", "where it is NumPy's npz, "),
         (b"MATLAB 5.0 MAT", "'-v7.3') writes HDF5"),
+        (fits_header(NAXIS=2, NAXIS1=40), "it is a FITS file; h5py.File('x.h5', 'w')['x'] = astro"),
+        (fits_header(NAXIS=6, NAXIS1=0), "it is UVFITS; pyuvdata.UVData.from_file(name).write_uv"),
         (b"\x00\x01\xff" * 300, "numbers alone, h5py.File('x.h5', 'w')['x'] = numpy.fromfile"),
     ])  # fmt: skip
     def test_other_files_are_named_and_how_they_become_hdf5(self, path, content, said):
