@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from workflow.data import Coordinate
-
 if TYPE_CHECKING:
+    from workflow.data import Coordinate
     from workflow.records import Record
 
 RATE, EVM = "bit_error_rate_", "evm_"
@@ -30,6 +29,9 @@ def curves_of(records: Sequence[Record]) -> dict[str, Coordinate]:
 
     There is no EVM where symbols have no value, or no error.
     """
+    # Here: `accuracy` imports this module also where no HDF5 is installed, as benchmarks run.
+    from workflow.data import Coordinate
+
     found = {}
     for record in records:
         counts, powers = (record.measures.get(name) for name in ("bit_errors", "error_power"))
