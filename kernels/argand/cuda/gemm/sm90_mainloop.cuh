@@ -211,15 +211,15 @@ struct OneTermMainloop {
             // Beside an overlapped epilogue all MMAs have half of the columns: instructions of two
             // widths cannot share registers (ptxas C7511).
             if constexpr (columns == kAllColumns && plan.overlapped_stages > 0) {
-                constexpr uint64 first = plan.y_plane_bytes() / 2 >> 4;
+                constexpr uint64 second = plan.y_plane_bytes() / 2 >> 4;
                 wgmma<1>(columns_of<0>(re), x.re[s], y.at(mma, t, 0), 1);
-                wgmma<1>(columns_of<1>(re), x.re[s], y.at(mma, t, 0) + first, 1);
+                wgmma<1>(columns_of<1>(re), x.re[s], y.at(mma, t, 0) + second, 1);
                 wgmma<kYi>(columns_of<0>(im), x.re[s], y.at(mma, t, 1), 1);
-                wgmma<kYi>(columns_of<1>(im), x.re[s], y.at(mma, t, 1) + first, 1);
+                wgmma<kYi>(columns_of<1>(im), x.re[s], y.at(mma, t, 1) + second, 1);
                 wgmma<-kYi>(columns_of<0>(re), x.im[s], y.at(mma, t, 1), 1);
-                wgmma<-kYi>(columns_of<1>(re), x.im[s], y.at(mma, t, 1) + first, 1);
+                wgmma<-kYi>(columns_of<1>(re), x.im[s], y.at(mma, t, 1) + second, 1);
                 wgmma<1>(columns_of<0>(im), x.im[s], y.at(mma, t, 0), 1);
-                wgmma<1>(columns_of<1>(im), x.im[s], y.at(mma, t, 0) + first, 1);
+                wgmma<1>(columns_of<1>(im), x.im[s], y.at(mma, t, 0) + second, 1);
             } else if constexpr (columns == kAllColumns) {
                 wgmma<1>(re, x.re[s], y.at(mma, t, 0), 1);
                 wgmma<kYi>(im, x.re[s], y.at(mma, t, 1), 1);
