@@ -22,8 +22,8 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kFewTileColumns": "gemm.sm90_scheduler._FEW_TILE_COLUMNS",
     },
     "gemm/sm90_fused_pack.cuh": {
-        "kPackBlockK": "gemm.pack_plan._FUSED_PACK_K",
-        "kPackWarps": "gemm.pack_plan._FUSED_PACK_WARPS",
+        "kPackBlockK": "gemm.sm90_fused_pack._BLOCK_K",
+        "kPackWarps": "gemm.sm90_fused_pack._WARPS",
         "kPackTileElements": "gemm.pack_plan.TILE",
         "kPackThreads": "gemm.pack_plan.THREADS",
         "kMaxPackRows": "gemm.pack_plan._ROWS",
@@ -32,7 +32,7 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "kRowPadding": "gemm.sm80_plan.ROW_PADDING",
         "FmaPlan::kWarps": "gemm.fma_plan._WARPS",
     },
-    "gemm/absmax_kernel.cuh": {"kAbsmaxWarps * kWarp": "gemm.absmax_plan.ABSMAX_THREADS"},
+    "gemm/absmax_kernel.cuh": {"kAbsmaxWarps * kWarp": "gemm.absmax_source.ABSMAX_THREADS"},
     "gemm/splitk_reduce.cuh": {"kReduceThreads": "gemm.splitk_source.REDUCE_THREADS"},
     "gemm/modular/norms.cuh": {
         "kNormThreads": "gemm.modular.encode_plan.NORM_THREADS",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from argand.device import Device
-from argand.gemm.absmax_plan import (
+from argand.gemm.absmax_source import (
     ABSMAX_ARGUMENTS,
     ABSMAX_KERNEL,
     ABSMAX_ROWS,

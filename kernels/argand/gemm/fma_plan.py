@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argand.gemm.precision_fields import precision_fields
-from argand.gemm.sm80_plan import GEMM_ARGUMENTS
+from argand.gemm.sm80_source import GEMM_ARGUMENTS
 from argand.multiprocessor import WARP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check

@@ -14,18 +14,15 @@ from argand.gemm.absmax_launch import AbsmaxLaunch
 from argand.gemm.base_address import BaseAddress
 from argand.gemm.memory import aligned
 from argand.gemm.pack_plan import (
-    PACK_SOURCE,
     THREADS,
     PackPlan,
-    pack_arguments,
-    pack_kernel_name,
-    pack_source,
     panel_rows,
     panels_resident,
     pitch_of,
     planes_bytes,
     scales,
 )
+from argand.gemm.pack_source import PACK_SOURCE, pack_arguments, pack_kernel_name, pack_source
 from argand.gemm.pack_tiles import laid_out
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, arguments_dtype

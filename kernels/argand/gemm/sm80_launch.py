@@ -15,13 +15,9 @@ from argand.gemm.problem import GemmProblem
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_heuristics import plan_mma
 from argand.gemm.sm80_occupancy import launched_bytes
-from argand.gemm.sm80_plan import (
-    GEMM_ARGUMENTS,
-    MmaPlan,
-    mma_kernel_name,
-    mma_source,
-)
+from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm80_slices import partial_bytes
+from argand.gemm.sm80_source import GEMM_ARGUMENTS, mma_kernel_name, mma_source
 from argand.multiprocessor import LARGEST_GRID
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence

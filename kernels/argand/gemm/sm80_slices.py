@@ -9,12 +9,7 @@ from functools import lru_cache
 from argand.device import HOPPER, Arch
 from argand.gemm.memory import SLICES_WORKSPACE
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm80_plan import (
-    MAX_GRID_SLICES,
-    SPLIT_K_SLICES,
-    MmaPlan,
-    holds_accumulators,
-)
+from argand.gemm.sm80_plan import MAX_GRID_SLICES, SPLIT_K_SLICES, MmaPlan, holds_accumulators
 from argand.multiprocessor import CLUSTER_SM
 
 _MOST_WAVES, _LEAST_SLICE_K = 2, 48

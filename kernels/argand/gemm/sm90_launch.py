@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
-from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
+from argand.gemm.pack_plan import pitch_of, planes_bytes
+from argand.gemm.sm90_fused_pack import plan_fused_pack
 from argand.gemm.sm90_launch_plan import plan_launch
 from argand.gemm.sm90_maps import WgmmaMaps
 from argand.gemm.sm90_plan import WgmmaPlan

@@ -10,21 +10,18 @@ from itertools import chain, product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm.absmax_plan import ABSMAX_KERNEL, absmax_source
+from argand.gemm.absmax_source import ABSMAX_KERNEL, absmax_source
 from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
 from argand.gemm.heuristics import choose
-from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
+from argand.gemm.pack_plan import PackPlan, panel_rows
+from argand.gemm.pack_source import pack_kernel_name, pack_source
 from argand.gemm.pack_tiles import laid_out
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80_legality import check_mma_plan, whole_passes
-from argand.gemm.sm80_plan import (
-    SPLIT_K_SLICES,
-    MmaPlan,
-    mma_kernel_name,
-    mma_source,
-)
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan
+from argand.gemm.sm80_source import mma_kernel_name, mma_source
 from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
 from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import EPILOGUES, WgmmaPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.sm80_plan import mma_source
+from argand.gemm.sm80_source import mma_source
 from argand.gemm.sm80_tiles import mma_tiles, one_tile_of, with_copies
 
 from tests.kernels.gemm.plans_in_cuda import compile_plans, plan_in_cuda

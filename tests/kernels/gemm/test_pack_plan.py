@@ -7,17 +7,9 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm.pack_plan import (
-    THREADS,
-    TILE,
-    FusedPack,
-    PackPlan,
-    panel_rows,
-    panels_resident,
-    pitch_of,
-    plan_fused_pack,
-)
+from argand.gemm.pack_plan import THREADS, TILE, PackPlan, panel_rows, panels_resident, pitch_of
 from argand.gemm.pack_tiles import laid_out, panel_cluster
+from argand.gemm.sm90_fused_pack import FusedPack, plan_fused_pack
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, Tiles, divide
 

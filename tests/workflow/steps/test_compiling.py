@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError
 from argand.device import arch_for, cpu
-from argand.gemm.absmax_plan import ABSMAX_KERNEL, absmax_source
+from argand.gemm.absmax_source import ABSMAX_KERNEL, absmax_source
 from argand.runtime import loading
 from argand.runtime.loading import PendingKernel
 

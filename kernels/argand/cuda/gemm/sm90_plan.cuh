@@ -1,4 +1,4 @@
-// The plan and the arguments of a kernel of the wgmma family (sm_90a). argand/gemm/sm90_plan.py
+// The plan and the arguments of a kernel of the wgmma family (sm_90a). argand/gemm/sm90_source.py
 // generates the plan as a template argument, so every tile size and layout is a compile-time
 // constant; argand/gemm/sm90_launch.py fills the arguments.
 //
