@@ -119,6 +119,20 @@ def test_axes_of_a_file_in_any_order(tmp_path: Path, order: str) -> None:
     assert product.axes == ("frequency", "integration", "input", "conjugated_input")
 
 
+def test_sums_of_int8_beyond_fp32s_integers_are_exact_by_moduli(tmp_path: Path) -> None:
+    parts = np.random.default_rng(5).integers(-128, 128, (1, 1, 3, 1 << 16, 2), np.int8)
+    parts[:, :, 0] = -128
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = parts.view([("r", "i1"), ("i", "i1")])[..., 0]
+    one = correlate(input={"file": str(tmp_path / "v.h5"), "voltages": "v"})
+    _, found = computed(one, "7xint8")
+    real, imag = np.moveaxis(parts[0, 0].astype(np.int64), -1, 0)
+    sums = real @ real.T + imag @ imag.T, imag @ real.T - real @ imag.T
+    assert sums[0][0, 0] == 1 << 31
+    for got, exact in zip((found.real, found.imag), sums, strict=True):
+        np.testing.assert_array_equal(got[0, 0], exact.astype(np.float32))
+
+
 def test_integrations_of_descending_times_have_a_length_above_zero(tmp_path: Path) -> None:
     given = in_file(tmp_path, "0123", np.ones((12, 1, 1, 3), np.complex64)).case.input
     assert given is not None
