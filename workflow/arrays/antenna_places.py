@@ -80,7 +80,8 @@ def refuse_geocentric(there: Mapping[str, Coordinate]) -> None:
     if None in shapes or len(shapes) > 1:  # such as an up that stands along another axis
         return
     place = np.stack([in_hz_or_m(there, name) for name in PLACES])
-    distance = np.sqrt(np.square(place).sum(axis=0))
+    with np.errstate(over="ignore"):  # of places that are farther than any number
+        distance = np.hypot.reduce(place, axis=0)
     if distance.size and EARTH_M[0] < distance.min() and distance.max() < EARTH_M[1]:
         raise InputError(
             f"input.coordinates.east, north and up: antennas are {distance.min() / 1e3:.0f} km "

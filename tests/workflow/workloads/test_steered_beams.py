@@ -248,6 +248,13 @@ def test_places_from_the_centre_of_the_earth(tmp_path):
         beamforming(input=given, beams=4).check()
 
 
+def test_places_farther_than_any_number_are_checked_without_a_warning(tmp_path):
+    given = units_file(tmp_path / "v.h5", **UNITS)
+    with h5py.File(tmp_path / "v.h5", "r+") as file:
+        file["up"][...] = 1e300
+    beamforming(input=given, beams=4).check()
+
+
 @pytest.mark.parametrize(
     ("hertz", "said"), [(1.5e8, ""), (150.0, "the antennas are 1e-05 waveleng")]
 )
