@@ -155,4 +155,5 @@ def _of_triangles(plan: WgmmaPlan) -> list[Rule]:
          "mirrored tiles are stored by TMA or in rows"),
         (not plan.mirror or plan.epilogue != "combine",
          "mirrored tiles are added to no C: both take the registers"),
+        (not (plan.mirror and plan.half_output), "mirrored tiles are complex64"),
     ]  # fmt: skip

@@ -111,6 +111,8 @@ def test_tiles_that_fit_are_legal() -> None:
         ("tf32", replace(LARGE, triangle=True, mirror=True), {}, "stored by TMA or in rows"),
         ("tf32", replace(LARGE, triangle=True, tma_epilogue=True), {"mirror": True},
          "mirrored tiles are added to no C"),
+        ("fp16", replace(LARGE, storage="planar", triangle=True, epilogue="descale_rows"),
+         {"mirror": True, "half_output": True}, "mirrored tiles are complex64"),
         ("fp64", LARGE, {}, "operand must be one of"),
         ("fp32", LARGE, {}, "operand must be one of"),
     ],
