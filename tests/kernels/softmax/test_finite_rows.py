@@ -37,6 +37,7 @@ def in_place(run: Any, x: Any, expected: Any) -> list[Any]:
     return [own]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("block", [cpu.BLOCK_VALUES, 128])
 @pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])

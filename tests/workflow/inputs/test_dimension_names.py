@@ -19,6 +19,11 @@ from workflow.preflight.check import check_study
 AXES = ("frequency", "polarization", "antenna", "time")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def attributes_without_a_fork() -> None:
+    """Leaves the fork to read them: some here are damaged."""
+
+
 def written(path: Path, names: tuple[str, ...], *, labels: bool = False, grouped: str = "") -> Path:
     """A file of voltages of 4 entries an axis, as netCDF names its axes."""
     with h5py.File(path, "w") as file:

@@ -18,6 +18,11 @@ from workflow.preflight.check import check_study
 TEXTS = ["rx-left", "rx-µ", "rx-right"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def attributes_without_a_fork() -> None:
+    """Leaves the fork to read them: some here are damaged."""
+
+
 def case(path: Path, names: str, **more: Any) -> dict[str, Any]:
     source = {
         "file": str(path), "samples": "h", "axes": ["receiver", "time"],
