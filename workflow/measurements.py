@@ -19,7 +19,7 @@ class Measurements:
         time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles over the
             batches.
         time_us_low, time_us_high: what the median lies between, at a confidence of 0.95
-            (`workflow.spread`); of a workload in shards the sums of theirs.
+            (`workflow.measuring.spread`); of a workload in shards the sums of theirs.
         settled: whether that interval is at most a tenth of the median wide; None where each chunk
             of a streamed result was timed once, and of what models a GPU's precision on a CPU,
             whose time decides nothing and has the fewest batches.

@@ -16,8 +16,8 @@ from typing import Any
 from argand import Device
 from argand.runtime.ceilings import real_product
 
-from workflow.nvml import NvmlAbsentError, nvml_device
-from workflow.timing import Limits, measure
+from workflow.measuring.nvml import NvmlAbsentError, nvml_device
+from workflow.measuring.timing import Limits, measure
 
 _PERIOD_S = 0.01
 """Between two samples: forty in the usual region."""

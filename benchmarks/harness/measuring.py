@@ -21,8 +21,8 @@ from argand.runtime.kernel_digest import kernel_digest
 from benchmarks.harness.conditions import Monitor, RealRates, monitor
 from benchmarks.peers import Candidate, CannotRunError
 from workflow.accuracy.assessment import Accuracy
+from workflow.measuring.timing import Limits, Timing, measure, rotations, with_allocations
 from workflow.records import NOT_RUN, BenchmarkRecord
-from workflow.timing import Limits, Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
 
 

@@ -12,8 +12,8 @@ from argand.device import cpu
 
 from benchmarks.harness import conditions
 from benchmarks.harness.conditions import Conditions, RealRates, monitor, nvml_monitor
-from workflow.nvml import NvmlAbsentError
-from workflow.timing import Limits
+from workflow.measuring.nvml import NvmlAbsentError
+from workflow.measuring.timing import Limits
 
 
 class NVMLError(Exception):

@@ -19,9 +19,9 @@ from circuits_read_here import read_here
 from shared_runs import QUICK, TINY, finish_with_report, made_once, session_folder
 
 from tests.covers import EXHAUSTIVE
-from workflow import samplers, timing
 from workflow.circuits import qiskit_text
 from workflow.inputs import names, source_attributes, text_attributes
+from workflow.measuring import samplers, timing
 from workflow.readers import phasing
 
 

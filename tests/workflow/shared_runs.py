@@ -34,7 +34,7 @@ QUICK = """
 import sys
 if ".run." in " ".join(sys.orig_argv):
     from argand.runtime import ceilings
-    from workflow import samplers, timing
+    from workflow.measuring import samplers, timing
     timing.REPEATS, timing.SECONDS, samplers._MOST_OF_A_BATCH = 1, 1e-9, 1
     formats = ceilings.operand_formats()
     ceilings.measure_ceilings = lambda device: ceilings.Ceilings(

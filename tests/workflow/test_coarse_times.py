@@ -13,11 +13,11 @@ from argand import PRECISIONS
 from argand.device import cpu
 
 from workflow.data import Implementation
-from workflow.samplers import Timing
-from workflow.spread import FEWEST
+from workflow.measuring.samplers import Timing
+from workflow.measuring.spread import FEWEST
+from workflow.measuring.timing import COARSE, Limits, measure_in_turn
 from workflow.steps import in_turn
 from workflow.steps.in_turn import Ready, times_in_turn
-from workflow.timing import COARSE, Limits, measure_in_turn
 
 
 class Machine:

@@ -22,9 +22,9 @@ from argand.precision import any_precision
 
 from workflow.accuracy import worst_of
 from workflow.data import Shape, Staged
+from workflow.measuring.spread import narrow
 from workflow.records import Record
 from workflow.shards import Shard
-from workflow.spread import narrow
 from workflow.storage.staged import read_staged_shape
 from workflow.workloads.base import Workload
 

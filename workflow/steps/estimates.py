@@ -14,11 +14,11 @@ from workflow.accuracy.references import FLOP_BUDGET
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.data import MOST_DRAWN_BYTES, Made
+from workflow.measuring.timing import SECONDS
 from workflow.models import is_model
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, outlined
-from workflow.timing import SECONDS
 from workflow.workloads.base import Workload
 
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]

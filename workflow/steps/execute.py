@@ -15,6 +15,7 @@ from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
 
 from workflow.data import Implementation, NoResultError, Staged
+from workflow.measuring.surroundings import BUSY
 from workflow.shards import Shard
 from workflow.steps.compiling import compile_kernels
 from workflow.steps.in_turn import Measured, Ready, times_in_turn, with_times
@@ -32,7 +33,6 @@ from workflow.steps.streaming import exceeds, limited_device_memory, memory_for,
 from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
-from workflow.surroundings import BUSY
 from workflow.workloads.base import Workload
 
 

@@ -19,12 +19,12 @@ from argand import Device
 
 from workflow.data import Array, Implementation
 from workflow.measurements import READINGS
+from workflow.measuring.samplers import Timing
+from workflow.measuring.surroundings import Surroundings, watching
+from workflow.measuring.timing import REPEATS, measure_in_turn, rotations
 from workflow.models import is_model
-from workflow.samplers import Timing
 from workflow.steps.resident import free, moves, upload
 from workflow.storage.datasets import Result
-from workflow.surroundings import Surroundings, watching
-from workflow.timing import REPEATS, measure_in_turn, rotations
 
 _SHARE = 3
 """Operands that are in memory together take at most this fraction (one in) of it: the result and

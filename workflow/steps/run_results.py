@@ -13,11 +13,11 @@ from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.counted import counted
 from workflow.data import Implementation, Staged
+from workflow.measuring.timing import with_allocations
 from workflow.models import is_model
 from workflow.steps.in_turn import Ready
 from workflow.steps.resident import download, upload
 from workflow.storage.datasets import Result, RunWriter
-from workflow.timing import with_allocations
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 

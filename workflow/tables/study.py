@@ -19,8 +19,8 @@ from argand import PRECISIONS
 from argand.precision import PEER_CLASSES
 
 from workflow.accuracy.measures import every_measure
+from workflow.measuring.spread import CONFIDENCE, WIDEST
 from workflow.records import Record
-from workflow.spread import CONFIDENCE, WIDEST
 from workflow.storage.datasets import create
 from workflow.storage.files import atomic_text
 from workflow.tables.ranking import complete, ordered

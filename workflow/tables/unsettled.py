@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workflow.measuring.spread import WIDEST
+from workflow.measuring.surroundings import BUSY
 from workflow.records import Record
-from workflow.spread import WIDEST
-from workflow.surroundings import BUSY
 
 
 def unsettled_banner(records: Sequence[Record]) -> str:

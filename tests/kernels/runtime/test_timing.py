@@ -15,8 +15,8 @@ from argand.runtime import ceilings, timing
 from argand.runtime.ceilings import Ceilings, measure_ceilings, operand_formats
 from argand.runtime.timing import Calls, Queued, queued
 
-from workflow.spread import FEWEST
-from workflow.timing import Limits, measure, measure_in_turn, rotations, with_allocations
+from workflow.measuring.spread import FEWEST
+from workflow.measuring.timing import Limits, measure, measure_in_turn, rotations, with_allocations
 
 
 class Machine:

@@ -71,7 +71,7 @@ def test_an_edited_module_of_the_workflow(finished: Project) -> None:
     of_bounds = after("workflow/accuracy/bounds.py")
     assert {"verify product", "deliver product", "grade growth"} <= of_bounds
     assert not of_bounds & {"stage product", "run product"}
-    of_timing = after("workflow/timing.py")
+    of_timing = after("workflow/measuring/timing.py")
     assert {"run product", "verify product"} <= of_timing
     assert "stage product" not in of_timing
     of_kernel = after("kernels/argand/cuda/gemm/sm80_kernel.cuh", "// edited")

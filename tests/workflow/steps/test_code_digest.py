@@ -116,7 +116,7 @@ EDITS = {
     },
     "workflow/workloads/dft.py": set(),
     "workflow/tables/study.py": {"tabulate", "tabulate_shards"},
-    "workflow/timing.py": {"run"},
+    "workflow/measuring/timing.py": {"run"},
     "workflow/steps/joblog.py": set(),
     "benchmarks/peers/numpy_matmul.py": {"run"},
     "benchmarks/peers/_registry.py": {"run", "draw", "draw_study", "draw_growth"},
@@ -124,7 +124,8 @@ EDITS = {
 }  # fmt: skip
 """The steps of a gemm workload, and of the study, that an edit concerns; others may follow."""
 ONLY = (
-    "benchmarks/peers/numpy_matmul.py", "workflow/steps/verification.py", "workflow/timing.py",
+    "benchmarks/peers/numpy_matmul.py", "workflow/steps/verification.py",
+    "workflow/measuring/timing.py",
 )  # fmt: skip
 """Edits that concern no others."""
 

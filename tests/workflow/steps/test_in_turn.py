@@ -14,7 +14,7 @@ from argand.device import cpu
 
 from workflow.data import Implementation
 from workflow.inputs.operands import cast
-from workflow.samplers import Timing
+from workflow.measuring.samplers import Timing
 from workflow.steps import in_turn
 from workflow.steps.in_turn import Ready, times_in_turn
 

@@ -15,9 +15,9 @@ from argand.device import Arch, Device, cpu
 from argand.runtime.ceilings import Ceilings, operand_formats
 from argand.runtime.plain_files import NotPlainError
 
+from workflow.measuring.samplers import Timing
 from workflow.preflight.loading import load_study
 from workflow.records import Record
-from workflow.samplers import Timing
 from workflow.steps import in_turn, kept_times
 from workflow.steps.execute import execute
 from workflow.steps.kept_times import KeptTimes, work
@@ -102,7 +102,7 @@ def test_ceilings_are_measured_again_where_others_were_busy(
     part: Part, monkeypatch: pytest.MonkeyPatch, busy: float, times: int
 ) -> None:
     monkeypatch.setattr("workflow.steps.execute.BUSY", busy)
-    monkeypatch.setattr("workflow.surroundings.load_of", lambda *_: 0.1)
+    monkeypatch.setattr("workflow.measuring.surroundings.load_of", lambda *_: 0.1)
     part.records(PRODUCT)
     assert part.measured == times
     assert read_ceilings(part.run).copy_gbytes_per_s == times  # the better one

@@ -11,11 +11,11 @@ from functools import partial
 import pytest
 from argand.device import cpu
 
+from workflow.measuring.spread import WIDEST
+from workflow.measuring.timing import measure_in_turn
 from workflow.preflight.loading import load_study
 from workflow.records import Record
-from workflow.spread import WIDEST
 from workflow.steps.result_choice import CLEARLY, DeliveryError, choices, choose, clearly_faster
-from workflow.timing import measure_in_turn
 from workflow.workloads.base import Workload
 
 ERRORS = {"fp64": 1e-16, "fp32": 1e-7, "3xtf32": 2e-7, "3xfp16": 2e-7, "tf32": 3e-4, "bf16": 3e-3}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from workflow.measuring.surroundings import BUSY
 from workflow.records import Record
-from workflow.surroundings import BUSY
 from workflow.tables.unsettled import unsettled_banner
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workflow.spread import CONFIDENCE, FEWEST, WIDEST, narrow, spread_of
+from workflow.measuring.spread import CONFIDENCE, FEWEST, WIDEST, narrow, spread_of
 
 
 def test_six_samples_are_the_fewest_with_an_interval() -> None:

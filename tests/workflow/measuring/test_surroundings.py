@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from argand.device import cpu
 
-from workflow.surroundings import busy_seconds, load_of, read_gpu_clock, watching
+from workflow.measuring.surroundings import busy_seconds, load_of, read_gpu_clock, watching
 
 
 def test_busy_are_all_but_idle_and_waiting_cores_of_ours(

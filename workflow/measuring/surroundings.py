@@ -13,7 +13,7 @@ from typing import Any
 
 from argand import Device
 
-from workflow.nvml import NvmlAbsentError, nvml_device
+from workflow.measuring.nvml import NvmlAbsentError, nvml_device
 
 BUSY = 0.2
 """Cores that others keep busy, from which on they are worth a word."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from argand.runtime.timing import Queued
 
-from workflow import samplers
+from workflow.measuring import samplers
 
 
 @pytest.mark.parametrize(("waits", "tries"), [([], 1), (["once"], 2), (["once", "again"], 2)])

@@ -11,8 +11,8 @@ import numpy as np
 from argand import Device
 from argand.runtime.timing import Queued, back_to_back_seconds, call_for, queued, queued_seconds
 
-from workflow.nvml import energy
-from workflow.spread import spread_of
+from workflow.measuring.nvml import energy
+from workflow.measuring.spread import spread_of
 
 Call = Callable[[], object]
 Clock = Callable[[], float]
@@ -46,8 +46,8 @@ class Timing:
         time_us_p20, time_us_p50, time_us_p80: over batches, of each the shortest call. On a GPU
             each call is a batch of its own, for no other program of the host delays it.
         iterations: how many batches.
-        time_us_low, time_us_high: the interval of the median (`workflow.spread`); None where there
-            are too few batches.
+        time_us_low, time_us_high: the interval of the median (`workflow.measuring.spread`); None
+            where there are too few batches.
         settled: whether it is narrow; None where nobody asks.
         host_us: on a GPU, the median of the time that the host takes to make a call.
         held: whether the device did not wait for it: then the quantiles are the device's alone.

@@ -13,9 +13,9 @@ from typing import Any
 
 from argand import Device
 
-from workflow.samplers import Call, Clock, CpuSampler, GpuSampler, Sampler
-from workflow.samplers import Timing as Timing
-from workflow.spread import FEWEST, spread_of
+from workflow.measuring.samplers import Call, Clock, CpuSampler, GpuSampler, Sampler
+from workflow.measuring.samplers import Timing as Timing
+from workflow.measuring.spread import FEWEST, spread_of
 
 REPEATS = 20
 """Batches that are enough where their times have settled."""
@@ -79,9 +79,9 @@ def measure_in_turn(
 
     So a clock that drifts, or a program that comes and goes, is in the times of all of them. The
     order changes from round to round. A round follows another until each computation has
-    ``limits.repeats`` batches and an interval that is narrow (`workflow.spread`), or until all
-    together have taken ``limits.seconds`` each; then there are at least `FEWEST` rounds, as many as
-    an interval takes.
+    ``limits.repeats`` batches and an interval that is narrow (`workflow.measuring.spread`), or
+    until all together have taken ``limits.seconds`` each; then there are at least `FEWEST` rounds,
+    as many as an interval takes.
 
     Args:
         tasks: of each computation the same call over different copies of its inputs, used in turn,
