@@ -285,8 +285,8 @@ class OneArrayPlan(CallPlan):
     def __call__(self, x: Any, *, out: Any = None) -> Any:
         """Return the operation's result, in ``out`` where it is given; it may be x.
 
-        Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
-        in part.
+        Raises ValueError where x or ``out`` has not the planned form, and on a GPU where ``out``
+        overlaps x in part.
         """
         found = self._start((x, out))
         return self._otherwise((x, out)) if found is None else found

@@ -72,8 +72,8 @@ class GemmPlan(CallPlan):
     def __call__(self, a: Any, b: Any, c: Any = None, *, out: Any = None) -> Any:
         """Return the product, in ``out`` where it is given; arguments as of `argand.gemm`.
 
-        Raises ValueError where an operand, or ``out``, has not the planned form, and where ``out``
-        overlaps an operand.
+        Raises ValueError where an operand, or ``out``, has not the planned form, and on a GPU where
+        ``out`` overlaps an operand.
         """
         found = self._start((a, b, c, out))
         return self._otherwise((a, b, c, out)) if found is None else found

@@ -76,8 +76,8 @@ class ImagePlan(CallPlan):
     ) -> Any:
         """Return the power, in ``out`` where it is given; arguments as of `argand.image`.
 
-        Raises ValueError where an operand, or ``out``, has not the planned form, where ``out``
-        overlaps an operand, and for positions and frequencies as `argand.image`.
+        Raises ValueError where an operand, or ``out``, has not the planned form, on a GPU where
+        ``out`` overlaps an operand, and for positions and frequencies as `argand.image`.
         """
         every = covariances, positions, frequencies, directions, out
         found = self._start(every)

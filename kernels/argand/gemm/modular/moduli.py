@@ -15,6 +15,7 @@ from math import isqrt, prod, sqrt
 from types import MappingProxyType
 
 from argand.precision import EXACT_PRECISIONS
+from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 MODULI = (241, 233, 229, 221, 205, 197, 193, 181, 173, 157, 149, 137, 113, 109, 101, 97, 89)
 MODULAR_PRECISIONS: Mapping[str, int] = MappingProxyType(
@@ -147,7 +148,10 @@ def fewest_moduli(k: int, tolerance: float, roundoff: float) -> int:
     for count, bound in bounds.items():
         if bound <= tolerance:
             return count
+    advice = "; a result of complex128 operands errs less"
     raise ValueError(
         f"no precision proves a tolerance of {tolerance:g} at k = {k}: {MOST} moduli prove "
         f"{bounds[MOST]:.2g}, of which rounding the result is {roundoff:.2g}"
+        + advice
+        * (roundoff == UNIT_ROUNDOFF["complex64"])
     )
