@@ -14,9 +14,27 @@ SYNONYMS = {
     "conjugated_input": "column",
 }
 """Other names of an operand's axis, and its own: the last three are of visibilities."""
+WORDS = {
+    "freq": "frequency", "freqs": "frequency", "frequencies": "frequency", "chan": "frequency",
+    "pol": "polarization", "polarisation": "polarization", "ant": "antenna", "station": "antenna",
+    "times": "time",
+}  # fmt: skip
+"""Other names of axes in files, and those of operands, beside `SYNONYMS`."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _TAKEN = ("entry", "argand_crc32")
 """Names that a product file has for other things, beside the datasets that are called like axes."""
+
+
+def in_own_words(name: str) -> str:
+    """Return a file's name of an axis, in small letters, as operands have it."""
+    name = name.lower()
+    return WORDS.get(name, SYNONYMS.get(name, name))
+
+
+def among(name: str, axes: Iterable[str]) -> str:
+    """Return an axis's name in the words that the others have, where a file has its own for it."""
+    axes, own = set(axes), in_own_words(name)
+    return own if name not in axes and own in axes else name
 
 
 def check_names(key: str, names: Iterable[str]) -> None:

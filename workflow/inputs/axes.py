@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.config.axis_names import PAIR, SYNONYMS
+from workflow.config.axis_names import PAIR, SYNONYMS, among
 from workflow.config.mistakes import nearest
 
 Array = npt.NDArray[Any]
@@ -182,6 +182,7 @@ def _along(
     if isinstance(along, str):
         if names is None:
             raise AxisError(f"axis: {along!r} is a name, but {key} has none; give input.axes")
+        along = among(along, names)
         if along not in names:
             raise AxisError(f"axis: must be of {list(names)}, got {along!r}{nearest(along, names)}")
         return list(names).index(along)

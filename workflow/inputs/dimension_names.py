@@ -7,18 +7,12 @@ from collections.abc import Sequence
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS, check_names
+from workflow.config.axis_names import SYNONYMS, WORDS, check_names, in_own_words
 from workflow.inputs.axes import AxisError, AxisMap, Operand
 from workflow.inputs.text_attributes import LONGEST_NAME, guarded_once
 
 _LABELS = ", or where the file is wrong its dimension scales or labels"
-_WORDS = {
-    "freq": "frequency", "freqs": "frequency", "frequencies": "frequency", "chan": "frequency",
-    "pol": "polarization", "polarisation": "polarization", "ant": "antenna", "station": "antenna",
-    "times": "time",
-}  # fmt: skip
-"""Other names of axes in files, and those of operands, beside `SYNONYMS`."""
-_OPERANDS = {*_WORDS.values(), *SYNONYMS.values()}
+_OPERANDS = {*WORDS.values(), *SYNONYMS.values()}
 """Names of operands' axes."""
 _EXCHANGED = ("time", "frequency")
 _LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
@@ -49,12 +43,6 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     if not found or not any(found):
         return None
     return [in_own_words(str(name)) for name in found]
-
-
-def in_own_words(name: str) -> str:
-    """Return a file's name of an axis, in small letters, as operands have it."""
-    name = name.lower()
-    return _WORDS.get(name, SYNONYMS.get(name, name))
 
 
 def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | None:

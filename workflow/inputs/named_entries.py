@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import SYNONYMS, among
 from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput, Selection
 from workflow.config.mistakes import nearest
@@ -54,7 +54,7 @@ def numbered(
     """
 
     def of_axis(key: int | str, entry: Entry) -> int | str | list[int]:
-        number = key if isinstance(key, int) else list(axes or ()).index(key)
+        number = key if isinstance(key, int) else list(axes or ()).index(among(key, axes or ()))
         what = f"axis {key}" if isinstance(key, int) else key
         there = along(number) if _is_name(entry) else []
         one = not isinstance(entry, list)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 
-from workflow.config.axis_names import PAIR, SYNONYMS, check_names
-from workflow.inputs.dimension_names import dimension_names, dimension_scales, in_own_words
+from workflow.config.axis_names import PAIR, SYNONYMS, check_names, in_own_words
+from workflow.inputs.dimension_names import dimension_names, dimension_scales
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.text_attributes import guarded_once, text_attribute
 

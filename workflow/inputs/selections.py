@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from workflow.config.axis_names import among
 from workflow.config.mistakes import nearest
 from workflow.inputs.axes import AxisMap
 
@@ -217,11 +218,15 @@ def _by_axis(
         raise SelectionError(
             "has axes without names; select by a list with an entry for each, or name them by axes"
         )
-    unknown = [name for name in entries if name not in names]
+    own = [among(name, names) for name in entries]
+    unknown = [name for name in own if name not in names]
     if unknown:
         hint = nearest(unknown[0], names)
         raise SelectionError(f"has the axes {list(names)}, got {unknown[0]!r}{hint}")
-    return [entries.get(name, ":") for name in names]
+    if len(set(own)) < len(own):
+        raise SelectionError(f"has the axes {list(names)}, and two entries are of one: {own}")
+    found = dict(zip(own, entries.values(), strict=True))
+    return [found.get(name, ":") for name in names]
 
 
 def _axis(entry: int | str | list[int], number: int, length: int) -> PickedAxis:

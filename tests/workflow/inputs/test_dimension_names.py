@@ -221,3 +221,20 @@ def test_names_are_read_once_while_the_file_stays_the_same(
     with h5py.File(path) as file:
         assert dimension_names(file["v"]) == ["antenna", "time"]
     assert len(calls) == 2
+
+
+def test_a_study_may_call_axes_as_the_file_does(tmp_path: Path) -> None:
+    """A file's ``chan`` is frequency here, which messages said and files do not."""
+    path = written(tmp_path / "v.h5", ("station", "Chan", "time"))
+    source = {"file": str(path), "samples": "v", "select": {"samples": {"Chan": "1:", "ant": 0}}}
+    study = study_of({"kind": "dft", "axis": "chan", "input": source})
+    check_study(study)
+    found = study.workload("w").stage().held()
+    assert found.axes["samples"] == ("time", "frequency")
+    assert found.operands["samples"].shape == (4, 3)
+    source["select"] = {"samples": {"Chan": "1:", "frequency": 0}}
+    said = "two entries are of one: ['frequency', 'frequency']"
+    assert said in error_of({"kind": "dft", "axis": "time", "input": source})
+    assert "axis: must be of ['antenna', 'frequency', 'time'], got 'beam'" in error_of(
+        {"kind": "dft", "axis": "beam", "input": {"file": str(path), "samples": "v"}}
+    )
