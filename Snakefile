@@ -257,7 +257,7 @@ onerror:
     # without the workloads that failed. It calls the handlers of a module only where the outer workflow
     # does (docs/pipeline.md).
     # Imported here: few runs fail, and Matplotlib takes long to import.
-    from workflow.unfinished import Files, Unfinished
+    from workflow.outcome.unfinished import Files, Unfinished
 
     made = {str(path) for job in workflow.dag.jobs for path in job.output}
     if set(rules.tabulate.output) & made:

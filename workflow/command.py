@@ -21,7 +21,7 @@ from argand.runtime.files import atomic_path
 
 from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of
-from workflow.leftovers import left_over
+from workflow.outcome.leftovers import left_over
 from workflow.preflight.check import main as check
 from workflow.preflight.file_names import folder_of, named_folder
 from workflow.profile import ProfileError, check_profile, lacks_jobs

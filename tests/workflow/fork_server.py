@@ -44,7 +44,7 @@ def preload(code: str) -> None:
     workflow = Path(code, "workflow")
     names = [
         node.module
-        for path in (*sorted(workflow.glob("scripts/*.py")), workflow / "unfinished.py")
+        for path in (*sorted(workflow.glob("scripts/*.py")), workflow / "outcome" / "unfinished.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom)
     ]

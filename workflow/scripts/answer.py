@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workflow.answering import AnswerFigures, AnswerFiles, write_answers
+from workflow.outcome.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json

@@ -4,7 +4,7 @@ import json
 from itertools import chain
 from pathlib import Path
 
-from workflow.manifest import write_manifest
+from workflow.outcome.manifest import write_manifest
 from workflow.records import read_all_records
 from workflow.steps.joblog import job_log
 

@@ -11,7 +11,7 @@ import pytest
 from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
-from workflow.answering import AnswerFigures, AnswerFiles, data_of, write_answers
+from workflow.outcome.answering import AnswerFigures, AnswerFiles, data_of, write_answers
 from workflow.preflight.loading import load_study
 from workflow.storage.certificates import read_certificate
 

@@ -13,11 +13,11 @@ from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
-from workflow.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
 from workflow.measurements import OURS
+from workflow.outcome.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.records import Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from workflow import manifest as module
 from workflow.inputs.input_error import InputError
-from workflow.manifest import write_manifest
+from workflow.outcome import manifest as module
+from workflow.outcome.manifest import write_manifest
 from workflow.preflight.loading import load_study
 from workflow.records import Record
 from workflow.storage.checked_json import read_object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workflow.leftovers import left_over
+from workflow.outcome.leftovers import left_over
 from workflow.storage.checked_json import write_object
 
 

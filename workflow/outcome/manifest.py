@@ -19,7 +19,7 @@ from workflow.storage.files import atomic_text, sha256_of
 from workflow.storage.memory import machine_memory
 from workflow.versions import timestamp, versions
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def write_manifest(
