@@ -40,9 +40,16 @@ def coordinates_of(
     has, another number of values than the file's axis has entries, values that are not finite
     numbers, that differ between operands, or that have no unit where there must be one.
     """
-    makers = {_named_as(k, found): (k, v) for k, v in source.coordinates.items()}
+    makers: dict[str, tuple[str, Any]] = {}
     made: dict[str, Coordinate] = {}
     mistakes = Mistakes()
+    for given, of in source.coordinates.items():
+        with mistakes.kept():
+            if (other := makers.setdefault(_named_as(given, found), (given, of)))[0] != given:
+                raise InputError(
+                    f"input.coordinates.{given}: input.coordinates.{other[0]} is of the same axis; "
+                    "give one of them"
+                )
     for name, (given, of) in makers.items():
         with mistakes.kept():
             key = f"input.coordinates.{given}"

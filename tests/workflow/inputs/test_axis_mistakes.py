@@ -55,6 +55,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
     (
+        {"coordinates": {"channel": {"step_hz": 2}, "frequency": {"step_hz": 1}}},
+        "input.coordinates.frequency: input.coordinates.channel is of the same axis; give one of",
+    ),
+    (
         {"coordinates": {"frequency": "/short"}},
         "input.coordinates.frequency: /short must have 3 va",
     ),
