@@ -105,7 +105,7 @@ def oversampling_of(given: Any, channels: int) -> Fraction:
     try:
         if isinstance(given, str) and not _FRACTION.fullmatch(given.strip()):
             raise ValueError
-        found = Fraction(given)
+        found = Fraction(int(given) if is_integer(given) else given)  # NumPy's may be of 8 bits
         if found.denominator > channels or (found > channels and not is_integer(given)):
             # 1.33 is one of 2^52
             raise ValueError

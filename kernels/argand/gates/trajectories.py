@@ -16,7 +16,7 @@ import numpy as np
 from argand.checks import as_integer, as_real
 from argand.device import Device, checked_device
 from argand.gates.api import apply_gate
-from argand.gates.gate import as_gates
+from argand.gates.gate import Gate, as_gates
 from argand.gates.noisy_circuit import NoisyCircuit
 from argand.precision import Precision, get_precision
 
@@ -90,7 +90,7 @@ def run_trajectories(
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
     if not 0 <= first < _MOST_NUMBERS - trajectories:
         raise ValueError(f"first must be from 0 to 2^63 less the trajectories, got {first}")
-    given = tuple(as_gates(gates))
+    given = tuple(map(_with_integers, as_gates(gates)))
     circuit = NoisyCircuit(qubits, given, seed, depolarising, damping, row)
     if device.backend == "cpu":
         return _in_batches(np, circuit, first, trajectories)
@@ -103,6 +103,14 @@ def run_trajectories(
         return found
     with cupy.cuda.Device(device.index):
         return _in_batches(cupy, circuit, first, trajectories)
+
+
+def _with_integers(gate: Gate) -> Gate:
+    """Return a gate whose qubits are Python's integers, which shifts do not overflow."""
+    targets, controls = (
+        tuple(as_integer(qubit, "a qubit") for qubit in of) for of in (gate.targets, gate.controls)
+    )
+    return Gate(gate.matrix, targets, controls)
 
 
 def _in_batches(arrays: Any, circuit: NoisyCircuit, first: int, trajectories: int) -> Any:

@@ -115,7 +115,7 @@ def spectrum_problem(
     """
     length = _integer("length", length, 1, LARGEST_LENGTH)
     overlap = length // 2 if overlap is None else _integer("overlap", overlap, 0, length - 1)
-    if average == WHOLE and isinstance(average, str):
+    if isinstance(average, str) and average == WHOLE:
         average = max(1, spectra_of(shape[-1], length, length - overlap))
     else:
         average = _integer("average", average, 1, None, f", or {WHOLE!r}")
@@ -125,7 +125,7 @@ def spectrum_problem(
             "onesided must be false or None for complex samples: their negative frequencies hold "
             "a power of their own"
         )
-    if detrend is not None and detrend not in DETRENDS:
+    if detrend is not None and not (isinstance(detrend, str) and detrend in DETRENDS):
         raise ValueError(f"detrend must be one of {list(DETRENDS)} or None, got {detrend!r}")
     return SpectrumProblem(
         shape[:-1], shape[-1], length, overlap, average, real, onesided, precision, detrend,

@@ -34,7 +34,7 @@ def scaled_window(window: Any, length: int, scaling: str, sample_rate: Any) -> A
             finite, coefficients whose sum of the scaling is 0, a sample rate that is not positive.
         TypeError: coefficients that are not real numbers.
     """
-    if scaling not in SCALINGS:
+    if not (isinstance(scaling, str) and scaling in SCALINGS):
         raise ValueError(f"scaling must be one of {list(SCALINGS)}, got {scaling!r}")
     rate = _positive(sample_rate)
     w = window_of(window, length)

@@ -98,6 +98,12 @@ def test_a_channel_is_mixed_down_filtered_and_decimated(oversampling: Any) -> No
         np.testing.assert_allclose(found[:, k], expected, atol=1e-13)
 
 
+def test_an_oversampling_may_be_an_integer_of_eight_bits() -> None:
+    x = np.arange(512, dtype=np.complex64)
+    found = channelise(x, 128, 2, oversampling=np.int8(2))
+    np.testing.assert_array_equal(found, channelise(x, 128, 2, oversampling=2))
+
+
 @pytest.mark.parametrize("oversampling", [1, "8/7", "4/3", 4])
 def test_a_tone_at_a_centre_has_one_phase_and_gain_1(oversampling: Any) -> None:
     x = np.exp(2j * np.pi * 3 / 32 * np.arange(32 * 40))

@@ -67,6 +67,16 @@ def test_without_noise_every_trajectory_is_the_state() -> None:
     np.testing.assert_allclose(states, np.tile(state, (5, 1)), atol=1e-15)
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_qubits_may_be_integers_of_eight_bits(kind: Any) -> None:
+    """2^8 is none of them."""
+    x = [[0, 1], [1, 0]]
+    given = [argand.Gate(x, (8,)), argand.Gate(x, (0,), (8,))]
+    same = [argand.Gate(x, (kind(8),)), argand.Gate(x, (0,), (kind(8),))]
+    found = [argand.run_trajectories(9, gates, 4, seed=1, **NOISE) for gates in (given, same)]
+    np.testing.assert_array_equal(*found)
+
+
 def test_gates_may_be_tuples() -> None:
     given = [(gate.matrix, list(gate.targets), gate.controls) for gate in CIRCUIT]
     found = argand.run_trajectories(2, given, 5, seed=3, **NOISE)
