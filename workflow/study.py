@@ -72,7 +72,7 @@ class Settings(Model):
     grade: bool = Field(
         False,
         description="Whether the growth of errors with k is measured and graded too, at every "
-        "precision; once for a device and its kernels.",
+        "precision but exact integers; once for a device and its kernels.",
     )
     most_hours: float = Field(
         24.0,
