@@ -184,8 +184,12 @@ def test_the_product_is_that_of_the_whole(name: str, tmp_path: Path) -> None:
     # The operands are the same to the bit; libraries may sum shorter matrices in another order.
     np.testing.assert_allclose(split.data, whole.data, rtol=2e-6, atol=2e-6 * abs(whole.data).max())
     assert split.coordinates.keys() == whole.coordinates.keys()
-    for key, coordinate in whole.coordinates.items():
-        np.testing.assert_array_equal(split.coordinates[key].values, coordinate.values)
+    for key, one in whole.coordinates.items():
+        found = split.coordinates[key].values
+        if not key.startswith("evm_"):
+            np.testing.assert_array_equal(found, one.values)
+        else:  # in dB: an error is so many times smaller than symbols, which differ by 2e-6
+            assert (np.abs(found - one.values) <= 1.8e-5 * 10 ** (-one.values / 20)).all()
     assert read_certificate(pipeline.product)["shards"]["axis"] == axis
     assert all(record.verified and record.shards == 3 for record in records)
 
