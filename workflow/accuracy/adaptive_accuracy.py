@@ -17,7 +17,14 @@ from argand import Precision
 from argand.hermitian.bounds import backward_bound, probable_bound
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
-from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Checks,
+    excess_of,
+    finite_lines,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.lines import norm_along, norm_of, unit_of
 from workflow.accuracy.measures import Measure, measured
 
@@ -127,14 +134,14 @@ def assess_adaptive(
         errors, sizes, norm = (norm_along(x, -1) for x in (wide - truth, truth, wide))
         residual, constraint = _deviations(reference, wide)
         off = _constraint_bound(reference, precision, norm)
-        excess = _over(np.where(both, constraint, 0), off)
+        excess = float(excess_of(np.where(both, constraint, 0), off).max(initial=0))
         checks.require(excess <= 1, f"a beam's constraint is off by {excess:.3g} times its bound")
         proved = []
         for probable in (False, True):
             allowed = _residual_bound(reference, precision, loading, norm, probable=probable)
-            excess = _over(np.where(both, residual, 0), allowed)
+            excess = float(excess_of(np.where(both, residual, 0), allowed).max(initial=0))
             message = f"a residual is {excess:.3g} times its bound"
-            (checks.expect if probable else checks.require)(bool(excess <= 1), message)
+            (checks.expect if probable else checks.require)(excess <= 1, message)
             enclosed = sizes * (off + reference.x_norm * allowed)
             enclosed = np.where(both, enclosed + reference.inverse[:, None] * allowed, 0)
             proved.append(ratio(norm_of(enclosed), norm_of(sizes)))
@@ -200,11 +207,6 @@ def _residual_bound(
         rounded += precision.u * reference.size + floor
     own = 2 * backward_bound(n, _FP64) * trace  # of the weights in fp64
     return np.asarray((solver + rounded + own)[:, None] * norm)
-
-
-def _over(value: Array, allowed: Array) -> float:
-    found = np.where(value == 0, 0.0, value / allowed)
-    return float(np.where(np.isnan(found), np.inf, found).max(initial=0))
 
 
 def _decibels(

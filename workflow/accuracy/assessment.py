@@ -205,6 +205,14 @@ def ratio(error: float, size: float) -> float:
     return error / size if size > 0 else float("inf")
 
 
+def excess_of(error: Array, allowed: Array) -> Array:
+    """Return each error over what is allowed, with 0 / 0 = 0; no number counts as infinite."""
+    with np.errstate(all="ignore"):
+        found = np.where(error == 0, 0.0, error / allowed)
+    found[np.isnan(found)] = np.inf
+    return found
+
+
 def same_shape(result: Array, shape: tuple[int, ...]) -> None:
     """Raise ValueError where a result does not have its reference's shape."""
     if tuple(result.shape) != shape:

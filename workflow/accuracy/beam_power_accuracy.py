@@ -11,7 +11,15 @@ import numpy.typing as npt
 from argand import Precision
 from argand.beam_power.problem import BeamPowerProblem
 
-from workflow.accuracy.assessment import Accuracy, Checks, finite, misplaced, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Checks,
+    excess_of,
+    finite,
+    misplaced,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.beam_power_bounds import Powers, allowed, detected
 from workflow.accuracy.coherence import sampled
 from workflow.accuracy.lines import norm_of
@@ -102,8 +110,7 @@ def assess_beam_power(
 
 def _check(checks: Checks, error: Array, bound: Array) -> None:
     """Require every error (batch, parameter, beam, bin) to be within its bound."""
-    excess = np.where(error == 0, 0.0, error / bound)
-    excess[np.isnan(excess)] = np.inf
+    excess = excess_of(error, bound)
     worst = int(excess.argmax()) if excess.size else 0
     where = tuple(map(int, np.unravel_index(worst, excess.shape))) if excess.size else ()
     largest = float(excess.max(initial=0))

@@ -15,6 +15,7 @@ from argand.channelise.problem import spectra_of
 from workflow.accuracy.assessment import (
     Accuracy,
     Checks,
+    excess_of,
     finite_lines,
     misplaced,
     ratio,
@@ -151,9 +152,7 @@ def assess_channelise(
         errors = _full_norm(error, channels, reference.real)
         # Nothing underflows where all samples are zero, such as those of a channel that is blank.
         allowed = np.where(known & (size > 0), bound.allowed(size, norm), 0)
-        excess = np.where(errors == 0, 0, errors / allowed)
-        excess[np.isnan(excess)] = np.inf
-        worst = float(excess.max(initial=0))
+        worst = float(excess_of(errors, allowed).max(initial=0))
         checks.require(
             worst <= 1,
             f"max_row_error: a spectrum is off by {worst:.3g} times what is allowed "

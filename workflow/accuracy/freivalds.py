@@ -47,7 +47,7 @@ import numpy as np
 from argand import Precision
 
 from workflow.accuracy import bounds
-from workflow.accuracy.assessment import FAILURE, finite
+from workflow.accuracy.assessment import FAILURE, excess_of, finite
 from workflow.accuracy.lines import norm_along, spectral_bound
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
@@ -158,9 +158,7 @@ def _suspects(
             computed[:, rows], None if addend is None else addend[:, rows],
         )  # fmt: skip
         size = np.maximum(np.abs(residual.real), np.abs(residual.imag))
-        over = np.where(size == 0, 0, size / (strength * error))
-        over[np.isnan(over)] = np.inf
-        return _largest(over, group.start, rows.start)
+        return _largest(excess_of(size, strength * error), group.start, rows.start)
 
     step = max(_LEAST_ROWS, _BLOCK_VALUES // max(reference.k, sides.columns, 1))
     return heapq.nlargest(SUSPECTS, chain.from_iterable(each(found, stretches(sides.rows, step))))

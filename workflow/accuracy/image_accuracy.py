@@ -10,7 +10,15 @@ import numpy.typing as npt
 from argand import Precision
 from argand.image.problem import SPEED_OF_LIGHT
 
-from workflow.accuracy.assessment import Accuracy, Checks, finite, misplaced, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Checks,
+    excess_of,
+    finite,
+    misplaced,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.bounds import accumulator_roundoff, gamma
 from workflow.accuracy.image_bounds import image_bound
 from workflow.accuracy.lines import norm_of
@@ -122,9 +130,7 @@ def assess_image(
         error = np.where(known, np.abs(got - truth), 0.0)
         size = np.where(np.isfinite(reference.size), reference.size, 0.0)[:, None, None]
         allowed = np.where(size > 0, bound * size + lost, 0)  # nothing underflows of zeros
-        excess = np.where(error == 0, 0.0, error / allowed)
-        excess[np.isnan(excess)] = np.inf
-        worst = float(excess.max(initial=0))
+        worst = float(excess_of(error, allowed).max(initial=0))
         checks.require(
             worst <= 1,
             f"componentwise: a direction is off by {worst:.3g} times what is allowed "

@@ -18,7 +18,14 @@ from argand.hermitian.bounds import backward_bound, probable_bound
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 from workflow import qam
-from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Checks,
+    excess_of,
+    finite_lines,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.bounds import product_bound
 from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, Value, measured
@@ -139,8 +146,7 @@ def assess_mimo(
         proved = []
         for probable in (False, True):
             allowed = _residual_bound(reference, precision, backend, norm, probable=probable)
-            excess = np.where(both & (residual > 0), residual / allowed, 0)
-            worst = float(np.where(np.isnan(excess), np.inf, excess).max(initial=0))
+            worst = float(excess_of(np.where(both, residual, 0), allowed).max(initial=0))
             message = f"a residual is {worst:.3g} times its bound"
             (checks.expect if probable else checks.require)(worst <= 1, message)
             enclosed = np.where(both, allowed / reference.least[..., None], 0)

@@ -10,7 +10,7 @@ from argand import Precision
 from argand.rounding import power_of_two, round_operand, scale_exponents
 
 from workflow.accuracy import bounds
-from workflow.accuracy.assessment import Accuracy, Checks, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, excess_of, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SoftmaxReference
@@ -233,14 +233,12 @@ def _compare(
     spread = np.minimum(np.hypot(spread, rounded.relative), relative)
     error = np.abs(got - held)
     allowed = relative * held + floor
-    excess = np.where(error == 0, 0, error / allowed)
-    excess[np.isnan(excess)] = np.inf
+    excess = excess_of(error, allowed)
     worst.excess = float(excess.max())
     numbers = first_row + np.flatnonzero(rows)
     worst.row = int(numbers[int(excess.max(axis=-1).argmax())])
     # Losses of the range are no rounding: the error of a value just above it is all floor.
-    odd = np.where(error <= floor, 0, (error - floor) / (spread * held))
-    odd[np.isnan(odd)] = np.inf
+    odd = excess_of(np.where(error <= floor, 0, error - floor), spread * held)
     worst.deviations = float(odd.max())
     worst.odd_row = int(numbers[int(odd.max(axis=-1).argmax())])
     truth = np.abs(got - exact)

@@ -15,6 +15,7 @@ from argand.spectrum.problem import Detrend
 from workflow.accuracy.assessment import (
     Accuracy,
     Checks,
+    excess_of,
     finite_lines,
     misplaced,
     ratio,
@@ -251,11 +252,8 @@ def assess_spectra(
 
 
 def _largest_ratio(error: Array, allowed: Array) -> float:
-    """Return the largest error over what is allowed; 0 / 0 is 0, and NaN is infinite."""
-    with np.errstate(all="ignore"):
-        found = np.where(error == 0, 0, error / allowed)
-    found[np.isnan(found)] = np.inf
-    return float(found.max(initial=0))
+    """Return the largest error over what is allowed (`excess_of`)."""
+    return float(excess_of(error, allowed).max(initial=0))
 
 
 def _levels(truth: Array, result: Array) -> tuple[float, float, float]:

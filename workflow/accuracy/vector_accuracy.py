@@ -14,7 +14,7 @@ from argand.dft.method import Method
 from argand.dft.plan import Plan
 
 from workflow.accuracy import bounds
-from workflow.accuracy.assessment import Accuracy, Checks, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, excess_of, ratio, same_shape
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.gate_deviations import evolution_probable, fused_deviation, known_deviation
 from workflow.accuracy.lines import norm_of
@@ -156,8 +156,7 @@ def _transform_bounds(
 
 def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:
     """Return the row with the largest error over what is allowed, and how large that is."""
-    excess = np.where(errors == 0, 0, errors / allowed)
-    excess[np.isnan(excess)] = np.inf
+    excess = excess_of(errors, allowed)
     row = int(excess.argmax()) if excess.size else 0
     return row, float(excess[row]) if excess.size else 0.0
 
