@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import Precision
-from argand.hermitian.bounds import backward_bound, probable_bound
+from argand.hermitian.bounds import backward_bound
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 from workflow.accuracy.assessment import (
@@ -25,6 +25,7 @@ from workflow.accuracy.assessment import (
     ratio,
     same_shape,
 )
+from workflow.accuracy.hermitian_solver import solver_bound
 from workflow.accuracy.lines import norm_along, norm_of, unit_of
 from workflow.accuracy.measures import Measure, measured
 
@@ -195,10 +196,7 @@ def _residual_bound(
     dtype, u = _solver(precision)
     trace = np.trace(reference.r, axis1=-2, axis2=-1).real
     size = norm_along(reference.r, (-2, -1))
-    solver = backward_bound(n, dtype) * trace
-    if probable:
-        likely = probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace) * np.sqrt(size)
-        solver = np.minimum(solver, likely)
+    solver = solver_bound(reference.r, dtype, probable=probable)
     # The mean over times, the loading with a sum of n, and the division by c x.
     rounded = u * ((reference.times + 1) * reference.size + (n + 4) * loading * trace / n)
     rounded += (3 * u + 4 * n * UNIT_ROUNDOFF[_FP64]) * size

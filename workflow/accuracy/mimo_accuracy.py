@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import Precision
-from argand.hermitian.bounds import backward_bound, probable_bound
+from argand.hermitian.bounds import backward_bound
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 from workflow import qam
@@ -27,6 +27,7 @@ from workflow.accuracy.assessment import (
     same_shape,
 )
 from workflow.accuracy.bounds import product_bound
+from workflow.accuracy.hermitian_solver import solver_bound
 from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, Value, measured
 from workflow.error_counts import counts_text, summed_counts
@@ -182,10 +183,7 @@ def _residual_bound(
     of_b = of_b + floor * h_line[..., None] * y_line
     trace = np.trace(reference.g, axis1=-2, axis2=-1).real
     size = norm_along(reference.g, (-2, -1))
-    solver = backward_bound(n, dtype) * trace
-    if probable:
-        likely = probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace) * np.sqrt(size)
-        solver = np.minimum(solver, likely)
+    solver = solver_bound(reference.g, dtype, probable=probable)
     solver = solver + 2 * u * size + (2 * backward_bound(n, "complex128") + 4 * n * own) * trace
     return np.asarray((solver + of_g)[..., None] * norm + of_b)
 
