@@ -14,6 +14,8 @@ STEPS = {"step": "", "step_s": "s", "step_hz": "Hz", "step_m": "m"}
 SAMPLE_RATES_HZ = (1e-9, 1e21)
 """The least and the most samples a second: times and frequencies of any number are finite."""
 SampleRate = Annotated[float, Field(ge=SAMPLE_RATES_HZ[0], le=SAMPLE_RATES_HZ[1])]
+StoredNumber = Annotated[float, Field(ge=-(1 << 32), le=1 << 32)]
+"""A number in the range of the integers that are read, or between them."""
 
 
 class RegularCoordinate(Model):

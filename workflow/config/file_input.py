@@ -21,6 +21,7 @@ from workflow.config.coordinate import (
     ListedCoordinate,
     RegularCoordinate,
     SampleRate,
+    StoredNumber,
 )
 from workflow.config.formats import FORMATS, HDF5
 from workflow.config.mistakes import nearest
@@ -146,7 +147,7 @@ class FileInput(Model):
         description="For each operand, the unit of its values, such as V; text alone where there "
         "is one operand. The dataset's attribute `units` where not given.",
     )
-    zero_level: dict[str, float] | float | None = Field(
+    zero_level: dict[str, StoredNumber] | StoredNumber | None = Field(
         default=None,
         description="For each operand of unsigned integers, the stored number that stands for 0, "
         "subtracted from real and imaginary parts: 128 of 8 bits in offset binary; a number alone "

@@ -119,6 +119,7 @@ def test_mistakes(tmp_path: Path) -> None:
     for given, said in (
         (case(path, {"real": "u"}, zero_level={"weights": 1}), "zero_level.weights must be one of"),
         (case(path, {"real": "u"}, zero_level=float("nan")), "zero_level"),
+        (case(path, {"real": "u"}, zero_level=1e300), "zero_level"),
         (case(path, {"real": "u"}, zero_level="128"), "zero_level"),
         (
             case(path, "visibilities", format="uvh5", zero_level=1),
