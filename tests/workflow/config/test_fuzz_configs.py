@@ -91,14 +91,11 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [place for key, part in items for place in ((*path, key), *places(part, (*path, key)))]
 
 
-PLACES = places(VALID)
-
-
 @st.composite
-def mutations(draw: st.DrawFn) -> dict[str, Any]:
-    """The test study with some values replaced, removed, or added."""
-    config = copy.deepcopy(VALID)
-    for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
+def mutations_of(draw: st.DrawFn, valid: dict[str, Any]) -> dict[str, Any]:
+    """A study with some values replaced, removed, or added."""
+    config = copy.deepcopy(valid)
+    for place in draw(st.lists(st.sampled_from(places(valid)), min_size=1, max_size=3)):
         holder: Any = config
         try:
             for key in place[:-1]:
@@ -144,7 +141,7 @@ def test_every_kind_and_answer_is_mutated() -> None:
 
 
 @CASES
-@given(mutations())
+@given(mutations_of(VALID))
 def test_mutated_studies(config: dict[str, Any]) -> None:
     if (study := read_config(config)) is not None:
         is_safe(study)
@@ -191,7 +188,7 @@ def test_flipped_bytes_of_a_study(file: Path, data: st.DataObject) -> None:
 
 
 @settings(CASES, max_examples=examples(150))
-@given(mutations())
+@given(mutations_of(VALID))
 def test_checks_of_mutated_studies(config: dict[str, Any]) -> None:
     """The check of files and circuits, which is slower."""
     study = read_config(config)
