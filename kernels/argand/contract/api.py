@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.checks import as_flag, check_written, shape_of, type_name
+from argand.checks import as_flag, as_number, check_scalar, check_written, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.libraries import converted, kind_of, namespace, type_in, type_like
 from argand.contract.lone_axes import reduced
@@ -105,6 +105,8 @@ def contract(
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
     if precision is None and tolerance is None and _widens((a, b), (out, scale, bias)):
         precision = "fp64"  # also where the product is given none of them
+    if _is_number(scale) and scale != 1 and not _in_fp64((a, b), precision):
+        check_scalar("scale", as_number(scale, "scale"), "complex64")
     product = partial(gemm, precision=precision, tolerance=tolerance, rounding=rounding)
     with context_of(a, b, out):
         scale, bias = (_beside(a, x) for x in (scale, bias))
