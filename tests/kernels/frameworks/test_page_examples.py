@@ -45,6 +45,9 @@ GIVEN: dict[str, Callable[[], dict[str, Any]]] = {
     "Hermitian products": lambda: {"x": drawn(2, 3, 8), "voltages": whole(2, 3, 8),
                                    "int8": whole(2, 3, 8)},
     "Systems of equations": lambda: {"r": np.eye(4) + 0j, "steering": drawn(4, 2)},
+    "Signals of antennas": lambda: {
+        "voltages": drawn(4, 4096), "positions": np.eye(4, 3), "hertz": 1e8 + np.arange(64),
+        "directions": np.zeros((3, 2)), "weights": drawn(64, 2, 4)},
     "Gates and circuits": lambda: {"circuit": SimpleNamespace(data=[]), "Operator": np.asarray},
     "Counts and expectation values": lambda: {"state": np.eye(1, 2**20, dtype="complex64")[0]},
     "Plans": lambda: {"a": drawn(4, 8), "b": drawn(8, 3),
