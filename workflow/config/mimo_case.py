@@ -44,6 +44,10 @@ class MimoCase(Case):
         description="The product is log-likelihood ratios of bits, 0 over 1, in place of symbols; "
         "the noise is the power of each transmitter's error.",
     )
+    hard_bits: bool = Field(
+        False,
+        description="The product is the bits of the nearest symbols, 0 and 1, in place of symbols.",
+    )
     receivers: int | None = Field(None, ge=1, le=1024, description="Receiving antennas.")
     transmitters: int | None = Field(
         None, ge=1, le=LARGEST_N, description="Transmitting antennas, at most the receiving ones."
@@ -73,10 +77,12 @@ class MimoCase(Case):
                 f"transmitters must be at most the {self.receivers} receivers, got "
                 f"{self.transmitters}"
             )
-        if self.soft_bits and self.shards > 1:
+        if self.soft_bits and self.hard_bits:
+            raise ValueError("soft_bits and hard_bits must not both be true: a product has one")
+        if (self.soft_bits or self.hard_bits) and self.shards > 1:
             raise ValueError(
-                f"shards must be 1 beside soft_bits, got {self.shards}: the noise of soft bits is "
-                "that of all subcarriers and times"
+                f"shards must be 1 beside bits, got {self.shards}: those of all subcarriers and "
+                "times are made at once, as the noise of soft bits is that of all"
             )
         if self.rounding:
             raise ValueError("rounding must not be given: products round in their own way")

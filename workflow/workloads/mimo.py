@@ -27,7 +27,6 @@ from workflow.data import (
     Staged,
     along,
     blank,
-    is_blank,
 )
 from workflow.error_counts import curves_of
 from workflow.figures import pictures
@@ -37,6 +36,7 @@ from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.inputs.units import squared
 from workflow.storage.noise import complex_normal
+from workflow.workloads import symbol_bits
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
@@ -49,7 +49,7 @@ CHANNEL = Operand("channel", ("time", "frequency", "receiver", "transmitter"))
 RECEIVED = ("snr", "time", "frequency", "receiver", "symbol")
 AXES = ("snr", "time", "frequency", "transmitter", "symbol")
 """Axes of the symbols."""
-SOFT_AXES = (*AXES, "bit")
+BIT_AXES = (*AXES, "bit")
 SENT = ("time", "frequency", "transmitter", "symbol")
 
 
@@ -87,8 +87,8 @@ class Mimo(Workload):
         }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Return frequency and time; nothing of soft bits, whose noise is that of all of both."""
-        return () if self.case.soft_bits else self.splits
+        """Return frequency and time; nothing of bits: the noise of soft ones is that of all."""
+        return () if self.case.soft_bits or self.case.hard_bits else self.splits
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the channel has too many transmitters, or too few receivers."""
@@ -260,11 +260,17 @@ class Mimo(Workload):
         return assess_mimo(reference, result, precision, device)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Return the symbols or their soft bits, with the numbers of those that were sent."""
+        """Return the symbols or their bits, with the numbers of those that were sent."""
         kept = along(staged.coordinates, AXES)
         if self.case.soft_bits:
             title = f"{self.name}: log-likelihood ratios of bits, 0 over 1, the highest bit first"
-            return Product("soft_bits", self._soft_bits(staged, result), SOFT_AXES, kept, title)
+            sent = np.asarray(staged.coordinates["sent"].values)
+            ratios = symbol_bits.soft(result, sent, self.case.qam)
+            return Product("soft_bits", ratios, BIT_AXES, kept, title)
+        if self.case.hard_bits:
+            title = f"{self.name}: bits, the highest first"
+            bits = symbol_bits.hard(result, self.case.qam)
+            return Product("hard_bits", bits, BIT_AXES, kept, title)
         title = f"{self.name}: equalised symbols"
         return Product("symbols", result, AXES, kept, title)
 
@@ -272,19 +278,12 @@ class Mimo(Workload):
         """See `curves_of`."""
         return curves_of(records)
 
-    def _soft_bits(self, staged: Staged, result: Array) -> Array:
-        order = self.case.qam
-        if is_blank(result):
-            return blank((*result.shape, qam.bits_of(order)), np.float32)
-        found = result.astype(complex)
-        # Least squares leave 0 where the channel is: such a subcarrier is not used.
-        used = np.where(found.any(axis=(3, 4), keepdims=True), found, np.nan)
-        noise = qam.error_power(np.asarray(staged.coordinates["sent"].values), used, order)
-        return qam.soft_bits(found, order, noise).astype(np.float32)
-
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw the bit error rate of each precision, and EVM, over the signal-to-noise ratio."""
-        draw_symbols(product, self.case.qam, self.case.soft_bits, axes)
+        if self.case.hard_bits:  # as the signs of ratios
+            product = replace(product, data=0.5 - product.data)
+        bits = self.case.soft_bits or self.case.hard_bits
+        draw_symbols(product, self.case.qam, bits, axes)
         axes.set_title(f"{pictures.title_of(product)}\n{self.case.qam}-QAM, {self.case.equaliser}")
 
 

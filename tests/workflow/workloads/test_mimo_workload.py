@@ -113,6 +113,27 @@ def test_subcarriers_without_a_channel_count_nowhere(tmp_path, equaliser):
     assert whole.measures == measures
 
 
+def test_hard_bits_are_the_product_where_asked_for():
+    """They are those of the nearest symbols, and NaN where there is no symbol."""
+    one = mimo(**DRAWN, qam=64, snr_db=[8.0, 20.0], hard_bits=True)
+    staged, result = computed(one, "fp32")
+    result = result.copy()
+    result[1, 0, 0, 0, 0] = np.nan
+    product = one.product(staged, result)
+    assert (product.axes, product.data.dtype) == ((*AXES, "bit"), np.float32)
+    assert np.isnan(product.data[1, 0, 0, 0, 0]).all()
+    assert np.isnan(product.data).sum() == 6
+    numbers = np.nan_to_num(product.data).astype(int) @ (1 << np.arange(6)[::-1])
+    known = np.isfinite(result)
+    np.testing.assert_array_equal(numbers[known], qam.hard_bits(result, 64)[known])
+    outlined = one.product_outline(one.outline())
+    assert (outlined.data.shape, outlined.axes) == (product.data.shape, product.axes)
+    axes = Figure().subplots()
+    one.picture(product, axes)
+    rate = (qam.bit_errors(product.coordinates["sent"].values, numbers[0]).mean()) / 6
+    np.testing.assert_allclose(axes.lines[0].get_ydata()[0], rate)
+
+
 def test_soft_bits_are_of_the_whole():
     """In pieces and shards they had the noise of each, and shards could not be gathered."""
     keys = {**DRAWN, "subcarriers": 256, "snr_db": [8.0]}
@@ -214,8 +235,12 @@ def test_measured_wireless_channels(real_data, equaliser):
         ({"receivers": 2, "transmitters": 1, "allow_nonfinite": True}, "carries no symbols"),
         ({"paths": 3, "input": {"file": "/f.h5", "channel": "h"}}, "paths must not be given"),
         (
+            {"receivers": 2, "transmitters": 1, "soft_bits": True, "hard_bits": True},
+            "soft_bits and hard_bits must not both be true",
+        ),
+        (
             {"receivers": 2, "transmitters": 1, "soft_bits": True, "shards": 2},
-            "shards must be 1 beside soft_bits, got 2: the noise of soft bits is that of all",
+            "shards must be 1 beside bits, got 2: those of all subcarriers and times are made at",
         ),
     ],
 )
