@@ -22,6 +22,7 @@ def new_calls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     api._CPU_CALLS.clear()  # calls kept with other values
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])

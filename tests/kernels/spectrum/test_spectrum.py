@@ -12,6 +12,7 @@ from scipy import signal
 from tests.kernels.spectrum.signals import SIGNALS, drawn
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", SIGNALS)
 def test_every_bin_is_scipys_within_the_bound(name: str, precision: str) -> None:
