@@ -65,8 +65,14 @@ def staged_samples(
     return staged.operands["samples"], staged.axes["samples"]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
-@pytest.mark.parametrize("memory", [None, 4_000])
+ORDERS = list(itertools.permutations(range(4)))
+
+
+@pytest.mark.parametrize(
+    ("order", "memory"),
+    [*((order, 4_000) for order in ORDERS), (ORDERS[-1], None),
+     *(pytest.param(order, None, marks=pytest.mark.exhaustive) for order in ORDERS[:-1])],
+)  # fmt: skip
 def test_any_order_is_staged_as_the_operand_has_it(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, memory: int | None
 ) -> None:
