@@ -67,9 +67,8 @@ class DenseCase(Case):
                 ((n, n), dtype), ((n, self._columns), dtype), device.backend, precision=name,
                 block=self._block, panel=self._panel,
             )  # fmt: skip
-            call = partial(
-                solve, precision=problem.precision, block=problem.block, panel=problem.panel
-            )
+            # Without a precision, solve may begin with one and fall back on another.
+            call = partial(solve, precision=name, block=self._block, panel=self._panel)
             words = f"block {problem.block}, panel {problem.panel}"
             found.append(Candidate(
                 "argand", any_precision(problem.precision), words, lambda a, b: (a, b), call,
