@@ -95,7 +95,19 @@ CONSTANTS: dict[str, dict[str, str]] = {
     "image/check_kernel.cuh": {"kCheckThreads": "image.check_and_sum_source.CHECK_THREADS"},
     "image/pack_kernel.cuh": {"kPackThreads": "image.plan.PACK_THREADS"},
     "image/sum_kernel.cuh": {"kSumThreads": "image.check_and_sum_source.SUM_THREADS"},
-    "solve/growth.cuh": {"kGrowthThreads": "solve.growth_plan.GROWTH_THREADS"},
+    "solve/back_substitution.cuh": {
+        "kUpperThreads": "solve.whole_plan.UPPER_THREADS",
+        "kUpperRows": "solve.whole_plan.UPPER_ROWS",
+    },
+    "solve/residual.cuh": {
+        "kResidualThreads": "solve.whole_plan.PRODUCT_THREADS",
+        "kMeasureThreads": "solve.whole_plan.MEASURE_THREADS",
+        "kResidualTile": "solve.whole_plan.PRODUCT_TILE",
+    },
+    "solve/system_columns.cuh": {
+        "kCopyThreads": "solve.whole_plan.COPY_THREADS",
+        "kCopyTile": "solve.whole_plan.COPY_TILE",
+    },
     "dft/scale.cuh": {"kScaledByThread * 256": "dft.scale.SCALED_BY_BLOCK"},
 }
 """By header: expressions of CUDA C++, and the names in argand that have their values."""

@@ -47,24 +47,25 @@ def solve(
     panel: int | None = None,
     details: bool = False,
 ) -> Any:
-    """Solve A x = b to the backward error of LAPACK's zgesv.
+    """Solve A x = b to the backward error of LAPACK's zgesv, of complex64 to cgesv's.
 
     A is factored as L U with partial pivoting; the updates of the matrix, most of the work, are
-    products at ``precision``, and x is refined in fp64. A single panel in complex128 gives zgesv's
-    x, refined where its backward error is not accepted; without ``details`` that is computed only
-    where the factors have grown (docs/kernels/solve.md).
+    products at ``precision``, and x is refined in fp64. A matrix that the library factors whole
+    gives gesv's x, refined where its backward error is not accepted; on a CPU that is computed
+    without ``details`` only where the factors have grown (docs/kernels/solve.md).
 
     Args:
         a: (n, n), finite; NumPy arrays are solved on the CPU, CuPy arrays on their GPU. Real and
             integer arrays count as complex ones.
         b: (n,) or (n, r), finite, on the same device.
         precision: of the products: a name of ``PRECISIONS`` or a number of moduli as ``15xint8``,
-            as of `argand.gemm`. By default fp64 on the CPU, and on a GPU up to 6144 rows of
-            complex128 and 2400 of complex64, which the library factors whole; beyond them, or of
-            the ``panel`` or ``block`` that is given, exact products: for complex128 12 moduli, and
-            where refinement does not reach the backward error with them, 15, which are no less
-            accurate than fp64; for complex64 7. The factors have the type of such products: at fp32
-            and below they are complex64, which takes a well-conditioned matrix, as do fewer moduli.
+            as of `argand.gemm`. By default fp64 on the CPU. On a GPU the library factors up to 8000
+            rows of complex128 whole, at fp64, and 7200 of complex64 at fp32, or at fp64 where the
+            backward error is not accepted then; beyond them, or of the ``panel`` or ``block`` that
+            is given, exact products: for complex128 12 moduli, and where refinement does not reach
+            the backward error with them, 15, which are no less accurate than fp64; for complex64 7.
+            The factors have the type of such products: at fp32 and below they are complex64, which
+            takes a well-conditioned matrix, as do fewer moduli.
         block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
             factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
             GPU.
@@ -112,20 +113,21 @@ def solve(
             _CPU_CALLS.keep(cpu_key, run)
         return run(left, right)
     with on_device:
-        x = None if details else _taken_on_gpu(problem, left, right)
-        if x is not None:
-            return x
-        found = _solved(problem, library, left, right)
+        found = _solved_on_gpu(problem, library, left, right)
     return found if details else found.x
 
 
-def _taken_on_gpu(problem: SolveProblem, a: Any, b: Any) -> Any | None:
-    """Return zgesv's x on the current GPU; None where `_solved` is to solve."""
-    if not (problem.is_zgesv and problem.n and problem.columns):
-        return None
+def _solved_on_gpu(problem: SolveProblem, library: Library, a: Any, b: Any) -> Solution:
+    """Return gesv's solution on the current GPU where that is accepted, else `_solved`'s."""
+    if not ((problem.is_zgesv or problem.is_cgesv) and problem.n and problem.columns):
+        return _solved(problem, library, a, b)
     from argand.solve import gpu_calls
 
-    return gpu_calls.solved(problem, a, b)
+    found = gpu_calls.solved(problem, a, b)
+    if found is None and problem.is_cgesv:
+        problem = problem.fallen_back()
+        found = gpu_calls.solved(problem, a, b)
+    return _solved(problem, library, a, b) if found is None else found
 
 
 def _array(x: Any, name: str) -> Any:
@@ -165,14 +167,14 @@ def _solved(problem: SolveProblem, library: Library, a: Any, b: Any) -> Solution
 def _factored_and_refined(
     problem: SolveProblem, a: Any, b: Any, norm: float, library: Library
 ) -> Solution:
-    def at(precision: str, *, converged: bool = False) -> Solution:
+    def at(problem: SolveProblem, *, converged: bool = False) -> Solution:
         factors: Factors
         if isinstance(library, CpuLibrary) and problem.is_whole:
-            factors = WholeFactors.of(a, problem.working, precision)
+            factors = WholeFactors.of(a, problem.working, problem.precision)
         else:
             lu = library.arrays.array(a, problem.working, order="C")
             factors = Factorization(
-                lu, library, precision=precision, block=problem.block, panel=problem.panel
+                lu, library, precision=problem.precision, block=problem.block, panel=problem.panel
             )
         return refined(
             a, b, factors, norm=norm, unit_roundoff=problem.unit_roundoff, library=library,
@@ -180,10 +182,10 @@ def _factored_and_refined(
         )  # fmt: skip
 
     if problem.fallback is None:
-        return at(problem.precision)
+        return at(problem)
     try:
         # These products are coarser than zgesv's, so all of their error is to be refined away.
-        return at(problem.precision, converged=True)
+        return at(problem, converged=True)
     except np.linalg.LinAlgError:
         pass  # here nothing holds the first factors any more
-    return at(problem.fallback)
+    return at(problem.fallen_back())

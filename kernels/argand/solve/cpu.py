@@ -66,7 +66,7 @@ class WholeFactors:
     def __init__(self, lu: Any, pivots: Any, precision: str) -> None:
         self._lu, self._pivots, self.precision = lu, pivots, precision
         self._getrs = lapack("getrs", lu.dtype)
-        self.as_zgesv = lu.dtype == np.complex128
+        self.as_gesv = lu.dtype == np.complex128
 
     @classmethod
     def of(cls, a: Any, working: str, precision: str) -> WholeFactors:

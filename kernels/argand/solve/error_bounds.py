@@ -1,5 +1,7 @@
 """Whether factors of LAPACK's zgesv have grown so little that its x is taken without a residual.
 
+On a GPU one kernel measures every x (`argand.solve.gpu_calls`).
+
 The growth is ||U|| / ||A|| in the Frobenius norm. LAPACK's zgesvx tells that of the largest
 elements, which takes BLAS five times as long to find.
 """

@@ -95,10 +95,11 @@ def columns_of(x: Any) -> Any:
 
 
 def factor(x: Any, found: Any) -> None:
-    """Overwrite a column-major x (m, w), m >= w, by its factors (getrf).
+    """Overwrite a column-major x (m, w) by its factors (getrf).
 
-    ``found``, int32, gets the pivots of w columns, counted from 1, and then the number of the first
-    column without one, else 0. Beyond that column pivots need not be rows.
+    Columns beyond m, of a wide x, become L^-1 P times what they were. ``found``, int32, gets the
+    pivots of min(m, w) columns, counted from 1, and then the number of the first column without
+    one, else 0. Beyond that column pivots need not be rows.
     """
     rows, columns = x.shape
     name, (handle, lock) = f"{PREFIX[str(x.dtype)]}getrf", cusolver_handle()
@@ -107,8 +108,22 @@ def factor(x: Any, found: Any) -> None:
         workspace = cupy.empty(size, x.dtype)
         getattr(cusolver, name)(
             handle, rows, columns, x.data.ptr, rows, workspace.data.ptr,
-            found.data.ptr, found[columns:].data.ptr,
+            found.data.ptr, found.data.ptr + found.itemsize * min(rows, columns),
         )  # fmt: skip
+
+
+def solve_upper(lu: Any, x: Any) -> None:
+    """Overwrite x by the solution of U x = x (trsm), both column-major.
+
+    U is the upper triangle of lu.
+    """
+    n, columns = x.shape
+    one = np.ones((), lu.dtype)
+    _queue(
+        f"cublas{PREFIX[str(lu.dtype)].upper()}trsm_v2", _TRSM, cublas.CUBLAS_SIDE_LEFT,
+        cublas.CUBLAS_FILL_MODE_UPPER, cublas.CUBLAS_OP_N, cublas.CUBLAS_DIAG_NON_UNIT, n, columns,
+        one.ctypes.data, lu.data.ptr, n, x.data.ptr, n,
+    )  # fmt: skip
 
 
 class WholeFactors:
@@ -121,7 +136,7 @@ class WholeFactors:
 
     def __init__(self, lu: Any, found: Any, precision: str) -> None:
         self._lu, self._found, self.precision = lu, found, precision
-        self.as_zgesv = lu.dtype == np.complex128
+        self.as_gesv = True
         # Beyond a column without a pivot, and of NaN, the library's pivots need not be rows.
         cupy.clip(found[: len(lu)], 1, len(lu), out=found[: len(lu)])
 

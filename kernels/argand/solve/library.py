@@ -62,12 +62,13 @@ class Library(Protocol):
 class Factors(Protocol):
     """The factors of a matrix A.
 
-    ``as_zgesv`` is whether they are those of zgesv, whose solution has the backward error that is
-    promised, so that it is refined only where the factors grow.
+    ``as_gesv`` is whether they are those of LAPACK's gesv of the solution's type or of complex128,
+    whose solution has the backward error that is promised, so that it is refined only where the
+    factors grow.
     """
 
     precision: str
-    as_zgesv: bool
+    as_gesv: bool
 
     def solve(self, b: Any) -> Any:
         """Return x (n, r) of A x = b, column-major, in the type of the factors."""

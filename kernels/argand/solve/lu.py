@@ -59,7 +59,7 @@ class Factorization:
         #: Precision of the updates.
         self.precision = precision
         #: Whether the library's getrf found all of them, in complex128.
-        self.as_zgesv = panel >= len(lu) and lu.dtype == np.complex128
+        self.as_gesv = panel >= len(lu) and lu.dtype == np.complex128
         self._block, self._panel = block, panel
         #: Row ``order[i]`` of A is row i of L U; in the memory of the arrays.
         self.order = self._arrays.arange(len(lu))

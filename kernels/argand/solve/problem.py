@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from argand.checks import as_integer
 from argand.device import Backend
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
-from argand.precision import get_precision
+from argand.precision import Precision, get_precision
 from argand.runtime.complex_types import UNIT_ROUNDOFF, solution_type
 
 BLOCK: Mapping[Backend, int] = MappingProxyType({"cpu": 256, "cuda": 512})
@@ -21,11 +21,11 @@ of a panel. On a GPU the least depth at which exact products gain: an update of 
 92 bytes of each of its elements, however deep, so shallow ones take longer than zgemm does
 (docs/kernels/solve.md)."""
 
-WHOLE: Mapping[str, int] = MappingProxyType({"complex128": 6144, "complex64": 2400})
-"""Rows up to which a GPU's library factors the whole matrix in complex128 by default, by the
-result's type. Exact products took 1.12 of that time at 1536 rows of complex128, 1.09 at 4096, 1.00
-at 6144 and 0.90 at 8192; of complex64, whose products are those of 7 moduli, 1.56 at 1536, 1.05 at
-2048 and 0.94 at 3072 (an H200)."""
+WHOLE: Mapping[str, int] = MappingProxyType({"complex128": 8000, "complex64": 7200})
+"""Rows up to which a GPU's library factors the whole matrix by default, by the result's type. Exact
+products took 1.07 of that time at 7168 rows of complex128 and 0.985 at 8192; of complex64, whose
+products are those of 7 moduli, 1.01 at 7168 and 0.916 at 8192 (an H200). Between them the times
+are equal at about these sizes."""
 FIRST: Mapping[str, str] = MappingProxyType({"complex128": "12xint8"})
 """Products that are tried first on a GPU, by the result's type; types without one begin with
 `default_precision`. A step of refinement multiplies the error by about t cond(A), with t the
@@ -72,6 +72,18 @@ class SolveProblem:
         """Return whether the library solves it as zgesv does: whole, in complex128."""
         return self.is_whole and self.working == "complex128"
 
+    @property
+    def is_cgesv(self) -> bool:
+        """Return whether a GPU's library solves it as cgesv does, and as zgesv if that fails."""
+        return self.is_whole and self.fallback == "fp64"
+
+    def fallen_back(self) -> SolveProblem:
+        """Return the problem of the second factorization."""
+        if self.fallback is None:
+            raise ValueError(f"{self.precision} has no fallback")
+        working = _working(self.dtype, get_precision(self.fallback, exact=True))
+        return replace(self, working=working, precision=self.fallback, fallback=None)
+
 
 def solve_problem(
     a: tuple[tuple[int, ...], np.dtype[np.generic]],
@@ -101,7 +113,9 @@ def solve_problem(
     block, panel = (None if width is None else int(width) for width in (block, panel))
     whole = n <= (panel or block or WHOLE[dtype])
     fallback = None
-    if precision is None and (backend == "cpu" or whole):
+    if precision is None and backend == "cuda" and whole and dtype == "complex64":
+        precision, fallback = "fp32", "fp64"
+    elif precision is None and (backend == "cpu" or whole):
         precision = "fp64"  # a whole matrix has no products
     elif precision is None:
         accurate = default_precision(n, dtype)
@@ -111,10 +125,15 @@ def solve_problem(
     if block is None:
         # LAPACK's and cuSOLVER's own updates are fp64 and fp32: they factor the whole matrix.
         block = max(n, 1) if row.exact_operands else BLOCK[backend]
-    working = dtype if row.moduli else row.output
     return SolveProblem(
-        n, math.prod(shape_b[1:]), dtype, working, precision, fallback, block, panel or block
-    )
+        n, math.prod(shape_b[1:]), dtype, _working(dtype, row), precision, fallback, block,
+        panel or block,
+    )  # fmt: skip
+
+
+def _working(dtype: str, row: Precision) -> str:
+    """Return the type of a factorization whose products are at a precision."""
+    return dtype if row.moduli else row.output
 
 
 def default_precision(n: int, dtype: str) -> str:

@@ -57,7 +57,7 @@ def refined(
 
     Ends at a backward error of `TARGET` unit roundoffs u, after `MOST_STEPS` steps, or when a step
     does not halve the error, which then is that of the residual itself, so that what is `accepted`
-    is larger. zgesv's solution (`Factors.as_zgesv`) is refined only where it is not accepted.
+    is larger. A solution of gesv's (`Factors.as_gesv`) is refined only where it is not accepted.
 
     Args:
         a, b: (n, n) and (n, r), n and r at least 1.
@@ -81,7 +81,7 @@ def refined(
         x = factors.solve(b).astype(np.complex128) if x is None else x
         residual, error = _residual(a, x, b, norm, b_norms, library)
         steps, halved = 0, True
-        if factors.as_zgesv and error <= most:
+        if factors.as_gesv and error <= most:
             return Solution(x, error, 0, factors.precision)
         while not error <= target and halved and steps < MOST_STEPS:
             other = x + factors.solve(residual)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from argand import solve
 
 Array = npt.NDArray[Any]
 U = {"complex64": 2.0**-24, "complex128": 2.0**-53}
@@ -61,3 +62,16 @@ def bound(n: int, dtype: str) -> float:
     3.6), and rounding x to its type adds u.
     """
     return (4 * n**0.5 + 1) * U[dtype] + 4 * (n + 3) * U["complex128"]
+
+
+def solved(cp: Any, a: Any, b: Any, **options: Any) -> Any:
+    """Solve on the GPU, against the bound; operands stay as they are."""
+    left, right = cp.asarray(a), cp.asarray(b)
+    found = solve(left, right, **options, details=True)
+    assert isinstance(found.x, cp.ndarray)
+    assert found.x.shape == b.shape
+    assert found.steps <= 5
+    assert backward_error(a, found.x.get(), b) <= bound(len(a), str(found.x.dtype))
+    np.testing.assert_array_equal(left.get(), a)
+    np.testing.assert_array_equal(right.get(), b)
+    return found

@@ -23,7 +23,7 @@ U = UNIT_ROUNDOFF["complex128"]
 class Given:
     """Solutions that stand in the place of factors, one after another."""
 
-    precision, as_zgesv = "given", False
+    precision, as_gesv = "given", False
 
     def __init__(self, *solutions: Any) -> None:
         self._left: Iterator[Any] = iter(solutions)

@@ -279,12 +279,16 @@ def test_default_blocks() -> None:
         assert (found.block, found.panel) == (block, block)
     small = (512, 512), np.dtype(np.complex64)
     found = solve_problem(small, small, "cuda", precision=None)
-    assert (found.precision, found.fallback, found.panel) == ("fp64", None, 512)
-    assert found.is_zgesv
+    assert (found.precision, found.fallback, found.panel) == ("fp32", "fp64", 512)
+    assert (found.working, found.is_cgesv, found.is_zgesv) == ("complex64", True, False)
+    found = found.fallen_back()
+    assert (found.working, found.is_cgesv, found.is_zgesv) == ("complex128", False, True)
+    with pytest.raises(ValueError, match="fp64 has no fallback"):
+        found.fallen_back()
     found = solve_problem(operand, right, "cuda", precision=None, block=7, panel=3)
     assert (found.block, found.panel) == (7, 3)
     assert (found.precision, found.fallback) == ("12xint8", "15xint8")
     for dtype, precision, fallback in (("c8", "7xint8", None), ("c16", "12xint8", "15xint8")):
-        large = (7000, 7000), np.dtype(dtype)
+        large = (9000, 9000), np.dtype(dtype)
         found = solve_problem(large, large, "cuda", precision=None)
         assert (found.precision, found.fallback, found.panel) == (precision, fallback, 512)

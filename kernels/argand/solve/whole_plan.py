@@ -1,0 +1,129 @@
+"""Kernels around cuSOLVER's factorization of a whole matrix: their sources and grids.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.runtime.arguments import Fields, size_check
+from argand.runtime.complex_types import REAL
+from argand.runtime.kernel_entry import kernel_entry
+
+COPY_KERNEL, UPPER_KERNEL = "copy_columns_kernel", "back_substitution_kernel"
+PRODUCT_KERNEL, MEASURE_KERNEL = "sum_products_kernel", "measure_residual_kernel"
+COPY_THREADS, COPY_TILE = 256, 32
+UPPER_THREADS, UPPER_ROWS = 256, 64
+PRODUCT_THREADS, PRODUCT_TILE, MEASURE_THREADS = 256, 32, 512
+_UPPER_COLUMNS, _PRODUCT_COLUMNS = 4, 16
+"""Columns of x that a block has at most in back substitution, each of them a warp's, and in A x,
+where their sums take 64 registers."""
+_BLOCKS = 4
+"""Blocks of a multiprocessor that the grid of A x has: their tiles are 64 KiB on their way."""
+# Structures of solve/system_columns.cuh, back_substitution.cuh and residual.cuh.
+COPY_ARGUMENTS = (
+    ("const void*", "a"), ("const char*", "b"), ("void*", "system"), ("uint32*", "state"),
+    ("int64", "n"), ("int64", "columns"), ("int64", "b_row"), ("int64", "b_column"),
+    ("int", "state_numbers"), ("int", "by_rows"),
+)  # fmt: skip
+UPPER_ARGUMENTS = (
+    ("const void*", "u"), ("void*", "x"), ("uint32*", "state"), ("int64", "n"),
+    ("int64", "columns"),
+)  # fmt: skip
+PRODUCT_ARGUMENTS = (
+    ("const void*", "a"), ("const void*", "x"), ("double2*", "partials"), ("int64", "n"),
+    ("int64", "columns"), ("int64", "splits"), ("int64", "width"), ("int", "by_rows"),
+)  # fmt: skip
+MEASURE_ARGUMENTS = (
+    ("const double2*", "partials"), ("const void*", "x"), ("const char*", "b"),
+    ("const int*", "info"), ("double*", "measures"), ("void*", "result"), ("double*", "error"),
+    ("uint32*", "ended"), ("int64", "n"), ("int64", "columns"), ("int64", "splits"),
+    ("int64", "b_row"), ("int64", "b_column"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProductPlan:
+    """How A x is divided.
+
+    Attributes:
+        columns: of x that a block has.
+        splits: parts of A's columns, which different blocks sum.
+        width: columns of A in a split.
+        blocks: of the grid.
+    """
+
+    columns: int
+    splits: int
+    width: int
+    blocks: int
+
+
+def product_plan(n: int, columns: int, sm_count: int) -> ProductPlan:
+    """Return a division of A (n, n) times x (n, columns) among enough blocks, n at least 1.
+
+    A split has two tiles, where A has: what it writes for a column is then at most 1 / 64 of what
+    it reads of A.
+    """
+    of_block = min(_PRODUCT_COLUMNS, 1 << (columns - 1).bit_length())
+    rows = -(-n // PRODUCT_TILE) * -(-columns // of_block)
+    splits = min(-(-n // (2 * PRODUCT_TILE)), max(1, _BLOCKS * sm_count // rows))
+    width = -(-n // (splits * PRODUCT_TILE)) * PRODUCT_TILE
+    splits = -(-n // width)
+    return ProductPlan(of_block, splits, width, rows * splits)
+
+
+def upper_columns(columns: int) -> int:
+    """Return the columns of x that a block of back substitution has."""
+    return min(_UPPER_COLUMNS, 1 << (columns - 1).bit_length())
+
+
+def upper_grid(n: int, columns: int) -> tuple[int, int]:
+    """Return the blocks of back substitution, and the numbers of their state."""
+    groups = -(-columns // upper_columns(columns))
+    return groups * -(-n // UPPER_ROWS), 1 + groups
+
+
+def copy_blocks(n: int, columns: int) -> int:
+    """Return the blocks that copy A (n, n) and b (n, columns)."""
+    return -(-n // COPY_TILE) * -(-(n + columns) // COPY_TILE)
+
+
+def copy_source(dtype: str, working: str) -> str:
+    """Return the CUDA C++ of the kernel that copies operands of a complex type to another."""
+    call = f"copy_columns<{REAL[dtype]}, {REAL[working]}>(args);"
+    return _source(
+        "system_columns", COPY_KERNEL, "CopyArguments", COPY_ARGUMENTS, call, COPY_THREADS
+    )
+
+
+def upper_source(working: str, columns: int) -> str:
+    """Return the CUDA C++ of back substitution for a complex type and the columns of a block."""
+    call = f"solve_upper<{REAL[working]}, {columns}>(args);"
+    return _source(
+        "back_substitution", UPPER_KERNEL, "UpperArguments", UPPER_ARGUMENTS, call, UPPER_THREADS
+    )
+
+
+def product_source(dtype: str, working: str, columns: int) -> str:
+    """Return the CUDA C++ of the kernel of A x, for A of a complex type and x of another."""
+    call = f"sum_products<{REAL[dtype]}, {REAL[working]}, {columns}>(args);"
+    return _source(
+        "residual", PRODUCT_KERNEL, "ResidualArguments", PRODUCT_ARGUMENTS, call, PRODUCT_THREADS
+    )
+
+
+def measure_source(dtype: str, working: str) -> str:
+    """Return the CUDA C++ of the kernel of norms, for b of a complex type and x of another."""
+    call = f"measure_residual<{REAL[dtype]}, {REAL[working]}>(args);"
+    return _source(
+        "residual", MEASURE_KERNEL, "MeasureArguments", MEASURE_ARGUMENTS, call, MEASURE_THREADS
+    )
+
+
+def _source(header: str, name: str, structure: str, fields: Fields, call: str, threads: int) -> str:
+    return (
+        f'#include "solve/{header}.cuh"\n'
+        f"{size_check(structure, fields)}{kernel_entry(name, structure, call, threads)}"
+    )

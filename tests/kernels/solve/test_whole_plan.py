@@ -1,0 +1,62 @@
+"""Kernels around a factorization, without a GPU: they compile, and blocks divide the matrix."""
+
+from __future__ import annotations
+
+import pytest
+from argand.device import Arch
+from argand.runtime.complex_types import ITEM
+from argand.solve.whole_plan import (
+    COPY_KERNEL,
+    MEASURE_KERNEL,
+    PRODUCT_KERNEL,
+    PRODUCT_TILE,
+    UPPER_KERNEL,
+    copy_blocks,
+    copy_source,
+    measure_source,
+    product_plan,
+    product_source,
+    upper_columns,
+    upper_grid,
+    upper_source,
+)
+
+from tests.kernels.compiled import assert_clean
+
+
+@pytest.mark.parametrize(("dtype", "working"), [
+    ("complex64", "complex64"), ("complex64", "complex128"), ("complex128", "complex128"),
+])  # fmt: skip
+def test_kernels_compile(arch: Arch, dtype: str, working: str) -> None:
+    assert_clean(copy_source(dtype, working), arch.target, COPY_KERNEL)
+    for columns in (1, 2, 4, 8, 16):
+        assert_clean(product_source(dtype, working, columns), arch.target, PRODUCT_KERNEL)
+    assert_clean(measure_source(dtype, working), arch.target, MEASURE_KERNEL)
+
+
+@pytest.mark.parametrize("dtype", ITEM)
+def test_back_substitution_compiles(arch: Arch, dtype: str) -> None:
+    for columns in (1, 2, 4):
+        assert_clean(upper_source(dtype, columns), arch.target, UPPER_KERNEL)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 16, 17, 64, 1000])
+@pytest.mark.parametrize("n", [1, 31, 64, 65, 1000, 4096, 8192])
+def test_blocks_divide_the_matrix(n: int, columns: int) -> None:
+    plan = product_plan(n, columns, 132)
+    assert plan.columns in (1, 2, 4, 8, 16)
+    assert plan.width % PRODUCT_TILE == 0
+    assert (plan.splits - 1) * plan.width < n <= plan.splits * plan.width
+    rows, of_x = -(-n // PRODUCT_TILE), -(-columns // plan.columns)
+    assert plan.blocks == rows * of_x * plan.splits
+    assert plan.splits == 1 or plan.width >= 2 * PRODUCT_TILE
+    assert plan.splits == 1 or rows * of_x * (plan.splits - 1) < 4 * 132
+
+
+def test_grids() -> None:
+    assert [upper_columns(columns) for columns in (1, 2, 3, 4, 5, 64)] == [1, 2, 4, 4, 4, 4]
+    assert upper_grid(1, 1) == (1, 2)
+    assert upper_grid(65, 2) == (2, 2)
+    assert upper_grid(4096, 9) == (192, 4)
+    assert copy_blocks(1, 1) == 1
+    assert copy_blocks(64, 1) == 6
