@@ -14,10 +14,16 @@ from argand.precision import get_precision
 from tests.kernels.herk.herk_cases import oriented
 from tests.normal import normal
 
+ROWS = (2, 4, 5, 8, 11, 24, 40, 61, 117, 120)
+
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("op", ["N", "C"])
-@pytest.mark.parametrize("n", [2, 4, 5, 8, 11, 24, 40, 61, 117, 120])
+@pytest.mark.parametrize(
+    ("n", "op"),
+    [*zip(ROWS, 5 * "NC", strict=True),
+     *(pytest.param(*row, marks=pytest.mark.exhaustive)
+       for row in zip(ROWS, 5 * "CN", strict=True))],
+)  # fmt: skip
 @pytest.mark.parametrize("part_bytes", [5000, 1 << 22])
 def test_small_products_of_any_strides_are_hermitian(
     n: int, op: Any, dtype: str, part_bytes: int, monkeypatch: pytest.MonkeyPatch
