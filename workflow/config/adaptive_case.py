@@ -19,8 +19,8 @@ class AdaptiveInput(FileInput):
         description="(time, polarization, frequency, antenna, column), leading axes missing or "
         "not, x of the antenna times conj(x) of the column: `covariance` of `format: uvh5`, a "
         "dataset's path, or {workload: name}. Those of all times are averaged. Without "
-        "`weights`, what stands along it must have frequency (Hz, MHz, ...), and east and "
-        "north of the antennas (m, km, ...), up where they are not in one plane."
+        "`weights`, its coordinates must have frequency (Hz, MHz, ...), and east and north of the "
+        "antennas (m, km, ...), up where they are not in one plane."
     )
     weights: DatasetRef | None = Field(
         None,

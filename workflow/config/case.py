@@ -96,7 +96,7 @@ class Case(Model):
     device_memory: MemorySize | None = Field(
         None,
         description="Most memory of the device that a job of it takes, such as 4 GiB; all that is "
-        "free where not given. What needs more is streamed in chunks.",
+        "free where not given. A workload that needs more is streamed in chunks.",
     )
 
     _synthetic: frozenset[str] = PrivateAttr(frozenset())

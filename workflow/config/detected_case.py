@@ -38,5 +38,5 @@ class DetectedCase(ProductCase):
         return self
 
     def own_precisions(self) -> tuple[str, ...]:
-        """Return those of products, with ``detect`` without exact integers."""
+        """Return the precisions of products, beside ``detect`` those without exact integers."""
         return self.precision_names if self.detect is None else tuple(PRECISIONS)

@@ -110,8 +110,8 @@ class FileInput(Model):
     file: Path | None = Field(
         default=None,
         description="HDF5 file; a relative path starts at the folder Snakemake runs in. Needed "
-        "unless all operands are other workloads' products. Of `format: guppi` a pattern names the "
-        "files of a recording, as `scan.*.raw`.",
+        "unless all operands are other workloads' products. With `format: guppi` a pattern names "
+        "the files of a recording, as `scan.*.raw`.",
     )
     format: FormatName = Field(
         default=HDF5,
@@ -159,7 +159,7 @@ class FileInput(Model):
         "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
         "lacks, `keep` takes them as they are. GUPPI and VDIF have no `keep`: `zero` makes samples "
         "0 that are missing between blocks, or of frames that are invalid or missing; else they "
-        "are an error. Of HDF5 `zero` makes NaN 0, which is left out of sums.",
+        "are an error. In HDF5 files `zero` makes NaN 0, which is left out of sums.",
     )
     external: bool = Field(
         default=False,

@@ -18,9 +18,8 @@ class ImageInput(FileInput):
     covariances: DatasetRef = Field(
         description="(time, polarization, frequency, antenna, column), leading axes missing or "
         "not, x of the antenna times conj(x) of the column: `covariance` of `format: uvh5`, a "
-        "dataset's path, or {workload: name}. What stands along it must have frequency "
-        "(Hz, MHz, ...), and east and north of the antennas (m, km, ...), up where they "
-        "are not in one plane."
+        "dataset's path, or {workload: name}. Its coordinates must have frequency (Hz, MHz, ...), "
+        "and east and north of the antennas (m, km, ...), up where they are not in one plane."
     )
 
 
