@@ -15,6 +15,7 @@ from workflow.arrays.antenna_places import (
     lacking_places,
     refuse_geocentric,
 )
+from workflow.counted import listed
 from workflow.data import PLACES, Array, Staged
 from workflow.inputs.agreement import check_agrees
 from workflow.inputs.axes import Operand
@@ -25,8 +26,6 @@ from workflow.storage.drawn import Stretched
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 """The operand of images and of weights of beams."""
-_SHOWN = 8
-"""Antennas that a message names."""
 CROSSED = ("xy", "yx", "rl", "lr", "hv", "vh")
 """Polarizations whose visibilities are not power, in whatever case a file has them."""
 
@@ -124,10 +123,9 @@ def _refuse_silent(staged: Staged, power: Array) -> None:
         return
     known = staged.coordinates.get("antenna")
     names = numbers if known is None else known.values[numbers]
-    shown = f"{names[:_SHOWN].tolist()}{' and so on' * (len(names) > _SHOWN)}"
     count = np.count_nonzero(silent.any(axis=-1))
     raise InputError(
-        f"input.{COVARIANCES.name}: antennas {shown} have no power in {count} of "
+        f"input.{COVARIANCES.name}: antennas {listed(names.tolist())} have no power in {count} of "
         f"{silent[..., 0].size} channels, and beams of least power would consist of them; take the "
         "others, or other channels, by input.select, along rows and columns"
     )

@@ -13,6 +13,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
+from workflow.counted import listed
 from workflow.data import SELECTED, Coordinate
 from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
@@ -258,7 +259,7 @@ def _check_even(key: str, axis: str, taken: PickedAxis) -> None:
     if uneven.any() or (len(entries) > 1 and entries[0] == entries[1]):
         raise InputError(
             f"{key}: must take entries at equal steps along {axis}, which is transformed, got "
-            f"{list(taken.entries)[:6]}{' and so on' * (len(entries) > 6)}"
+            f"{listed(taken.entries, 6)}"
         )
 
 

@@ -12,6 +12,7 @@ from workflow.config.axis_names import SYNONYMS, among
 from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput, Selection
 from workflow.config.mistakes import nearest
+from workflow.counted import listed
 from workflow.data import Array, Coordinate
 from workflow.inputs.coordinate_units import values_with_unit
 from workflow.inputs.equal_steps import whole_axis
@@ -22,8 +23,6 @@ from workflow.inputs.selections import Entries, SelectionError
 if TYPE_CHECKING:
     from workflow.inputs.input_operand import InputOperand
 
-_SHOWN = 8
-"""Names and places that a message quotes."""
 Entry = int | str | list[int | str]
 
 
@@ -133,20 +132,16 @@ def _numbers(name: str, axis: str, along: list[Coordinate], *, one: bool) -> lis
     if not found:
         names = [str(value) for each in along for value in dict.fromkeys(each.values)]
         raise SelectionError(
-            f"has the names {_shown(names)} along {axis}, got {name!r}{nearest(name, names)}"
+            f"has the names {listed(names)} along {axis}, got {name!r}{nearest(name, names)}"
         )
     if any(places != found[0] for places in found):
         raise SelectionError(
             f"has {name!r} as names of different kinds along {axis}, at "
-            f"{' and at '.join(_shown(places) for places in found)}; take them by their indices"
+            f"{' and at '.join(listed(places) for places in found)}; take them by their indices"
         )
     if one and len(found[0]) > 1:
         raise SelectionError(
-            f"has {name!r} along {axis} at {_shown(found[0])}; a list takes all of them, "
+            f"has {name!r} along {axis} at {listed(found[0])}; a list takes all of them, "
             f"[{name}], an index one"
         )
     return found[0]
-
-
-def _shown(values: Sequence[object]) -> str:
-    return f"{list(values[:_SHOWN])}{' and so on' * (len(values) > _SHOWN)}"
