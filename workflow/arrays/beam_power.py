@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workflow.data import Array, Coordinate, Product, power
+from workflow.data import Coordinate, Product, power
 from workflow.inputs import operand_values
 from workflow.inputs.axes import Operand
 from workflow.inputs.input_error import InputError
@@ -60,12 +60,7 @@ def beam_power(path: Path, name: str, scale: float) -> BeamPower:
     outline = read_outline(path)
     beams, kind = beams_of(outline, name), outline.data.real.dtype
     detected = outline.data.dtype.kind == "f"
-
-    def powers_of(values: Array) -> Array:
-        return values.real if detected else power(values)
-
-    voltages = beams.stretched(ProductArray(path))
-    powers = voltages.changed(powers_of, kind)
+    powers = beams.stretched(ProductArray(path)).changed(np.real if detected else power, kind)
     mean = math.fsum(float(np.sum(values, dtype=np.float64)) for _, values in powers.read())
     mean /= max(1, outline.data.size)
     if not mean > 0:
@@ -74,10 +69,7 @@ def beam_power(path: Path, name: str, scale: float) -> BeamPower:
             "are powers over it"
         )
 
-    def logits(values: Array) -> Array:
-        return np.asarray(powers_of(values) * kind.type(scale / mean))
-
-    x = voltages.changed(logits, kind)
+    x = powers.changed(lambda values: np.asarray(values * kind.type(scale / mean)), kind)
     return BeamPower(
         x, beams.map.axes, beams.coordinates(), mean, operand_values.count_stretches(x)
     )
