@@ -14,17 +14,6 @@ from workflow.inputs.units import check_arrived, convertible, in_base
 REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
 
-
-def channel_centres(hertz: Array) -> Coordinate:
-    """Return (channels,) frequencies as the coordinate ``frequency`` of simulated channels."""
-    return Coordinate(hertz, "Hz", "centre of the channel")
-
-
-def antenna_positions(where: Array) -> Coordinate:
-    """Return (antennas, 2) east and north in m as one coordinate, ``antenna_position``."""
-    return Coordinate(where, "m", "east and north of an antenna", ("antenna", "east_north"))
-
-
 EARTH_M = 6.33e6, 6.40e6
 """The Earth's surface is farther from its centre than the first, and nearer than the second."""
 LEAST_WAVELENGTHS = 0.05
@@ -36,6 +25,16 @@ HOW_TO_PLACE = (
     "{dataset: path, units: m, axis: antenna}"
 )
 """The advice of an error where antennas have no positions, in a file or in a workload's product."""
+
+
+def channel_centres(hertz: Array) -> Coordinate:
+    """Return (channels,) frequencies as the coordinate ``frequency`` of simulated channels."""
+    return Coordinate(hertz, "Hz", "centre of the channel")
+
+
+def antenna_positions(where: Array) -> Coordinate:
+    """Return (antennas, 2) east and north in m as one coordinate, ``antenna_position``."""
+    return Coordinate(where, "m", "east and north of an antenna", ("antenna", "east_north"))
 
 
 def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
@@ -134,14 +133,15 @@ def incoherent(there: Mapping[str, Coordinate], farthest: float = 1.0) -> str:
         there: the coordinates of samples; of nothing where they lack times or places.
         farthest: sine of the largest angle off the zenith that is looked at.
     """
-    time, place = there.get("time"), there.get("antenna_position")
-    flat = [(name, there[name]) for name in PLACES[:2] if name in there]
-    known = [one.of(n) == ("antenna",) and one.units in convertible(n) for n, one in flat]
+    time = there.get("time")
     if time is None or time.units not in convertible("time") or time.values.size < 2:
         return ""
-    if place is None and known != [True, True]:
+    if "antenna_position" in there:
+        where = there["antenna_position"].values
+    elif all(_is_place(there, name) for name in PLACES[:2]):
+        where = np.stack([in_hz_or_m(there, name) for name in PLACES[:2]], axis=-1)
+    else:
         return ""
-    where = np.stack([in_hz_or_m(there, n) for n, _ in flat], -1) if place is None else place.values
     step = float(np.ptp(in_base("time", time.values[[0, -1]], time.units)))
     step /= time.values.size - 1
     across = float(np.ptp(where[:, :2], axis=0).max()) if len(where) else 0.0
@@ -153,6 +153,12 @@ def incoherent(there: Mapping[str, Coordinate], farthest: float = 1.0) -> str:
         f"{across:.3g} m apart, for waves {np.degrees(np.arcsin(sine)):.2g} deg off the zenith and "
         "beyond, unless delays were taken out before: narrower channels (kind: channelise) keep it"
     )
+
+
+def _is_place(there: Mapping[str, Coordinate], name: str) -> bool:
+    """Return whether a coordinate is a length along the antennas."""
+    one = there.get(name)
+    return one is not None and one.of(name) == ("antenna",) and one.units in convertible(name)
 
 
 def of_directions(there: Mapping[str, Coordinate]) -> str:
