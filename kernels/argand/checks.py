@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from operator import index
 from typing import Any
@@ -168,6 +168,17 @@ def as_names(value: Any, name: str) -> tuple[Any, ...]:
         if all(isinstance(one, str) for one in found):
             return found
     raise TypeError(f"{name} must be a name or names, got {value!r}")
+
+
+def check_one_of(name: str, value: Any, allowed: Collection[str], *, or_none: bool = False) -> None:
+    """Raise ValueError for an argument that is none of the allowed names, such as an array.
+
+    ``or_none`` says that the argument may also be None.
+    """
+    if (value is None and or_none) or (isinstance(value, str) and value in allowed):
+        return
+    more = " or None" if or_none else ""
+    raise ValueError(f"{name} must be one of {list(allowed)}{more}, got {value!r}")
 
 
 def _converted(kind: Callable[[Any], Any], value: Any, name: str, words: str) -> Any:

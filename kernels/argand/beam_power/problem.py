@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from argand.checks import is_integer
+from argand.checks import check_one_of, is_integer
 from argand.gemm.problem import gemm_problem
 from argand.precision import PRECISIONS, Precision
 
@@ -107,8 +107,7 @@ def beam_power_problem(
     Raises ValueError for an unknown detect, an ``integrate`` that is not a positive integer, shapes
     that do not make a product, and Stokes parameters without two polarizations.
     """
-    if detect not in DETECTIONS:
-        raise ValueError(f"detect must be one of {list(DETECTIONS)}, got {detect!r}")
+    check_one_of("detect", detect, DETECTIONS)
     if not is_integer(integrate) or integrate < 1:
         raise ValueError(f"integrate must be an integer of 1 or more, got {integrate!r}")
     for name, shape, axes in (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from argand.checks import check_one_of
 from argand.device import Device, DeviceError
 from argand.precision import Precision
 from argand.runtime.plan import WGMMA_TARGET
@@ -24,11 +25,8 @@ def families_of(precision: Precision) -> tuple[Family, ...]:
 
 def check_family(family: Family | None, precision: Precision) -> None:
     """Raise ValueError for a family that a precision has not; None is any."""
-    allowed = families_of(precision)
-    if family is not None and not (isinstance(family, str) and family in allowed):
-        raise ValueError(
-            f"kernels at {precision.name} must be one of {list(allowed)}, got {family!r}"
-        )
+    if family is not None:
+        check_one_of(f"kernels at {precision.name}", family, families_of(precision))
 
 
 def require_family(family: Family | None, device: Device) -> None:

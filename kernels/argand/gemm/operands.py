@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from argand.checks import as_array, refuse_misaligned
+from argand.checks import as_array, check_one_of, refuse_misaligned
 from argand.device import Backend, is_cuda_array
 from argand.gemm.pairs import Pairs, pairs
 from argand.precision import Precision
@@ -73,7 +73,6 @@ def oriented_shape(
     if len(shape) < 2:
         column = f": a vector is {name}[:, None], a matrix of one column" if shape else ""
         raise ValueError(f"{name} must have at least 2 axes, got shape {shape}{column}")
-    if not (isinstance(op, str) and op in OPS):
-        raise ValueError(f"{op_name} must be one of {list(OPS)}, got {op!r}")
+    check_one_of(op_name, op, OPS)
     rows, columns = shape[-2:]
     return (rows, columns) if op == "N" else (columns, rows)

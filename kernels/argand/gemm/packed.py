@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from argand.checks import check_one_of
 from argand.device import Device, cpu, gpu
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm import cpu as numpy_backend
@@ -93,8 +94,7 @@ def pack(
     row = get_precision(precision, rounding, exact=True)
     if row.moduli and rounding is not None:
         raise ValueError(f"precision {row.name} takes no rounding, got {rounding!r}")
-    if not (isinstance(side, str) and side in SIDES):
-        raise ValueError(f"side must be one of {list(SIDES)}, got {side!r}")
+    check_one_of("side", side, SIDES)
     if isinstance(x, Packed):
         raise ValueError("x is packed already; pack the array that it was made of")
     x = as_operand(x, "x")

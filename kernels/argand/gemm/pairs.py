@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, refuse_masked, refuse_misaligned, shape_of
+from argand.checks import as_array, check_one_of, refuse_masked, refuse_misaligned, shape_of
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32, HALF_FORMATS
@@ -46,8 +46,7 @@ class Pairs:
     format: str
 
     def __post_init__(self) -> None:
-        if self.format not in PAIR_FORMATS:
-            raise ValueError(f"format must be one of {list(PAIR_FORMATS)}, got {self.format!r}")
+        check_one_of("format", self.format, PAIR_FORMATS)
         refuse_masked("array", self.array)
         refuse_misaligned("array", self.array)
         shape = shape_of(self.array, "array")
@@ -178,8 +177,7 @@ def to_pairs(x: Any, format: str) -> Pairs:
         >>> argand.to_pairs(np.array([[1 + 2j]], np.complex64), "fp16").array
         array([[[1., 2.]]], dtype=float16)
     """
-    if format not in HALF_FORMATS:
-        raise ValueError(f"format must be one of {list(HALF_FORMATS)}, got {format!r}")
+    check_one_of("format", format, HALF_FORMATS)
     if has_foreign(x):
         found: Pairs = call_on_foreign(to_pairs, {"x": x}, format=format)
         return found

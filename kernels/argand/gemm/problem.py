@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from argand.checks import as_number, check_scalar
+from argand.checks import as_number, check_one_of, check_scalar
 from argand.gemm.families import Family, check_family
 from argand.gemm.operands import Op, oriented_shape
 from argand.precision import HALF_FORMATS, Precision, get_precision
@@ -72,15 +72,9 @@ class GemmProblem:
 
     def __post_init__(self) -> None:
         check_family(self.kernels, self.precision)
-        is_text = isinstance(self.output, str)
-        if is_text and self.output == self.precision.output:
-            return
-        allowed = allowed_outputs(self.precision)
-        if not (is_text and self.output in allowed):
-            raise ValueError(
-                f"output at {self.precision.name} must be one of {list(allowed)}, "
-                f"got {self.output!r}"
-            )
+        check_one_of(
+            f"output at {self.precision.name}", self.output, allowed_outputs(self.precision)
+        )
 
     @property
     def batch(self) -> int:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from argand.checks import as_number, check_scalar
+from argand.checks import as_number, check_one_of, check_scalar
 from argand.gemm.families import Family, check_family
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.operands import Op, oriented_shape
@@ -46,8 +46,7 @@ class HerkProblem:
     kernels: Family | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.form, str) and self.form in FORMS):
-            raise ValueError(f"form must be one of {list(FORMS)}, got {self.form!r}")
+        check_one_of("form", self.form, FORMS)
         if self.precision is not None:
             check_family(self.kernels, self.precision)
         elif self.kernels is not None:

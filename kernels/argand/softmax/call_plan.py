@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from argand import defaults
+from argand.checks import check_one_of
 from argand.frameworks.call_plan import OneArrayPlan
 from argand.frameworks.rules import FrameworkRules
 from argand.softmax.api import FUNCTIONS
@@ -55,8 +56,7 @@ class SoftmaxPlan(OneArrayPlan):
         format: str | None = None,
         output: str | None = None,
     ) -> None:
-        if not (isinstance(function, str) and function in OPERATIONS):
-            raise ValueError(f"function must be one of {list(OPERATIONS)}, got {function!r}")
+        check_one_of("function", function, OPERATIONS)
         super().__init__((x,), {
             "axis": axis, "function": function, "precision": precision, "rounding": rounding,
             "scale": scale, "power": power, "format": format, "output": output,

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from argand.checks import check_one_of
 from argand.precision import BF16, FP16, FP32, FP64, Precision
 
 Operation = Literal["softmax", "log_softmax", "logsumexp"]
@@ -35,8 +36,7 @@ def output_kind(precision: Precision, output: str | None) -> str:
     """
     if output is None:
         return FP64.name if precision.real_output == "float64" else FP32.name
-    if not (isinstance(output, str) and output in REAL_KINDS):
-        raise ValueError(f"output must be one of {list(REAL_KINDS)}, got {output!r}")
+    check_one_of("output", output, REAL_KINDS)
     return output
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from argand.checks import check_one_of
 from argand.device import gpu
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.compiler import compile_all
@@ -106,10 +107,8 @@ def _problem(
 ) -> SoftmaxProblem:  # fmt: skip
     if rows < 1 or columns < 1:
         raise ValueError(f"rows and columns must be positive, got {rows} and {columns}")
-    if operation not in OPERATIONS:
-        raise ValueError(f"operation must be one of {list(OPERATIONS)}, got {operation!r}")
-    if input not in ELEMENT_BYTES:
-        raise ValueError(f"input must be one of {list(ELEMENT_BYTES)}, got {input!r}")
+    check_one_of("operation", operation, OPERATIONS)
+    check_one_of("input", input, ELEMENT_BYTES)
     return SoftmaxProblem(
         (rows, columns), operation, precision, input, output_kind(precision, output), scale
     )

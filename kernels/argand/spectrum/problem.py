@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from argand.channelise.problem import spectra_of
-from argand.checks import as_flag, is_integer
+from argand.checks import as_flag, check_one_of, is_integer
 from argand.dft.method import LARGEST_LENGTH
 from argand.precision import Precision
 
@@ -125,8 +125,7 @@ def spectrum_problem(
             "onesided must be false or None for complex samples: their negative frequencies hold "
             "a power of their own"
         )
-    if detrend is not None and not (isinstance(detrend, str) and detrend in DETRENDS):
-        raise ValueError(f"detrend must be one of {list(DETRENDS)} or None, got {detrend!r}")
+    check_one_of("detrend", detrend, DETRENDS, or_none=True)
     return SpectrumProblem(
         shape[:-1], shape[-1], length, overlap, average, real, onesided, precision, detrend,
         conjugate,

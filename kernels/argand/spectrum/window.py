@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from argand.channelise.signal import designed_coefficients, given_coefficients, is_named
-from argand.checks import as_real
+from argand.checks import as_real, check_one_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Scaling = Literal["density", "spectrum"]
@@ -34,8 +34,7 @@ def scaled_window(window: Any, length: int, scaling: str, sample_rate: Any) -> A
             finite, coefficients whose sum of the scaling is 0, a sample rate that is not positive.
         TypeError: coefficients that are not real numbers.
     """
-    if not (isinstance(scaling, str) and scaling in SCALINGS):
-        raise ValueError(f"scaling must be one of {list(SCALINGS)}, got {scaling!r}")
+    check_one_of("scaling", scaling, SCALINGS)
     rate = _positive(sample_rate)
     w = window_of(window, length)
     unit = float(np.abs(w).max())
