@@ -20,8 +20,8 @@ from argand.runtime.complex_types import UNIT_ROUNDOFF
 from workflow.accuracy.assessment import (
     Accuracy,
     Checks,
-    excess_of,
     finite_lines,
+    largest_ratio,
     ratio,
     same_shape,
 )
@@ -135,12 +135,12 @@ def assess_adaptive(
         errors, sizes, norm = (norm_along(x, -1) for x in (wide - truth, truth, wide))
         residual, constraint = _deviations(reference, wide)
         off = _constraint_bound(reference, precision, norm)
-        excess = float(excess_of(np.where(both, constraint, 0), off).max(initial=0))
+        excess = largest_ratio(np.where(both, constraint, 0), off)
         checks.require(excess <= 1, f"a beam's constraint is off by {excess:.3g} times its bound")
         proved = []
         for probable in (False, True):
             allowed = _residual_bound(reference, precision, loading, norm, probable=probable)
-            excess = float(excess_of(np.where(both, residual, 0), allowed).max(initial=0))
+            excess = largest_ratio(np.where(both, residual, 0), allowed)
             message = f"a residual is {excess:.3g} times its bound"
             (checks.expect if probable else checks.require)(excess <= 1, message)
             enclosed = sizes * (off + reference.x_norm * allowed)

@@ -206,11 +206,16 @@ def ratio(error: float, size: float) -> float:
 
 
 def excess_of(error: Array, allowed: Array) -> Array:
-    """Return each error over what is allowed, with 0 / 0 = 0; no number counts as infinite."""
+    """Return each error over what is allowed; 0 / 0 is 0, and NaN counts as infinite."""
     with np.errstate(all="ignore"):
         found = np.where(error == 0, 0.0, error / allowed)
     found[np.isnan(found)] = np.inf
     return found
+
+
+def largest_ratio(error: Array, size: Array) -> float:
+    """Return the largest error over a size or what is allowed (`excess_of`); 0 of no errors."""
+    return float(excess_of(error, size).max(initial=0))
 
 
 def same_shape(result: Array, shape: tuple[int, ...]) -> None:

@@ -15,8 +15,8 @@ from argand.channelise.problem import spectra_of
 from workflow.accuracy.assessment import (
     Accuracy,
     Checks,
-    excess_of,
     finite_lines,
+    largest_ratio,
     misplaced,
     ratio,
     same_shape,
@@ -152,7 +152,7 @@ def assess_channelise(
         errors = _full_norm(error, channels, reference.real)
         # Nothing underflows where all samples are zero, such as those of a channel that is blank.
         allowed = np.where(known & (size > 0), bound.allowed(size, norm), 0)
-        worst = float(excess_of(errors, allowed).max(initial=0))
+        worst = largest_ratio(errors, allowed)
         checks.require(
             worst <= 1,
             f"max_row_error: a spectrum is off by {worst:.3g} times what is allowed "

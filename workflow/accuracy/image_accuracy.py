@@ -13,8 +13,8 @@ from argand.image.problem import SPEED_OF_LIGHT
 from workflow.accuracy.assessment import (
     Accuracy,
     Checks,
-    excess_of,
     finite,
+    largest_ratio,
     misplaced,
     ratio,
     same_shape,
@@ -130,7 +130,7 @@ def assess_image(
         error = np.where(known, np.abs(got - truth), 0.0)
         size = np.where(np.isfinite(reference.size), reference.size, 0.0)[:, None, None]
         allowed = np.where(size > 0, bound * size + lost, 0)  # nothing underflows of zeros
-        worst = float(excess_of(error, allowed).max(initial=0))
+        worst = largest_ratio(error, allowed)
         checks.require(
             worst <= 1,
             f"componentwise: a direction is off by {worst:.3g} times what is allowed "

@@ -21,8 +21,8 @@ from workflow import qam
 from workflow.accuracy.assessment import (
     Accuracy,
     Checks,
-    excess_of,
     finite_lines,
+    largest_ratio,
     ratio,
     same_shape,
 )
@@ -147,7 +147,7 @@ def assess_mimo(
         proved = []
         for probable in (False, True):
             allowed = _residual_bound(reference, precision, backend, norm, probable=probable)
-            worst = float(excess_of(np.where(both, residual, 0), allowed).max(initial=0))
+            worst = largest_ratio(np.where(both, residual, 0), allowed)
             message = f"a residual is {worst:.3g} times its bound"
             (checks.expect if probable else checks.require)(worst <= 1, message)
             enclosed = np.where(both, allowed / reference.least[..., None], 0)

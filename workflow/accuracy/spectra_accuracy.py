@@ -15,8 +15,8 @@ from argand.spectrum.problem import Detrend
 from workflow.accuracy.assessment import (
     Accuracy,
     Checks,
-    excess_of,
     finite_lines,
+    largest_ratio,
     misplaced,
     ratio,
     same_shape,
@@ -226,8 +226,8 @@ def assess_spectra(
             np.where(total + given > 0, bound.of_bins(truth, total, given, peak=of_peak), 0)
             for of_peak in (None, peak)
         )
-        first, second = (_largest_ratio(error, one) for one in allowed)
-        return _Compared(places, first, second, _largest_ratio(error, total), *_levels(truth, got))
+        first, second = (largest_ratio(error, one) for one in allowed)
+        return _Compared(places, first, second, largest_ratio(error, total), *_levels(truth, got))
 
     with np.errstate(all="ignore"):
         blocks = stretches(count, max(1, _BLOCK_VALUES // max(1, problem.bins)))
@@ -239,7 +239,7 @@ def assess_spectra(
         relative = ratio(norm_of(errors), whole)
     return Accuracy(
         error_limit=relative, componentwise_re=found.share,
-        max_row_error=_largest_ratio(errors, norms),
+        max_row_error=largest_ratio(errors, norms),
         measures=measured(
             noise_floor_db=10 * math.log10(found.floor) if found.floor > 0 else None,
             scalloping_db=scalloping(reference.window, precision, found.low, found.high),
@@ -249,11 +249,6 @@ def assess_spectra(
             relative, ratio(norm_of(worst), whole), ratio(norm_of(probable), whole), precision
         ),
     )  # fmt: skip
-
-
-def _largest_ratio(error: Array, allowed: Array) -> float:
-    """Return the largest error over what is allowed (`excess_of`)."""
-    return float(excess_of(error, allowed).max(initial=0))
 
 
 def _levels(truth: Array, result: Array) -> tuple[float, float, float]:

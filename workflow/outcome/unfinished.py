@@ -18,7 +18,7 @@ from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
 from workflow.measurements import OURS
 from workflow.outcome.answering import AnswerFigures, AnswerFiles, write_answers
-from workflow.records import Record, read_records
+from workflow.records import Record, read_all_records, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
 from workflow.study import Study
@@ -98,8 +98,7 @@ class Unfinished:
         if "csv" in tables:
             parts = [part for name in self._study.names for part in self._study.parts(name)]
             made = filter(self._is_made, map(files.records.format, parts))
-            rows = chain.from_iterable(read_records(Path(path)) for path in made)
-            shards = [record for record in rows if record.shard]
+            shards = [record for record in read_all_records(made) if record.shard]
             write_shards(shards, csv_path=Path(tables["csv"]), markdown=Path(tables["markdown"]))
         draw_limits(Path(files.limits), found)
         draw_accuracy(Path(files.accuracy), found)
