@@ -258,6 +258,7 @@ class Implementation:
     bound depends on it, in words that `Workload.as_computed` reads.
     ``proved`` computes what `compute` does and proves it: it raises an error where the machine
     computed it wrongly. Times are of `compute`, the result that is written is that of ``proved``.
+    ``proof`` are the words for it in the algorithm of a record.
     """
 
     name: str
@@ -268,6 +269,7 @@ class Implementation:
     predicted_us: float | None = None
     plan_words: str = ""
     proved: Computation | None = None
+    proof: str = ""
 
     @classmethod
     def ours(cls, *given: Any, **named: Any) -> Implementation:

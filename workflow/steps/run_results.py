@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 from argand import Device
-from argand.gemm.modular.proof import PRIME
 from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.counted import counted
@@ -29,8 +28,8 @@ def with_kernels(
 
     Proofs are of results that were computed ``whole``, not in chunks (`computed`).
     """
-    proof = [f"proved modulo {PRIME}"] if whole and implementation.proved else []
-    return ", ".join([implementation.algorithm, *(["; ".join(names)] if names else []), *proof])
+    proof = implementation.proof if whole else ""
+    return ", ".join(filter(None, (implementation.algorithm, "; ".join(names), proof)))
 
 
 def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from argand import Device, GemmProblem, Precision, gemm
 from argand.gemm import cpu as numpy_backend
+from argand.gemm.modular.proof import PRIME
 from argand.gemm.problem import gemm_problem
 
 from workflow.accuracy import Accuracy
@@ -103,6 +104,7 @@ def ours(
         partial(_multiplied, names, how, gemm),
         partial(operands.cast, precision=precision),
         proved=proved,
+        proof=f"proved modulo {PRIME}" if proved else "",
     )
 
 
