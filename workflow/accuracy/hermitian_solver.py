@@ -18,8 +18,8 @@ def solver_bound(matrices: Array, dtype: str, *, probable: bool) -> Array:
 
     Args:
         matrices: Hermitian and positive definite, in fp64.
-        dtype: that of the solver, ``complex64`` or ``complex128``.
-        probable: whether it is of what is probable, which is no more than the worst case.
+        dtype: type in which systems are solved, ``complex64`` or ``complex128``.
+        probable: return the probable bound, which is no larger than the worst case.
     """
     n = matrices.shape[-1]
     trace = np.trace(matrices, axis1=-2, axis2=-1).real

@@ -53,7 +53,7 @@ def draw_powers(
 
 
 def _along(one: Coordinate | None, name: str, length: int) -> tuple[Array, str]:
-    """Return what stands along an axis and its unit; its entries' numbers where nothing does."""
+    """Return an axis's values and unit, or the numbers of its entries where it has none."""
     if one is None or one.of(name) != (name,) or one.values.dtype.kind not in "fiu":
         return np.arange(length), ""
     return one.values, one.units

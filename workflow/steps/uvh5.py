@@ -116,7 +116,7 @@ def _create_data(
     inner = (len(header.frequency), len(_pairs(len(header.feeds))))
     shape = (len(header.seconds) * len(header.first), *inner)
     chunks = (max(1, min(len(header.first), _CHUNK_VALUES // (inner[0] * inner[1]))), *inner)
-    # Every sample counts once, and none is flagged but what is no number or of a silent input.
+    # Every sample counts once; those that are no number or of a silent input are flagged.
     return (
         file.create_dataset(DATA, shape, dtype, chunks=chunks, fletcher32=True),
         file.create_dataset("Data/flags", shape, bool, fillvalue=False, chunks=chunks),
@@ -135,9 +135,9 @@ def _of_baselines(matrices: Array, header: _Header) -> Array:
 
 
 def _of_silent(matrices: Array) -> Array:
-    """Return which of (..., input, input) are of an input whose own power is 0.
+    """Return which of (..., input, input) have an input whose own power is 0.
 
-    It has no samples in this integration, or is dead.
+    Such an input is dead, or has no samples in this integration.
     """
     silent = np.diagonal(matrices, axis1=-2, axis2=-1) == 0
     return np.asarray(silent[..., :, None] | silent[..., None, :])

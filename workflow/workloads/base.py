@@ -149,9 +149,9 @@ class Workload(ABC):
         return 0
 
     def coordinate_bytes(self, outline: Staged) -> int:
-        """Return the bytes of what stands along a product's axes, which the outline does not make.
+        """Return the bytes of a product's coordinates, which the outline does not make.
 
-        `product` makes it in every job, so a check first asks whether it fits into memory.
+        `product` makes them in every job, so a check first asks whether they fit into memory.
         """
         return sum(one.values.nbytes for one in outline.coordinates.values())
 

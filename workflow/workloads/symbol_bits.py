@@ -11,7 +11,7 @@ from workflow.data import Array, blank, is_blank
 def hard(symbols: Array, order: int) -> Array:
     """Return the bits (..., bit) of the nearest symbols, the highest first, in fp32.
 
-    They are 0 and 1, and NaN where a system has no solution. An outline stays one (`blank`).
+    They are 0 and 1, and NaN where a system has no solution. An outline has an outline (`blank`).
     """
     if is_blank(symbols):
         return blank((*symbols.shape, qam.bits_of(order)), np.float32)
@@ -24,7 +24,7 @@ def hard(symbols: Array, order: int) -> Array:
 def soft(symbols: Array, sent: Array, order: int) -> Array:
     """Return the log-likelihood ratios (..., bit) of bits, the highest first, in fp32.
 
-    The noise is the power of each transmitter's error. An outline stays one (`blank`).
+    The noise is the power of each transmitter's error. An outline has an outline (`blank`).
 
     Args:
         symbols: (snr, time, frequency, transmitter, symbol).
@@ -33,7 +33,7 @@ def soft(symbols: Array, sent: Array, order: int) -> Array:
     if is_blank(symbols):
         return blank((*symbols.shape, qam.bits_of(order)), np.float32)
     found = symbols.astype(complex)
-    # Least squares leave 0 where the channel is: such a subcarrier is not used.
+    # Least squares give 0 where the channel is 0: such a subcarrier is not used.
     used = np.where(found.any(axis=(3, 4), keepdims=True), found, np.nan)
     noise = qam.error_power(sent, used, order)
     return qam.soft_bits(found, order, noise).astype(np.float32)

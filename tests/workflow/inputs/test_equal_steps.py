@@ -37,7 +37,7 @@ def test_two_entries_have_a_step_and_one_has_none() -> None:
 
 
 def test_steps_without_an_inverse() -> None:
-    """Frequencies were infinite."""
+    """Frequencies of such a step would be infinite."""
     tiny = Coordinate(1e-320 * np.arange(7), "s")
     with pytest.raises(InputError, match=r"^x must be at steps whose inverse is a number, got 9"):
         step_of(tiny, "x")
