@@ -61,6 +61,11 @@ class MimoCase(Case):
     )  # fmt: skip
     input: MimoInput | None = Field(None, description="Channel matrices from a file instead.")
 
+    @property
+    def makes_bits(self) -> bool:
+        """Whether the product is bits, hard or soft, and not symbols."""
+        return self.soft_bits or self.hard_bits
+
     @field_validator("snr_db")
     @classmethod
     def _ascending(cls, values: tuple[float, ...]) -> tuple[float, ...]:
@@ -79,7 +84,7 @@ class MimoCase(Case):
             )
         if self.soft_bits and self.hard_bits:
             raise ValueError("soft_bits and hard_bits must not both be true: a product has one")
-        if (self.soft_bits or self.hard_bits) and self.shards > 1:
+        if self.makes_bits and self.shards > 1:
             raise ValueError(
                 f"shards must be 1 beside bits, got {self.shards}: those of all subcarriers and "
                 "times are made at once, as the noise of soft bits is that of all"

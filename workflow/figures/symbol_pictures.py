@@ -33,22 +33,24 @@ def draw_symbols(product: Product, order: int, soft: bool, axes: Axes) -> None:
         wrong = [float(qam.bit_errors(sent, numbers).sum()) for numbers in decided]
         rates = {"": np.array(wrong) / bits}
     colours = colours_of(rates)
-    for turn, name in enumerate(colours or rates):
-        # Curves that lie on each other are seen by their widths.
+    names = list(colours or rates)
+    # Curves that lie on each other are seen by their widths.
+    widths = {name: 1 + 1.2 * below for below, name in enumerate(reversed(names))}
+    for name in names:
         axes.semilogy(
             ratios, np.maximum(rates[name], 0.5 / bits), marker="o", color=colours.get(name),
-            linewidth=1 + 1.2 * (len(rates) - 1 - turn), markersize=4,
+            linewidth=widths[name], markersize=4,
             label=f"bit error rate, {name}" if name else "bit error rate",
         )  # fmt: skip
     if not soft:
-        off = {name: product.coordinates.get(EVM + name) for name in colours or rates}
-        for turn, (name, one) in enumerate(off.items()):
-            if one is not None:
-                axes.semilogy(
-                    ratios, 10 ** (one.values / 20), marker="s", ls="--", color=colours.get(name),
-                    linewidth=1 + 1.2 * (len(off) - 1 - turn), markersize=3, label=f"EVM, {name}",
-                )  # fmt: skip
-        if all(one is None for one in off.values()):
+        off = {name: product.coordinates[EVM + name].values for name in names
+               if EVM + name in product.coordinates}  # fmt: skip
+        for name, decibels in off.items():
+            axes.semilogy(
+                ratios, 10 ** (decibels / 20), marker="s", ls="--", color=colours.get(name),
+                linewidth=widths[name], markersize=3, label=f"EVM, {name}",
+            )  # fmt: skip
+        if not off:
             symbols = qam.modulated(sent, order)
             rms = [float(np.sqrt(np.square(np.abs(x - symbols)).mean())) for x in product.data]
             axes.semilogy(ratios, rms, marker="s", ls="--", color="grey", label="EVM (rms)")

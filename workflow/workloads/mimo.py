@@ -87,8 +87,8 @@ class Mimo(Workload):
         }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Return frequency and time; nothing of bits: the noise of soft ones is that of all."""
-        return () if self.case.soft_bits or self.case.hard_bits else self.splits
+        """Return frequency and time; none for bits: the noise of soft ones is that of all."""
+        return () if self.case.makes_bits else self.splits
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the channel has too many transmitters, or too few receivers."""
@@ -280,10 +280,9 @@ class Mimo(Workload):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw the bit error rate of each precision, and EVM, over the signal-to-noise ratio."""
-        if self.case.hard_bits:  # as the signs of ratios
+        if self.case.hard_bits:  # the picture takes the signs of ratios
             product = replace(product, data=0.5 - product.data)
-        bits = self.case.soft_bits or self.case.hard_bits
-        draw_symbols(product, self.case.qam, bits, axes)
+        draw_symbols(product, self.case.qam, self.case.makes_bits, axes)
         axes.set_title(f"{pictures.title_of(product)}\n{self.case.qam}-QAM, {self.case.equaliser}")
 
 
