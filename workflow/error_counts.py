@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from workflow.data import Coordinate
-    from workflow.records import Record
 
 RATE, EVM = "bit_error_rate_", "evm_"
 """Prefixes of the names of a product's coordinates that have a precision's bit error rate, and its
@@ -22,28 +17,6 @@ def counts_text(places: Sequence[float], wrong: Sequence[float], totals: Sequenc
     """Return the text of errors: at each place how many of all, or how much of a power."""
     each = zip(places, wrong, totals, strict=True)
     return " ".join(f"{float(place)!r}:{count!r}/{total!r}" for place, count, total in each)
-
-
-def curves_of(records: Sequence[Record]) -> dict[str, Coordinate]:
-    """Return bit error rate and EVM along the signal-to-noise ratios, at each precision of ours.
-
-    There is no EVM where symbols have no value, or no error.
-    """
-    # Here: `accuracy` imports this module also where no HDF5 is installed, as benchmarks run.
-    from workflow.data import Coordinate
-
-    found = {}
-    for record in records:
-        counts, powers = (record.measures.get(name) for name in ("bit_errors", "error_power"))
-        if not (record.is_ours and record.verified and isinstance(counts, str)):
-            continue
-        name = f"bit error rate at {record.precision}"
-        found[RATE + record.precision] = Coordinate(rates_of(counts)[1], "", name, ("snr",))
-        off = rates_of(str(powers or ""))[1]
-        if off.size and np.all(np.isfinite(off) & (off > 0)):
-            name = f"error vector magnitude at {record.precision}"
-            found[EVM + record.precision] = Coordinate(10 * np.log10(off), "dB", name, ("snr",))
-    return found
 
 
 def rates_of(text: str) -> tuple[Values, Values]:

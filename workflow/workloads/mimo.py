@@ -28,7 +28,6 @@ from workflow.data import (
     along,
     blank,
 )
-from workflow.error_counts import curves_of
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
 from workflow.inputs import operand_values, operands
@@ -39,6 +38,7 @@ from workflow.storage.noise import complex_normal
 from workflow.workloads import symbol_bits
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
+from workflow.workloads.error_curves import curves_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
