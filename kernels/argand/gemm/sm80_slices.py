@@ -58,9 +58,7 @@ def with_grid_slices(
     What the clusters leave for each other takes no more memory than split-K slices may, and at most
     ``allowed`` bytes.
     """
-    capacity = (
-        SLICES_WORKSPACE * sizes.batch * (sizes.m + sizes.n) * sizes.k
-    )  # of complex64, as those are
+    capacity = SLICES_WORKSPACE * sizes.batch * (sizes.m + sizes.n) * sizes.k  # complex64 numbers
     if allowed is not None:
         capacity = min(capacity, allowed // 8)
     for tile in () if arch.sm != HOPPER else plans:

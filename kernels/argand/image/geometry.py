@@ -44,9 +44,8 @@ def require_places(x: Array, f: Array) -> None:
         _require_near(x, highest)
 
 
-def as_places(x: Any) -> Array:
-    """Return positions (antenna, 2 or 3) of NumPy as vectors of three numbers."""
-    x = as_float64(x)
+def as_places(x: Array) -> Array:
+    """Return positions (antenna, 2 or 3) of float64 as vectors of three numbers."""
     return x if x.shape[1] == 3 else np.column_stack([x, np.zeros(len(x))])
 
 

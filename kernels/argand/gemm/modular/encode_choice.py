@@ -13,6 +13,7 @@ from argand.gemm.modular.encode_plan import (
     encode_threads,
     whole_line_bytes,
 )
+from argand.multiprocessor import WARP
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.plan import WGMMA_TARGET
 
@@ -61,13 +62,13 @@ def _whole_lines(item: int, k_blocks: int, arch: Arch, most: int) -> EncodePlan 
     CTAs of one line are faster than one CTA of two, which waits at its barriers, but more CTAs of
     64 registers a thread are only where each holds two. ``most`` are a multiprocessor's threads.
     """
-    short = 32 * min(WARPS, k_blocks)
+    short = WARP * min(WARPS, k_blocks)
     for resident in range(most // short, 0, -1):
         many = resident * short > FEW_THREADS
         for buffers in (2,) if many else (2, 1):
             nbytes = whole_line_bytes(item, k_blocks, buffers)
             if resident <= arch.resident_blocks(nbytes):
                 every = MANY_THREADS if many else FEW_THREADS
-                threads = every // resident // 32 * 32
+                threads = every // resident // WARP * WARP
                 return EncodePlan("whole lines", threads, resident, buffers, shared_bytes=nbytes)
     return None

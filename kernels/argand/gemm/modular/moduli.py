@@ -148,10 +148,9 @@ def fewest_moduli(k: int, tolerance: float, roundoff: float) -> int:
     for count, bound in bounds.items():
         if bound <= tolerance:
             return count
-    advice = "; a result of complex128 operands errs less"
+    narrow = roundoff == UNIT_ROUNDOFF["complex64"]
+    advice = "; a result of complex128 operands errs less" if narrow else ""
     raise ValueError(
         f"no precision proves a tolerance of {tolerance:g} at k = {k}: {MOST} moduli prove "
-        f"{bounds[MOST]:.2g}, of which rounding the result is {roundoff:.2g}"
-        + advice
-        * (roundoff == UNIT_ROUNDOFF["complex64"])
+        f"{bounds[MOST]:.2g}, of which rounding the result is {roundoff:.2g}{advice}"
     )
