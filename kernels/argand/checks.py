@@ -119,9 +119,9 @@ def as_number(value: Any, name: str) -> complex:
 
 
 def check_scalar(name: str, value: complex, dtype: str) -> None:
-    """Raise ValueError for a finite scalar that is infinite in the type of a result, by its name.
+    """Raise ValueError for a scalar of a product that is finite, but infinite in a result's type.
 
-    A product of it would be infinite or NaN, whatever the operands are.
+    The result would be infinite or NaN, whatever the operands are. ``name`` is the scalar's.
     """
     if dtype == "complex64" and _FP32_MOST < max(abs(value.real), abs(value.imag)) < math.inf:
         raise ValueError(

@@ -60,10 +60,10 @@ def contract(
         scale: a number, by which the kernel multiplies; or an array that broadcasts to the result,
             by which it is multiplied afterwards. An array counts among the data, of which the
             result has its type, a number does not.
-        bias: a number or an array, as of the scale, added behind it; by the kernel where the scale
+        bias: a number or an array, as of the scale, added after it; by the kernel where the scale
             is a number.
         conj: conjugate the result, which costs nothing.
-        power: the squared magnitude of the result, behind all else.
+        power: the squared magnitude of the result, after all else.
         precision, tolerance, rounding: of the product, as of `argand.gemm`.
         dtype: the type of the result, of any library, to which it is converted last.
             Products of torch's complex32 alone are rounded to complex32 by the kernel.

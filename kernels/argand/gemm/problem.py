@@ -146,7 +146,7 @@ def gemm_problem(
 
 
 def check_scalars(problem: GemmProblem, dtype: str) -> None:
-    """Raise ValueError where alpha or beta is infinite in the type of a result alone."""
+    """Raise ValueError where alpha or beta is finite, but infinite in the type of a result."""
     check_scalar("alpha", problem.alpha, dtype)
     check_scalar("beta", problem.beta, dtype)
 

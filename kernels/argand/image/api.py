@@ -125,7 +125,10 @@ def image(
 
 
 def _form_of(r: Any, x: Any, f: Any, s: Any, out: Any, precision: Any, sign: Any) -> Key | None:
-    """Return the key of calls of one form, which `NumpyCalls.key` makes of any operands slower."""
+    """Return the key of calls of one form, None where an operand is no array of NumPy's.
+
+    `NumpyCalls.key`, which takes any operands, takes longer.
+    """
     if not (type(r) is type(x) is type(f) is type(s) is _ndarray):
         return None
     form = (

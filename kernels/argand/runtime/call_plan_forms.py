@@ -13,6 +13,7 @@ _PAIRS = {"complex32": "fp16"}
 _SCALARS = ("alpha", "beta")
 """Options that are complex numbers, which JSON has not."""
 _REALS = ("scale", "tolerance")
+"""Options that are real numbers."""
 
 
 def form_of(x: Any, name: str = "an operand") -> tuple[Any, ...] | None:

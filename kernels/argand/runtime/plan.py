@@ -25,7 +25,7 @@ def is_legal(check: Callable[_Given, None], *args: _Given.args, **more: _Given.k
 
 
 Rule = tuple[bool, str]
-"""Whether a plan obeys a rule, and the rule in words."""
+"""Whether a plan obeys the rule, and the rule in words."""
 
 
 def check_rules(plan: object, *rules: Rule) -> None:

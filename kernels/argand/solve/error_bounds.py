@@ -1,6 +1,6 @@
 """Whether factors of LAPACK's zgesv have grown so little that its x is taken without a residual.
 
-On a GPU one kernel measures every x (`argand.solve.gpu_calls`).
+It is for a CPU: on a GPU the backward error of every x is measured (`argand.solve.gpu_calls`).
 
 The growth is ||U|| / ||A|| in the Frobenius norm. LAPACK's zgesvx tells that of the largest
 elements, which takes BLAS five times as long to find.

@@ -62,9 +62,9 @@ class Library(Protocol):
 class Factors(Protocol):
     """The factors of a matrix A.
 
-    ``as_gesv`` is whether they are those of LAPACK's gesv of the solution's type or of complex128,
-    whose solution has the backward error that is promised, so that it is refined only where the
-    factors grow.
+    ``as_gesv`` is whether they are those of LAPACK's gesv, in the solution's type or in complex128.
+    Its solution has the backward error that is promised unless elements grow, so it is refined only
+    where its error is not accepted.
     """
 
     precision: str

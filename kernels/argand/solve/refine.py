@@ -57,7 +57,7 @@ def refined(
 
     Ends at a backward error of `TARGET` unit roundoffs u, after `MOST_STEPS` steps, or when a step
     does not halve the error, which then is that of the residual itself, so that what is `accepted`
-    is larger. A solution of gesv's (`Factors.as_gesv`) is refined only where it is not accepted.
+    is larger. The solution of gesv (`Factors.as_gesv`) is refined only where it is not accepted.
 
     Args:
         a, b: (n, n) and (n, r), n and r at least 1.

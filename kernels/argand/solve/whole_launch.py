@@ -35,12 +35,12 @@ class WholeLaunches(NamedTuple):
     """Launches for systems of one form.
 
     Attributes:
-        copy: of A and b beside each other; sets the state to 0.
-        substitute: back substitution.
-        multiply: A x, in parts.
-        measure: the backward error of x, and x as the call returns it.
+        copy: copies A and b beside each other and sets the state to 0.
+        substitute: substitutes back.
+        multiply: finds A x and the row sums of |A|, in parts.
+        measure: finds the backward error of x, and writes x as the call returns it.
         parts: complex128 numbers that ``multiply`` writes.
-        state: uint32 numbers: first that of ``measure``, then those of ``substitute``.
+        state: uint32 numbers of the state: that of ``measure``, then those of ``substitute``.
     """
 
     copy: BoundKernel

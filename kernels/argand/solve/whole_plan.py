@@ -14,13 +14,16 @@ from argand.runtime.kernel_entry import kernel_entry
 COPY_KERNEL, UPPER_KERNEL = "copy_columns_kernel", "back_substitution_kernel"
 PRODUCT_KERNEL, MEASURE_KERNEL = "sum_products_kernel", "measure_residual_kernel"
 COPY_THREADS, COPY_TILE = 256, 32
+"""Threads of a block that copies, and rows and columns of its tile."""
 UPPER_THREADS, UPPER_ROWS = 256, 64
+"""Threads of a block of back substitution, and the rows of x that it solves."""
 PRODUCT_THREADS, PRODUCT_TILE, MEASURE_THREADS = 256, 32, 512
+"""Threads of a block of A x, rows and columns of its tile, and threads of a block of norms."""
 _UPPER_COLUMNS, _PRODUCT_COLUMNS = 4, 16
-"""Columns of x that a block has at most in back substitution, each of them a warp's, and in A x,
-where their sums take 64 registers."""
+"""Most columns of x of a block: in back substitution a warp solves each; in A x a thread has a sum
+of each, which take 64 registers."""
 _BLOCKS = 4
-"""Blocks of a multiprocessor that the grid of A x has: their tiles are 64 KiB on their way."""
+"""Blocks of A x for each multiprocessor; of complex128 they load 64 KiB of A at a time together."""
 # Structures of solve/system_columns.cuh, back_substitution.cuh and residual.cuh.
 COPY_ARGUMENTS = (
     ("const void*", "a"), ("const char*", "b"), ("void*", "system"), ("uint32*", "state"),
@@ -48,10 +51,10 @@ class ProductPlan:
     """How A x is divided.
 
     Attributes:
-        columns: of x that a block has.
-        splits: parts of A's columns, which different blocks sum.
+        columns: columns of x that a block multiplies.
+        splits: parts of A's columns, of which each has blocks of its own.
         width: columns of A in a split.
-        blocks: of the grid.
+        blocks: blocks of the grid.
     """
 
     columns: int
@@ -61,10 +64,10 @@ class ProductPlan:
 
 
 def product_plan(n: int, columns: int, sm_count: int) -> ProductPlan:
-    """Return a division of A (n, n) times x (n, columns) among enough blocks, n at least 1.
+    """Return the division of A (n, n) times x (n, columns) among blocks, n at least 1.
 
-    A split has two tiles, where A has: what it writes for a column is then at most 1 / 64 of what
-    it reads of A.
+    A split has at least two tiles, where A has: what it writes for a column of x is then at most
+    1 / 64 of what it reads of A.
     """
     of_block = min(_PRODUCT_COLUMNS, 1 << (columns - 1).bit_length())
     rows = -(-n // PRODUCT_TILE) * -(-columns // of_block)
@@ -75,12 +78,12 @@ def product_plan(n: int, columns: int, sm_count: int) -> ProductPlan:
 
 
 def upper_columns(columns: int) -> int:
-    """Return the columns of x that a block of back substitution has."""
+    """Return the columns of x that a block of back substitution solves."""
     return min(_UPPER_COLUMNS, 1 << (columns - 1).bit_length())
 
 
 def upper_grid(n: int, columns: int) -> tuple[int, int]:
-    """Return the blocks of back substitution, and the numbers of their state."""
+    """Return the blocks of back substitution, and how many numbers their state has."""
     groups = -(-columns // upper_columns(columns))
     return groups * -(-n // UPPER_ROWS), 1 + groups
 

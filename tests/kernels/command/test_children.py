@@ -41,7 +41,7 @@ def waiting(name: str, seconds: float, before: str = "") -> Iterator[subprocess.
 
 
 def has_handler(pid: int, number: int) -> bool:
-    """Whether a process has a handler of a signal."""
+    """Return whether a process has a handler of a signal."""
     (caught,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
     return bool(int(caught, 16) >> (number - 1) & 1)
 

@@ -1,4 +1,4 @@
-"""The model of stores and launches on an sm_90 GPU agree on which tiles are staged."""
+"""The model of stores and launches on an sm_90 GPU agree on which tiles are by_tma."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_tile_is_stored_as_a_launch_stores_it(cp: Any, precision: str, columns
         if choice.wgmma is None or choice.split_k_slices > 1:
             continue
         target = out.transposed if choice.swapped else out
-        staged = with_tma_epilogue(choice.wgmma, row, target, arch_for(90)).tma_epilogue
-        assert stores_directly(choice.wgmma, row, columns) != staged, choice.name
-        stored.add(staged)
+        by_tma = with_tma_epilogue(choice.wgmma, row, target, arch_for(90)).tma_epilogue
+        assert stores_directly(choice.wgmma, row, columns) != by_tma, choice.name
+        stored.add(by_tma)
     assert (True in stored) == (columns % 2 == 0)

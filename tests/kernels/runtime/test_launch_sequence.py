@@ -107,9 +107,9 @@ def test_a_graph_whose_arguments_are_refused_is_not_launched(
 
 
 def interrupted(file: str, number: int, work: Callable[[], object]) -> bool:
-    """Return whether KeyboardInterrupt came in ``work`` behind a call in a file: this one of them.
+    """Raise KeyboardInterrupt in ``work`` after call ``number`` in a file; return whether it came.
 
-    Python raises it behind any call that has returned, also behind one that takes a lock.
+    Python raises it after any call that has returned, also after one that takes a lock.
     """
     left = number
 
@@ -142,7 +142,7 @@ def interrupted(file: str, number: int, work: Callable[[], object]) -> bool:
     return left < 0
 
 
-# Of an interrupt within a destructor, which Python reports and forgets.
+# Python reports an interrupt within a destructor, and forgets it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("idle", [False, True])
 def test_what_is_interrupted_leaves_calls_to_run(

@@ -45,7 +45,7 @@ def test_whole_systems(cp: Any, rng: np.random.Generator, n: int, dtype: str) ->
 
 
 def substituted(cp: Any, a: Any, b: Any, system: Any, info: int = 0) -> tuple[float, Any]:
-    """The error and x that kernels leave of a system, column-major, which holds U and U x."""
+    """Return the error and x that kernels leave of a column-major system, which holds U and U x."""
     from argand.solve.gpu_calls import _substituted
     from argand.solve.whole_launch import whole_launches
 
