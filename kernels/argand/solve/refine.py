@@ -37,7 +37,7 @@ def accepted(n: int, unit_roundoff: float) -> float:
     """Return the largest backward error of n rows that is accepted.
 
     A residual's n products add up to an error of sqrt(n) u where rounding errors are independent;
-    LAPACK's zcgesv accepts 2 sqrt(n) u of its norms.
+    LAPACK's zcgesv accepts sqrt(n) u of its norms.
     """
     return TARGET * math.sqrt(n) * unit_roundoff
 
