@@ -109,10 +109,11 @@ def test_blocks_of_directions_are_shared_among_cores(
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
 
 
-def test_cosines_of_half_angles_are_those_of_the_angle() -> None:
+def test_cosines_of_half_angles_are_those_of_the_angle(rng: np.random.Generator) -> None:
     """At quarters of a turn and beside them the tangent or its square is 0, 1 or very large."""
     quarters = np.arange(-8, 9)[:, None] / 8
-    turns = (quarters + np.array([0, 2.0**-53, -(2.0**-53), 1e-9, -1e-9])).ravel()
+    beside = quarters + np.array([0, 2.0**-53, -(2.0**-53), 1e-9, -1e-9])
+    turns = np.concatenate([beside.ravel(), rng.uniform(-1, 1, 1 << 16)])
     angles = 2 * np.longdouble("3.14159265358979323846264338327950288") * turns
     cosines, sines = np.empty((2, turns.size))
     cosines_and_sines(turns.copy(), cosines, sines)
