@@ -1,4 +1,4 @@
-"""Calls that end in exact products with nasty data: products of moduli, contractions, systems."""
+"""Calls that end in products, with nasty data: exact products, contractions, systems."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def exact(rng: Rng) -> tuple[str, Verdict]:
 
 
 def _normal(x: Array) -> Array:
-    """Return the numbers with 0 in place of denormal parts."""
+    """Set denormal parts of the numbers to 0; return the numbers."""
     parts = x.view(x.real.dtype)
     parts[np.abs(parts) < np.finfo(parts.dtype).tiny] = 0
     return x
@@ -99,7 +99,7 @@ def _subscripts(rng: Rng) -> tuple[str, dict[str, int]]:
 
 
 def solve(rng: Rng) -> tuple[str, Verdict]:
-    """Try systems of any scale, singular ones and such with NaN among them."""
+    """Try systems of any scale, also singular ones and ones with NaN, which are to be refused."""
     n, columns = int(rng.choice([1, 2, 3, 8, 17, 40])), int(rng.choice([1, 2, 5]))
     dtype = str(rng.choice(["complex64", "complex128"]))
     precision: Any = rng.choice(np.array(_SYSTEMS, object))
@@ -114,11 +114,12 @@ def solve(rng: Rng) -> tuple[str, Verdict]:
     what = f"solve {n}{dtype} 2^{power} {way_a}, {columns} {way_b}, {precision} {spoiled}"
     x = argand.solve(given, right, precision=precision)
     if spoiled or not np.isfinite(b).all():
-        return what, "it is solved" if n else ""
+        return what, "it is solved"
     return what, _residual(a, b, x)
 
 
 def _residual(a: Array, b: Array, x: Array) -> Verdict:
+    """Judge the backward error of each column of x, in the norm of the largest magnitude."""
     wide = [one.astype(np.clongdouble) for one in (a, b, x)]
     off = np.abs(wide[1] - wide[0] @ wide[2]).max(axis=0)
     size = np.abs(a).sum(axis=1).max().astype(np.longdouble) * np.abs(wide[2]).max(axis=0)
