@@ -72,7 +72,7 @@ if not IS_MODULE:
 path = Path(str(next(filter(None, named), DEFAULT_STUDY)))
 given = {} if IS_MODULE and "workloads" in overrides and not any(named) else path
 # Each study has a folder of its own, results/<name of its file>, or the one that --config out=PATH names.
-# What a module makes has the prefix that the outer workflow gives it.
+# Files of a module have the prefix that the outer workflow gives it.
 try:
     if IS_MODULE:
         folder = Path(str(out or workflow.pathvars.get("results")))
@@ -159,7 +159,7 @@ if IS_MAIN and not IS_MODULE and not IS_LINT:
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None
 
-# What a job of a workload asks a cluster's scheduler for.
+# The resources that a job of a workload asks a cluster's scheduler for.
 asks = partial(asked, study, gpu=GPU_PER_JOB > 0)
 
 
@@ -256,7 +256,7 @@ onerror:
     # Snakemake starts no job of which one input is missing: what sums up the study is written here,
     # without the workloads that failed. It calls the handlers of a module only where the outer workflow
     # does (docs/pipeline.md).
-    # Imported here: few runs fail, and Matplotlib takes long to import.
+    # The import stands here because few runs fail, and Matplotlib takes long to import.
     from workflow.outcome.unfinished import Files, Unfinished
 
     made = {str(path) for job in workflow.dag.jobs for path in job.output}
@@ -278,11 +278,11 @@ onerror:
             *rules.answer.output,
         }
         try:
-            # So that the same command makes them again.
+            # Marked as begun, they are made again by the same command.
             for job in workflow.dag.jobs:
                 if summed & set(map(str, job.output)):
                     workflow.persistence.started(job)
-            # What the manifest lists is written again.
+            # The manifest lists files that are written again.
             for path in rules.manifest.output:
                 Path(path).unlink(missing_ok=True)
             files = Files(

@@ -14,7 +14,7 @@ BY_A_PROCESS = qiskit_text._read
 def read_here(
     content: bytes, form: str, most_bytes: int, said: int
 ) -> CompletedProcess[bytes] | None:
-    """In the place of `BY_A_PROCESS`, without its limits."""
+    """Read a circuit as `BY_A_PROCESS` does, without its limits."""
     try:
         with warnings.catch_warnings(action="ignore"):  # a process says them and goes on
             text = qiskit_reader.as_text(content, form)

@@ -110,7 +110,7 @@ def attributes_without_a_fork() -> Iterator[None]:
 def circuits_without_a_process() -> Iterator[None]:
     """Has Qiskit read circuits in this process, where its limits are not looked for.
 
-    A process for each imports Qiskit, which takes as long as ten circuits. The exhaustive run does.
+    A process imports Qiskit, which takes as long as ten circuits; the exhaustive run has them all.
     """
     with pytest.MonkeyPatch.context() as patch:
         if not EXHAUSTIVE:

@@ -107,7 +107,7 @@ def test_answers_are_no_state(answer: dict[str, Any], what: str) -> None:
 
 
 def test_a_state_of_a_file_stands_beside_answers(tmp_path: Path) -> None:
-    """What other workloads of the study answer is none of its state's business."""
+    """Answers of other workloads of the study do not concern it."""
     with h5py.File(tmp_path / "state.h5", "w") as file:
         file["psi"] = np.eye(1, 8, dtype=complex)[0]
     ghz = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 3}}

@@ -36,7 +36,7 @@ NEVER = {
     "steps": {"outcome", "figures", "preflight", "tables", "schemas"},
     "preflight": {"outcome", "compare", "figures", "schemas"},
 }  # fmt: skip
-"""By package what none of its modules may import, not even in a function."""
+"""Each package, with those that none of its modules may import, not even in a function."""
 ABOVE = {"tools", "benchmarks"}
 """Packages that use workflow and argand, and are used by neither, but for the peers."""
 

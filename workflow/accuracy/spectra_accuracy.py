@@ -221,7 +221,7 @@ def assess_spectra(
                 problem.bins, worst=is_worst,
             )  # fmt: skip
             target[some] = np.where(known & ((total + given)[:, 0] > 0), row, 0)
-        # Without any power there is none that roundings move.
+        # Roundings move no power where there is none.
         allowed = (
             np.where(total + given > 0, bound.of_bins(truth, total, given, peak=of_peak), 0)
             for of_peak in (None, peak)

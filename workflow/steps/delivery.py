@@ -62,7 +62,7 @@ def deliver(
     precision = choose(workload, records).precision
     chosen = choose_at(own, precision)
     with open_staged(staged_path, workload.split_axes, shard) as file, open_run(run_path) as run:
-        # Without an axis to split the operands' values may describe the result.
+        # The operands' values may describe the result where no axis can be split.
         staged = file.outline if workload.splits else file.read()
         result = run.result(OURS, precision)
         outline = run.outline(result)

@@ -46,9 +46,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_qiskit_exports(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With gates that it defines in the text, rzz and ryy, and a measurement of all.
+    """The text defines gates, rzz and ryy, and measures all qubits.
 
-    By a process within limits, as a user's is read.
+    A process within limits reads it, as it reads a user's.
     """
     monkeypatch.setattr(qiskit_text, "_read", BY_A_PROCESS)
     circuit = QuantumCircuit(3, 3)

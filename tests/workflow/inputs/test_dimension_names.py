@@ -21,7 +21,7 @@ AXES = ("frequency", "polarization", "antenna", "time")
 
 @pytest.fixture(scope="module", autouse=True)
 def attributes_without_a_fork() -> None:
-    """Leaves the fork to read them: some here are damaged."""
+    """Leave the reading of attributes to a fork: some files here are damaged."""
 
 
 def written(path: Path, names: tuple[str, ...], *, labels: bool = False, grouped: str = "") -> Path:

@@ -150,7 +150,7 @@ def test_names_that_no_entry_or_several_have(
 
 
 def test_inputs_of_one_feed_are_taken_by_its_name(path: Path) -> None:
-    """Which the error of images of two feeds says how to do."""
+    """The error of images of two feeds says how to do it."""
     with h5py.File(path, "r+") as file:
         file["v2"] = np.stack([file["v"][...], 2 * file["v"][...]], axis=1)
     places = {

@@ -20,7 +20,7 @@ TEXTS = ["rx-left", "rx-µ", "rx-right"]
 
 @pytest.fixture(scope="module", autouse=True)
 def attributes_without_a_fork() -> None:
-    """Leaves the fork to read them: some here are damaged."""
+    """Leave the reading of attributes to a fork: some files here are damaged."""
 
 
 def case(path: Path, names: str, **more: Any) -> dict[str, Any]:

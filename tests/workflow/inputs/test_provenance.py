@@ -32,7 +32,7 @@ X = Operand("x", ("row", "column"))
 
 @pytest.fixture(scope="module", autouse=True)
 def attributes_without_a_fork() -> None:
-    """Leaves the fork to read them: some here are damaged."""
+    """Leave the reading of attributes to a fork: some files here are damaged."""
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_results_in_each_others_way(names: dict[str, int], path: str) -> None:
 
 
 def test_every_file_of_a_rule_is_known_by_its_pattern(root: Path) -> None:
-    """What a rule writes under the name of a workload or part may be in another one's way."""
+    """A file under the name of a workload or part may be in another one's way."""
     files = [root / "Snakefile", *(root / "workflow" / "rules").glob("*.smk")]
     text = "".join(path.read_text() for path in files)
     found = set(re.findall(r'"<results>/([^"]*\{(?:workload|part)\}[^"]*)"', text))

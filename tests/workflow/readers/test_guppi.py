@@ -52,7 +52,7 @@ def test_polarizations_of_any_recorder(
 
 @pytest.mark.parametrize("padded", [True, False])
 def test_samples_are_padded_as_headers_are(tmp_path: Path, padded: bool) -> None:
-    """As recorders write through O_DIRECT: blocks of other than 512 bytes were no recording."""
+    """Recorders that write through O_DIRECT may pad blocks to a multiple of 512 bytes."""
     data = parts(3, shape=(4, 24, 2))
     write(tmp_path / "v.raw", data, DIRECTIO=1, padded=padded)
     found, _ = read(tmp_path / "v.raw")

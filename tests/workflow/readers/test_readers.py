@@ -22,7 +22,7 @@ from workflow.steps.staging import stage
 
 @pytest.fixture(scope="module", autouse=True)
 def attributes_without_a_fork() -> None:
-    """Leaves the fork to read them: some here are damaged."""
+    """Leave the reading of attributes to a fork: some files here are damaged."""
 
 
 def test_every_format_has_a_reader() -> None:

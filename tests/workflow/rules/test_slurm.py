@@ -29,7 +29,7 @@ workloads:
   product: {kind: gemm, m: 8, n: 9, k: 10}
 """
 NAMES = "of $1 & $(touch ran) `touch ran`.yaml", "results $USER"
-"""Of the study and its results: without a line of the profile the shell of sbatch ran this."""
+"""Names of the study and its results, which the shell of sbatch must not run."""
 TABLE = TABLES.removeprefix("results/")
 TWO = f"{ONE}  spectrum: {{kind: dft, length: 12, batch: 3, precision: fp64}}\n"
 MACHINE = (
@@ -89,7 +89,7 @@ def expected_one(expected: list[dict[str, str]]) -> list[dict[str, str]]:
 
 @pytest.fixture
 def project(root: Path, tmp_path: Path, slurm: MiniSlurm) -> Iterator[Project]:
-    """With one workload and odd names, on a cluster that is whole again afterwards."""
+    """A project of one workload and odd names, on a cluster that is whole again afterwards."""
     folder = tmp_path / "night $HOME"
     folder.mkdir()
     project = Project(root, folder, slurm.environ, ONE, MACHINE, NAMES)

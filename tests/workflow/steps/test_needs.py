@@ -202,7 +202,7 @@ def test_staging_has_no_result_and_delivery_no_operands() -> None:
 
 
 def test_a_reference_that_is_not_sampled_counts_whole() -> None:
-    """Of detected beams all are computed again, of beams a sample."""
+    """The reference computes all detected beams again, and a sample of beams."""
     case = {
         "kind": "beamforming", "channels": 8, "beams": 2048, "antennas": 2048, "samples": 4096,
         "detect": "power", "integrate": 64,

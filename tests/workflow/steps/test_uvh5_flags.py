@@ -46,7 +46,7 @@ def test_what_is_no_number_is_flagged(tmp_path: Path) -> None:
 
 
 def test_inputs_without_samples_are_flagged(tmp_path: Path) -> None:
-    """As of an integration whose samples the recording lacks, which `flagged: zero` makes 0."""
+    """`flagged: zero` makes samples 0 that the recording lacks."""
     case = labelled(tmp_path)
     with h5py.File(tmp_path / "v.h5", "a") as file:
         file["v"][:, 1, 2, 8:16] = 0

@@ -75,7 +75,7 @@ def test_soft_bits_are_the_product_where_asked_for():
 
 @pytest.mark.parametrize("equaliser", ["zf", "lmmse"])
 def test_subcarriers_without_a_channel_count_nowhere(tmp_path, equaliser):
-    """Those at the edges of a band: EVM was none or of their zeros, and the ratio of their mean."""
+    """Subcarriers at the edges of a band enter neither EVM, nor error rates, nor the noise."""
     h = np.random.default_rng(3).standard_normal((2, 12, 4, 2, 2)) @ [1, 1j]
     with h5py.File(tmp_path / "h.h5", "w") as file:
         file["all"] = h
@@ -135,7 +135,7 @@ def test_hard_bits_are_the_product_where_asked_for():
 
 
 def test_soft_bits_are_of_the_whole():
-    """In pieces and shards they had the noise of each, and shards could not be gathered."""
+    """A piece or a shard would have a noise of its own."""
     keys = {**DRAWN, "subcarriers": 256, "snr_db": [8.0]}
     for soft, axis in ((False, "frequency"), (True, None)):
         one = mimo(**keys, soft_bits=soft)

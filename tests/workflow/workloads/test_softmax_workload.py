@@ -134,7 +134,7 @@ def test_beam_probabilities_are_drawn_over_time(beams):
 
 
 def test_beams_that_are_detected_are_power_already(tmp_path):
-    """They were squared."""
+    """Their power is not squared again."""
     data = np.random.default_rng(1).chisquare(2, (3, 4, 5)).astype("f4")
     axes = ("polarization", "beam", "time")
     path = write(tmp_path / "p.h5", Product("power", data, axes, {}, "t"))

@@ -154,7 +154,7 @@ def test_antennas_without_a_place_cannot_be_steered(tmp_path):
 
 @pytest.mark.parametrize("detect", [None, "stokes"])
 def test_one_antenna_without_a_place_is_its_own_beam(tmp_path, detect, rng):
-    """As of a telescope with one dish, whose recording has no axis of antennas."""
+    """A recording of a telescope with one dish has no axis of antennas."""
     path = tmp_path / "dish.h5"
     voltages = (rng.standard_normal((2, 3, 40, 2)) @ [1, 1j]).astype(np.complex64)
     with h5py.File(path, "w") as file:

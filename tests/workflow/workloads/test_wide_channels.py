@@ -14,7 +14,7 @@ from workflow.arrays.antenna_places import HALF_COHERENT
 
 
 def test_half_of_the_correlation_is_lost(rng: np.random.Generator) -> None:
-    """Of white noise that arrives so many samples later, to 3 standard errors of a mean."""
+    """White noise that arrives so many samples later is compared to 3 standard errors of a mean."""
     x = rng.standard_normal((1 << 16, 2)) @ [1, 1j]
     late = np.fft.ifft(np.fft.fft(x) * np.exp(-2j * np.pi * np.fft.fftfreq(x.size) * HALF_COHERENT))
     found = abs(np.vdot(x, late)) / (np.linalg.norm(x) * np.linalg.norm(late))
