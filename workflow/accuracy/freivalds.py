@@ -7,7 +7,7 @@ block J
 
     r_iJ = sum_{j in J} x_j (C^_ij - C_ij),   x_j = e^(i theta_j), theta_j uniform.
 
-What C is. The operands are rounded here by the same rule as in the kernel (`argand.rounding`), so
+Reference. The operands are rounded here by the same rule as in the kernel (`argand.rounding`), so
 the rounding of operands, the largest error of a low precision, drops out of r, but for `ties`. That
 rule is held to fp64 by rows of the reference; this check says that all follows from the operands.
 

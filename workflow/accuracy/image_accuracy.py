@@ -73,7 +73,7 @@ def image_reference(
 ) -> ImageReference:
     """Return the image of covariances (image, term, channel, antenna, antenna), terms added.
 
-    By zgemm, R w with complex weights of all antennas, then the sum of conj(w) R w: neither the
+    It is zgemm's R w with complex weights of all antennas, then the sum of conj(w) R w: neither the
     real form nor the blocks of `argand.image`. ``directions`` are (direction, 3), ``positions``
     (antenna, 3) about their centre, ``grid`` the rows and columns of the directions.
     """

@@ -267,9 +267,9 @@ def _levels(truth: Array, result: Array) -> tuple[float, float, float]:
 def scalloping(window: Array, precision: Precision, low: float, high: float) -> float | None:
     """Return the loss of a tone midway between two bins over one at a bin's centre, in dB.
 
-    By the window rounded to the precision's type, plus the largest over the smallest of P^ / P, of
-    bins above a hundredth of their row's strongest. None where no row holds power, and for a window
-    without a gain at 0 or midway.
+    It is that of the window rounded to the precision's type, plus the largest over the smallest of
+    P^ / P, of bins above a hundredth of their row's strongest. It is None where no row holds power,
+    and for a window without a gain at 0 or midway.
 
     Args:
         window: the coefficients.

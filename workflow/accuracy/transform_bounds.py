@@ -80,7 +80,7 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
 def butterflies_of(method: Method) -> Fp32Plan | None:
     """Return the butterflies that convolve for a length by its own method, or None.
 
-    They compute whatever the precision. By another method, dense stages compute the length.
+    They compute it at every precision. Dense stages compute a length of another method.
     """
     return butterflies_for(method.length) if method == method_for(method.length) else None
 
@@ -179,9 +179,9 @@ def _whole(method: Method, inner: float, u: float) -> float:
 
 
 def amplification(method: Method, *, worst: bool) -> float:
-    """Return by how much the spectra of convolutions enlarge what is relative to the norm.
+    """Return by how much the spectra of convolutions enlarge an error relative to the norm.
 
-    In the worst case by their largest value; what is white, by their root mean square.
+    They enlarge it by their largest value in the worst case, a white one by their root mean square.
     """
     inner = math.prod(amplification(part, worst=worst) for part in method.parts)
     if method.kind in ("dense", "product"):

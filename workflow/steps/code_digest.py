@@ -95,8 +95,8 @@ def _within(name: str, packages: tuple[str, ...]) -> bool:
 def _imported(path: Path) -> frozenset[str]:
     """Return the modules of `FOLLOWED` that a file imports, wherever it does.
 
-    By the words of the import statements: to parse all files would take ten times as long, in every
-    job. A text that reads like an import counts as one, which does no harm.
+    The words of import statements are searched for: to parse all files would take ten times as
+    long, in every job. A text that reads like an import counts as one, which does no harm.
     """
     names: set[str] = set()
     for module, imported, plain in _IMPORT.findall(_text(path)):

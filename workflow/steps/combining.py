@@ -1,6 +1,7 @@
 """The combine step: what the shards' records say of the whole workload.
 
-Each shard was timed and verified by itself, maybe on another device. Of the whole workload
+Each shard was timed and verified by itself, maybe on another device. In records of the whole
+workload
 
 - times and energy are sums: what one device would take for all shards one after another, not the
   time that passed while several computed at once. Rates are the whole work over that time, so they

@@ -95,7 +95,7 @@ def estimate(
 ) -> tuple[float, float]:
     """Return bytes of memory that a step's data take, and seconds of its work at the slowest rates.
 
-    Without what every job takes, and without room to spare; arguments as of `needs`.
+    Neither includes what every job takes, nor room to spare. The arguments are those of `needs`.
     """
     case = study.workloads[name]
     size = _sizes(study.chain(name)).part(len(study.parts(name)) if step in OF_A_PART else 1)
@@ -203,7 +203,7 @@ def _is_streamed(study: Study, name: str) -> bool:
 def _sizes(chain: tuple[str, ...]) -> _Sizes:
     """Return the sizes of the whole workload.
 
-    By what `Study.chain` says, so that files are opened, and circuits built, once.
+    They are kept by what `Study.chain` says, so that files are opened, and circuits built, once.
     """
     workload, staged = outlined(chain)
     shape, made = workload.shape(staged, get_precision("fp64")), workload.made(staged)

@@ -30,13 +30,13 @@ _SHORT_US = 500.0
 def choose(workload: Workload, records: list[Record]) -> Record:
     """Return the record whose result becomes the product.
 
-    With ``precision: auto`` the fastest of ours that verified, with an error of at most the
+    With ``precision: auto`` it is the fastest of ours that verified, with an error of at most the
     workload's tolerance: from the most accurate on, a less accurate one is taken where it is
     clearly faster (`clearly_faster`). On the CPU it is one that the CPU has itself, fp64 or fp32:
     the others are models of a GPU's and compute more than fp32 does.
 
-    Otherwise ours at the precision asked for, if it verified, or if only its bound is too wide and
-    the workload allows that.
+    Otherwise it is ours at the precision asked for, if that verified, or if only its bound is too
+    wide and the workload allows it.
 
     Raises DeliveryError, with what there is, where there is none.
     """
