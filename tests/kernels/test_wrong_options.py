@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from argand import GemmPlan, SoftmaxPlan, gemm, herk, pack, softmax
+from argand import (
+    GemmPlan,
+    Pairs,
+    SoftmaxPlan,
+    beam_power,
+    gemm,
+    herk,
+    pack,
+    softmax,
+    spectrum,
+    to_pairs,
+)
 
 X = np.eye(4, dtype=np.complex64)
 
@@ -33,6 +44,11 @@ def test_an_array_is_no_name() -> None:
         (lambda: herk(X, form=X), "form"),
         (lambda: herk(X, op=X), "op"),
         (lambda: pack(X, "fp16", side=X), "side"),
+        (lambda: Pairs(X, X), "format"),
+        (lambda: to_pairs(X, X), "format"),
+        (lambda: beam_power(X, X, detect=X), "detect"),
+        (lambda: spectrum(X[0], length=4, scaling=X), "scaling"),
+        (lambda: spectrum(X[0], length=4, detrend=X), "detrend"),
         (lambda: softmax(X.real, output=X), "output"),
         (lambda: SoftmaxPlan(X.real, function=X), "function"),
     ):
