@@ -85,7 +85,7 @@ def killed_run(folder: Path, run: Callable[[], T], begun: Callable[[], bool]) ->
 def processes_of(folder: Path, name: str = "") -> list[psutil.Process]:
     """The processes in a folder that a `fork_server` named after a rule, or ``snakemake``.
 
-    Without a name all of them.
+    All of them are returned where no name is given.
     """
     found = []
     for process in psutil.process_iter():

@@ -1,4 +1,4 @@
-"""Which packages of workflow import which: what is shared knows no kinds, steps or tables."""
+"""Imports between packages of workflow: shared ones know no kinds, steps or tables."""
 
 from __future__ import annotations
 

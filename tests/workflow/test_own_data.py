@@ -83,7 +83,7 @@ def test_the_study_of_the_readme(tmp_path: Path, rng: np.random.Generator) -> No
 
 @pytest.mark.parametrize("feeds", [1, 2])
 def test_names_of_antennas_go_along_to_the_beams(tmp_path: Path, feeds: int) -> None:
-    """Of beams whose weights are of the covariances of the same voltages, or of others."""
+    """Weights of the beams are of the covariances of the same voltages, or of others."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file["v"] = np.ones((2, feeds, 3, 12), np.complex64)

@@ -116,7 +116,7 @@ print(os.environ["OPENBLAS_THREAD_TIMEOUT"], time.process_time() - before < 0.01
 def test_threads_of_blas_rest_after_a_product(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the processor time of 20 ms of sleep: threads that wait actively take as much each."""
+    """Threads that wait actively would each take the processor for the 20 ms of sleep."""
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
     ended = run_python(RESTING, tmp_path, root)

@@ -25,7 +25,7 @@ GRADED = list(PRECISIONS) if EXHAUSTIVE else ["fp64", "3xfp16", "bf16"]
 
 @pytest.fixture(scope="module", autouse=True)
 def k_values():
-    """In the short run every other one to 4096: the longest takes as long as all others."""
+    """The short run takes every other k to 4096: the longest takes as long as all others."""
     with pytest.MonkeyPatch.context() as patch:
         if not EXHAUSTIVE:
             patch.setattr(grading, "K_VALUES", EVERY_K[::2])

@@ -39,7 +39,7 @@ SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]
 
 @dataclass(frozen=True)
 class Kernel:
-    """How a kernel sums.
+    """The order in which a kernel sums.
 
     Attributes:
         mixed: small products beside large ones, and what a promotion rounds carried on (mma.sync);

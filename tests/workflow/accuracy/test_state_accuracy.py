@@ -88,7 +88,7 @@ class TestRepeatedMatrices:
     """A matrix that is applied again moves the state in the same direction again."""
 
     def moved(self, matrices, precision):
-        """How far a random state of as many qubits as a matrix has is moved by rounding them."""
+        """Return how far rounding of the matrices moves a random state of as many qubits."""
         rng = np.random.default_rng(31)
         exact = rounded = normal(rng, len(matrices[0]), dtype=complex)
         for matrix in matrices:

@@ -69,7 +69,7 @@ def test_the_circuit_that_was_written(tmp_path: Path) -> None:
 
 
 def without_a_call() -> QuantumCircuit:
-    """What OpenQASM 2 cannot call: gates of matrices and strings, annotations, words as names."""
+    """OpenQASM 2 cannot call gates of matrices and strings, annotations, or words as names."""
     found = QuantumCircuit(3, global_phase=0.2)
     matrix = UnitaryGate(unitary_group.rvs(2, random_state=2))
     found.append(matrix.control(2, ctrl_state=1), [2, 0, 1])

@@ -133,7 +133,7 @@ def test_rounding_that_may_hide_another_channel() -> None:
 
 
 def test_numbers_of_antennas_go_by_their_names_beside_names() -> None:
-    """As weights of UVH5 covariances do, beside voltages of GUPPI."""
+    """Weights of UVH5 covariances are so named, beside voltages of GUPPI."""
     numbers, names = of([2, 5]), of(["1b", "1e"])
     beside = {"antenna": numbers, "antenna_name": names}
     assert in_names("antenna", (numbers, beside), (numbers, {})) == (numbers, numbers)

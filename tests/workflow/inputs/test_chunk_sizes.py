@@ -76,7 +76,7 @@ def written(path: Path, keys: Mapping[str, Any], dtype: str = "i4") -> npt.NDArr
 
 
 def written_but_for(path: Path, keys: Mapping[str, Any], stored: bytes, mask: int = 0) -> None:
-    """As `written`, but for the chunk at (8, 20).
+    """Write what `written` does, but for the chunk at (8, 20).
 
     HDF5 leaves a chunk without filters as long as it is, so it must be written once.
     """

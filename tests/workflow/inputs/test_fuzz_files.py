@@ -51,7 +51,7 @@ def described(source: FileInput, operand: Operand) -> None:
 def attempt(path: Path, name: Any, *, scales: bool = False, **keys: Any) -> str:
     """The fate of a file: "read", or "refused" by InputErrors with a message.
 
-    With ``scales`` what it has along the axes is read too, each by a fork.
+    Coordinates along the axes are read too with ``scales``, each by a fork.
     """
     source = OneInput(file=path, x=name, **keys)
     message = []
@@ -138,7 +138,7 @@ def odd(folder: Path) -> list[str]:
 
 
 def test_only_arrays_and_input_errors(tmp_path: Path, root: Path) -> None:
-    """By one process for all kinds of files: to start it takes as long as a kind."""
+    """One process reads all kinds of files: to start it takes as long as a kind."""
     done = subprocess.run(
         [sys.executable, __file__, str(tmp_path)],
         capture_output=True, text=True, check=False, timeout=4 * SECONDS,

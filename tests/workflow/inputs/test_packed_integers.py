@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def of_bytes(data: Array) -> Array:
-    """By their hexadecimal digits: 8 to f are -8 to -1."""
+    """Return the numbers that hexadecimal digits are: 8 to f are -8 to -1."""
     signed = [digit - 16 if digit > 7 else digit for digit in range(16)]
     values = [
         complex(signed[int(f"{byte:02x}"[0], 16)], signed[int(f"{byte:02x}"[1], 16)])

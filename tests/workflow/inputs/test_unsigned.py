@@ -49,7 +49,7 @@ def test_every_way_that_parts_lie(tmp_path: Path, kind: str, level: float) -> No
 
 
 def test_nibbles_in_offset_binary(tmp_path: Path) -> None:
-    """As CHIME's correlator has them."""
+    """CHIME's correlator has them so."""
     data = np.arange(256, dtype=np.uint8).reshape(4, 64)
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["x"] = data
@@ -58,7 +58,7 @@ def test_nibbles_in_offset_binary(tmp_path: Path) -> None:
 
 
 def test_netcdf_says_that_signed_numbers_are_unsigned(tmp_path: Path) -> None:
-    """By _Unsigned, with a scale and a fill value in the stored type."""
+    """_Unsigned says so, with a scale and a fill value in the stored type."""
     stored = np.arange(-12, 12, dtype=np.int8).reshape(2, 12)
     with h5py.File(tmp_path / "v.nc", "w") as file:
         for name, scale in (("x", None), ("packed", np.float32(0.5))):

@@ -103,7 +103,7 @@ def test_names_that_only_look_alike(names: dict[str, int]) -> None:
 def test_snakemake_takes_every_study_that_the_check_accepts(
     seed: int, root: Path, tmp_path: Path
 ) -> None:
-    """As many of the names as are accepted, in an order and in shards that chance decides.
+    """Run as many of the names as are accepted, in an order and in shards that chance decides.
 
     The short run draws half of them: a dry run takes as long as there are jobs.
     """

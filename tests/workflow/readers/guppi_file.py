@@ -37,7 +37,7 @@ def write(
 ) -> None:
     """Write blocks (block, ...) of a recording, the first of them number ``first`` of it.
 
-    With DIRECTIO headers are padded, and samples where they are ``padded``, by what a buffer held.
+    DIRECTIO pads headers, and samples where they are ``padded``, by what a buffer held.
     """
     given = {**HEADER, "BLOCSIZE": data[0].nbytes, **header}
     packets = given.get("PIPERBLK") or data[0].nbytes // (given["PKTSIZE"] or 32)

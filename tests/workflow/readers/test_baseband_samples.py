@@ -113,7 +113,7 @@ def test_frames_of_a_vdif_file_that_are_invalid_or_missing(tmp_path: Path) -> No
 
 
 def test_threads_of_a_vdif_file_have_their_numbers(tmp_path: Path) -> None:
-    """Of a file that lacks the first of them, beside whatever a study calls the axis."""
+    """The file lacks the first of them, and a study may call the axis as it likes."""
     content = Path(sample("SAMPLE_VDIF")).read_bytes()
     frames = [content[at : at + 5032] for at in range(0, len(content), 5032)]
     kept = [one for one in frames if int.from_bytes(one[12:16], "little") >> 16 & 0x3FF in (3, 6)]

@@ -120,6 +120,6 @@ def test_stokes_parameters_of_other_feeds(tmp_path: Path, feeds: list[str], said
     [(["xx", "YY"], ["x", "Y"]), (["rr"], ["r"]), (["I", "x", ""], ["I", "x", ""]), ([1], [1])],
 )
 def test_weights_are_of_the_feeds_whose_power_they_are_made_of(power: Any, feeds: Any) -> None:
-    """So that voltages of x have the weights of covariances of xx."""
+    """Voltages of x have the weights of covariances of xx."""
     found = of_voltages(Coordinate(np.array(power), "", "polarization"))
     assert found.values.tolist() == feeds

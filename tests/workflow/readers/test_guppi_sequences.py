@@ -148,7 +148,7 @@ def test_within_one_file(tmp_path: Path) -> None:
 
 
 def test_a_block_that_is_cut(tmp_path: Path, data: Any) -> None:
-    """As where a recorder's disk was full: the last block is left out, or missing between files."""
+    """A recorder's disk was full: the last block is left out, or missing between files."""
     last, pattern = tmp_path / "scan.0002.raw", tmp_path / "scan.*.raw"
     last.write_bytes(last.read_bytes()[:-1])
     assert f"block 1 of {last} is cut: it has 511 of 512 bytes" in error_of(case(pattern))

@@ -7,7 +7,7 @@ WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriver
 TimeoutException = pytest.importorskip("selenium.common.exceptions").TimeoutException
 
 WAIT_S = 60
-"""As long as a browser may take beside other tests and linters on two cores."""
+"""Longest that a browser may take beside other tests and linters on two cores."""
 
 
 class ReportPage:

@@ -113,7 +113,7 @@ CAPTIONS = {
 
 @pytest.mark.slow
 def test_every_figure_is_in_its_category(finished):
-    """By what the page holds of them: a browser shows some below."""
+    """The page is searched for them; a browser shows some below."""
     text = (finished / "results" / "report.html").read_text()
     categories, results = (
         json.loads(re.search(rf"var {name} = (\{{.*\}})", text)[1])

@@ -111,7 +111,7 @@ def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
 
 
 def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
-    """As a scheduler starts it: Snakemake would first remove the file that it is to make."""
+    """A scheduler starts it so: Snakemake would first remove the file that it is to make."""
     staged = finished.folder / "results" / "staged" / "product.h5"
     before = staged.stat().st_mtime_ns
     job = ("--mode", "remote", "--target-jobs", "stage:workload=product", "--force", "--nolock")

@@ -43,7 +43,7 @@ def hidden(root: Path) -> list[str]:
 
 
 def test_a_plan_needs_the_locked_packages_alone(root: Path, tmp_path: Path) -> None:
-    """As after ``pip install --require-hashes -r envs/cpu.txt`` in an empty folder."""
+    """An empty folder and ``pip install --require-hashes -r envs/cpu.txt`` are enough."""
     left_out = hidden(root)
     assert {"pytest", "xarray", "hypothesis"} <= set(left_out)
     (tmp_path / "sitecustomize.py").write_text(HIDDEN.format(hidden=set(left_out)))

@@ -132,7 +132,7 @@ def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
 
 
 def test_each_study_has_a_folder_of_its_own(project: Project) -> None:
-    """By the name of its file; another file of that name is refused, and makes nothing."""
+    """The folder has its file's name; another file of that name is refused, and makes nothing."""
     folder = project.folder
     (folder / "night.yaml").write_text(TINY)
     (folder / "sub").mkdir()

@@ -1,4 +1,4 @@
-"""How a study in shards gains from more GPUs: what is measured, on GPUs that are not there."""
+"""The gain of a study in shards from more GPUs, as it is measured, on GPUs that are not there."""
 
 from __future__ import annotations
 

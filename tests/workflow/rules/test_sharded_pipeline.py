@@ -80,7 +80,7 @@ class Project:
 def finished(root: Path, factory: pytest.TempPathFactory, measured: Path, shards: int) -> Project:
     """A finished run in so many shards, made once, to read.
 
-    In the short run that in shards is one of which a job was killed: others see it undisturbed.
+    The short run takes one in shards of which a job was killed: others see it undisturbed.
     """
 
     def make(folder: Path) -> None:

@@ -123,8 +123,8 @@ def test_gpu_jobs_run_on_both_nodes_and_one_that_is_cancelled_fails_alone(
 ) -> None:
     """Two jobs are held until both run: Slurm gives the second to the node with less to do.
 
-    One is cancelled; its job is then done, with the other way to ask for a GPU. What comes before
-    and after these jobs is done here: by Slurm it is where a node is lost.
+    One is cancelled; its job is then done, with the other way to ask for a GPU. Jobs before
+    and after these run here; the test of a lost node has Slurm run them.
     """
     project.write(TWO)
     measured_as(project.folder, tiny_run, NAMES[1])

@@ -82,7 +82,7 @@ def test_an_edited_module_of_the_workflow(finished: Project) -> None:
 def test_an_edited_study(root: Path, finished: Project) -> None:
     """A choice of the result times nothing again, a precision stages nothing, a size everything.
 
-    By the workflow itself, whose code is that of the copy.
+    The workflow itself decides, whose code is that of the copy.
     """
     project = Project(root, finished.folder, dict(os.environ), STUDY)
 
@@ -160,7 +160,7 @@ def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
 
 
 def test_an_older_file_in_the_place_of_an_input(root: Path, tmp_path: Path) -> None:
-    """By `mv`, `cp -p` or a link a file comes that is older than what was made of the other one."""
+    """`mv`, `cp -p` or a link brings a file older than the results that the other one made."""
     for name, factor in (("first", 1), ("second", 2)):
         with h5py.File(tmp_path / f"{name}.h5", "w") as file:
             file["x"] = factor * np.ones((150, 150), np.complex64)  # Snakemake hashes small files

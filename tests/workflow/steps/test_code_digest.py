@@ -1,4 +1,4 @@
-"""Which edits make which steps run again: digests of the code that each step calls."""
+"""The steps that an edit runs again: digests of the code that each step calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sources() -> Iterator[Path]:
 
 
 def digests() -> dict[str, str]:
-    """Those of the steps of a gemm workload."""
+    """Return the digests of the steps of a gemm workload."""
     return {step: code_digest(step, *names("gemm", step)) for step in STEPS}
 
 

@@ -20,7 +20,7 @@ from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload
 
 TIMES = {"fp64": 9.0, "7xint8": 1.0, "10xint8": 2.0, "15xint8": 3.0}
-"""As on a large card, in us: the more moduli, the slower, and all faster than fp64."""
+"""Times of a large card, in us: the more moduli, the slower, and all faster than fp64."""
 _TIME_KEYS = ("time_us_p50", "time_us_low", "time_us_high")
 
 

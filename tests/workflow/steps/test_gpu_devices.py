@@ -1,4 +1,4 @@
-"""Which GPUs a process may use, by what the machine has, CUDA_VISIBLE_DEVICES and Slurm."""
+"""The GPUs that a process may use, by the machine, CUDA_VISIBLE_DEVICES and Slurm."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_slurm_wrote_is_believed() -> None:
 
 
 class FakeNvml(ModuleType):
-    """As much of pynvml as is used: three GPUs, the second closed to this process."""
+    """Stand in for pynvml where it is used: three GPUs, the second closed to this process."""
 
     class NVMLError(Exception):
         """A stand-in for pynvml's error."""
@@ -147,7 +147,7 @@ def test_without_nvml_cuda_is_asked_in_a_process_of_its_own(
 
 
 def test_the_real_question_to_cuda_is_answered() -> None:
-    """With CuPy or without, with a GPU or without: a list."""
+    """It is a list with CuPy or without, with a GPU or without."""
     assert isinstance(gpu_devices._from_cuda(), list)
 
 

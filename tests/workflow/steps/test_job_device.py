@@ -94,7 +94,7 @@ def test_a_failure_is_noted_as_given_back() -> None:
 
 
 def test_a_device_that_is_lost_is_named() -> None:
-    """As CuPy reports a card that fell off the bus; what it says of its own mistakes is left."""
+    """CuPy reports a card that fell off the bus so; errors of its own are left as they are."""
     full = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
     with (
         pytest.raises(DeviceError, match=rf"GPU 0 \({UUIDS[0]}, card\) of \S+ failed: CUDARuntime"),

@@ -130,7 +130,7 @@ def test_needs_follow_the_sizes() -> None:
 def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_take(
     root: Path,
 ) -> None:
-    """By `benchmarks.pipeline.job_memory`, of the kinds that are recorded.
+    """`benchmarks.pipeline.job_memory` recorded the memory of these kinds.
 
     The Snakemakes around a job take 224 MiB each.
     """
@@ -143,7 +143,7 @@ def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_ta
 
 
 def test_jobs_of_the_study_for_a_large_gpu_took_less_than_they_ask_for(root: Path) -> None:
-    """By the lease log of a run on two H200s: jobs of every kind, of up to 16 GB."""
+    """The lease log of a run on two H200s has jobs of every kind, of up to 16 GB."""
     study = load_study(root / "config" / "h200.yaml")
     log = (root / "docs" / "data" / "h200-study-leases.jsonl").read_text().splitlines()
     ended = [line for line in map(json.loads, log) if line["event"] == "given back"]
@@ -155,7 +155,7 @@ def test_jobs_of_the_study_for_a_large_gpu_took_less_than_they_ask_for(root: Pat
 
 
 def test_calls_on_a_cpu_took_no_longer_than_estimated(root: Path) -> None:
-    """By the recorded times of the default study; models of transforms took longer."""
+    """The times of the default study are recorded; models of transforms took longer."""
     study = load_study(root / "config" / "config.yaml")
     recorded = (root / "docs" / "data" / "cpu-study.csv").read_text().splitlines()
     seen = [row for row in csv.DictReader(recorded) if row["workload"] in study.names]

@@ -19,7 +19,7 @@ _STEPS_OF_A_CALL = 1e-4
 
 
 def test_images_on_a_cpu_took_no_longer_than_estimated(root: Path) -> None:
-    """By recorded calls, of which products are the least part: weights and R w have to count."""
+    """Products are the least part of the recorded calls: weights and R w have to count."""
     recorded = (root / "docs" / "data" / "cpu-calls-two-cores.csv").read_text().splitlines()
     rows = [row for row in csv.DictReader(recorded) if row["operation"] == "image"]
     shorter = 0

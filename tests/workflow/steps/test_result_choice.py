@@ -1,4 +1,4 @@
-"""Which precision `auto` delivers, from times of a simulated machine, idle and under load."""
+"""The precision that `auto` delivers, from times of a simulated machine, idle and under load."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_no_rows_are_not_an_empty_file(path: Path) -> None:
 
 
 def test_files_of_earlier_versions(path: Path) -> None:
-    """Which had no checksums."""
+    """Those had no checksums."""
     path.write_text('{"workload": "w"}\n')
     assert "of an earlier version" in refused(read_records, path)
     path.write_text("[]")

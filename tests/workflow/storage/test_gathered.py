@@ -200,7 +200,7 @@ def test_sources_of_another_type(gathered: Gathered) -> None:
 
 @pytest.mark.parametrize("channels", [1, 3, 4, 6])
 def test_the_beginning_of_it(gathered: Gathered, channels: int) -> None:
-    """As pictures of large products take it; sources that it does not need may be gone."""
+    """Pictures of large products take it; sources that it does not need may be gone."""
     for file in gathered.files[2 if channels > 3 else 1 :]:
         if channels < 6:
             file.unlink()

@@ -101,7 +101,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     ),
     "no elements": (lambda x: x[:0], "of shape (0", "must have elements"),
 }
-"""How the first array of a file is made wrong, what its message says was found, and allowed."""
+"""Faults of the first array of a file, and what its message says was found, and allowed."""
 
 
 @pytest.mark.parametrize("fault", WRONG)
