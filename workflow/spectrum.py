@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import operand_axis
 from workflow.data import (
     FIRST,
     SELECTED,
@@ -146,7 +146,7 @@ def channels(
     values = _frequencies(found, k, number * step * _sense(staged), centre)
     if shift:
         values = shifted(values)
-    coarse = CHANNELS in [SYNONYMS.get(axis, axis) for axis in axes]
+    coarse = CHANNELS in [operand_axis(axis) for axis in axes]
     name = FINE_CHANNELS if coarse else CHANNELS
     # Of one channel that was selected of the samples' own, theirs stands beside.
     fine = not centre and (name == FINE_CHANNELS or f"{SELECTED}{CHANNELS}" in staged.coordinates)

@@ -25,10 +25,15 @@ _TAKEN = ("entry", "argand_crc32")
 """Names that a product file has for other things, beside the datasets that are called like axes."""
 
 
+def operand_axis(name: str) -> str:
+    """Return the axis of an operand that a study means by a name."""
+    return SYNONYMS.get(name, name)
+
+
 def in_own_words(name: str) -> str:
     """Return a file's name of an axis, in small letters, as operands have it."""
     name = name.lower()
-    return WORDS.get(name, SYNONYMS.get(name, name))
+    return WORDS.get(name, operand_axis(name))
 
 
 def among(name: str, axes: Iterable[str]) -> str:

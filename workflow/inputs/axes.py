@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.config.axis_names import PAIR, SYNONYMS, among
+from workflow.config.axis_names import PAIR, SYNONYMS, among, operand_axis
 from workflow.config.mistakes import nearest
 
 Array = npt.NDArray[Any]
@@ -137,7 +137,7 @@ def map_axes(
         missing = operand.axes[: rank - len(lengths)]
         given = operand.axes[len(missing) :]
         return _mapped(given, operand.axes, lengths, missing)
-    given = tuple(SYNONYMS.get(n, n) if n not in operand.axes else n for n in names)
+    given = tuple(operand_axis(n) if n not in operand.axes else n for n in names)
     where = f"input.axes.{operand.name}"
     for name in given:
         if name not in operand.axes:

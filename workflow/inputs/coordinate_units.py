@@ -7,7 +7,7 @@ from typing import Any
 
 import h5py
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import operand_axis
 from workflow.config.coordinate import ListedCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import Coordinate
@@ -52,7 +52,7 @@ def values_with_unit(
 
 def dates_as_times(name: str, found: Coordinate) -> tuple[Coordinate, str]:
     """Return `of_texts` of times that are text; anything else as it is, with no date."""
-    is_text = SYNONYMS.get(name, name) == "time" and found.values.dtype.kind == "U"
+    is_text = operand_axis(name) == "time" and found.values.dtype.kind == "U"
     return of_texts(found) if is_text else (found, "")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import SYNONYMS, operand_axis
 from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
@@ -204,7 +204,7 @@ def _named_as(name: str, found: Sequence[InputOperand]) -> str:
     """
     axes = [axis for one in found for axis in one.mapped().axes]
     others = [axis for axis in axes if SYNONYMS.get(axis) == name]
-    return name if name in axes else others[0] if others else SYNONYMS.get(name, name)
+    return name if name in axes else others[0] if others else operand_axis(name)
 
 
 def _axis_of(name: str, of: Any, found: Sequence[InputOperand]) -> str:

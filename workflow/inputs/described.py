@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import SYNONYMS, operand_axis
 from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
@@ -165,10 +165,10 @@ def _of_lacking(
         axes |= dict.fromkeys(source.axes_of(operand.name) or one.product.axes)
         lacking |= dict.fromkeys(() if operand.free else one.header.map.missing)
         tuned = tuned or one.product.coordinates.get(f"{SELECTED}frequency")
-    lacking = {axis: None for axis in lacking if axis not in {SYNONYMS.get(n, n) for n in axes}}
+    lacking = {axis: None for axis in lacking if axis not in {operand_axis(n) for n in axes}}
     for name, of in source.coordinates.items():
         along = axis_of(name, of)
-        if along not in axes and SYNONYMS.get(along, along) not in lacking:
+        if along not in axes and operand_axis(along) not in lacking:
             raise InputError(
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
                 f"{along!r}{nearest(along, axes)}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS, WORDS, check_names, in_own_words
+from workflow.config.axis_names import SYNONYMS, WORDS, check_names, in_own_words, operand_axis
 from workflow.inputs.axes import AxisError, AxisMap, Operand
 from workflow.inputs.text_attributes import LONGEST_NAME, guarded_once
 
@@ -153,7 +153,7 @@ def check_exchanged(
     the study's own in its place is meant, and other axes may be exchanged on purpose, as of a
     matrix that is meant transposed. ``otherwise`` is what else than the study a user may correct.
     """
-    named = [SYNONYMS.get(one, one) for one in given]
+    named = [operand_axis(one) for one in given]
     for own_name, axis in zip(own, named, strict=False):
         if axis == own_name or own_name not in named or own_name not in _EXCHANGED:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import operand_axis
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
@@ -65,15 +65,16 @@ def of_lacking(
     """
     found: dict[str, Coordinate] = {}
     for name, of in source.coordinates.items():
-        along = SYNONYMS.get(own := axis_of(name, of), own)
+        given = axis_of(name, of)
+        along = operand_axis(given)
         if along not in lacking:
             continue
-        key, kept_as = f"input.coordinates.{name}", SYNONYMS.get(name, name)
+        key, kept_as = f"input.coordinates.{name}", operand_axis(name)
         replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
         if kept_as == "frequency" and tuned is not None and not replaces:
             _check_equal(key, of, tuned)
         try:
-            if own == name:
+            if given == name:
                 found[kept_as] = _of_axis(key, name, of, None, 1, check=check)
             else:
                 found[name] = _along(key, name, of, along, 1, (), check=check)
@@ -106,7 +107,7 @@ def _of_axis(
     given, first = dates_as_times(name, given)
     units, date = parted(given.units)
     date = first or date
-    if SYNONYMS.get(name, name) in WITH_UNITS and not units:
+    if operand_axis(name) in WITH_UNITS and not units:
         raise InputError(
             f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
             "{values: [...], units: Hz}"

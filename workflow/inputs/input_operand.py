@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from workflow.config.axis_names import PAIR, SYNONYMS
+from workflow.config.axis_names import PAIR, operand_axis
 from workflow.config.file_input import DatasetSource, FileInput, PackedSource
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.inputs.chunk_filters import ChunkError
@@ -161,7 +161,7 @@ class InputOperand:
         place = mapped.place(axis)
         if place is not None:
             return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
-        names = [SYNONYMS.get(name, name) for name in self.names or ()]
+        names = [operand_axis(name) for name in self.names or ()]
         return names.index(axis) if axis in mapped.missing and axis in names else None
 
     def _component(self, dataset: h5py.Dataset) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS, among
+from workflow.config.axis_names import among, operand_axis
 from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput, Selection
 from workflow.config.mistakes import nearest
@@ -71,7 +71,7 @@ def names_along(
     """
     words = {operand.names[number]} if operand.names else set()
     words |= {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
-    words = {SYNONYMS.get(word, word) for word in words}
+    words = {operand_axis(word) for word in words}
     # A covariance has the same antennas along its columns.
     words |= {"antenna"} if "column" in words else set()
     length = operand.datasets[0].shape[number]
@@ -84,7 +84,7 @@ def names_along(
     found = {
         name: read(f"input.coordinates.{name}", name, of)
         for name, of in source.coordinates.items()
-        if SYNONYMS.get(axis_of(name, of), axis_of(name, of)) in words
+        if operand_axis(axis_of(name, of)) in words
     }
     for one in own_coordinates(file, operand, external=source.external)[0]:
         if one.number == number and one.name not in found:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 
-from workflow.config.axis_names import PAIR, SYNONYMS, check_names, in_own_words
+from workflow.config.axis_names import PAIR, check_names, in_own_words, operand_axis
 from workflow.inputs.dimension_names import dimension_names, dimension_scales
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.text_attributes import guarded_once, text_attribute
@@ -84,7 +84,7 @@ def _is_of_lacking(operand: InputOperand, path: str, external: bool) -> bool:
     """
     name = in_own_words(path.rpartition("/")[2])
     lacking = () if operand.operand.free else operand.mapped().missing
-    if SYNONYMS.get(name, name) not in lacking or not path.startswith("/"):
+    if operand_axis(name) not in lacking or not path.startswith("/"):
         return False
     try:
         return bool(find_dataset(operand.datasets[0].file, path, external=external).shape == ())
@@ -101,7 +101,7 @@ def _axes_of(operand: InputOperand) -> dict[int, str]:
     found: dict[int, str] = {}
     for number, name in enumerate(operand.names or operand.own_names or ()):
         axes = {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
-        own = SYNONYMS.get(name, name)
+        own = operand_axis(name)
         if name != PAIR and (operand.names is not None or own in axes):
             found[number] = axes.pop() if axes else name
     return found

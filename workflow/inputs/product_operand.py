@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
@@ -75,7 +75,7 @@ class ProductOperand:
             if entries is not None and has_names(entries):
                 self.picked = pick(numbered(entries, names, self._names_along), shape, names)
             kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
-            fits = operand.free or given or all(SYNONYMS.get(n, n) in operand.axes for n in kept)
+            fits = operand.free or given or all(operand_axis(n) in operand.axes for n in kept)
             shown = f"{what} has {len(kept)} ({', '.join(kept)}) of shape {self.picked.shape}"
             if not fits:
                 _check_places(operand, kept, shown, array)
@@ -127,7 +127,7 @@ class ProductOperand:
         }
         # An axis that a number drops and the operand has all the same, of the one entry.
         for number, name in enumerate(names):
-            own = SYNONYMS.get(name, name)
+            own = operand_axis(name)
             if not self.picked.axes[number].kept and own in self.map.missing:
                 renamed[axes[number]] = own
                 del dropped[axes[number]]
@@ -219,9 +219,9 @@ def _check_places(operand: Operand, kept: Sequence[str], shown: str, array: str 
     Times would become antennas where an axis that the operand lacks stands behind them.
     ``array`` is what files of the input's format call covariances; None where they do not.
     """
-    odd = next(name for name in kept if SYNONYMS.get(name, name) not in operand.axes)
+    odd = next(name for name in kept if operand_axis(name) not in operand.axes)
     for name, place in zip(reversed(kept), reversed(operand.axes), strict=False):
-        own = SYNONYMS.get(name, name)
+        own = operand_axis(name)
         if own in operand.axes and own != place:
             hint = f"; those of the file's format are `{operand.name}: {array}`" if array else ""
             if odd == "pair":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.config.axis_names import SYNONYMS
+from workflow.config.axis_names import operand_axis
 from workflow.inputs.input_error import InputError
 
 Array = npt.NDArray[Any]
@@ -73,7 +73,7 @@ def check_quantity(key: str, name: str, units: str) -> None:
 
     A unit that none of them has, such as a count of channels, is let through.
     """
-    base = BASES.get(SYNONYMS.get(name, name))
+    base = BASES.get(operand_axis(name))
     if base and any(units in known for other, known in FACTORS.items() if other != base):
         raise InputError(f"{key} must be in one of {list(FACTORS[base])}, got {units!r}")
 
