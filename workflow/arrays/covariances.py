@@ -80,9 +80,10 @@ def check_inputs(outline: Staged) -> None:
 def checked_values(staged: Staged) -> Staged:
     """Return operands whose covariances are Hermitian, of antennas that all have power.
 
-    One of a triangle is not Hermitian, which solvers would not notice, since they read the lower
-    triangle alone. Beams of least power would consist of an antenna without power, such as one
-    that is flagged. Raises InputError, of covariances that come in stretches while these are read.
+    A matrix of one triangle is not Hermitian, which solvers would not notice, since they read the
+    lower triangle alone. Beams of least power would consist of an antenna without power, such as
+    one that is flagged. Raises InputError; where covariances come in stretches, while these are
+    read.
     """
     name = COVARIANCES.name
     drawn = staged.drawn.get(name)
