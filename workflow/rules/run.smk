@@ -40,7 +40,7 @@ rule run:
 
 
 rule growth_of_errors:
-    """How the error grows with k at each precision, graded: of the kernels, whatever the study."""
+    """The growth of each precision's error with k, graded: of the kernels, whatever the study."""
     output:
         growth="<results>/records/growth.json",
     log:

@@ -96,7 +96,7 @@ rule draw_sweep:
 
 
 rule draw_study:
-    """How near to the device's limits everything came, and to fp64, with the bounds of each error."""
+    """The fraction of the device's limits, and the distance from fp64 with the bounds of each error."""
     input:
         records=expand(RECORDS, workload=WORKLOADS),
     output:
@@ -157,7 +157,7 @@ rule answer:
 
 
 rule draw_growth:
-    """How errors grow with k; of a study with `grade: true`, or asked for by name."""
+    """The growth of errors with k; of a study with `grade: true`, or asked for by name."""
     input:
         growth=rules.growth_of_errors.output.growth,
     output:
