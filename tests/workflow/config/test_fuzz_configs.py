@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.covers import examples
+from tests.workflow.nested_places import places
 from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
 from workflow.preflight.check import check_study
@@ -82,13 +83,6 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every path within nested mappings and lists, that of the whole left out."""
-    items: Any = value.items() if isinstance(value, dict) else []
-    items = enumerate(value) if isinstance(value, list) else items
-    return [place for key, part in items for place in ((*path, key), *places(part, (*path, key)))]
 
 
 @st.composite

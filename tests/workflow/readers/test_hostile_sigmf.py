@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.covers import EXHAUSTIVE
+from tests.workflow.nested_places import places
 from tests.workflow.one_case import error_of, staged, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.test_sigmf import CAPTURE, capture, case, write
@@ -83,14 +84,6 @@ ODD: tuple[Any, ...] = (
     "x", "\x00", "9" * 5000, [], [[]], {}, {"a": 1}, "2026-11-28T10:00:00Z", "9999-99-99T99:99:99Z",
     "cf32_le", "ru8", [1, 2, 3], "\ud800",
 )  # fmt: skip
-
-
-def places(value: Any, *path: Any) -> list[tuple[Any, ...]]:
-    """The places of all values within one, itself the last."""
-    keys = (
-        range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
-    )
-    return [one for key in keys for one in places(value[key], *path, key)] + [path] * bool(path)
 
 
 def test_any_value_anywhere_is_a_recording_or_an_error(tmp_path: Path) -> None:
