@@ -8,26 +8,15 @@ from typing import NamedTuple
 from argand.device import Device
 from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.solve.whole_plan import (
-    COPY_ARGUMENTS,
-    COPY_KERNEL,
-    COPY_THREADS,
-    MEASURE_ARGUMENTS,
-    MEASURE_KERNEL,
-    MEASURE_THREADS,
-    PRODUCT_ARGUMENTS,
-    PRODUCT_KERNEL,
-    PRODUCT_THREADS,
-    UPPER_ARGUMENTS,
-    UPPER_KERNEL,
-    UPPER_THREADS,
+    COPY,
+    MEASURE,
+    PRODUCT,
+    UPPER,
+    WholeKernel,
     copy_blocks,
-    copy_source,
-    measure_source,
     product_plan,
-    product_source,
     upper_columns,
     upper_grid,
-    upper_source,
 )
 
 
@@ -60,23 +49,22 @@ def whole_launches(
     ``working`` is the type of the factors; n and columns are at least 1.
     """
     plan, (blocks, state) = product_plan(n, columns, device.sm_count), upper_grid(n, columns)
-    sizes = {"n": n, "columns": columns}
-    copy = bound_kernel(
-        copy_source(dtype, working), COPY_KERNEL, copy_blocks(n, columns), COPY_THREADS,
-        COPY_ARGUMENTS, device, {**sizes, "by_rows": by_rows, "state_numbers": 1 + state},
+
+    def bound(kernel: WholeKernel, source: str, blocks: int, **more: int) -> BoundKernel:
+        return bound_kernel(
+            source, kernel.name, blocks, kernel.threads, kernel.fields, device,
+            {"n": n, "columns": columns, **more},
+        )  # fmt: skip
+
+    copy = bound(
+        COPY, COPY.source(dtype, working), copy_blocks(n, columns), by_rows=by_rows,
+        state_numbers=1 + state,
     )  # fmt: skip
-    substitute = bound_kernel(
-        upper_source(working, upper_columns(columns)), UPPER_KERNEL, blocks, UPPER_THREADS,
-        UPPER_ARGUMENTS, device, sizes,
+    substitute = bound(UPPER, UPPER.source(working, columns=upper_columns(columns)), blocks)
+    multiply = bound(
+        PRODUCT, PRODUCT.source(dtype, working, columns=plan.columns), plan.blocks,
+        splits=plan.splits, width=plan.width, by_rows=by_rows,
     )  # fmt: skip
-    multiply = bound_kernel(
-        product_source(dtype, working, plan.columns), PRODUCT_KERNEL, plan.blocks,
-        PRODUCT_THREADS, PRODUCT_ARGUMENTS, device,
-        {**sizes, "splits": plan.splits, "width": plan.width, "by_rows": by_rows},
-    )  # fmt: skip
-    measure = bound_kernel(
-        measure_source(dtype, working), MEASURE_KERNEL, columns + 1, MEASURE_THREADS,
-        MEASURE_ARGUMENTS, device, {**sizes, "splits": plan.splits},
-    )  # fmt: skip
+    measure = bound(MEASURE, MEASURE.source(dtype, working), columns + 1, splits=plan.splits)
     parts = plan.splits * (columns + 1) * n
     return WholeLaunches(copy, substitute, multiply, measure, parts, 1 + state)

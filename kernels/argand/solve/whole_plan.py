@@ -11,8 +11,6 @@ from argand.runtime.arguments import Fields, size_check
 from argand.runtime.complex_types import REAL
 from argand.runtime.kernel_entry import kernel_entry
 
-COPY_KERNEL, UPPER_KERNEL = "copy_columns_kernel", "back_substitution_kernel"
-PRODUCT_KERNEL, MEASURE_KERNEL = "sum_products_kernel", "measure_residual_kernel"
 COPY_THREADS, COPY_TILE = 256, 32
 """Threads of a block that copies, and rows and columns of its tile."""
 UPPER_THREADS, UPPER_ROWS = 256, 64
@@ -24,26 +22,77 @@ _UPPER_COLUMNS, _PRODUCT_COLUMNS = 4, 16
 of each, which take 64 registers."""
 _BLOCKS = 4
 """Blocks of A x for each multiprocessor; of complex128 they load 64 KiB of A at a time together."""
-# Structures of solve/system_columns.cuh, back_substitution.cuh and residual.cuh.
-COPY_ARGUMENTS = (
-    ("const void*", "a"), ("const char*", "b"), ("void*", "system"), ("uint32*", "state"),
-    ("int64", "n"), ("int64", "columns"), ("int64", "b_row"), ("int64", "b_column"),
-    ("int", "state_numbers"), ("int", "by_rows"),
+
+
+@dataclass(frozen=True)
+class WholeKernel:
+    """A kernel of ``cuda/solve``.
+
+    Attributes:
+        header: of ``cuda/solve``, without its ending.
+        name: of the kernel.
+        function: of the header, which the kernel calls.
+        structure: type of the function's argument.
+        fields: of that structure, in its order.
+        threads: of a block.
+    """
+
+    header: str
+    name: str
+    function: str
+    structure: str
+    fields: Fields
+    threads: int
+
+    def source(self, *dtypes: str, columns: int | None = None) -> str:
+        """Return the CUDA C++ for complex types and, where blocks take several, columns of x."""
+        arguments = [REAL[one] for one in dtypes] + ([] if columns is None else [str(columns)])
+        call = f"{self.function}<{', '.join(arguments)}>(args);"
+        return (
+            f'#include "solve/{self.header}.cuh"\n{size_check(self.structure, self.fields)}'
+            f"{kernel_entry(self.name, self.structure, call, self.threads)}"
+        )
+
+
+COPY = WholeKernel(
+    "system_columns", "copy_columns_kernel", "copy_columns", "CopyArguments",
+    (
+        ("const void*", "a"), ("const char*", "b"), ("void*", "system"), ("uint32*", "state"),
+        ("int64", "n"), ("int64", "columns"), ("int64", "b_row"), ("int64", "b_column"),
+        ("int", "state_numbers"), ("int", "by_rows"),
+    ),
+    COPY_THREADS,
 )  # fmt: skip
-UPPER_ARGUMENTS = (
-    ("const void*", "u"), ("void*", "x"), ("uint32*", "state"), ("int64", "n"),
-    ("int64", "columns"),
+"""Copies A and b, of the first type, beside each other, of the second."""
+UPPER = WholeKernel(
+    "back_substitution", "back_substitution_kernel", "solve_upper", "UpperArguments",
+    (
+        ("const void*", "u"), ("void*", "x"), ("uint32*", "state"), ("int64", "n"),
+        ("int64", "columns"),
+    ),
+    UPPER_THREADS,
 )  # fmt: skip
-PRODUCT_ARGUMENTS = (
-    ("const void*", "a"), ("const void*", "x"), ("double2*", "partials"), ("int64", "n"),
-    ("int64", "columns"), ("int64", "splits"), ("int64", "width"), ("int", "by_rows"),
+"""Substitutes back, in the type of the factors."""
+PRODUCT = WholeKernel(
+    "residual", "sum_products_kernel", "sum_products", "ResidualArguments",
+    (
+        ("const void*", "a"), ("const void*", "x"), ("double2*", "partials"), ("int64", "n"),
+        ("int64", "columns"), ("int64", "splits"), ("int64", "width"), ("int", "by_rows"),
+    ),
+    PRODUCT_THREADS,
 )  # fmt: skip
-MEASURE_ARGUMENTS = (
-    ("const double2*", "partials"), ("const void*", "x"), ("const char*", "b"),
-    ("const int*", "info"), ("double*", "measures"), ("void*", "result"), ("double*", "error"),
-    ("uint32*", "ended"), ("int64", "n"), ("int64", "columns"), ("int64", "splits"),
-    ("int64", "b_row"), ("int64", "b_column"),
+"""Computes A x, A of the first type and x of the second."""
+MEASURE = WholeKernel(
+    "residual", "measure_residual_kernel", "measure_residual", "MeasureArguments",
+    (
+        ("const double2*", "partials"), ("const void*", "x"), ("const char*", "b"),
+        ("const int*", "info"), ("double*", "measures"), ("void*", "result"), ("double*", "error"),
+        ("uint32*", "ended"), ("int64", "n"), ("int64", "columns"), ("int64", "splits"),
+        ("int64", "b_row"), ("int64", "b_column"),
+    ),
+    MEASURE_THREADS,
 )  # fmt: skip
+"""Computes norms of the residual, of b of the first type and of x of the second."""
 
 
 @dataclass(frozen=True)
@@ -91,42 +140,3 @@ def upper_grid(n: int, columns: int) -> tuple[int, int]:
 def copy_blocks(n: int, columns: int) -> int:
     """Return the blocks that copy A (n, n) and b (n, columns)."""
     return -(-n // COPY_TILE) * -(-(n + columns) // COPY_TILE)
-
-
-def copy_source(dtype: str, working: str) -> str:
-    """Return the CUDA C++ of the kernel that copies operands of a complex type to another."""
-    call = f"copy_columns<{REAL[dtype]}, {REAL[working]}>(args);"
-    return _source(
-        "system_columns", COPY_KERNEL, "CopyArguments", COPY_ARGUMENTS, call, COPY_THREADS
-    )
-
-
-def upper_source(working: str, columns: int) -> str:
-    """Return the CUDA C++ of back substitution for a complex type and the columns of a block."""
-    call = f"solve_upper<{REAL[working]}, {columns}>(args);"
-    return _source(
-        "back_substitution", UPPER_KERNEL, "UpperArguments", UPPER_ARGUMENTS, call, UPPER_THREADS
-    )
-
-
-def product_source(dtype: str, working: str, columns: int) -> str:
-    """Return the CUDA C++ of the kernel of A x, for A of a complex type and x of another."""
-    call = f"sum_products<{REAL[dtype]}, {REAL[working]}, {columns}>(args);"
-    return _source(
-        "residual", PRODUCT_KERNEL, "ResidualArguments", PRODUCT_ARGUMENTS, call, PRODUCT_THREADS
-    )
-
-
-def measure_source(dtype: str, working: str) -> str:
-    """Return the CUDA C++ of the kernel of norms, for b of a complex type and x of another."""
-    call = f"measure_residual<{REAL[dtype]}, {REAL[working]}>(args);"
-    return _source(
-        "residual", MEASURE_KERNEL, "MeasureArguments", MEASURE_ARGUMENTS, call, MEASURE_THREADS
-    )
-
-
-def _source(header: str, name: str, structure: str, fields: Fields, call: str, threads: int) -> str:
-    return (
-        f'#include "solve/{header}.cuh"\n'
-        f"{size_check(structure, fields)}{kernel_entry(name, structure, call, threads)}"
-    )

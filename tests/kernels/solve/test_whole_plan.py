@@ -6,19 +6,15 @@ import pytest
 from argand.device import Arch
 from argand.runtime.complex_types import ITEM
 from argand.solve.whole_plan import (
-    COPY_KERNEL,
-    MEASURE_KERNEL,
-    PRODUCT_KERNEL,
+    COPY,
+    MEASURE,
+    PRODUCT,
     PRODUCT_TILE,
-    UPPER_KERNEL,
+    UPPER,
     copy_blocks,
-    copy_source,
-    measure_source,
     product_plan,
-    product_source,
     upper_columns,
     upper_grid,
-    upper_source,
 )
 
 from tests.kernels.compiled import assert_clean
@@ -28,16 +24,17 @@ from tests.kernels.compiled import assert_clean
     ("complex64", "complex64"), ("complex64", "complex128"), ("complex128", "complex128"),
 ])  # fmt: skip
 def test_kernels_compile(arch: Arch, dtype: str, working: str) -> None:
-    assert_clean(copy_source(dtype, working), arch.target, COPY_KERNEL)
+    assert_clean(COPY.source(dtype, working), arch.target, COPY.name)
     for columns in (1, 2, 4, 8, 16):
-        assert_clean(product_source(dtype, working, columns), arch.target, PRODUCT_KERNEL)
-    assert_clean(measure_source(dtype, working), arch.target, MEASURE_KERNEL)
+        source = PRODUCT.source(dtype, working, columns=columns)
+        assert_clean(source, arch.target, PRODUCT.name)
+    assert_clean(MEASURE.source(dtype, working), arch.target, MEASURE.name)
 
 
 @pytest.mark.parametrize("dtype", ITEM)
 def test_back_substitution_compiles(arch: Arch, dtype: str) -> None:
     for columns in (1, 2, 4):
-        assert_clean(upper_source(dtype, columns), arch.target, UPPER_KERNEL)
+        assert_clean(UPPER.source(dtype, columns=columns), arch.target, UPPER.name)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 16, 17, 64, 1000])
