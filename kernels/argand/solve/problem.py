@@ -22,10 +22,10 @@ of a panel. On a GPU the least depth at which exact products gain: an update of 
 (docs/kernels/solve.md)."""
 
 WHOLE: Mapping[str, int] = MappingProxyType({"complex128": 8000, "complex64": 7200})
-"""Rows up to which a GPU's library factors the whole matrix by default, by the result's type. Exact
-products took 1.07 of that time at 7168 rows of complex128 and 0.985 at 8192; of complex64, whose
-products are those of 7 moduli, 1.01 at 7168 and 0.916 at 8192 (an H200). The limits are about where
-the times are equal."""
+"""Rows up to which a GPU's library factors the whole matrix by default, by the result's type.
+
+They are about where exact products are as fast, 7 moduli for complex64: between 7168 and 8192 rows
+in a trial on an H200, which no command repeats."""
 FIRST: Mapping[str, str] = MappingProxyType({"complex128": "12xint8"})
 """Products that are tried first on a GPU, by the result's type; types without one begin with
 `default_precision`. A step of refinement multiplies the error by about t cond(A), with t the

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import WrongProductError, apply_gate, dft, gemm, herk, log_softmax, logsumexp, softmax
-from argand.gemm.modular import cpu
+
+from tests.flipped_residue import flip_residue
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
@@ -235,14 +236,7 @@ def test_a_wrong_product_is_seen_in_a_program(
     x = drawn(4, 4)
     program = jax.jit(lambda x: gemm(x, x, tolerance=1e-9, check=True))
     close(program(x), x @ x, 1e-9)
-    real = cpu._real_product
-
-    def flipped(*arguments: Any) -> Any:
-        found = real(*arguments)
-        found[1, 2] ^= 1
-        return found
-
-    monkeypatch.setattr(cpu, "_real_product", flipped)
+    flip_residue(monkeypatch, 1, 2)
     with pytest.raises(Exception, match=r"WrongProductError: 1 of 4 rows .* row 1"):
         jax.block_until_ready(program(x))
     with pytest.raises(WrongProductError, match=r"1 of 4 rows .* row 1"):

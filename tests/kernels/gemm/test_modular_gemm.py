@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli, moduli
 from argand.gemm.modular.proof import PRIME, WrongProductError, _times, check
 from argand.gemm.modular.residues import integers
 
+from tests.flipped_residue import flip_residue
 from tests.normal import normal, wide_normal
 
 TYPES = (np.complex64, np.complex128)
@@ -161,15 +161,7 @@ def test_a_right_product_is_proved(rng: np.random.Generator, precision: str) -> 
 def test_the_last_bit_of_one_residue_is_caught(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, modulus: int
 ) -> None:
-    real, calls = cpu._real_product, itertools.count()
-
-    def flipped(*arguments: Any) -> Any:
-        found = real(*arguments)
-        if next(calls) == 2 * modulus:
-            found[4, 7] ^= 1
-        return found
-
-    monkeypatch.setattr(cpu, "_real_product", flipped)
+    flip_residue(monkeypatch, 4, 7, product=2 * modulus)
     a, b = wide_normal(rng, 9, 30), wide_normal(rng, 30, 11)
     with pytest.raises(WrongProductError, match=r"1 of 9 rows .*row 4: memory or arithmetic"):
         gemm(a, b, precision="7xint8", check=True)

@@ -207,7 +207,7 @@ def test_a_diagonal_that_is_not_finite_leaves_no_finite_power(antennas: int) -> 
 
 @pytest.mark.parametrize("antennas", [4, 70])
 def test_places_are_those_that_arrays_hold_now(antennas: int) -> None:
-    """What is made of positions and frequencies is kept by their numbers."""
+    """Checks and baselines are kept by the numbers of positions and frequencies."""
     one = sky(antennas, 2, 9)
     before = image(*one.arguments)
     for place in (one.positions, one.frequencies):

@@ -70,7 +70,7 @@ def substituted(cp: Any, a: Any, b: Any, system: Any, info: int = 0) -> tuple[fl
 def test_back_substitution(
     cp: Any, rng: np.random.Generator, n: int, columns: int, dtype: str
 ) -> None:
-    """What is below the diagonal is not read; the diagonal is of many scales."""
+    """The kernel reads nothing below the diagonal, whose numbers are of many scales."""
     scales = cp.asarray(10.0 ** rng.uniform(-9, 9, n))
     u = cp.random.default_rng(1).standard_normal((n, n, 2)).view(complex)[..., 0]
     u = cp.asfortranarray(scales[:, None] * (cp.triu(u) / n + cp.eye(n))).astype(dtype)
@@ -94,7 +94,7 @@ def test_back_substitution(
 def test_the_backward_error_of_any_x(
     cp: Any, rng: np.random.Generator, n: int, columns: int, dtype: str, working: str
 ) -> None:
-    """Of matrices by rows and by columns, b with gaps, NaN anywhere, and a column without pivot."""
+    """It is NaN for NaN anywhere and a column without pivot; A has either order, and b has gaps."""
     a, b = normal(rng, n, n).astype(dtype), normal(rng, n, 2 * columns).astype(dtype)[:, ::2]
     x = normal(rng, n, columns).astype(working)
     tiny = {"complex64": 1e-30, "complex128": 1e-200}[dtype]  # whose squares are 0

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from argand import WrongProductError, gemm
 from argand.device import Device, cpu
-from argand.gemm.modular import cpu as model
 from streamed_runs import Ran, workload_of
+
+from tests.flipped_residue import flip_residue
 
 CASES: dict[str, dict[str, Any]] = {
     "gemm": {"kind": "gemm", "m": 9, "n": 7, "k": 40, "batch": 2, "op_a": "C", "beta": 2},
@@ -52,14 +53,7 @@ def test_what_is_written_is_what_was_proved(tmp_path: Path) -> None:
 def test_a_wrong_bit_of_one_residue_ends_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = model._real_product
-
-    def flipped(*arguments: Any) -> Any:
-        found = real(*arguments)
-        found[4, 2] ^= 1
-        return found
-
-    monkeypatch.setattr(model, "_real_product", flipped)
+    flip_residue(monkeypatch, 4, 2)
     with pytest.raises(WrongProductError, match=r"of 9 rows of an exact product are wrong"):
         Ran(tmp_path / "w", workload_of(CASES["gemm"], "fp32", "7xint8"), cpu())
 
