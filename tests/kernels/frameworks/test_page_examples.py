@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("python", "frameworks")),
-         *sorted((ROOT / "docs" / "kernels").glob("*.md"))]  # fmt: skip
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "kernels").glob("*.md"))]
 LIBRARIES = ("torch", "jax")
 
 
