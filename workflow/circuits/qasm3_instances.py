@@ -1,7 +1,8 @@
-"""Gates of OpenQASM 3 whose definitions have modifiers, written out with the angles of each call.
+"""Gates of OpenQASM 3 that are written out with the angles of each call, as numbers.
 
 Qiskit 2.6.2 takes no power of a gate whose angles are parameters, and loses parameters where such a
-gate is controlled and inverted. With numbers for the parameters neither matters.
+gate is controlled and inverted; qiskit-qasm3-import 0.6.0 reads no product, power, remainder or
+function of parameters, and no sum of one and an integer. With numbers none of this matters.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 from workflow.circuits.qasm3_arithmetic import number_of
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
 from workflow.circuits.qasm3_program import place_of, whole
+from workflow.counted import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from openqasm3 import ast
 
@@ -23,12 +25,12 @@ _OF_CALL = "_of_call_"
 
 
 def write_instances(program: ast.Program) -> None:
-    """Replace gates with parameters and modifiers by gates without parameters, one for each call.
+    """Replace gates that Qiskit reads only with numbers by gates without parameters.
 
-    Calls with the same angles have the same gate.
+    Each call has one; calls with the same angles have the same.
 
     Raises ValueError, with the line, for a second gate of a name, a wrong number of angles, and one
-    that is not made of numbers by + - * /.
+    that is not made of numbers by + - * / % **.
     """
     from openqasm3 import ast
 
@@ -42,7 +44,7 @@ def write_instances(program: ast.Program) -> None:
             known.add(statement.name.name)
         if not isinstance(statement, ast.QuantumGateDefinition):
             instances.rewrite([statement], {})
-        elif statement.arguments and instances.has_modifiers(statement):
+        elif statement.arguments and instances.needs_numbers(statement):
             instances.definitions[statement.name.name] = statement
             continue
         else:
@@ -57,19 +59,27 @@ class _Instances:
     def __init__(self) -> None:
         self.statements: list[ast.Statement | ast.Pragma] = []
         self.definitions: dict[str, ast.QuantumGateDefinition] = {}
-        """Definitions with parameters and modifiers, which are not among the statements."""
+        """Definitions that need numbers for parameters, which are not among the statements."""
         self.names: dict[tuple[str, tuple[float, ...]], str] = {}
 
-    def has_modifiers(self, definition: ast.QuantumGateDefinition) -> bool:
-        """Return whether a definition, or that of a gate that it calls, has modifiers."""
+    def needs_numbers(self, definition: ast.QuantumGateDefinition) -> bool:
+        """Return whether parts of a definition can be read only with numbers for its parameters.
+
+        Those are modifiers, calls of gates that need numbers, and angles beyond `_is_linear`.
+        """
         from openqasm3 import ast
 
-        return any(
-            inner.modifiers
-            or (isinstance(inner, ast.QuantumGate) and inner.name.name in self.definitions)
-            for inner in definition.body
-            if isinstance(inner, ast.QuantumGate | ast.QuantumPhase)
-        )
+        names = {parameter.name for parameter in definition.arguments}
+        for inner in definition.body:
+            if isinstance(inner, ast.QuantumGate):
+                needed, angles = inner.name.name in self.definitions, inner.arguments
+            elif isinstance(inner, ast.QuantumPhase):
+                needed, angles = False, [inner.argument]
+            else:
+                continue
+            if needed or inner.modifiers or not all(_is_linear(one, names) for one in angles):
+                return True
+        return False
 
     def rewrite(self, statements: Sequence[ast.QASMNode], angles: Mapping[str, float]) -> None:
         """Put numbers for parameters, and call the gates that are made of them."""
@@ -95,9 +105,10 @@ class _Instances:
         values = [number_of(argument, angles) for argument in call.arguments]
         numbers = tuple(float(value) for value in values if value is not None)
         if len(numbers) < len(values) or len(values) != len(parameters):
+            takes = f"gate {call.name.name} takes {counted(len(parameters), 'angle')}"
             raise ValueError(
-                f"{place_of(call)}gate {call.name.name} takes {len(parameters)} angles made of "
-                f"numbers by + - * /, got {len(numbers)} of {len(values)}"
+                f"{place_of(call)}{takes} made of numbers by + - * / % **, "
+                f"got {len(numbers)} of {len(values)}"
             )
         key = call.name.name, numbers
         if key not in self.names:
@@ -110,6 +121,41 @@ class _Instances:
         call.name.name, call.arguments = self.names[key], []
 
 
+def _has(node: object, names: Container[str]) -> bool:
+    """Return whether one of the identifiers below a node has one of these names."""
+    from openqasm3 import ast
+
+    if isinstance(node, ast.Identifier):
+        return node.name in names
+    if isinstance(node, ast.FunctionCall):
+        return _has(node.arguments, names)
+    if isinstance(node, list):
+        return any(_has(one, names) for one in node)
+    return isinstance(node, ast.QASMNode) and _has(list(vars(node).values()), names)
+
+
+def _is_linear(node: ast.Expression, names: Container[str]) -> bool:
+    """Return whether qiskit-qasm3-import reads an angle of parameters with these names.
+
+    It reads sums of parameters and of numbers that are no integers, and products and quotients of
+    these by numbers.
+    """
+    from openqasm3 import ast
+
+    if not _has(node, names) or isinstance(node, ast.Identifier):
+        return True
+    if isinstance(node, ast.UnaryExpression):
+        return _is_linear(node.expression, names)
+    if not isinstance(node, ast.BinaryExpression) or node.op.name not in ("+", "-", "*", "/"):
+        return False
+    numbers = [one for one in (node.lhs, node.rhs) if not _has(one, names)]
+    if node.op.name in ("*", "/"):
+        fits = bool(numbers) and not (node.op.name == "/" and numbers[0] is node.lhs)
+    else:
+        fits = not any(whole(one, is_angle=False) is not None for one in numbers)
+    return fits and _is_linear(node.lhs, names) and _is_linear(node.rhs, names)
+
+
 def _number(node: ast.Expression, angles: Mapping[str, float]) -> ast.Expression:
     """Return a literal for an expression with parameters, and any other as it is."""
     from openqasm3 import ast
@@ -117,6 +163,8 @@ def _number(node: ast.Expression, angles: Mapping[str, float]) -> ast.Expression
     if whole(node, is_angle=False) is not None:
         return node
     if (value := number_of(node, angles)) is None:
+        if _has(node, angles):
+            raise ValueError(f"{place_of(node)}the angle is not made of parameters and numbers")
         return node
     literal = ast.FloatLiteral(float(value))
     literal.span = node.span

@@ -35,7 +35,6 @@ SAID = "// what it says of itself: "
 OF_FILE = "_of_the_file"
 """End of the names of gates that a file defines under a name of the library's."""
 _DEFERRED = "; where a measured bit decides, its qubit may: `cx q[0], q[2]` for `if (c[0]) x q[2]`"
-_TYPES = ": a gate's angle may be added to numbers and angles, and multiplied or divided by numbers"
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
@@ -259,8 +258,6 @@ def reason(error: BaseException) -> str:
     # Colours and frames that a reader draws around what it says are not part of that.
     said = re.sub("\x1b\\[[0-9;]*m|[\u2500-\u257f]", "", str(next(iter(error.args), "")))
     said = " ".join(said.split()) or type(error).__name__
-    if said.endswith(": type error"):  # of an operator, of which it says no more
-        said += _TYPES
     if not (place := re.match(r"L?(\d+)[,:]C?(\d+): ", said)) and (span := _span(error)):
         return f"line {span.start_line}, column {span.start_column}: {said}"[:300]
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,35 @@ def test_parameters_in_another_order_than_the_alphabet(path: Path) -> None:
     assert same(loaded(path, HEAD + gates), expected)
 
 
+def test_angles_that_are_no_linear_function_of_parameters(path: Path) -> None:
+    written = (
+        "a*b",
+        "a**2 + b",
+        "sin(a) - b",
+        "a + 2",
+        "2/a",
+        "(a + b)*(a - b)",
+        "-b % a",
+        "b/2.0",
+    )
+
+    def angles(a: float, b: float) -> list[float]:
+        rest = math.fmod(-b, a)  # with the sign of the dividend
+        return [a * b, a**2 + b, math.sin(a) - b, a + 2, 2 / a, (a + b) * (a - b), rest, b / 2]
+
+    body = "".join(f"rz({angle}) c; x c; " for angle in written)
+    gates = f"gate one(b, a) c {{ {body} }} gate two(a) c {{ one(a*a, a) c; }}"
+    found = loaded(path, f"{HEAD}{gates} one(0.7, 0.3) q[0]; ctrl @ two(0.3) q[1], q[0];")
+    expected = QuantumCircuit(3)
+    for angle in angles(0.3, 0.7):
+        expected.rz(angle, 0)
+        expected.x(0)
+    for angle in angles(0.3, 0.09):
+        expected.crz(angle, 1, 0)
+        expected.cx(1, 0)
+    assert same(found, expected)
+
+
 def test_own_gates_under_names_of_the_library_of_version_2(path: Path) -> None:
     """The library of OpenQASM 3 has none of these names, so a file may define them as it likes."""
     gates = """
@@ -190,7 +220,9 @@ REFUSED = (
             ("rx(popcount(3)) q[0];", "angles made of numbers by + - * / % **"),
             ("rx(1/0) q[0];", "division or modulo by zero"),
             ("gate g(a) b { rx((2 + 1)/2) b; }", "line 4, column 17: 3/2 is 1 in OpenQASM 3"),
-            ("gate g(a) b { rx(a*a) b; }", "column 17: type error: a gate's angle may be added to"),
+            ("gate g(a) b { rx(a*popcount(a)) b; } g(1) q[0];", "column 17: the angle is not"),
+            ("gate g(a) b { rx(log(a)*a) b; } g(0) q[0];", "column 17: log: math domain error"),
+            ("gate g(a) b { rx(a*a) b; } g(1, 2) q[0];", "takes 1 angle made of numbers"),
             ("pow(1/2) @ x q[0];", "for a fraction write 1.0/2"),
             ("gphase(pi*(1/-8));", "1/-8 is 0 in OpenQASM 3"),
             (f"rx({'(' * 999}1{')' * 999}) q[0];", "maximum recursion depth"),

@@ -145,7 +145,7 @@ def test_a_gate_of_the_language_before_the_library(tmp_path: Path, library: str)
     ("text", "message"),
     [
         ("turned(0.4) q[0], q[1];", "line 4, column 0: gate turned takes 2 angles"),
-        ("turned(0.4, popcount(1)) q[0], q[1];", "made of numbers by + - * /, got 1 of 2"),
+        ("turned(0.4, popcount(1)) q[0], q[1];", "made of numbers by + - * / % **, got 1 of 2"),
         ("turned(0.4, 1/0.0) q[0], q[1];", "line 4, column 12: division by zero"),
         ("gate x a { h a; } ctrl @ x q[0], q[1];", "line 4, column 0: 'x' is already defined"),
         ("gate rx(a) b { inv @ rz(a) b; }", "line 4, column 0: 'rx' is already defined"),
