@@ -16,6 +16,7 @@ from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import FP16
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
@@ -121,9 +122,7 @@ def int8_pack_source(plan: Int8BeamPowerPlan) -> str:
 
 def int8_power_source(plan: Int8BeamPowerPlan) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
-    form = (
-        f"{plan.beams}, {plan.warpgroups}, {plan.stages}, {plan.group}, {str(plan.aligned).lower()}"
-    )
+    form = listed(plan.beams, plan.warpgroups, plan.stages, plan.group, plan.aligned)
     return (
         f"{_preamble(plan)}"
         f"{size_check('BeamPowerArguments', BEAM_POWER_ARGUMENTS)}"

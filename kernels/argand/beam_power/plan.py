@@ -9,8 +9,9 @@ from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARP
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed, operand_arguments
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import PlanError, operand_arguments, require_precision
+from argand.runtime.plan import PlanError, require_precision
 
 Samples = Literal["complex64", "half", "int8"]
 """How a kernel reads samples: complex64, pairs in the operand's 16-bit format, or of int8."""
@@ -211,16 +212,14 @@ def pack_source(precision: Precision) -> str:
 
 def beam_power_source(plan: BeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
-    scaled, aligned = (str(x).lower() for x in (precision.scaled, plan.aligned))
-    kernel = (
-        f"BeamPowerKernel<{operand_arguments(precision)}, Samples::{plan.samples}, "
-        f"{plan.polarizations}, {plan.warps}, {plan.warp_rows}, {plan.row_tiles}, {plan.stages}, "
-        f"{plan.group}, {scaled}, {aligned}>"
-    )
+    form = listed(
+        operand_arguments(precision), f"Samples::{plan.samples}", plan.polarizations, plan.warps,
+        plan.warp_rows, plan.row_tiles, plan.stages, plan.group, precision.scaled, plan.aligned,
+    )  # fmt: skip
     return (
         '#include "beam_power/sm80_kernel.cuh"\n'
         f"{size_check('BeamPowerArguments', BEAM_POWER_ARGUMENTS)}"
-        f"using Kernel = {kernel};\n"
+        f"using Kernel = BeamPowerKernel<{form}>;\n"
         f"static_assert(Kernel::kSharedBytes == {plan.shared_bytes} &&\n"
         f"              Kernel::kThreads == {plan.threads});\n"
         + kernel_entry(

@@ -18,12 +18,12 @@ from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed, operand_arguments
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import (
     WGMMA_TARGET,
     PlanError,
     is_legal,
-    operand_arguments,
     require_precision,
 )
 from argand.runtime.wgmma import wgmma_function
@@ -218,26 +218,22 @@ def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
 
 def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
-    scaled, aligned, pipelined, promoted = (
-        str(x).lower() for x in (precision.scaled, plan.aligned, plan.pipelined, plan.promoted)
-    )
-    form = f"{operand_arguments(precision)}, Samples::{plan.samples}"
-    header = "sm90_streamed_kernel" if plan.weight_stages else "sm90_kernel"
-    kernel = (
-        f"WgmmaBeamPowerKernel<{form}, {plan.polarizations}, {plan.beams}, {plan.warpgroups}, "
-        f"{plan.stages}, {plan.group}, {scaled}, {aligned}, {pipelined}, {promoted}>"
-    )
+    operands = operand_arguments(precision), f"Samples::{plan.samples}", plan.polarizations
+    flags = precision.scaled, plan.aligned
     if plan.weight_stages:
-        kernel = (
-            f"StreamedBeamPowerKernel<{form}, {plan.polarizations}, {plan.beams}, {plan.stages}, "
-            f"{plan.weight_stages}, {plan.group}, {scaled}, {aligned}, {promoted}>"
-        )
+        header, kernel = "sm90_streamed_kernel", "StreamedBeamPowerKernel"
+        sizes = plan.beams, plan.stages, plan.weight_stages, plan.group
+        form = listed(*operands, *sizes, *flags, plan.promoted)
+    else:
+        header, kernel = "sm90_kernel", "WgmmaBeamPowerKernel"
+        sizes = plan.beams, plan.warpgroups, plan.stages, plan.group
+        form = listed(*operands, *sizes, *flags, plan.pipelined, plan.promoted)
     return (
         '#include "device/warpgroup.cuh"\n'
         f"{wgmma_function(precision.operand, plan.beams)}"
         f'#include "beam_power/{header}.cuh"\n'
         f"{size_check('BeamPowerArguments', BEAM_POWER_ARGUMENTS)}"
-        f"using Kernel = {kernel};\n"
+        f"using Kernel = {kernel}<{form}>;\n"
         f"static_assert(Kernel::kSharedBytes == "
         f"{plan.shared_bytes(0, precision)} && Kernel::kThreads == {plan.threads} &&\n"
         f"              kRowTile == {ROW_TILE});\n"

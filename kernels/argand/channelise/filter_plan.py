@@ -8,6 +8,7 @@ from typing import Literal
 from argand.channelise.plan import UNITS
 from argand.channelise.problem import ChanneliseProblem
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 
 FILTER_THREADS = 256
@@ -97,7 +98,7 @@ def filter_source(component: str, *, real: bool, form: FilterForm) -> str:
     number = "double" if component.endswith(FLOAT64) else "float"
     # The kind of fp64 says alone whether samples are conjugates.
     kind = UNITS[component.replace(FLOAT64, "float32")][0]
-    arguments = f"{number}, Component::{kind}, {str(real).lower()}"
+    arguments = listed(number, f"Component::{kind}", real)
     call = f"filter_{'flat' if form == 'flat' else 'samples'}<{arguments}>(args)"
     return (
         '#include "channelise/filter.cuh"\n'

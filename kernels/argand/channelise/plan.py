@@ -15,6 +15,7 @@ from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
 from argand.multiprocessor import LARGEST_BLOCK, WARP
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError, is_legal
@@ -226,11 +227,10 @@ def kernel_name(plan: ChannelisePlan, component: str) -> str:
 
 def members(plan: ChannelisePlan) -> str:
     """Return the members of a ``ChannelisePlan`` in CUDA C++."""
-    radices = ", ".join(map(str, plan.radices))
-    return (
-        f"{plan.points}, {plan.taps}, {plan.phases}, {plan.frames}, {str(plan.real).lower()}, "
-        f"{{{radices}}}, {plan.batch}, {plan.threads}, {plan.groups}"
-    )
+    return listed(
+        plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, plan.batch,
+        plan.threads, plan.groups,
+    )  # fmt: skip
 
 
 def kernel_source(plan: ChannelisePlan, component: str) -> str:

@@ -9,6 +9,7 @@ from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError, is_legal
 
@@ -94,7 +95,7 @@ def single_thread_name(plan: SingleThreadPlan, component: str) -> str:
 
 def single_thread_source(plan: SingleThreadPlan, component: str, arch: Arch) -> str:
     """Return the CUDA C++ of the kernel."""
-    members = f"{plan.channels}, {plan.taps}, {plan.hop}, {str(plan.real).lower()}, {plan.spectra}"
+    members = listed(plan.channels, plan.taps, plan.hop, plan.real, plan.spectra)
     return (
         '#include "channelise/single_thread.cuh"\n'
         f"{size_check('SingleThreadArguments', SINGLE_THREAD_ARGUMENTS)}"

@@ -22,6 +22,7 @@ from argand.device import Arch
 from argand.dft.tables import Array, roots
 from argand.multiprocessor import PORTABLE_CLUSTER, REGISTERS, WARPGROUP
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
@@ -216,11 +217,10 @@ def specialized_name(plan: SpecializedPlan, component: str) -> str:
 
 def specialized_source(plan: SpecializedPlan, component: str) -> str:
     """Return the CUDA C++ of the kernel."""
-    roles = (
-        f"{plan.turn}, {plan.depth}, {plan.slots}, {plan.transform_groups}, "
-        f"{plan.filter_registers}, {plan.transform_registers}, "
-        f"{str(plan.arrive_per_lane).lower()}, {plan.cluster}"
-    )
+    roles = listed(
+        plan.turn, plan.depth, plan.slots, plan.transform_groups, plan.filter_registers,
+        plan.transform_registers, plan.arrive_per_lane, plan.cluster,
+    )  # fmt: skip
     kernel = f"SpecializedKernel<kPlan, kRoles, Component::{UNITS[component][0]}>"
     return (
         '#include "channelise/sm90_kernel.cuh"\n'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from argand.dft.two_pass import PASSES, TwoPassPlan, two_pass_name, two_pass_sou
 from argand.multiprocessor import WARP, registers
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import constant, literal, roundings
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_function
 
@@ -229,15 +229,17 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     elif isinstance(plan, ClusterPlan):
         blocks, cluster = plan.blocks_per_sm, plan.cluster_size
     else:
-        members = {"precision": _precision(precision), **members}
+        operand = f"Operand::{precision.operand.name}"
+        form = operand, precision.terms, roundings(precision), precision.scaled
+        members = {"precision": form, **members}
     checks = ""
     if isinstance(plan, ButterflyPlan | MixedRadixPlan):
-        few = _literal(plan.multiplied_twiddles > 0)
+        few = literal(plan.multiplied_twiddles > 0)
         checks = f'static_assert(kPlan.loads_few_twiddles() == {few}, "as the plan counts it");\n'
     return (
         f'{before}#include "dft/{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
-        f"constexpr {type(plan).__name__} kPlan{{{_members(members)}}};\n"
+        f"{constant(type(plan).__name__, members)}"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
         + checks
@@ -249,23 +251,4 @@ def dft_source(plan: Plan, precision: Precision) -> str:
             blocks,
             cluster=cluster,
         )
-    )
-
-
-def _members(values: Mapping[str, Any]) -> str:
-    return ", ".join(f".{name} = {_literal(value)}" for name, value in values.items())
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"{{{', '.join(map(str, value))}}}"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _precision(precision: Precision) -> str:
-    both = (*precision.roundings, precision.roundings[0])[:2]
-    roundings = ", ".join(f"Rounding::{mode}" for mode in both)
-    return (
-        f"{{Operand::{precision.operand.name}, {precision.terms}, {{{roundings}}}, "
-        f"{_literal(precision.scaled)}}}"
     )

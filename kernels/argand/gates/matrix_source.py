@@ -15,6 +15,7 @@ from argand.gates.plan import GatePlan
 from argand.gates.source import tensor_core_gate
 from argand.gates.truncation import k_tile_bits, truncation_bias
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import operand_arguments
 from argand.runtime.kernel_entry import kernel_entry
 
 MATRIX_ARGUMENTS: Fields = (
@@ -45,8 +46,7 @@ def matrix_source(plan: GatePlan) -> str:
     """Return CUDA C++ of the kernels that prepare matrices of each type for a plan."""
     row = plan.precision
     exponent = f"scale_exponent<Operand::{row.operand.name}>(absmax)" if row.scaled else "0"
-    roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
-    packed = f"PackedTerms<Operand::{row.operand.name}, {row.terms}, {roundings}>"
+    packed = f"PackedTerms<{operand_arguments(row)}>"
     include, terms = "", packed if plan.packs_terms else "UnsplitNumbers"
     if plan.reads_fragments:
         header, gate = tensor_core_gate(plan)

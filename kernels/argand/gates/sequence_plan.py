@@ -17,6 +17,7 @@ from argand.gates.source import ARGUMENTS
 from argand.multiprocessor import REGISTERS
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import operand_arguments
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal, require_precision
 from argand.runtime.wgmma import wgmma_function
@@ -181,8 +182,7 @@ def kernel_source(plan: SequencePlan) -> str:
         step = f"WgmmaStep<Operand::{row.operand.name}, {row.terms}>"
     else:
         before = '#include "gates/sequence_sm80.cuh"\n'
-        roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
-        step = f"MmaStep<Operand::{row.operand.name}, {row.terms}, {roundings}>"
+        step = f"MmaStep<{operand_arguments(row)}>"
     sizes = f"{plan.tile_qubits}, {plan.groups}, {plan.stages}, {plan.steps}"
     return (
         f'{before}#include "gates/sequence_kernel.cuh"\n'

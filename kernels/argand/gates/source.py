@@ -13,6 +13,7 @@ from argand.gates.plan import (
     separate_small_products,
 )
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import listed, literal, operand_arguments
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_function
 
@@ -71,10 +72,10 @@ def gate_source(plan: GatePlan) -> str:
 
 def _cuda_core_gate(plan: GatePlan) -> tuple[str, str]:
     """Return the header, without its end, and the kernel's body."""
-    targets_qubit0 = str(plan.targets_qubit0).lower()
+    targets_qubit0 = literal(plan.targets_qubit0)
     real = "double" if plan.item == CHUNK else "float"
     if plan.kind == "direct":
-        sizes = f"{plan.near}, {plan.threads}, {str(plan.whole_sectors).lower()}"
+        sizes = f"{plan.near}, {plan.threads}, {literal(plan.whole_sectors)}"
         return "direct", f"direct_gate<{plan.width}, {targets_qubit0}, {sizes}>(args);"
     if plan.kind == "small":
         return "cuda_core", f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
@@ -85,7 +86,7 @@ def _cuda_core_gate(plan: GatePlan) -> tuple[str, str]:
 def tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
     """Return the header, without its end, and the type in it whose ``run`` is the kernel."""
     row = plan.precision
-    separate = str(separate_small_products(row, plan.width)).lower()
+    separate = literal(separate_small_products(row, plan.width))
     if plan.kind == "direct_mma":
         header, name, last = "direct_mma", "DirectMmaGate", f"{plan.threads}, {separate}"
     elif plan.kind == "mma":
@@ -95,10 +96,8 @@ def tensor_core_gate(plan: GatePlan) -> tuple[str, str]:
         last = f"{plan.stages}, {WARP_SPECIALIZED_BUFFERS}"
     else:
         header, name, last = "sm90", "WgmmaGate", f"{plan.stages}"
-    return header, (
-        f"{name}<Operand::{row.operand.name}, {row.terms}, Rounding::{row.roundings[0]}, "
-        f"Rounding::{row.roundings[-1]}, {plan.width}, {str(plan.targets_qubit0).lower()}, {last}>"
-    )
+    form = listed(operand_arguments(row), plan.width, plan.targets_qubit0, last)
+    return header, f"{name}<{form}>"
 
 
 def argument_values(values: Mapping[str, object]) -> dict[str, Any]:

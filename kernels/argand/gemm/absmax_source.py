@@ -6,6 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import literal
 from argand.runtime.kernel_entry import kernel_entry
 
 ABSMAX_KERNEL = "gemm_absmax"
@@ -33,7 +34,7 @@ ABSMAX_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 def absmax_source(a_k_major: bool, b_k_major: bool) -> str:
     """Return the CUDA C++ of the kernel that finds each row's absmax."""
-    calls = [f"find_row_absmax<{str(fast).lower()}>" for fast in (a_k_major, b_k_major)]
+    calls = [f"find_row_absmax<{literal(fast)}>" for fast in (a_k_major, b_k_major)]
     call = (
         f"if (blockIdx.x < args.a_blocks) {calls[0]}(args.a, blockIdx.x);\n"
         f"    else {calls[1]}(args.b, blockIdx.x - args.a_blocks);"

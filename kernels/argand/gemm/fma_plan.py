@@ -9,6 +9,7 @@ from argand.gemm.sm80_source import GEMM_ARGUMENTS
 from argand.multiprocessor import WARP
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import constant
 from argand.runtime.kernel_entry import kernel_entry
 
 MAX_K = 24
@@ -93,13 +94,12 @@ def fma_source(precision: Precision, plan: FmaPlan) -> str:
         "columns": plan.columns,
         "unroll": plan.unroll,
         "k_lanes": plan.k_lanes,
-        "any_strides": str(plan.any_strides).lower(),
+        "any_strides": plan.any_strides,
     }
-    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
         '#include "gemm/fma_kernel.cuh"\n'
         f"{size_check('GemmArguments', GEMM_ARGUMENTS)}"
-        f"constexpr FmaPlan kPlan{{{members}}};\n"
+        f"{constant('FmaPlan', fields)}"
         + kernel_entry(
             fma_kernel_name(precision, plan),
             "GemmArguments",

@@ -8,6 +8,7 @@ from argand.gemm.pack_plan import THREADS, TILE, PackPlan, scales
 from argand.gemm.precision_fields import precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import constant
 from argand.runtime.kernel_entry import kernel_entry, symbol_words
 
 PACK_SOURCE: tuple[tuple[str, str], ...] = (
@@ -34,8 +35,7 @@ def pack_kernel_name(precision: Precision, plans: Sequence[PackPlan]) -> str:
 def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
     """Return the CUDA C++ of the kernel that packs one source or two."""
     constants = "".join(
-        f"constexpr PackPlan kPlan{i}{{{_members(precision, plan)}}};\n"
-        for i, plan in enumerate(plans)
+        constant("PackPlan", _members(precision, plan), f"kPlan{i}") for i, plan in enumerate(plans)
     )
     blocks = min(plan.blocks_per_sm for plan in plans)
     shared = " > ".join(f"kPlan{i}.shared_elements()" for i in range(len(plans)))
@@ -67,15 +67,15 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
     )
 
 
-def _members(precision: Precision, plan: PackPlan) -> str:
+def _members(precision: Precision, plan: PackPlan) -> dict[str, object]:
     fields = precision_fields(precision) | {
-        "scaled": str(scales(precision, plan)).lower(),
-        "half_source": str(plan.half_source).lower(),
-        "k_major": str(plan.k_major).lower(),
+        "scaled": scales(precision, plan),
+        "half_source": plan.half_source,
+        "k_major": plan.k_major,
         "vector": plan.vector,
         "rows": plan.rows,
     }
-    fields |= {"exchanges_k": "true"} if plan.exchanges_k else {}
+    fields |= {"exchanges_k": True} if plan.exchanges_k else {}
     fields |= {"cluster": plan.cluster} if plan.cluster > 1 else {}
     fields |= {"elements": plan.elements} if plan.elements != TILE else {}
-    return ", ".join(f".{name} = {value}" for name, value in fields.items())
+    return fields

@@ -8,6 +8,7 @@ from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm80_plan import MmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import constant
 from argand.runtime.kernel_entry import kernel_entry, symbol_words
 
 
@@ -56,25 +57,24 @@ def mma_source(precision: Precision, plan: MmaPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
     fields = precision_fields(precision) | {
         "products": len(precision.products),
-        "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
-        "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
-        "scaled": str(precision.scaled).lower(),
-        "finds_absmax": str(plan.finds_absmax).lower(),
+        "product_a": tuple(a for a, _ in precision.products),
+        "product_b": tuple(b for _, b in precision.products),
+        "scaled": precision.scaled,
+        "finds_absmax": plan.finds_absmax,
         **{name: getattr(plan, name) for name in _SIZES},
-        "a_k_major": str(plan.a_k_major).lower(),
-        "b_k_major": str(plan.b_k_major).lower(),
+        "a_k_major": plan.a_k_major,
+        "b_k_major": plan.b_k_major,
         "vector": plan.vector,
     }
     flags = ("triangle", "any_strides", "mirror", "one_tile", "copies_between")
-    fields |= {x: "true" for x in flags if getattr(plan, x)}
+    fields |= {x: True for x in flags if getattr(plan, x)}
     numbers = {"whole_k": 0, "blocks_per_sm": 1}
     fields |= {x: getattr(plan, x) for x, least in numbers.items() if getattr(plan, x) > least}
-    fields |= {"grid_split": "true"} if plan.grid_slices > 1 else {}
-    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    fields |= {"grid_split": True} if plan.grid_slices > 1 else {}
     return (
         '#include "gemm/sm80_kernel.cuh"\n'
         f"{size_check('GemmArguments', GEMM_ARGUMENTS)}"
-        f"constexpr MmaPlan kPlan{{{members}}};\n"
+        f"{constant('MmaPlan', fields)}"
         + kernel_entry(
             mma_kernel_name(precision, plan),
             "GemmArguments",

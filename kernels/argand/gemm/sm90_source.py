@@ -6,6 +6,7 @@ from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import constant
 from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.kernel_entry import symbol_words
 from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
@@ -56,14 +57,13 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     names = ["x_map", "y_map", "out_map", *more]
     parameters = " ".join(f"const __grid_constant__ TensorMap {name}," for name in names)
     last = more or ["x_map", "out_map"]  # which are not read
-    members = ", ".join(f".{name} = {value}" for name, value in _fields(precision, plan).items())
     clusters = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
     return (
         '#include "device/warpgroup.cuh"\n'
         f"{_instructions(precision, plan)}"
         '#include "gemm/sm90_kernel.cuh"\n'
         f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
-        f"constexpr WgmmaPlan kPlan{{{members}}};\n"
+        f"{constant('WgmmaPlan', _fields(precision, plan))}"
         f'extern "C" __global__ void {clusters}__launch_bounds__({plan.threads}, 1)\n'
         f"{wgmma_kernel_name(precision, plan)}({parameters}\n"
         "    const __grid_constant__ WgmmaArguments args) {\n"
@@ -77,15 +77,15 @@ def _fields(precision: Precision, plan: WgmmaPlan) -> dict[str, object]:
     """Return the members of a ``WgmmaPlan`` in CUDA C++; those that are left out have a default."""
     fields = precision_fields(precision) | {
         "products": len(precision.products),
-        "product_x": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
-        "product_y": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+        "product_x": tuple(x for x, _ in precision.products),
+        "product_y": tuple(y for _, y in precision.products),
         "storage": f"Storage::{plan.storage}",
-        "x_k_major": _bool(plan.k_major),
-        "scaled": _bool(_scaled(precision, plan)),
-        "half_output": _bool(plan.half_output),
-        "tma_epilogue": _bool(plan.tma_epilogue),
-        "out_m_major": _bool(plan.out_m_major),
-        "fused_pack": _bool(plan.fused_pack),
+        "x_k_major": plan.k_major,
+        "scaled": precision.scaled and not plan.prescaled,
+        "half_output": plan.half_output,
+        "tma_epilogue": plan.tma_epilogue,
+        "out_m_major": plan.out_m_major,
+        "fused_pack": plan.fused_pack,
         "m_warpgroups": plan.m_warpgroups,
         "block_n": plan.block_n,
         "block_k": plan.block_k,
@@ -95,7 +95,7 @@ def _fields(precision: Precision, plan: WgmmaPlan) -> dict[str, object]:
         "overlapped_stages": plan.overlapped_stages,
         "epilogue": f"Epilogue::{plan.epilogue}",
     }
-    fields |= {name: "true" for name in _RARE_FLAGS if getattr(plan, name)}
+    fields |= {name: True for name in _RARE_FLAGS if getattr(plan, name)}
     if plan.shared_columns:
         fields["shared_columns"] = plan.shared_columns
     if plan.k_warpgroups > 1:
@@ -116,11 +116,3 @@ def _instructions(precision: Precision, plan: WgmmaPlan) -> str:
     if plan.overlapped_stages:
         found += wgmma_function(operand, plan.block_n // 2)
     return found
-
-
-def _scaled(precision: Precision, plan: WgmmaPlan) -> bool:
-    return precision.scaled and not plan.prescaled
-
-
-def _bool(value: bool) -> str:
-    return str(value).lower()

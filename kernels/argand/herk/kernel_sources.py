@@ -6,6 +6,7 @@ from typing import Literal
 
 from argand.herk.problem import Form
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import listed, literal
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 
@@ -84,7 +85,7 @@ def planes_source(*, across: bool) -> str:
         + kernel_entry(
             planes_name(across=across),
             "PlaneArguments",
-            f"pack_planes<{str(across).lower()}>(args);",
+            f"pack_planes<{literal(across)}>(args);",
             PACK_THREADS,
         )
     )
@@ -97,7 +98,7 @@ def int8_name(dtype: str, form: Form) -> str:
 
 def int8_source(dtype: str, form: Form) -> str:
     """Return the CUDA C++ of the kernel that multiplies complex int8 (sm_90a)."""
-    types = f"{_COMPLEX[dtype][1]}, {str(form == 'full').lower()}"
+    types = listed(_COMPLEX[dtype][1], form == "full")
     return (
         '#include "device/warpgroup.cuh"\n'
         f"{wgmma_s8_function(INT8_TILE)}"

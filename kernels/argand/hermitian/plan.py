@@ -8,6 +8,7 @@ from argand.device import HOPPER, Arch
 from argand.multiprocessor import REGISTERS, RESIDENT_THREADS, WARP, WARPGROUP
 from argand.runtime.arguments import size_check
 from argand.runtime.complex_types import ITEM, REAL
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError
 
@@ -129,12 +130,11 @@ def kernel_name(plan: HermitianPlan, dtype: str) -> str:
 def kernel_source(plan: HermitianPlan, dtype: str) -> str:
     """Return the CUDA C++ of the kernel."""
     real = REAL[dtype]
-    fused, in_global = (str(x).lower() for x in (plan.fused, plan.in_global))
+    members = listed(plan.n, plan.side, plan.rhs, plan.groups, plan.fused, plan.in_global)
     return (
         '#include "hermitian/kernel.cuh"\n'
         f"{size_check(f'HermitianArguments<{real}>', ARGUMENTS)}"
-        f"constexpr HermitianPlan kPlan{{{plan.n}, {plan.side}, {plan.rhs}, {plan.groups}, "
-        f"{fused}, {in_global}}};\n"
+        f"constexpr HermitianPlan kPlan{{{members}}};\n"
         + kernel_entry(
             kernel_name(plan, dtype),
             f"HermitianArguments<{real}>",

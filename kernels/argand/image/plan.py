@@ -8,8 +8,9 @@ from argand.device import Arch
 from argand.multiprocessor import WARP
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.cpp import operand_arguments
 from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.plan import PlanError, is_legal, operand_arguments, require_precision
+from argand.runtime.plan import PlanError, is_legal, require_precision
 
 PANEL = 64
 """Antennas of a panel (`kPanelAntennas` of cuda/image/plan.cuh)."""

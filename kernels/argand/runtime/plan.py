@@ -1,4 +1,4 @@
-"""The error of plans of all operations, and the depths of MMA instructions."""
+"""The error of plans of all operations, and what architectures must have for them."""
 
 from __future__ import annotations
 
@@ -49,12 +49,3 @@ def require_precision(precision: Precision, arch: Arch) -> None:
             f"{precision.name} needs compute capability {precision.min_sm / 10:.1f}, and "
             f"{arch.name} has {arch.sm / 10:.1f}, which computes {', '.join(has)}"
         )
-
-
-def operand_arguments(precision: Precision) -> str:
-    """Return the arguments of templates that say how operands are rounded, in CUDA C++."""
-    first, second = (precision.roundings * 2)[:2]
-    return (
-        f"Operand::{precision.operand.name}, {precision.terms}, Rounding::{first}, "
-        f"Rounding::{second}"
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import constant, roundings
 from argand.runtime.kernel_entry import kernel_entry
 from argand.softmax.plan import RowPlan, SoftmaxForm
 from argand.softmax.problem import rounded_operand
@@ -37,39 +38,35 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
     precision = form.precision
     rounding = "exact" if precision.exact_operands else rounded_operand(precision).name
-    roundings = ", ".join(
-        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
-    )
     vector, unaligned = (1, False) if plan.slab else (form.vector, form.unaligned_rows)
     fields = {
         "operation": f"Operation::{form.operation}",
         "input": f"DataType::{form.input}",
         "output": f"DataType::{form.output}",
-        "compute_fp64": str(form.compute_fp64).lower(),
-        "unit_scale": str(form.unit_scale).lower(),
+        "compute_fp64": form.compute_fp64,
+        "unit_scale": form.unit_scale,
         "input_rounding": f"Operand::{rounding}",
         "terms": precision.terms,
-        "roundings": f"{{{roundings}}}",
+        "roundings": roundings(precision),
         "row_threads": plan.row_threads,
         "block_threads": plan.block_threads,
         "values_per_thread": plan.values,
         "vector_width": vector,
-        "unaligned_rows": str(unaligned).lower(),
-        "resident": str(plan.resident).lower(),
-        "staged": str(plan.staged).lower(),
+        "unaligned_rows": unaligned,
+        "resident": plan.resident,
+        "staged": plan.staged,
         "blocks_per_row": plan.cluster,
-        "ring": str(plan.ring).lower(),
-        "arrive_per_lane": str(plan.arrive_per_lane).lower(),
+        "ring": plan.ring,
+        "arrive_per_lane": plan.arrive_per_lane,
         "slab_stages": plan.slab_stages,
-        "bulk": str(plan.bulk).lower(),
-        "packed": str(plan.packed(form)).lower(),
-        "ulp_accurate": str(not (form.compute_fp64 or form.approximate)).lower(),
+        "bulk": plan.bulk,
+        "packed": plan.packed(form),
+        "ulp_accurate": not (form.compute_fp64 or form.approximate),
     }
-    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
         '#include "softmax/kernel.cuh"\n'
         f"{size_check('SoftmaxArguments', ARGUMENTS)}"
-        f"constexpr RowPlan kPlan{{{members}}};\n"
+        f"{constant('RowPlan', fields)}"
         + kernel_entry(
             kernel_name(form, plan),
             "SoftmaxArguments",

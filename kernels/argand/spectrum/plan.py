@@ -11,6 +11,7 @@ from argand.channelise.plan import UNITS, ChannelisePlan
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError
@@ -164,8 +165,8 @@ def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
     """Return the CUDA C++ of the kernel; ``aligned`` says that all units are on their size."""
     one = plan.transforms
     name = kernel_name(plan, component, aligned=aligned)
-    traits = f"Component::{UNITS[component][0]}, {plan.summed}, {str(aligned).lower()}, "
-    traits += str(plan.detrended).lower()
+    component_name = f"Component::{UNITS[component][0]}"
+    traits = listed(component_name, plan.summed, aligned, plan.detrended)
     return (
         '#include "spectrum/kernel.cuh"\n'
         f"{size_check('SpectrumArguments', KERNEL_ARGUMENTS)}"

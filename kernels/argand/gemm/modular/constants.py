@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from argand.gemm.modular.moduli import MODULI, moduli, root_of_minus_one
+from argand.runtime.cpp import literal
 
 INT32_MODULI = 8
 """Most moduli whose integers fit 32 bits: sqrt(P / 2) is below 2^31."""
@@ -179,7 +180,7 @@ def encode_source(count: int, digits: int) -> str:
     small = digits == 4 and moduli(count).product // 2 << 2 * (31 + 4) < 1 << 126
     return (
         _count(count)
-        + f"constexpr bool kSmallIntegers = {str(small).lower()};\n"
+        + f"constexpr bool kSmallIntegers = {literal(small)};\n"
         + _table("EncodeModulus", "kEncodeModuli", text)
     )
 

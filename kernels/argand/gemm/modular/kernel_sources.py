@@ -28,6 +28,7 @@ from argand.gemm.modular.product_plan import BLOCK_K, COLUMN_BLOCK, RASTER_ROWS,
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.complex_types import ITEM
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 
@@ -157,8 +158,7 @@ def encode_kernel_source(
         "whole lines": f", {plan.buffers}",
         "clustered lines": f", {plan.cluster[0]}, {plan.cluster[1]}",
     }
-    flags = f"{str(permuted).lower()}, {str(proved).lower()}"
-    types = f"{scaled}, {source}, {flags}{held.get(reading, '')}"
+    types = f"{listed(scaled, source, permuted, proved)}{held.get(reading, '')}"
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         f"{encode_source(count, 4 if narrow else 8)}"

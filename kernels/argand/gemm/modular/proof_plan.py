@@ -9,6 +9,7 @@ from argand.gemm.modular.encode_plan import WARPS
 from argand.gemm.modular.kernel_sources import constants_check, is_narrow, real_type
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import listed
 from argand.runtime.kernel_entry import kernel_entry
 
 BEGIN_PROOF, END_PROOF, REDUCE_IMAGE = "begin_proof", "end_proof", "reduce_image"
@@ -61,14 +62,14 @@ def image_source(dtype: str, count: int, *, lines_summed: bool, lanes_sum: bool)
     (``lanes_sum``), or each one of its own sum.
     """
     scaled = "float" if is_narrow(dtype, count) else "double"
-    flags = ", ".join(str(x).lower() for x in (lines_summed, lanes_sum))
+    types = listed(scaled, real_type(dtype), lines_summed, lanes_sum)
     checks = constants_check({
         "kImageTerms<true>": LANES_TERMS, "kImageTerms<false>": OWN_TERMS,
         "kImageSums<true>": LANES_SUMS, "kImageSums<false>": OWN_SUMS,
     })  # fmt: skip
     return _source(
         IMAGE_KERNEL, IMAGE_ARGUMENTS, "ImageArguments",
-        f"add_image<{scaled}, {real_type(dtype)}, {flags}>(args)", checks,
+        f"add_image<{types}>(args)", checks,
     )  # fmt: skip
 
 
