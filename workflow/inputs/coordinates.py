@@ -21,7 +21,7 @@ from workflow.inputs.coordinate_units import WITH_UNITS, value_of_lacking, value
 from workflow.inputs.equal_steps import MOST_CHECKED, whole_axis
 from workflow.inputs.input_error import InputError, Mistakes
 from workflow.inputs.input_operand import InputOperand, OperandHeader
-from workflow.inputs.own_coordinates import own_coordinates
+from workflow.inputs.own_coordinates import own_coordinates, selected_before
 from workflow.inputs.selections import PickedAxis
 
 NUMBERED = "number of the {} in the input"
@@ -128,6 +128,26 @@ def _add_own(
             check_agrees(operand.operand.name, name, known, one)
         elif differ(known, one):
             del made[kept_as]
+    _add_selected_before(file, source, operand, before, made, check)
+
+
+def _add_selected_before(
+    file: h5py.File, source: FileInput, operand: InputOperand, before: Mapping[str, Coordinate],
+    made: dict[str, Coordinate], check: bool,
+) -> None:  # fmt: skip
+    """Add what stands beside an operand that is a product of Argand's along axes that it lacks.
+
+    What this study selects of it under the same name takes its place, and of two operands nothing
+    stays where they have other values (``before`` are those of the others).
+    """
+    for name, path in selected_before(operand.datasets[0]).items():
+        key = f"input.{operand.operand.name}: {path}"
+        one = values_with_unit(file, source, key, name, path, 1, whole_axis(1), check=check)
+        one = replace(one, axes=(name,))
+        if name in before and name in made and differ(before[name], one):
+            del made[name]
+        else:
+            made.setdefault(name, one)
 
 
 def _tells_nothing(one: Coordinate, taken: PickedAxis) -> bool:

@@ -7,11 +7,14 @@ an axis under another name.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 
 from workflow.config.axis_names import PAIR, check_names, in_own_words, operand_axis
+from workflow.data import SELECTED
 from workflow.inputs.dimension_names import dimension_names, dimension_scales
 from workflow.inputs.links import DatasetError, find_dataset
 from workflow.inputs.text_attributes import guarded_once, text_attribute
@@ -23,7 +26,9 @@ _ATTRIBUTE = "coordinates"
 _LONGEST = 1 << 14
 """Characters of the attribute."""
 _MOST = 256
-"""Names in it that are looked at."""
+"""Names in it, and of datasets beside a product, that are looked at."""
+_PRODUCT_AXES = "argand_axes"
+"""Attribute with the axes of what stands beside a product of Argand's, in the product's names."""
 
 
 class OwnCoordinate(NamedTuple):
@@ -73,8 +78,39 @@ def own_coordinates(
             left_out[path] = f"{path}: {error}"
             continue
         if number in axes:
+            called = _of_renamed(dataset, path, called, axes[number], external)
             found.append(OwnCoordinate(called, number, path, axes[number]))
     return found, left_out
+
+
+def selected_before(dataset: h5py.Dataset) -> dict[str, str]:
+    """Return the paths of what stands beside a product of Argand's along axes that were dropped.
+
+    They are by name, such as ``selected_time``, the time of the first sample that is transformed.
+    """
+    group = dataset.parent
+    if "argand_product" not in group.attrs:
+        return {}
+    found: dict[str, str] = {}
+    for name in itertools.islice(group, _MOST):
+        path = f"{group.name}/{name}"
+        with contextlib.suppress(DatasetError):
+            if name.startswith(SELECTED):
+                one = find_dataset(dataset.file, path)
+                if one.shape == (1,) and _PRODUCT_AXES in one.attrs:
+                    found[name] = path
+    return found
+
+
+def _of_renamed(dataset: h5py.Dataset, path: str, called: str, axis: str, external: bool) -> str:
+    """Return the name that a coordinate of a product has beside an operand's axis of another name.
+
+    As of the product of a workload of the same study (`ProductOperand`) it begins with the axis's:
+    antennas of inputs that are read as antennas are ``antenna_input_antenna``.
+    """
+    found = find_dataset(dataset.file, path, external=external)
+    own = text_attribute(found, _PRODUCT_AXES, _LONGEST)
+    return called if own in ("", axis) else f"{axis}_{called}"
 
 
 def _is_of_lacking(operand: InputOperand, path: str, external: bool) -> bool:

@@ -1,0 +1,84 @@
+"""A product that a study names as a file means what it means as another workload's product."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study
+
+PAIRS = ["frequency", "integration", "input", "conjugated_input"]
+ONE_FEED = {"select": {"covariances": {"input": "4:8", "conjugated_input": "4:8"}}}
+READERS: dict[str, tuple[dict[str, Any], str, str, list[str], dict[str, Any]]] = {
+    "sky": (
+        {"kind": "image", "directions": {"n": 5, "field_of_view_deg": 40}, "sum": ["time"]},
+        "covariances", "visibilities", PAIRS, ONE_FEED,
+    ),
+    "nulls": (
+        {"kind": "adaptive", "beams": 4, "loading": 0.5}, "covariances", "visibilities", PAIRS,
+        ONE_FEED,
+    ),
+    "back": (
+        {"kind": "dft", "inverse": True, "axis": "frequency"}, "samples", "spectrum",
+        ["polarization", "antenna", "frequency"], {},
+    ),
+}  # fmt: skip
+"""By name a case, its operand, the product that it reads, that one's axes, and what is selected."""
+
+
+def source_cases(path: Path) -> dict[str, Any]:
+    """Visibilities and spectra of antennas with names, feeds, places and a first time."""
+    along_time = {
+        "time": {"start": 2.5, "step_s": 0.25}, "polarization": ["x", "y"],
+        "antenna": ["a", "b", "c", "d"],
+    }  # fmt: skip
+    directions = {
+        "frequency": {"values": [1.5e8], "units": "Hz"},
+        "east": {"values": [0, 9, 1, 5], "units": "m", "axis": "antenna"},
+        "north": {"values": [3, 0, 7, 2], "units": "m", "axis": "antenna"},
+    }  # fmt: skip
+    source = {"file": str(path), "axes": ["polarization", "antenna", "time"]}
+    voltages = {**source, "voltages": "v", "coordinates": along_time | directions}
+    samples = {**source, "samples": "v", "coordinates": along_time}
+    return {
+        "visibilities": {"kind": "correlate", "integrate": 6, "input": voltages},
+        "spectrum": {"kind": "dft", "axis": "time", "input": samples},
+    }
+
+
+def by_file(folder: Path, name: str, more: dict[str, Any]) -> dict[str, Any]:
+    """The case of a reader, of the file of the product."""
+    case, operand, of, axes, _ = READERS[name]
+    path = folder / of / "products" / "w.h5"
+    source = {"file": str(path), operand: f"/entry/data/{of}", "axes": {operand: axes}}
+    return {**case, "input": source | more}
+
+
+def test_nothing_beside_the_data_is_lost(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Antennas and feeds of inputs, and the time of the first sample that was transformed."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = rng.standard_normal((2, 4, 12, 2)).view(complex)[..., 0]
+    cases = source_cases(tmp_path / "v.h5")
+    for name, (case, operand, of, _, more) in READERS.items():
+        cases[name] = {**case, "input": {operand: {"workload": of}, **more}}
+    by_workload = run(study_of(cases), tmp_path)
+    again = study_of({name: by_file(tmp_path, name, READERS[name][-1]) for name in READERS})
+    check_study(again)
+    for name, product in run(again, tmp_path / "again").items():
+        expected = by_workload[name]
+        np.testing.assert_array_equal(product.data, expected.data)
+        assert set(product.coordinates) == set(expected.coordinates)
+        for key, one in expected.coordinates.items():
+            found = product.coordinates[key]
+            assert (found.units, found.long_name) == (one.units, one.long_name)
+            np.testing.assert_array_equal(found.values, one.values)
+    for name in ("sky", "nulls"):  # of both feeds, which are no array's covariances
+        with pytest.raises(StudyError, match="the inputs are of 2 polarizations"):
+            check_study(study_of({name: by_file(tmp_path, name, {})}))
