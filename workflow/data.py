@@ -257,7 +257,8 @@ class Implementation:
     ``plan_words`` are the plan that it runs by, where that is its own choice and the work or the
     bound depends on it, in words that `Workload.as_computed` reads.
     ``proved`` computes what `compute` does and proves it: it raises an error where the machine
-    computed it wrongly. Times are of `compute`, the result that is written is that of ``proved``.
+    computed it wrongly. The result that is written is that of ``proved``; times are of `compute`,
+    those of chunks, which are computed once, of ``proved``.
     ``proof`` are the words for it in the algorithm of a record.
     """
 

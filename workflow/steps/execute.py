@@ -168,7 +168,7 @@ class _Job:
                 staged = self.operands.whole()
                 with launched() as names:
                     result, ready = computed(blank, one, staged, self.device, self.operands.read_us)
-                result = replace(result, algorithm=with_kernels(one, names, whole=True))
+                result = replace(result, algorithm=with_kernels(one, names))
                 return written(self.writer, result), ready
             except NoResultError as error:
                 return self._unable(blank, str(error)), None

@@ -21,15 +21,10 @@ from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 
 
-def with_kernels(
-    implementation: Implementation, names: Sequence[str], *, whole: bool = False
-) -> str:
-    """Return the record's algorithm: how it computes, on which kernels it did, how it is proved.
-
-    Proofs are of results that were computed ``whole``, not in chunks (`computed`).
-    """
-    proof = implementation.proof if whole else ""
-    return ", ".join(filter(None, (implementation.algorithm, "; ".join(names), proof)))
+def with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
+    """Return the record's algorithm: how it computes, on which kernels it did, how it is proved."""
+    words = implementation.algorithm, "; ".join(names), implementation.proof
+    return ", ".join(filter(None, words))
 
 
 def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:

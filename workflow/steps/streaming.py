@@ -154,7 +154,7 @@ def stream_result(
         bar = open_readers.enter_context(
             Bar(f"{workload.name} {blank.implementation} {blank.precision}", chunking.length)
         )
-        stream = Stream(operands, transfer, one.compute, _unset, bar.show)
+        stream = Stream(operands, transfer, one.proved or one.compute, _unset, bar.show)
         chunking, result = _first(stream, chunking, log)
         axes = workload.product(staged.outline, result).axes
         shape = list(result.shape)

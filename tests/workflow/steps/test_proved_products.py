@@ -17,6 +17,7 @@ CASES: dict[str, dict[str, Any]] = {
     "gemm": {"kind": "gemm", "m": 9, "n": 7, "k": 40, "batch": 2, "op_a": "C", "beta": 2},
     "beamforming": {"kind": "beamforming", "channels": 2, "beams": 5, "antennas": 6, "samples": 9},
 }
+CHUNKS = {"kind": "gemm", "batch": 33, "m": 6, "n": 7, "k": 8, "device_memory": "20 KiB"}
 PROOF = ", proved modulo 2147483647"
 PROVED = ("7xint8", "16xint8")
 
@@ -58,7 +59,18 @@ def test_a_wrong_bit_of_one_residue_ends_the_job(
         Ran(tmp_path / "w", workload_of(CASES["gemm"], "fp32", "7xint8"), cpu())
 
 
-def test_chunks_are_not_proved(tmp_path: Path) -> None:
-    """A proof waits for the device, which streams keep busy; their results have bounds alone."""
-    case = {"kind": "gemm", "batch": 33, "m": 6, "n": 7, "k": 8, "device_memory": "20 KiB"}
-    assert is_proved(tmp_path, case, cpu()) == dict.fromkeys(("fp32", *PROVED), False)
+def test_chunks_are_proved(tmp_path: Path) -> None:
+    assert is_proved(tmp_path, CHUNKS, cpu()) == {"fp32": False, **dict.fromkeys(PROVED, True)}
+
+
+@pytest.mark.gpu
+def test_a_gpus_chunks_are_proved(tmp_path: Path, gpu: Device) -> None:
+    assert is_proved(tmp_path, CHUNKS, gpu) == {"fp32": False, **dict.fromkeys(PROVED, True)}
+
+
+def test_a_wrong_bit_in_a_chunk_ends_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flip_residue(monkeypatch, 4, 2)
+    with pytest.raises(WrongProductError, match=r"of 6 rows of an exact product are wrong"):
+        Ran(tmp_path / "w", workload_of(CHUNKS, "fp32", "7xint8"), cpu())
