@@ -35,8 +35,9 @@ def save_circuit(plan: CircuitPlan, path: str | Path) -> None:
         for form, one in zip(plan.forms, plan.passes, strict=True)
     ]  # fmt: skip
     write_plan(Path(path), _OPERATION, {
-        "qubits": plan.qubits, "precision": plan.precision.name, "width": plan.width,
-        "gates": gates, "groups": [[group.count, list(group.tile)] for group in plan.groups],
+        "qubits": plan.qubits, "precision": plan.precision.name,
+        "rounding": list(plan.precision.roundings), "width": plan.width, "gates": gates,
+        "groups": [[group.count, list(group.tile)] for group in plan.groups],
         "seconds": list(map(float, plan.seconds)), "measured": plan.measured,
     })  # fmt: skip
 
@@ -48,6 +49,8 @@ def load_circuit(path: str | Path) -> CircuitPlan:
     one that is not a planned circuit, or damaged.
     """
     content = read_plan(Path(path), _OPERATION, _MOST_BYTES)
+    if "rounding" not in content:
+        raise ValueError(f"{path} has no rounding, as of an earlier version; save it again")
     try:
         return _plan_of(content)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -64,9 +67,10 @@ def _plan_of(content: dict[str, Any]) -> CircuitPlan:
         raise ValueError(f"{len(forms)} gates, {len(groups)} passes, {len(seconds)} times")
     if any(qubit not in range(qubits) for group in groups for qubit in group.tile):
         raise ValueError(f"a tile of other qubits than 0 to {qubits - 1}")
+    precision = get_precision(content["precision"], content["rounding"])
     return CircuitPlan(
-        qubits, get_precision(content["precision"]), int(content["width"]), passes, forms, groups,
-        seconds, bool(content["measured"]),
+        qubits, precision, int(content["width"]), passes, forms, groups, seconds,
+        bool(content["measured"]),
     )  # fmt: skip
 
 

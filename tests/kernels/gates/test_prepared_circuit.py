@@ -13,6 +13,7 @@ import pytest
 from argand import Gate, PreparedCircuit, plan_circuit, run_circuit
 from argand.device import gpu
 from argand.gates.costs import GateCosts, SequenceCosts
+from argand.precision import get_precision
 from argand.runtime.plan_files import with_digest
 
 from tests.kernels.gates.gate_cases import random_state, random_unitary
@@ -65,6 +66,21 @@ def test_it_is_saved_and_loaded(rng: np.random.Generator, tmp_path: Path) -> Non
         assert loaded.plan.groups == plan.groups
         assert (max(group.count for group in plan.groups) > 1) == (costs is shared)
         np.testing.assert_array_equal(loaded(state.copy()), expected)
+
+
+def test_a_rounding_is_kept_in_the_file(rng: np.random.Generator, tmp_path: Path) -> None:
+    state, path = random_state(rng, QUBITS).astype("complex64"), tmp_path / "circuit.json"
+    precision = get_precision("tf32", "toward_zero")
+    prepared = PreparedCircuit(plan_circuit(QUBITS, circuit(rng), precision=precision), state)
+    prepared.save(path)
+    loaded = PreparedCircuit.load(path, state)
+    assert loaded.plan.precision == precision
+    np.testing.assert_array_equal(loaded(state.copy()), prepared(state.copy()))
+    found = json.loads(path.read_text())
+    del found["rounding"]
+    path.write_text(json.dumps(with_digest(found)))
+    with pytest.raises(ValueError, match="has no rounding, as of an earlier version"):
+        PreparedCircuit.load(path, state)
 
 
 DAMAGES: dict[str, Callable[[dict[str, Any]], Any]] = {
