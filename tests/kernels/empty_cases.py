@@ -33,7 +33,8 @@ def check_empty_products(arrays: Any, precision: str, op: str) -> None:
         given = {"precision": precision, "op_a": op, "op_b": op}
         expected = arrays.full((*batch, m, n), k, complex)
         assert_is(gemm(a, b, **given), expected)
-        assert_is(gemm(a, b, expected, beta=2, **given), 3 * expected)
+        c = arrays.full((*batch, m, n), 5, complex)
+        assert_is(gemm(a, b, c, beta=2, **given), expected + 10)
         packed = (pack(x, precision, side=s, op=op) for x, s in ((a, "a"), (b, "b")))
         assert_is(gemm(*packed, precision=precision), expected)
         if precision in ("fp16", "bf16"):

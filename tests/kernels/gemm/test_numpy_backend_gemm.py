@@ -33,23 +33,6 @@ def test_odd_prime_and_single_sizes(precision, m, n, k):
     check(normal(rng, m, k), normal(rng, k, n), precision=precision)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize(
-    ("a_shape", "b_shape", "expected"),
-    [
-        ((0, 3), (3, 4), (0, 4)),
-        ((2, 3), (3, 0), (2, 0)),
-        ((2, 0), (0, 4), (2, 4)),
-        ((0, 2, 3), (3, 4), (0, 2, 4)),
-    ],
-)
-def test_empty(precision, a_shape, b_shape, expected):
-    a, b = np.zeros(a_shape, np.complex64), np.zeros(b_shape, np.complex64)
-    got = check(a, b, precision=precision)
-    assert got.shape == expected
-    assert not got.any()
-
-
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "fp16"])
 def test_squared_magnitudes(precision):
     rng = np.random.default_rng(3)
@@ -62,12 +45,6 @@ def test_squared_magnitudes(precision):
         np.testing.assert_array_equal(found, z.real**2 + z.imag**2)
     with pytest.raises(ValueError, match=rf"out must have .* and type {out.dtype}, got .*complex"):
         gemm(a, b, c, output="power", out=z, **options)
-
-
-def test_an_empty_contraction_leaves_beta_c():
-    c = np.full((2, 3), 1 + 2j, np.complex64)
-    got = gemm(np.zeros((2, 0)), np.zeros((0, 3)), c, beta=2)
-    np.testing.assert_array_equal(got, 2 * c)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

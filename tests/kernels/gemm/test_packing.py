@@ -98,13 +98,6 @@ def test_batches(precision: str, left: tuple[int, ...], right: tuple[int, ...]) 
     check(np.broadcast_to(a[..., :1, :], a.shape), b, precision)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
-def test_empty(precision: str, shape: tuple[int, int, int]) -> None:
-    m, n, k = shape
-    check(np.ones((m, k)), np.ones((k, n)), precision)
-
-
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
 def test_roundings(precision: str, rounding: str) -> None:
