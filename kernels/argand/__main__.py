@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 
 from argand import __version__
 from argand.command import study
+from argand.command.children import ended
 
 TUNED = ("gemm", "softmax", "dft", "gates")
 USAGE = f"""usage: argand run [STUDY]       products, tables, figures and a report below results/
@@ -25,7 +27,10 @@ Each but doctor says more with --help, tune behind what it tunes: argand tune ge
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is its own, 2 where the command line is wrong."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    return ended(partial(_run, list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _run(words: list[str]) -> int:
     if words and words[0] in study.COMMANDS:
         return study.main(words)
     if len(words) > 1 and words[0] == "tune" and words[1] in TUNED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -45,7 +46,12 @@ def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def ended(command: Callable[[], int]) -> int:
-    """Return a command's exit status, that of shells where nobody reads on, as behind `head`."""
+    """Return a command's exit status, that of shells where nobody reads on, as behind `head`.
+
+    Letters that the terminal's encoding lacks are printed as question marks.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         status = command()
         sys.stdout.flush()

@@ -89,14 +89,15 @@ class CircuitPlan:
 
     def __str__(self) -> str:
         counts = passes_by_width(self.passes)
-        shown = ", ".join(f"{count} on {width}" for width, count in counts.items())
+        widths = ", ".join(f"{count} on {width}" for width, count in counts.items())
+        shown = f" ({widths} qubits)" if widths else ""
         passes = "pass" if len(self.groups) == 1 else "passes"
         shared = f", {len(self.passes)} fused gates" if len(self.groups) < len(self.passes) else ""
         gates = len({number for one in self.passes for number in one.gates})
         source = "measured here" if self.measured else "the table's costs"
         return (
             f"{gates} gates on {self.qubits} qubits at {self.precision.name}: "
-            f"{len(self.groups)} {passes}{shared} ({shown} qubits), "
+            f"{len(self.groups)} {passes}{shared}{shown}, "
             f"{1e3 * self.predicted_seconds:.3g} ms predicted ({source})"
         )
 

@@ -88,3 +88,24 @@ def test_a_reader_that_has_had_enough_is_no_error() -> None:
         assert process.wait(timeout=20) == 141
     whole = subprocess.run([sys.executable, "-c", child], capture_output=True, check=True)
     assert whole.stderr == b""
+
+
+def test_letters_that_an_encoding_lacks_are_replaced() -> None:
+    child = (
+        "import sys; from argand.command.children import ended\n"
+        "sys.exit(ended(lambda: print('2 \\u2013 3 \\u00b5s') or 0))"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    command = [sys.executable, "-c", child]
+    found = subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert found.stdout == b"2 ? 3 \xb5s\n"
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("--version",)])
+def test_the_command_ends_where_nobody_reads(words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "argand", *words]
+    found = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (found.returncode, found.stderr) == (141, b"")
