@@ -67,19 +67,7 @@ class GpuLibrary:
         The library sees the transpose T of the row-major t. A column-major b is solved as
         T^T x = b; a row-major one, whose transpose it sees too, as x^T T = b^T.
         """
-        size, columns = b.shape
-        by_columns = b.flags.f_contiguous
-        one = np.ones((), t.dtype)
-        _queue(
-            f"cublas{PREFIX[str(t.dtype)].upper()}trsm_v2", _TRSM,
-            cublas.CUBLAS_SIDE_LEFT if by_columns else cublas.CUBLAS_SIDE_RIGHT,
-            cublas.CUBLAS_FILL_MODE_UPPER if unit_lower else cublas.CUBLAS_FILL_MODE_LOWER,
-            cublas.CUBLAS_OP_T if by_columns else cublas.CUBLAS_OP_N,
-            cublas.CUBLAS_DIAG_UNIT if unit_lower else cublas.CUBLAS_DIAG_NON_UNIT,
-            *((size, columns) if by_columns else (columns, size)),
-            one.ctypes.data, t.data.ptr, _pitch(t),
-            b.data.ptr, size if by_columns else _pitch(b),
-        )  # fmt: skip
+        trsm(t, _pitch(t), b, upper=unit_lower, unit=unit_lower, transposed=b.flags.f_contiguous)
 
     def residual(self, a: Any, x: Any, b: Any) -> Any:
         """See `Library`."""
@@ -112,17 +100,23 @@ def factor(x: Any, found: Any) -> None:
         )  # fmt: skip
 
 
-def solve_upper(lu: Any, x: Any) -> None:
-    """Overwrite x by the solution of U x = x (trsm), both column-major.
+def trsm(t: Any, pitch: int, b: Any, *, upper: bool, unit: bool, transposed: bool) -> None:
+    """Overwrite b by the solution of a triangular system, as the library sees t, column-major.
 
-    U is the upper triangle of lu.
+    Its columns are ``pitch`` elements apart. A column-major b is solved from the left, of the
+    transpose of t where ``transposed``; a row-major one, seen as its transpose, from the right.
     """
-    n, columns = x.shape
-    one = np.ones((), lu.dtype)
+    rows, columns = b.shape
+    by_columns = b.flags.f_contiguous
+    one = np.ones((), t.dtype)
     _queue(
-        f"cublas{PREFIX[str(lu.dtype)].upper()}trsm_v2", _TRSM, cublas.CUBLAS_SIDE_LEFT,
-        cublas.CUBLAS_FILL_MODE_UPPER, cublas.CUBLAS_OP_N, cublas.CUBLAS_DIAG_NON_UNIT, n, columns,
-        one.ctypes.data, lu.data.ptr, n, x.data.ptr, n,
+        f"cublas{PREFIX[str(t.dtype)].upper()}trsm_v2", _TRSM,
+        cublas.CUBLAS_SIDE_LEFT if by_columns else cublas.CUBLAS_SIDE_RIGHT,
+        cublas.CUBLAS_FILL_MODE_UPPER if upper else cublas.CUBLAS_FILL_MODE_LOWER,
+        cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N,
+        cublas.CUBLAS_DIAG_UNIT if unit else cublas.CUBLAS_DIAG_NON_UNIT,
+        *((rows, columns) if by_columns else (columns, rows)),
+        one.ctypes.data, t.data.ptr, pitch, b.data.ptr, rows if by_columns else _pitch(b),
     )  # fmt: skip
 
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from argand.device import gpu
 from argand.runtime.complex_types import ITEM
-from argand.solve.gpu import GpuLibrary, WholeFactors, factor, solve_upper
+from argand.solve.gpu import GpuLibrary, WholeFactors, factor, trsm
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution, accepted, refined
 from argand.solve.scaling import norm, safe_norms
-from argand.solve.whole_launch import WholeLaunches, whole_launches
+from argand.solve.whole_launch import WholeLaunches, copy_launch, whole_launches
+from argand.solve.whole_plan import state_numbers
 
 _OWN_PRODUCTS = 1 << 30
 """Products of complex numbers in A x up to which kernels of ours substitute back and measure x. In
@@ -47,26 +48,26 @@ def solved(problem: SolveProblem, a: Any, b: Any) -> Solution | None:
     if not (a.flags.c_contiguous or a.flags.f_contiguous):
         a = cupy.ascontiguousarray(a)
     b = b.astype(problem.dtype, copy=False).reshape(n, columns)
-    launches = whole_launches(
-        n, columns, problem.dtype, problem.working, bool(a.flags.c_contiguous),
-        gpu(cupy.cuda.Device().id),
-    )  # fmt: skip
+    by_rows, device = bool(a.flags.c_contiguous), gpu(cupy.cuda.Device().id)
+    form = n, columns, problem.dtype, problem.working, by_rows, device
+    copy = copy_launch(*form)
+    launches = whole_launches(*form) if n * n * columns <= _OWN_PRODUCTS else None
     system = cupy.empty((n, n + columns), problem.working, order="F")
     # Pivots, what getrf and getrs say, and the state of our kernels.
-    found = cupy.empty(n + 2 + launches.state, np.int32)
-    launches.copy({
+    found = cupy.empty(n + 2 + state_numbers(n, columns), np.int32)
+    copy({
         "a": a.data.ptr, "b": b.data.ptr, "b_row": b.strides[0], "b_column": b.strides[1],
         "system": system.data.ptr, "state": found.data.ptr + found.itemsize * (n + 2),
     })  # fmt: skip
     factor(system, found)
-    if n * n * columns <= _OWN_PRODUCTS:
+    if launches is not None:
         error, x = _substituted(problem, launches, a, b, system, found)
         if not math.isfinite(error):
             return None
         if error <= accepted(n, problem.unit_roundoff):
             return Solution(x.reshape(shape), error, 0, problem.precision)
     else:
-        solve_upper(system[:, :n], system[:, n:])
+        trsm(system[:, :n], n, system[:, n:], upper=True, unit=False, transposed=False)
         if int(found[n]):
             return None
     return _refined(problem, a, b, system, found, shape)

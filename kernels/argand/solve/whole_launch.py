@@ -15,29 +15,42 @@ from argand.solve.whole_plan import (
     WholeKernel,
     copy_blocks,
     product_plan,
+    state_numbers,
     upper_columns,
     upper_grid,
 )
 
 
 class WholeLaunches(NamedTuple):
-    """Launches for systems of one form.
+    """Launches that solve a factored system and measure x.
 
     Attributes:
-        copy: copies A and b beside each other and sets the state to 0.
         substitute: substitutes back.
         multiply: finds A x and the row sums of |A|, in parts.
         measure: finds the backward error of x, and writes x as the call returns it.
         parts: complex128 numbers that ``multiply`` writes.
-        state: uint32 numbers of the state: that of ``measure``, then those of ``substitute``.
     """
 
-    copy: BoundKernel
     substitute: BoundKernel
     multiply: BoundKernel
     measure: BoundKernel
     parts: int
-    state: int
+
+
+@lru_cache(maxsize=256)
+def copy_launch(
+    n: int, columns: int, dtype: str, working: str, by_rows: bool, device: Device
+) -> BoundKernel:
+    """Return the launch that copies A and b beside each other and sets the state to 0.
+
+    Arguments are those of `whole_launches`.
+    """
+    return bound_kernel(
+        COPY.source(dtype, working), COPY.name, copy_blocks(n, columns), COPY.threads, COPY.fields,
+        device,
+        {"n": n, "columns": columns, "by_rows": by_rows,
+         "state_numbers": state_numbers(n, columns)},
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -48,7 +61,7 @@ def whole_launches(
 
     ``working`` is the type of the factors; n and columns are at least 1.
     """
-    plan, (blocks, state) = product_plan(n, columns, device.sm_count), upper_grid(n, columns)
+    plan, (blocks, _) = product_plan(n, columns, device.sm_count), upper_grid(n, columns)
 
     def bound(kernel: WholeKernel, source: str, blocks: int, **more: int) -> BoundKernel:
         return bound_kernel(
@@ -56,15 +69,10 @@ def whole_launches(
             {"n": n, "columns": columns, **more},
         )  # fmt: skip
 
-    copy = bound(
-        COPY, COPY.source(dtype, working), copy_blocks(n, columns), by_rows=by_rows,
-        state_numbers=1 + state,
-    )  # fmt: skip
     substitute = bound(UPPER, UPPER.source(working, columns=upper_columns(columns)), blocks)
     multiply = bound(
         PRODUCT, PRODUCT.source(dtype, working, columns=plan.columns), plan.blocks,
         splits=plan.splits, width=plan.width, by_rows=by_rows,
     )  # fmt: skip
     measure = bound(MEASURE, MEASURE.source(dtype, working), columns + 1, splits=plan.splits)
-    parts = plan.splits * (columns + 1) * n
-    return WholeLaunches(copy, substitute, multiply, measure, parts, 1 + state)
+    return WholeLaunches(substitute, multiply, measure, plan.splits * (columns + 1) * n)

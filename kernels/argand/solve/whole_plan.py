@@ -137,6 +137,11 @@ def upper_grid(n: int, columns: int) -> tuple[int, int]:
     return groups * -(-n // UPPER_ROWS), 1 + groups
 
 
+def state_numbers(n: int, columns: int) -> int:
+    """Return the uint32 numbers of the state: that of `MEASURE`, then those of `UPPER`."""
+    return 1 + upper_grid(n, columns)[1]
+
+
 def copy_blocks(n: int, columns: int) -> int:
     """Return the blocks that copy A (n, n) and b (n, columns)."""
     return -(-n // COPY_TILE) * -(-(n + columns) // COPY_TILE)

@@ -48,6 +48,7 @@ def substituted(cp: Any, a: Any, b: Any, system: Any, info: int = 0) -> tuple[fl
     """Return the error and x that kernels leave of a column-major system, which holds U and U x."""
     from argand.solve.gpu_calls import _substituted
     from argand.solve.whole_launch import whole_launches
+    from argand.solve.whole_plan import state_numbers
 
     problem = replace(
         solve_problem((a.shape, a.dtype), (b.shape, b.dtype), "cuda", precision=None),
@@ -56,7 +57,7 @@ def substituted(cp: Any, a: Any, b: Any, system: Any, info: int = 0) -> tuple[fl
     launches = whole_launches(
         *b.shape, str(a.dtype), problem.working, bool(a.flags.c_contiguous), gpu(0)
     )
-    found = cp.zeros(len(a) + 2 + launches.state, np.int32)
+    found = cp.zeros(len(a) + 2 + state_numbers(*b.shape), np.int32)
     found[len(a)] = info
     poison = [cp.full(size, np.nan) for size in (2 * launches.parts, 4 * b.size, b.size)]
     del poison
