@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +27,7 @@ from argand.runtime.kernel import BoundKernel, max_active_clusters
 from argand.runtime.loading import load
 from argand.runtime.workspace import zeroed_workspace
 
+Array = np.ndarray[Any, Any]
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_stream = cupy.cuda.get_current_stream
 _MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "tile_counter"))}
@@ -92,23 +94,26 @@ def _tables_and_factors(
     more: dict[str, float] = {}
     tables: dict[str, Any] = {}
     if isinstance(plan, DensePlan):
-        tables["table"] = _table((plan.length,), plan.warps, precision, device)
+        tables["table"] = _on_device(device, _folded, (plan.length,), plan.warps, precision)
         factor *= 2.0**-exponent
     elif isinstance(plan, HankelPlan):
-        tables |= _hankel(plan, precision, device)
+        tables["table"] = _on_device(device, core_matrix_table, plan, precision)
+        tables["gather_offsets"] = _on_device(device, gather_offsets, plan)
         factor *= 2.0**-exponent
         more["bias_step"] = plan.bias_step(precision)
     elif isinstance(plan, ButterflyPlan):
-        scaled, found = _butterfly(plan, problem.inverse, device)
-        tables |= found
+        scaled, tables = _on_device(device, butterfly_tables, plan, inverse=problem.inverse)
         unit *= 2.0**-scaled
     elif isinstance(plan, MixedRadixPlan | SingleCtaPlan | ClusterPlan):
         tables["twiddles"] = _twiddles_of(plan, device)
         unit *= -1.0 if problem.inverse else 1.0
     else:
         factors = (plan.n1, plan.n2)
-        tables["table"] = _table(tuple(dict.fromkeys(factors)), 1, precision, device)
-        tables |= _twiddles(*factors, plan.warps * plan.m_tiles, problem.inverse, device)
+        lengths, tile_rows = tuple(dict.fromkeys(factors)), plan.warps * plan.m_tiles
+        tables["table"] = _on_device(device, _folded, lengths, 1, precision)
+        tables["twiddles"], tables["mirror_twiddles"] = _on_device(
+            device, fused_twiddles, *factors, tile_rows, inverse=problem.inverse
+        )
         unit *= 2.0 ** stage_shift(precision, plan.n1)
         factor = unit * 2.0**-exponent
     return tables, {"alternate_scale": unit, "scale": factor, **more}
@@ -116,61 +121,26 @@ def _tables_and_factors(
 
 def _twiddles_of(plan: MixedRadixPlan | SingleCtaPlan | ClusterPlan, device: int) -> Any:
     """Return the twiddles of a plan of butterflies in fp32, on a device."""
-    if isinstance(plan, MixedRadixPlan):
-        return _mixed_radix(plan.radices, device)
     if isinstance(plan, SingleCtaPlan):
-        return _single_cta(plan, device)
-    return _cluster(plan.radices, device)
+        return _on_device(device, single_cta_table, plan)
+    make = mixed_radix_table if isinstance(plan, MixedRadixPlan) else cluster_tables
+    return _on_device(device, make, plan.radices)
+
+
+def _folded(lengths: tuple[int, ...], warps: int, precision: Precision) -> Array:
+    """Return the folded tables of these lengths, one after the other."""
+    return np.concatenate([fragments(length, warps, precision).ravel() for length in lengths])
 
 
 @lru_cache(maxsize=256)
-def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: int) -> Any:
-    """Return the folded tables of these lengths, one after the other, on a device."""
-    words = [fragments(length, warps, precision).ravel() for length in lengths]
-    return device_table(np.concatenate(words))
+def _on_device(device: int, make: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Return what ``make`` returns of its arguments, with its arrays on the current device."""
+    return _moved(make(*given, **named))
 
 
-@lru_cache(maxsize=256)
-def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
-    """Return the members of ``DftArguments`` with core matrices and offsets, on a device."""
-    return {
-        "table": device_table(core_matrix_table(plan, precision)),
-        "gather_offsets": device_table(gather_offsets(plan)),
-    }  # fmt: skip
-
-
-@lru_cache(maxsize=256)
-def _twiddles(
-    first: int, second: int, tile_rows: int, inverse: bool, device: int
-) -> dict[str, Any]:
-    """Return the members of ``DftArguments`` with the twiddles between two stages, on a device."""
-    found = fused_twiddles(first, second, tile_rows, inverse=inverse)
-    return {
-        name: device_table(table)
-        for name, table in zip(("twiddles", "mirror_twiddles"), found, strict=True)
-    }
-
-
-@lru_cache(maxsize=64)
-def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, dict[str, Any]]:
-    """Return the arrays of `butterfly_tables` on a device."""
-    exponent, found = butterfly_tables(plan, inverse=inverse)
-    return exponent, {name: device_table(table) for name, table in found.items()}
-
-
-@lru_cache(maxsize=64)
-def _mixed_radix(radices: tuple[int, ...], device: int) -> Any:
-    """Return the array of `mixed_radix_table` on a device."""
-    return device_table(mixed_radix_table(radices))
-
-
-@lru_cache(maxsize=16)
-def _single_cta(plan: SingleCtaPlan, device: int) -> Any:
-    """Return the array of `single_cta_table` on a device."""
-    return device_table(single_cta_table(plan))
-
-
-@lru_cache(maxsize=16)
-def _cluster(radices: tuple[int, int, int, int], device: int) -> Any:
-    """Return the arrays of `cluster_tables` on a device."""
-    return device_table(cluster_tables(radices))
+def _moved(found: Any) -> Any:
+    if isinstance(found, np.ndarray):
+        return device_table(found)
+    if isinstance(found, dict):
+        return {name: device_table(table) for name, table in found.items()}
+    return tuple(map(_moved, found)) if isinstance(found, tuple) else found

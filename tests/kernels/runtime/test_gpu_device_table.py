@@ -44,9 +44,7 @@ def forget() -> None:
         calls.clear()
     for cached in (
         transforms._single_kernel_launch, transforms._multi_kernel_launch,
-        multi_kernel_launch._tables, launch._table,
-        launch._hankel, launch._twiddles, launch._butterfly, launch._single_cta, launch._cluster,
-        launch._mixed_radix,
+        multi_kernel_launch._tables, launch._on_device,
         banks._device_twiddles, readout._strings_of,
     ):  # fmt: skip
         cached.cache_clear()
