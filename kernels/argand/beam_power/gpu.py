@@ -17,14 +17,13 @@ from argand.beam_power.plan import Samples
 from argand.beam_power.problem import EXACT, BeamPowerProblem
 from argand.device import Device, gpu
 from argand.gemm.pairs import Pairs
+from argand.gemm.pairs_launch import words
 from argand.precision import Precision
 from argand.runtime.layout import Batched, batched, device_of
 from argand.runtime.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[AnyPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan's sizes."""
-_WORDS = {"int8": "uint16", "half": "uint32"}
-"""The type that holds both parts of a sample."""
 
 
 def beam_power(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
@@ -94,12 +93,8 @@ def _weights(problem: BeamPowerProblem, w: Any) -> tuple[Any, bool]:
 
     Those of exact beams stay int8, a word each.
     """
-    if problem.precision == EXACT:
-        parts = cupy.ascontiguousarray(w.array)
-        if parts.data.ptr % 2:  # the kernel reads both parts of a number as one word
-            parts = parts.copy()
-        w = parts.view("uint16")[..., 0]
-    w = w.to_complex64() if isinstance(w, Pairs) else w
+    if isinstance(w, Pairs):
+        w = words(w) if problem.precision == EXACT else w.to_complex64()
     many = math.prod(w.shape[:-2]) > 1
     if many:
         w = cupy.broadcast_to(w, (*problem.operand_batch, *w.shape[-2:]))
@@ -115,11 +110,7 @@ def _samples(problem: BeamPowerProblem, x: Any, samples: Samples) -> Batched:
         with np.errstate(over="ignore"):
             given = given.astype(np.complex64, copy=False)
     else:
-        parts, item = x.array, x.array.dtype.itemsize
-        together = parts.strides[-1] == item and parts.data.ptr % (2 * item) == 0
-        if not together or any(stride % (2 * item) for stride in parts.strides[:-1]):
-            parts = parts.copy(order="C")
-        given = parts.view(_WORDS[samples])[..., 0]
+        given = words(x)
     if given.strides[-1] != given.dtype.itemsize and given.shape[-1] > 1:
         given = cupy.ascontiguousarray(given)
     return batched(given, problem.operand_batch)

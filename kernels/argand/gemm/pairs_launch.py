@@ -1,4 +1,4 @@
-"""Conversion of pairs for kernels that read 16-bit pairs: to words, int8 to fp16 or bf16."""
+"""Conversion of pairs for kernels: to words of both parts, int8 to fp16 or bf16."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ def as_halves(x: Pairs, format: str) -> Pairs:
     return Pairs(found, format)
 
 
+_WORDS = {1: "uint16", 2: "uint32"}
+"""The type that holds both parts of a number, by the bytes of one."""
+
+
 def words(x: Pairs) -> Any:
-    """Return pairs of 16 bits as one uint32 each, in place where each is an aligned word."""
+    """Return pairs of 8 or 16 bits as one word each, in place where each is an aligned word."""
     parts = x.array if in_words(x) else x.array.copy(order="C")
-    return parts.view("uint32")[..., 0]
+    return parts.view(_WORDS[parts.itemsize])[..., 0]
 
 
 def in_words(x: Pairs) -> bool:
-    """Return whether real and imaginary part are adjacent, at multiples of 4 bytes."""
+    """Return whether real and imaginary part are adjacent, at multiples of both parts' bytes."""
     parts = x.array
-    together = parts.strides[-1] == parts.itemsize
-    return bool(together and not (parts.data.ptr % 4 or any(s % 4 for s in parts.strides[:-1])))
+    word, together = 2 * parts.itemsize, parts.strides[-1] == parts.itemsize
+    return bool(together and not any(at % word for at in (parts.data.ptr, *parts.strides[:-1])))

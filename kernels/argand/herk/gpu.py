@@ -16,6 +16,7 @@ from argand.gemm.gpu_calls import form_of
 from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.pairs import Pairs
+from argand.gemm.pairs_launch import words
 from argand.gemm.panel_launch import PanelLaunch
 from argand.herk import cublas
 from argand.herk.finish_launch import mirror_launch
@@ -187,10 +188,7 @@ def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -
             addend = None if addends is None else addends[some]
             _int8(part, Pairs(every[some], a.format), addend, results[some], device)
         return None
-    # The kernel reads both parts of a number as one of 16 bits, so parts that begin at an odd
-    # address are copied even where they are contiguous.
-    parts = a.array if _in_words(a.array) else a.array.copy(order="C")
-    view = batched(parts.view("uint16")[..., 0], shape)
+    view = batched(words(a), shape)
     rows = view if problem.op == "N" else view.transposed
     result = _as_rows(problem, target)
     addend = None if c is None else _as_rows(problem, c)
@@ -206,12 +204,6 @@ def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -
     if as_given and (addend is None or addend.array.data.ptr == c.data.ptr):
         return lambda a, c, out: launch(a.array.data.ptr, out if c is None else c, out)
     return None
-
-
-def _in_words(parts: Any) -> bool:
-    """Return whether both parts of complex int8 are neighbours at multiples of 2 bytes."""
-    together = parts.strides[-1] == 1 and parts.data.ptr % 2 == 0
-    return bool(together and not any(stride % 2 for stride in parts.strides[:-1]))
 
 
 def _as_rows(problem: HerkProblem, x: Any) -> Batched:
