@@ -6,7 +6,7 @@ protocol names it; the host waits for neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from argand.device import require_cupy
 from argand.framework import framework_of
 from argand.frameworks.results import converted
+from argand.frameworks.rules import ForeignCall
 from argand.frameworks.streams import let_wait
 
 _CPU_DEVICES = (1, 3)
@@ -23,17 +24,12 @@ _GPU_DEVICES = (2, 13)
 
 
 def call_on_interfaces(
-    function: Callable[..., Any],
-    arrays: Mapping[str, Any],
-    *,
-    written: str = "out",
-    pairs: type | None = None,
-    **options: Any,
+    call: ForeignCall, arrays: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Any:
-    """Return the result of a function of NumPy or CuPy arrays, as an array of the caller's library.
+    """Return the result of a call as an array of the caller's library.
 
     That is the library's namespace of the array API, if it has one with ``from_dlpack``; else
-    the result is a NumPy or a CuPy array. Arguments are those of `call_on_foreign`.
+    the result is a NumPy or a CuPy array.
 
     Raises TypeError for an array on a device that is neither a CPU nor a CUDA GPU, DeviceError for
     one on a GPU where CuPy is not installed.
@@ -42,11 +38,12 @@ def call_on_interfaces(
     foreign = {name: x for name, x in arrays.items() if framework_of(x) is not None}
     for name, x in arrays.items():
         given[name] = _array(x) if name in foreign else x
-    found = function(**given, **options)
-    if written in foreign:
-        _let_producer_wait(foreign[written], given[written])
-        return converted(found, lambda _: foreign[written])
-    if pairs is not None and isinstance(found, pairs):
+    found = call.function(**given, **options)
+    if call.written in foreign:
+        goal = foreign[call.written]
+        _let_producer_wait(goal, given[call.written])
+        return converted(found, lambda _: goal)
+    if call.pairs is not None and isinstance(found, call.pairs):
         return found
     model = next(iter(foreign.values()))
     return converted(found, lambda x: _like(model, x))

@@ -12,7 +12,7 @@ from argand.device import is_cuda_array
 from argand.framework import KNOWN, framework_of
 
 if TYPE_CHECKING:
-    from argand.frameworks.rules import Adapted, FrameworkRules
+    from argand.frameworks.rules import Adapted, ForeignCall, FrameworkRules
 
 
 def is_cuda_tensor(x: Any) -> bool:
@@ -78,32 +78,34 @@ def call_on_foreign(
         TypeError: arrays of two frameworks, or on different devices; a masked array with masked
             elements.
     """
+    from argand.frameworks.rules import ForeignCall
+
+    adapted = adapted if rules is None else rules.adapted
+    return _made(ForeignCall(function, rules, adapted, written, pairs), arrays, options)
+
+
+def _made(call: ForeignCall, arrays: Mapping[str, Any], options: dict[str, Any]) -> Any:
+    """Make a call by the module of the library that its arrays are of."""
     found = {framework_of(x) for x in arrays.values()} - {None}
     if len(found - {"masked"}) > 1:
         raise TypeError(f"arrays must be of one library, got {sorted(map(str, found))}")
     if "masked" in found:
         plain = _unmasked(arrays)
-        if len(found) == 1:
-            made = function(**plain, **options)
-        else:
-            made = call_on_foreign(
-                function, plain, rules=rules, adapted=adapted, written=written, pairs=pairs,
-                **options,
-            )  # fmt: skip
+        alone = len(found) == 1
+        made = call.function(**plain, **options) if alone else _made(call, plain, options)
+        written = call.written
         return arrays[written] if made is not None and made is plain.get(written) else made
     if "exchange" in found:
         from argand.frameworks.array_interfaces import call_on_interfaces
 
-        return call_on_interfaces(function, arrays, written=written, pairs=pairs, **options)
+        return call_on_interfaces(call, arrays, options)
     if "jax" in found:
         from argand.frameworks.jax_arrays import call_on_jax
 
-        return call_on_jax(function, arrays, rules=rules, written=written, pairs=pairs, **options)
+        return call_on_jax(call, arrays, options)
     from argand.frameworks.torch_tensors import call_on_tensors
 
-    return call_on_tensors(
-        function, arrays, rules=rules, adapted=adapted, written=written, pairs=pairs, **options
-    )
+    return call_on_tensors(call, arrays, options)
 
 
 def _unmasked(arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 from argand.checks import as_axis
 from argand.framework import framework_of, name_of
 from argand.frameworks.array_interfaces import call_on_interfaces
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
+from argand.frameworks.rules import Differentiated, ForeignCall, FrameworkRules, Spec
 from argand.frameworks.xla_calls import (
     TARGETS,
     Body,
@@ -50,37 +50,27 @@ class _Call:
         return dict(self.options)
 
 
-def call_on_jax(
-    function: Callable[..., Any],
-    arrays: Mapping[str, Any],
-    *,
-    rules: FrameworkRules | None = None,
-    written: str = "out",
-    **options: Any,
-) -> Any:
-    """Return a call's result as an array of JAX; arguments are those of `call_on_foreign`.
+def call_on_jax(foreign: ForeignCall, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """Return a call's result as an array of JAX.
 
     Arrays of JAX are never written: a gate returns the new state.
 
     Raises TypeError for an ``out``, and for calls that have no ``rules``, or `Pairs` or packed
     operands, and are traced, write to an array of JAX or lie on several devices.
     """
-    pairs = options.pop("pairs", None)
+    rules = foreign.rules
     options = {name: _plain(name, x) for name, x in options.items()}
     for name, x in arrays.items():
         _refuse_types(name, x)
     if arrays.get("out") is not None:
         raise TypeError("arrays of JAX cannot be written: leave out away and take the result")
     if rules is None or any(map(_is_own, arrays.values())):
-        _refuse_to_write_or_trace(function, arrays, written)
+        _refuse_to_write_or_trace(foreign.function, arrays, foreign.written)
         arrays = {  # NumPy's DLPack knows no bfloat16
             name: x.astype(jnp.float32) if getattr(x, "dtype", None) == jnp.bfloat16 else x
             for name, x in arrays.items()
         }
-        return on_stream_of_xla(
-            partial(call_on_interfaces, function, arrays, written=written, pairs=pairs, **options),
-            arrays,
-        )
+        return on_stream_of_xla(partial(call_on_interfaces, foreign, arrays, options), arrays)
     given = {name: _as_jax(name, x) for name, x in arrays.items() if x is not None}
     if "axis" in options:  # counted from the last, so that vmap may put an axis before them
         rank = next(iter(given.values())).ndim
@@ -96,7 +86,7 @@ def call_on_jax(
         options["format"] = "bf16"
     kept = tuple(sorted((name, x) for name, x in options.items() if x is not None))
     kinds = tuple(type(x) for _, x in kept)
-    call = _Call(function, rules, tuple(given), kept, kinds, written)
+    call = _Call(foreign.function, rules, tuple(given), kept, kinds, foreign.written)
     values = tuple(given.values())
     with raising_own_errors():
         return _differentiable(call, *values) if _are_traced(values) else _compiled(call)(*values)

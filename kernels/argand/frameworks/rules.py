@@ -75,6 +75,24 @@ class FrameworkRules(NamedTuple):
     calls: Callable[[], Any] | None = None
 
 
+class ForeignCall(NamedTuple):
+    """A public function that is called on arrays of a framework.
+
+    Attributes:
+        function: of NumPy or CuPy arrays, and of options.
+        rules: of its result, where frameworks may trace and differentiate it.
+        adapted: the rule `Adapted`: that of the ``rules``, where there are some.
+        written: the argument that the function writes to.
+        pairs: `argand.Pairs` where the function takes and returns them.
+    """
+
+    function: Callable[..., Any]
+    rules: FrameworkRules | None
+    adapted: Adapted | None
+    written: str
+    pairs: type | None
+
+
 def namespace(x: Any) -> Any:
     """Return the functions of x's framework: ``torch`` or ``jax.numpy``."""
     if framework_of(x) == "jax":

@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from argand.checks import share_memory
 from argand.framework import framework_of, name_of
 from argand.frameworks.results import converted
-from argand.frameworks.rules import Adapted, FrameworkRules
+from argand.frameworks.rules import ForeignCall
 from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_streams import let_cupy_wait, on_stream_of
 
@@ -29,26 +29,13 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def call_on_tensors(
-    function: Callable[..., Any],
-    arrays: Mapping[str, Any],
-    *,
-    rules: FrameworkRules | None = None,
-    adapted: Adapted | None = None,
-    written: str = "out",
-    pairs: type | None = None,
-    **options: Any,
+    call: ForeignCall, arrays: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Any:
-    """Return the result of a function of NumPy or CuPy arrays, as a tensor on their device.
+    """Return the result of a call as a tensor on the device of its tensors.
 
-    Args:
-        function: called with ``arrays``, which are views of the tensors, and ``options``.
-        arrays: by the names of its arguments. bfloat16 becomes float32, or for functions with a
-            ``format`` the bits that they read; complex32 becomes complex64 without ``pairs``.
-        rules: of its result, where tensors may require gradients.
-        adapted: the rule of that name, of calls that have no ``rules``.
-        written: the argument that the function writes to; if it is a tensor, it is returned.
-        pairs: `argand.Pairs` where the function takes and returns them: those of complex32.
-        options: its other arguments.
+    The function gets views of them. bfloat16 becomes float32, or for functions with a ``format``
+    the bits that they read; complex32 becomes `Pairs`, or complex64 where the call takes none. A
+    tensor that is written is returned.
 
     Raises:
         TypeError: tensors on different devices or on one that is neither a CPU nor a CUDA GPU, and
@@ -56,16 +43,14 @@ def call_on_tensors(
         ValueError: an ``out`` that is a conjugate or negative view.
     """
     compiling = torch.compiler.is_compiling()
+    function, rules, written = call.function, call.rules, call.written
     if compiling and OPERATORS and not _is_operation(function, arrays):
-        return _between_graphs(
-            function, arrays, rules=rules, adapted=adapted, written=written, pairs=pairs, **options
-        )
+        return _between_graphs(call, arrays, options)
     if compiling or _are_traced(arrays.values()):
         return _traced(function, arrays, options)
 
     def run(given: Mapping[str, Any]) -> Any:
-        rule = adapted if rules is None else rules.adapted
-        return _computed(function, given, rule, written, pairs, options)
+        return _computed(call, given, options)
 
     differentiated = [name for name, x in {**options, **arrays}.items() if _is_differentiated(x)]
     if not differentiated:
@@ -78,8 +63,8 @@ def call_on_tensors(
         )
     from argand.frameworks.torch_gradients import DifferentiableCall
 
-    call = DifferentiableCall(run, function, rules, tuple(arrays), options)
-    return call.in_place(arrays, written) if arrays.get(written) is not None else call.of(arrays)
+    made = DifferentiableCall(run, function, rules, tuple(arrays), options)
+    return made.in_place(arrays, written) if arrays.get(written) is not None else made.of(arrays)
 
 
 def _is_operation(function: Callable[..., Any], arrays: Mapping[str, Any]) -> bool:
@@ -91,9 +76,9 @@ def _is_operation(function: Callable[..., Any], arrays: Mapping[str, Any]) -> bo
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
-def _between_graphs(*values: Any, **named: Any) -> Any:
+def _between_graphs(*values: Any) -> Any:
     """Make a call that is no operator between two graphs that torch compiles."""
-    return call_on_tensors(*values, **named)
+    return call_on_tensors(*values)
 
 
 def _is_differentiated(x: Any) -> bool:
@@ -139,20 +124,14 @@ def _traced(
     return OPERATORS[function](arrays, options)
 
 
-def _computed(
-    function: Callable[..., Any],
-    arrays: Mapping[str, Any],
-    adapted: Adapted | None,
-    written: str,
-    pairs: type | None,
-    options: Mapping[str, Any],
-) -> Any:
+def _computed(call: ForeignCall, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     """Return the result as a tensor, without a gradient."""
+    written, pairs = call.written, call.pairs
     names = [name for name, x in arrays.items() if framework_of(x) == "torch"]
     device = _device_of({name: arrays[name] for name in names})
     given, options = dict(arrays), dict(options)
     out = given.get(written)
-    finish = None if adapted is None else adapted(given, options)
+    finish = None if call.adapted is None else call.adapted(given, options)
     goal = given.get(written)
     if goal is not None and written in names:
         _check_written(written, goal)
@@ -165,7 +144,7 @@ def _computed(
                     options["format"] = "bf16"
             else:
                 given[name] = _view(name, x, pairs)
-        found = function(**given, **options)
+        found = call.function(**given, **options)
         if pairs is not None and isinstance(found, pairs):
             result = _half_tensor(found) if out is None else out
         elif out is None:
