@@ -11,13 +11,18 @@ from workflow.data import Array, blank, is_blank
 def hard(symbols: Array, order: int) -> Array:
     """Return the bits (..., bit) of the nearest symbols, the highest first, in fp32.
 
-    They are 0 and 1, and NaN where a system has no solution. An outline has an outline (`blank`).
+    They are 0 and 1, and NaN where a system has no solution or a subcarrier no channel. An outline
+    has an outline (`blank`).
+
+    Args:
+        symbols: (snr, time, frequency, transmitter, symbol).
+        order: of the constellation.
     """
     if is_blank(symbols):
         return blank((*symbols.shape, qam.bits_of(order)), np.float32)
     shifts = np.arange(qam.bits_of(order))[::-1]
     found = (qam.hard_bits(symbols, order)[..., None] >> shifts & 1).astype(np.float32)
-    found[~np.isfinite(symbols)] = np.nan
+    found[~(np.isfinite(symbols) & _arrived(symbols))] = np.nan
     return found
 
 
@@ -33,7 +38,15 @@ def soft(symbols: Array, sent: Array, order: int) -> Array:
     if is_blank(symbols):
         return blank((*symbols.shape, qam.bits_of(order)), np.float32)
     found = symbols.astype(complex)
-    # Least squares give 0 where the channel is 0: such a subcarrier is not used.
-    used = np.where(found.any(axis=(3, 4), keepdims=True), found, np.nan)
+    used = np.where(_arrived(found), found, np.nan)
     noise = qam.error_power(sent, used, order)
     return qam.soft_bits(found, order, noise).astype(np.float32)
+
+
+def _arrived(symbols: Array) -> Array:
+    """Return whether the subcarriers of (snr, time, frequency, transmitter, symbol) have a channel.
+
+    Where it is 0 least squares give 0, which is no symbol; zero forcing gives NaN. The last two axes
+    have length 1.
+    """
+    return np.asarray(symbols.any(axis=(3, 4), keepdims=True))

@@ -114,7 +114,7 @@ def test_subcarriers_without_a_channel_count_nowhere(tmp_path, equaliser):
 
 
 def test_hard_bits_are_the_product_where_asked_for():
-    """They are those of the nearest symbols, and NaN where there is no symbol."""
+    """They are those of the nearest symbols, and NaN where there is no symbol, or no channel."""
     one = mimo(**DRAWN, qam=64, snr_db=[8.0, 20.0], hard_bits=True)
     staged, result = computed(one, "fp32")
     result = result.copy()
@@ -123,6 +123,11 @@ def test_hard_bits_are_the_product_where_asked_for():
     assert (product.axes, product.data.dtype) == ((*AXES, "bit"), np.float32)
     assert np.isnan(product.data[1, 0, 0, 0, 0]).all()
     assert np.isnan(product.data).sum() == 6
+    unused = result.copy()
+    unused[:, :, -1] = 0  # what least squares give of a subcarrier at the edge of a band
+    missing = np.isnan(one.product(staged, unused).data)
+    assert missing[:, :, -1].all()
+    assert missing[:, :, :-1].sum() == 6
     numbers = np.nan_to_num(product.data).astype(int) @ (1 << np.arange(6)[::-1])
     known = np.isfinite(result)
     np.testing.assert_array_equal(numbers[known], qam.hard_bits(result, 64)[known])
