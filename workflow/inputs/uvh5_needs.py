@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
 
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import PLACES, Coordinate, Staged
+from workflow.data import PLACES, Array, Coordinate, Staged, is_blank, middles
 from workflow.inputs.dates import date_in, julian_date
 from workflow.inputs.input_error import InputError
 from workflow.inputs.units import check_arrived, convertible, in_base
@@ -14,10 +17,15 @@ from workflow.readers.polarizations import check_written, feeds_of
 _DAY_S = 86400.0
 _OFF_S = 1.0
 """Seconds that a Julian date of a few digits may be off."""
+_FIRST = 1 << 16
+"""Integrations of known length whose dates are looked at, where their samples are many."""
 
 
-def check_for_uvh5(voltages: Staged, site: Uvh5Site) -> None:
-    """Raise InputError where the outline of voltages lacks what a UVH5 file has to say."""
+def check_for_uvh5(voltages: Staged, site: Uvh5Site, each: int) -> None:
+    """Raise InputError where the outline of voltages lacks what a UVH5 file has to say.
+
+    ``each`` is the number of samples of an integration.
+    """
     channels, polarizations, _, samples = voltages.operands["voltages"].shape
     _check_coordinates(voltages.coordinates, site)
     check_written(feeds_of(voltages.coordinates, "polarization"), polarizations)
@@ -25,6 +33,29 @@ def check_for_uvh5(voltages: Staged, site: Uvh5Site) -> None:
         raise InputError(f"uvh5: must be of two samples or more, for their length, got {samples}")
     if channels == 1 and site.channel_width_hz is None:
         raise InputError("uvh5.channel_width_hz: must be given for one channel")
+    times = voltages.coordinates["time"]
+    if not is_blank(times.values):
+        dates_of(site, replace(times, values=middles(times.values, each)))
+    elif times.step is not None:
+        first = times.step * each * np.arange(min(samples // each, _FIRST))
+        dates_of(site, replace(times, values=first))
+
+
+def dates_of(site: Uvh5Site, integrations: Coordinate) -> Array:
+    """Return the Julian dates of integrations, days as fp64, which readers tell them apart by.
+
+    Raises InputError where two have the same one, and what `start_of` raises.
+    """
+    seconds = in_base("integration", integrations.values, integrations.units)
+    days = np.asarray(start_of(site, integrations) + seconds / _DAY_S)
+    if (several := len(np.unique(days))) < len(days):
+        apart = np.spacing(days.max()) * _DAY_S
+        raise InputError(
+            f"uvh5: {len(days)} integrations have {several} Julian dates, because they are "
+            f"{np.median(np.abs(np.diff(seconds))):.3g} s apart and such dates in fp64 "
+            f"{apart:.2g} s; a larger `integrate` makes fewer of them"
+        )
+    return days
 
 
 def _check_coordinates(there: Mapping[str, Coordinate], site: Uvh5Site) -> None:

@@ -20,10 +20,10 @@ import numpy as np
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Coordinate, Product
 from workflow.inputs.units import in_base
-from workflow.inputs.uvh5_needs import start_of
+from workflow.inputs.uvh5_needs import dates_of
 from workflow.readers.covariance import geocentric
 from workflow.readers.polarizations import LINEAR, POLARIZATIONS, feeds_of
-from workflow.readers.visibilities import DATA, SECONDS_OF_DAY
+from workflow.readers.visibilities import DATA
 from workflow.storage.failures import writing
 from workflow.storage.products import read_outline, read_product
 from workflow.storage.run_folder import result_path
@@ -150,7 +150,7 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
     width = site.channel_width_hz or (float(np.abs(spacing).min()) if channels > 1 else 0.0)
     names = {name: code for code, name in POLARIZATIONS.items()}
     pairs = [header.feeds[one] + header.feeds[other] for one, other in _pairs(len(header.feeds))]
-    days = start_of(site, product.coordinates["integration"]) + header.seconds / SECONDS_OF_DAY
+    days = dates_of(site, product.coordinates["integration"])
     uvw = header.places[header.second] - header.places[header.first]
     named, numbers = _antennas(header.antennas)
     header_values: dict[str, Any] = {

@@ -109,7 +109,8 @@ class Correlate(Workload):
             self._integrations(found["voltages"].shape[-1])
         if self.case.uvh5 is not None:
             outline = self.outline(upstream)
-            check_for_uvh5(outline, self.case.uvh5)
+            each = self._integrations(outline.operands["voltages"].shape[-1])[1]
+            check_for_uvh5(outline, self.case.uvh5, each)
             refuse_geocentric(outline.coordinates)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:

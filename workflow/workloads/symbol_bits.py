@@ -46,7 +46,7 @@ def soft(symbols: Array, sent: Array, order: int) -> Array:
 def _arrived(symbols: Array) -> Array:
     """Return whether the subcarriers of (snr, time, frequency, transmitter, symbol) have a channel.
 
-    Where it is 0 least squares give 0, which is no symbol; zero forcing gives NaN. The last two axes
-    have length 1.
+    Where it is 0 least squares give 0, which is no symbol; zero forcing gives NaN. The last two
+    axes have length 1.
     """
     return np.asarray(symbols.any(axis=(3, 4), keepdims=True))

@@ -14,6 +14,7 @@ from tests.workflow.chained_cases import study_of
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Product
+from workflow.inputs.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.readers.visibilities import Uvh5
 from workflow.steps.budget import disk_of
@@ -243,6 +244,18 @@ def test_what_pyuvdata_finds(written: tuple[Product, Path]) -> None:
 def test_what_it_cannot_be(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(StudyError, match=said.replace(".", r"\.")):
         check_study(study_of({"v": {**VISIBILITIES, **changed}}))
+
+
+def test_integrations_shorter_than_dates_are_apart(tmp_path: Path) -> None:
+    """Julian dates of fp64 are 4e-5 s apart, and a reader would take two times for one."""
+    said = r"uvh5: 3 integrations have 1 Julian dates, because they are 8e-06 s apart"
+    with pytest.raises(StudyError, match=said):
+        check_study(study_of({"v": labelled(tmp_path, time={"step_s": 1e-6})}))
+    drawn = {**VISIBILITIES, "frequencies": {"step_hz": 1e7}}  # whose times the check has not
+    run(study_of({"v": drawn}), tmp_path)
+    with pytest.raises(InputError, match="Julian dates"):
+        write_uvh5(tmp_path / "v/products/w.h5", tmp_path / "v.uvh5", Uvh5Site(**SITE))
+    assert not (tmp_path / "v.uvh5").exists()
 
 
 def test_it_counts_toward_the_disk() -> None:
