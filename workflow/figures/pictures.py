@@ -80,6 +80,18 @@ def labelled(name: str, values: Array, units: str) -> tuple[Array, str]:
     return values / size, f"{name} ({_PREFIXES[size]}{units})"
 
 
+def of_equal_steps(name: str, values: Array, label: str) -> tuple[Array, str]:
+    """Return the values along an axis of an image and its label, the entries where steps differ.
+
+    An image's cells are equally wide, so that values with gaps would stand beside other cells:
+    none may be off its own by more than half of one.
+    """
+    even = np.linspace(values[0], values[-1], len(values))
+    if np.abs(values - even).max() <= abs(even[-1] - even[0]) / max(1, len(values) - 1) / 2:
+        return values, label
+    return np.arange(len(values)), f"entry along {name}, whose steps are not equal"
+
+
 def draw_likeliest(axes: Axes, amplitudes: Array, most: int) -> None:
     """Draw probabilities of the likeliest basis states as bars, in the order of their numbers."""
     probability = power(amplitudes)

@@ -28,8 +28,8 @@ def draw_powers(
     Args:
         powers: at most `_MOST_DRAWN` means of equal blocks of them are drawn along an axis.
         names: of the axis upwards and of the one across.
-        there: coordinates, of which those of these axes are at equal steps, in any order along the
-            one across; entries of other axes are counted.
+        there: coordinates, in any order along the axis across; entries of axes without one, and in
+            an image of those whose steps are not equal, are counted.
     """
     (up, upwards), (across, label) = (
         pictures.labelled(name, *_along(there.get(name), name, length))
@@ -44,6 +44,8 @@ def draw_powers(
         axes.set_ylabel(_LABEL)
         axes.grid(alpha=0.3)
         return
+    across, label = pictures.of_equal_steps(names[1], across, label)
+    up, upwards = pictures.of_equal_steps(names[0], up, upwards)
     edges = [pictures.edges_of_blocks(one, _MOST_DRAWN) for one in (across, up)]
     drawn = pictures.decibels(pictures.block_means(powers, _MOST_DRAWN))
     image = axes.imshow(drawn, origin="lower", aspect="auto", extent=(*edges[0], *edges[1]))

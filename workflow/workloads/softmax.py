@@ -226,6 +226,7 @@ class Softmax(Workload):
         if "time" in product.coordinates:
             along = product.coordinates["time"]
             times, label = pictures.labelled("time", along.values, along.units)
+            times, label = pictures.of_equal_steps("time", times, label)
         along_axes = (times, np.arange(len(first)))
         edges = [pictures.edges_of_blocks(one, _MOST_DRAWN) for one in along_axes]
         blocks = pictures.block_means(first, _MOST_DRAWN)

@@ -47,3 +47,15 @@ def test_entries_without_coordinates_are_counted() -> None:
     draw_powers(np.ones((3, 4)), NAMES, names, axes)
     assert axes.images[0].get_extent() == [-0.5, 3.5, -0.5, 2.5]
     assert (axes.get_xlabel(), axes.get_ylabel()) == NAMES[::-1]
+
+
+def test_uneven_entries_are_counted_in_an_image() -> None:
+    """Channels that a list selects: cells of one width, from the first to the last, are others."""
+    axes, hertz = Figure().subplots(), np.array([1e6, 2e6, 3e6, 9e6])
+    there = {**THERE, "frequency": Coordinate(hertz, "Hz")}
+    draw_powers(np.ones((3, 4)), NAMES, there, axes)
+    assert axes.images[0].get_extent() == [-0.5, 3.5, 0, 3]
+    assert axes.get_xlabel() == "entry along frequency, whose steps are not equal"
+    curve = Figure().subplots()
+    draw_powers(np.ones((1, 4)), NAMES, there, curve)
+    np.testing.assert_allclose(curve.lines[0].get_xdata(), hertz / 1e6)
