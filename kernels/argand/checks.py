@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from operator import index
 from typing import Any
@@ -88,7 +88,7 @@ def as_array(x: Any, name: str) -> Any:
 
 def shape_of(x: Any, name: str) -> tuple[int, ...]:
     """Return the shape of an array argument. Raises TypeError where it is no array."""
-    if not hasattr(x, "shape"):
+    if isinstance(x, type) or not hasattr(x, "shape"):  # numpy.complex64 has one, too
         raise TypeError(f"{name} must be an array, got {type(x).__name__}")
     return tuple(x.shape)
 
@@ -159,6 +159,18 @@ def as_flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be true or false, got {value!r}")
     return bool(value)
+
+
+def in_order(value: Any, name: str) -> tuple[Any, ...]:
+    """Return the items of a sequence.
+
+    Raises TypeError for text, for what has no items, and for sets and mappings, which have no order
+    or other items than their keys.
+    """
+    if not isinstance(value, str | Set | Mapping):
+        with suppress(TypeError):
+            return tuple(value)
+    raise TypeError(f"{name} must be a sequence of them, got {value!r}")
 
 
 def as_names(value: Any, name: str) -> tuple[Any, ...]:

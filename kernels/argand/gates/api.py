@@ -15,7 +15,7 @@ from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import GateForm, check_matrix_form, check_qubits, gate_form
-from argand.gates.gate import joined_qubits
+from argand.gates.gate import ordered_qubits
 from argand.gates.rules import RULES
 from argand.precision import Precision, get_precision
 
@@ -62,7 +62,8 @@ def apply_gate(
         >>> state
         array([0.+0.j, 0.+0.j, 1.+0.j, 0.+0.j], dtype=complex64)
     """
-    key, qubits = None, joined_qubits(targets, controls)
+    targets, controls = ordered_qubits(targets, controls)
+    key, qubits = None, targets + controls
     # A bool or a float equals the integer whose call was kept.
     if is_cupy_array(state) and [*map(type, qubits)].count(int) == len(qubits):
         options = (qubits, len(targets), precision)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -27,12 +28,14 @@ class Gate:
     def __post_init__(self) -> None:
         """Refuse a matrix with masked elements, and qubits that are no sequences."""
         refuse_masked("matrix", self.matrix)
-        joined_qubits(self.targets, self.controls)
+        targets, controls = ordered_qubits(self.targets, self.controls)
+        object.__setattr__(self, "targets", targets)
+        object.__setattr__(self, "controls", controls)
 
     @property
     def qubits(self) -> tuple[int, ...]:
         """Targets and controls."""
-        return (*self.targets, *self.controls)
+        return self.targets + self.controls
 
 
 def is_unitary(matrix: np.ndarray[Any, Any]) -> bool:
@@ -46,14 +49,20 @@ def _is_unitary(data: bytes, order: int) -> bool:
     return bool(np.abs(matrix.conj().T @ matrix - np.eye(order)).max() <= UNITARY)
 
 
-def joined_qubits(targets: Sequence[int], controls: Sequence[int]) -> tuple[int, ...]:
-    """Return targets and controls. Raises TypeError where they are no sequences."""
-    try:
-        return (*targets, *controls)
-    except TypeError:
-        raise TypeError(
-            f"targets and controls must be sequences of qubits, got {targets!r} and {controls!r}"
-        ) from None
+def ordered_qubits(
+    targets: Iterable[int], controls: Iterable[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return targets and controls in their order.
+
+    Raises TypeError where they are no sequences, such as targets that are a set, which has no
+    order.
+    """
+    if not isinstance(targets, Set | Mapping):
+        with suppress(TypeError):
+            return tuple(targets), tuple(controls)
+    raise TypeError(
+        f"targets and controls must be sequences of qubits, got {targets!r} and {controls!r}"
+    )
 
 
 def as_gates(given: Any) -> Iterator[Gate]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, check_out, refuse_misaligned
+from argand.checks import as_array, as_real, check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -105,13 +105,13 @@ def image(
         precision = default_precision("product", (r if out is None else out,), on_gpu=gpu)
     row = get_precision(precision)
     _check_square(r)
-    if sign not in (1, -1):
+    if (number := as_real(sign, "sign")) not in (1, -1):
         raise ValueError(f"sign must be 1 or -1, got {sign!r}")
     channels, antennas = r.shape[-3], r.shape[-1]
     arrays = array_module(directions) if gpu else np
     x, f = read_positions(positions, frequencies, antennas, channels)
     s = read_directions(directions, arrays)
-    problem = ImageProblem(r.shape[:-3], channels, antennas, len(s), row, sign)
+    problem = ImageProblem(r.shape[:-3], channels, antennas, len(s), row, int(number))
     check_out(out, problem.shape, problem.dtype)
     if out is not None and is_cuda_array(out) != gpu:
         raise TypeError("out and covariances must both be NumPy arrays or both be CuPy arrays")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache
 from types import ModuleType
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argand.checks import as_integer
+from argand.checks import as_integer, in_order
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.readout import cpu
@@ -139,8 +139,7 @@ def expectation(state: Any, observables: Sequence[Observable]) -> Any:
         >>> argand.expectation(np.array([0.6, 0, 0, 0.8 + 0j]), ["ZZ", ("XX", 0.5)]).round(2)
         array([1.  , 0.48])
     """
-    if isinstance(observables, str) or not isinstance(observables, Iterable):
-        raise TypeError(f"observables must be a sequence of them, got {observables!r}")
+    observables = in_order(observables, "observables")
     if has_foreign(state):
         return call_on_foreign(
             expectation, {"state": state}, adapted=adapted_expectation, observables=observables

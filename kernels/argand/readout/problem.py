@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from argand.checks import as_integer, as_real, refuse_misaligned
+from argand.checks import as_integer, as_real, in_order, refuse_misaligned
 from argand.device import is_cuda_array
 
 STATE_TYPES = ("complex64", "complex128")
@@ -55,9 +55,7 @@ def chosen_qubits(chosen: Sequence[int], qubits: int) -> tuple[int, ...]:
 
     Raises ValueError where they are not different ones of a state, TypeError for no sequence.
     """
-    if not isinstance(chosen, Iterable):
-        raise TypeError(f"qubits must be a sequence of them, got {chosen!r}")
-    found = tuple(as_integer(qubit, "a qubit") for qubit in chosen)
+    found = tuple(as_integer(qubit, "a qubit") for qubit in in_order(chosen, "qubits"))
     if len(set(found)) != len(found) or not all(0 <= qubit < qubits for qubit in found):
         raise ValueError(f"qubits must be different ones from 0 to {qubits - 1}, got {list(found)}")
     return found

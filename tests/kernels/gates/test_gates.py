@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, apply_gate
+from argand import PRECISIONS, Gate, apply_gate
 from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
 from argand.gates.cpu import apply_gates
@@ -230,3 +230,18 @@ def test_a_state_that_cannot_be_written_is_refused() -> None:
     state.flags.writeable = False
     with pytest.raises(ValueError, match="writeable"):
         apply_gate(state, X, (0,))
+
+
+def test_qubits_may_be_iterators(rng: np.random.Generator) -> None:
+    """They are read once: a control that was read before would be none."""
+
+    def read_once() -> tuple[Any, Any]:
+        return iter([0]), map(int, "21")
+
+    flip, state = np.array([[0, 1], [1, 0]]), random_state(rng, 3)
+    expected = apply_gate(state.copy(), flip, (0,), controls=(2, 1))
+    targets, controls = read_once()
+    found = apply_gate(state.copy(), flip, targets, controls=controls)
+    np.testing.assert_array_equal(found, expected)
+    gate = Gate(flip, *read_once())
+    assert (gate.targets, gate.controls) == ((0,), (2, 1))
