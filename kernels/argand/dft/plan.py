@@ -214,7 +214,8 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         before = f'#include "device/warpgroup.cuh"\n{function}'
         members["cached_k_tiles"] = plan.cached_k_tiles(precision)
         members["promotion_k_tile"] = plan.promotion_k_tile(precision)
-    blocks, cluster = 1, 1
+    blocks: int | str = 1
+    cluster = 1
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
     elif isinstance(plan, MixedRadixPlan):
@@ -223,7 +224,8 @@ def dft_source(plan: Plan, precision: Precision) -> str:
             "radices": (*plan.radices, *absent), "pitches": (*plan.pitches, *absent),
             "stages": len(plan.radices), "transforms": plan.transforms, "warps": plan.warps,
         }  # fmt: skip
-        blocks = plan.blocks_per_sm
+        # After Hopper, where threads of as many blocks would spill, the assembler decides.
+        blocks = f"__CUDA_ARCH__ < 1000 ? {plan.blocks_per_sm} : 1"
     elif isinstance(plan, SingleCtaPlan):
         pass
     elif isinstance(plan, ClusterPlan):
