@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from workflow.circuits.qasm3_arithmetic import number_of
 from workflow.circuits.qasm3_program import whole
-from workflow.circuits.qiskit_reader import OF_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from openqasm3 import ast
 
+OF_FILE = "_of_the_file"
+"""End of the names of gates that a file defines under a name of the library's."""
 OF_LANGUAGE = "_of_the_language"
 """End of the names of gates that stand for those of the language and of its library."""
 _PHASED = {

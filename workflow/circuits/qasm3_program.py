@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from workflow.circuits.qiskit_reader import control_in_words
-
 if TYPE_CHECKING:
     from openqasm3 import ast
 
 CONSTANTS = {"pi": math.pi, "π": math.pi, "tau": math.tau, "τ": math.tau}
 CONSTANTS |= {"euler": math.e, "ℇ": math.e}
 """The constants of the language."""
+_DEFERRED = "; where a measured bit decides, its qubit may: `cx q[0], q[2]` for `if (c[0]) x q[2]`"
 
 
 def order_parameters(program: ast.Program) -> None:
@@ -124,6 +123,15 @@ def check_control(program: ast.Program) -> None:
     for statement in [*program.statements, *within]:
         if (name := names.get(type(statement))) is not None:
             raise ValueError(control_in_words(f"{place_of(statement)}{name}", name))
+
+
+def control_in_words(what: str, name: str) -> str:
+    """Return the error of classical control, which a circuit may not have, by Qiskit's name of it.
+
+    Deferred measurement (Nielsen and Chuang, section 4.4) makes a gate of a branch.
+    """
+    advice = _DEFERRED if name == "if_else" else ""
+    return f"{what} is classical control, which is not a unitary evolution{advice}"
 
 
 def place_of(node: object) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from workflow.circuits import qiskit_reader, qiskit_text
+from workflow.circuits import qiskit_text
+from workflow.circuits.qasm3_modifiers import OF_FILE
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
 from workflow.counted import counted
@@ -139,7 +140,7 @@ class _Reader:
             self.defined = tokens[1]
             self.sizes[self.defined], self.depths[self.defined] = 0, 1
             if self.defined in self.known:
-                self.renamed[self.defined] = f"{self.defined}{qiskit_reader.OF_FILE}"
+                self.renamed[self.defined] = f"{self.defined}{OF_FILE}"
         elif self.defined:
             self._define(tokens)
         elif first not in ("OPENQASM", "opaque", ";"):

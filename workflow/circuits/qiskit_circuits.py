@@ -20,9 +20,9 @@ from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
 from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
+from workflow.circuits.qasm3_program import control_in_words
 from workflow.circuits.qasm_cost import parsable
 from workflow.circuits.qasm_text import QasmError, parser_message
-from workflow.circuits.qiskit_reader import control_in_words
 from workflow.circuits.resets import without_first_resets
 from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
 from workflow.storage.files import absent, is_file

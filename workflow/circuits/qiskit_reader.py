@@ -32,9 +32,6 @@ PLAIN = ("qubits_", "bits_")
 """Beginnings of the names of registers there, of qubits and of bits; their number follows."""
 SAID = "// what it says of itself: "
 """Beginning of the second line; JSON of the name and the metadata of QPY follows, each a text."""
-OF_FILE = "_of_the_file"
-"""End of the names of gates that a file defines under a name of the library's."""
-_DEFERRED = "; where a measured bit decides, its qubit may: `cx q[0], q[2]` for `if (c[0]) x q[2]`"
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
@@ -117,6 +114,8 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qasm2
     from qiskit.circuit import ControlFlowOp
 
+    from workflow.circuits.qasm3_program import control_in_words
+
     for bits, what in ((circuit.num_qubits, "qubits"), (circuit.num_clbits, "classical bits")):
         if bits > _MOST_BITS:
             raise ValueError(f"it declares more than {_MOST_BITS} {what}")
@@ -141,15 +140,6 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     _take_apart(one, {})
     _name_apart(one, {*_WORDS, *(known.name for known in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}, {})
     return one
-
-
-def control_in_words(what: str, name: str) -> str:
-    """Return the error of classical control, which a circuit may not have, by Qiskit's name of it.
-
-    Deferred measurement (Nielsen and Chuang, section 4.4) makes a gate of a branch.
-    """
-    advice = _DEFERRED if name == "if_else" else ""
-    return f"{what} is classical control, which is not a unitary evolution{advice}"
 
 
 def _take_apart(circuit: QuantumCircuit, done: dict[int, tuple[object, Gate | None]]) -> bool:
@@ -210,6 +200,8 @@ def _name_apart(circuit: QuantumCircuit, known: set[str], done: dict[int, object
     Qiskit writes a gate of such a name without its definition, as if it were the library's. Those
     in ``done``, by their identity, have had their turn.
     """
+    from workflow.circuits.qasm3_modifiers import OF_FILE
+
     for place, instruction in enumerate(circuit.data):
         if instruction.is_standard_gate():
             continue
