@@ -20,11 +20,6 @@ def runs_to(places: Sequence[int]) -> Runs:
     return runs
 
 
-def move_bits(number: int, runs: Runs) -> int:
-    """Return a number with its bits moved."""
-    return sum((number & mask) << shift for mask, shift in runs)
-
-
 def padded(values: Sequence[int], length: int) -> tuple[int, ...]:
     """Return values with zeros up to a length."""
     return (*values, *[0] * (length - len(values)))

@@ -49,9 +49,9 @@ def open_plain(path: Path, flags: int, *, within: int | None = None) -> int:
     return file
 
 
-def read_plain(path: Path, *, within: int | None = None) -> bytes:
-    """Return the content of such a file; arguments and errors as in `open_plain`."""
-    with os.fdopen(open_plain(path, os.O_RDONLY, within=within), "rb") as file:
+def read_plain(path: Path) -> bytes:
+    """Return the content of such a file; errors as in `open_plain`."""
+    with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
         return file.read()
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from ctypes import c_int, c_void_p
-from functools import cache
 from typing import Any
 
 import cupy
@@ -15,7 +13,7 @@ from cupy_backends.cuda.libs import cusolver
 from argand.device import Device, gpu
 from argand.gemm.api import gemm
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.cublas import CublasHandle, cublas_handle
+from argand.runtime.cublas import cublas_handle
 from argand.runtime.cusolver import cusolver_handle
 from argand.solve.exchange_launch import move_launch, order_launch
 from argand.solve.library import Exchanges
@@ -176,10 +174,5 @@ def _queue(name: str, types: tuple[Any, ...], *arguments: Any) -> None:
     """Queue a function of cuBLAS on the current stream, given what it takes behind the handle."""
     stream = cupy.cuda.get_current_stream().ptr
     handle = cublas_handle(cupy.cuda.runtime.getDevice())
-    handle.call(_routine(name, types), stream, handle.call_memory(stream), *arguments)
-
-
-@cache
-def _routine(name: str, types: tuple[Any, ...]) -> Callable[..., None]:
-    """Return a function of cuBLAS: to look one up opens the library."""
-    return CublasHandle.routine(name, c_void_p, *types)
+    routine = handle.routine(name, c_void_p, *types)
+    handle.call(routine, stream, handle.call_memory(stream), *arguments)

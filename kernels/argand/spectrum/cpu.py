@@ -16,8 +16,7 @@ from argand.dft.api import dft
 from argand.dft.scipy_transform import legacy
 from argand.precision import PRECISIONS
 from argand.runtime.threads import on_all_cores
-from argand.spectrum.problem import SpectrumProblem
-from argand.spectrum.trend import without_trend
+from argand.spectrum.problem import Detrend, SpectrumProblem
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 1 << 18
@@ -196,3 +195,13 @@ def _finish(problem: SpectrumProblem, rows: Array) -> None:
     rows[..., problem.doubled] *= 2
     if problem.bins > half:  # negative frequencies of real samples
         rows[..., half:] = rows[..., 1 : problem.length - half + 1][..., ::-1]
+
+
+def without_trend(segments: Array, detrend: Detrend) -> Array:
+    """Return segments (..., N) of fp64 less what ``detrend`` names, as ``scipy.signal.detrend``."""
+    found = segments - segments.mean(axis=-1, keepdims=True)
+    length = found.shape[-1]
+    if detrend == "linear" and length > 1:
+        times = np.arange(length) - (length - 1) / 2
+        found -= (found @ times / (times @ times))[..., None] * times
+    return np.asarray(found)

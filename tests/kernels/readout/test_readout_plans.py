@@ -8,7 +8,7 @@ from typing import Any
 import argand
 import numpy as np
 import pytest
-from argand.readout.bit_runs import move_bits, runs_to
+from argand.readout.bit_runs import Runs, runs_to
 from argand.readout.marginals import plan_marginals
 from argand.readout.pauli_passes import PauliPass, factor_of, make_passes
 from argand.readout.problem import Pauli, parse_pauli
@@ -46,6 +46,10 @@ def test_every_kernel_compiles_without_spills(form: dict[str, Any]) -> None:
 def passes_of(qubits: int, item: int, strings: list[str]) -> tuple[list[PauliPass], list[Pauli]]:
     paulis = [parse_pauli(one, qubits) for one in strings]
     return make_passes(qubits, item, paulis), paulis
+
+
+def move_bits(number: int, runs: Runs) -> int:
+    return sum((number & mask) << shift for mask, shift in runs)
 
 
 def numbers_of(one: PauliPass, places: int) -> Any:
