@@ -122,11 +122,14 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
     """Every plan that can be chosen at a precision, whatever the operands are."""
     found: dict[WgmmaPlan, None] = {}
     halves = (False, True) if precision in SINGLE_HALF else (False,)
-    kinds = product(halves, halves, (False, True), (False, True))
-    for half, half_output, k_major, odd_pitch in kinds:
+    parities = (False, False), (True, False), (True, True)  # of lines and of matrices
+    kinds = product(halves, halves, (False, True), parities)
+    for half, half_output, k_major, (odd_pitch, odd_batches) in kinds:
         if half and odd_pitch:
             continue
-        traits = OperandTraits(not odd_pitch, k_major, half, odd_pitch=odd_pitch)
+        traits = OperandTraits(
+            not odd_pitch, k_major, half, odd_pitch=odd_pitch, odd_batches=odd_batches
+        )
         large = GemmSizes(1, 4096, 4096, 4096, half_output)
         sizes = (large, GemmSizes(1, 64, 64, EVERY_CLUSTER_K, half_output))
         row = PRECISIONS[precision]
@@ -154,7 +157,9 @@ def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
     return [x for x in every if is_legal(check_wgmma_plan, x, row, arch)]
 
 
-# The largest tile takes the most registers, so it alone is compiled in every layout.
+# The largest tile takes the most registers, so it alone is compiled in every layout, and so are the
+# tiles of one cluster: a block of a cluster has a single work item, all of which the compiler may
+# keep in the producer's registers.
 def wgmma_tiles() -> Iterator[Candidate]:
     for precision in TENSOR:
         row, seen = PRECISIONS[precision], set()
@@ -163,12 +168,15 @@ def wgmma_tiles() -> Iterator[Candidate]:
                 continue  # the code of the plan without it
             shape = plan.block_m, plan.block_n
             tile = (plan.storage, plan.fused_pack, plan.cluster, shape, plan.ping_pong)
+            layout = (plan.k_major, plan.odd_pitch, plan.odd_batches) if plan.cluster == 2 else ()
+            tile = (*tile, *layout)
             largest = shape == (128, 128)
             if largest or tile not in seen:
                 every = epilogues(precision, plan)
                 for one in every if largest else (every[0], every[-1]):
                     traits = (
                         ("read", (one.storage, one.k_major, one.odd_pitch)),
+                        ("odd batches", one.odd_batches and (one.k_major, one.cluster > 1)),
                         ("written", (row.scaled, one.tma_epilogue, one.out_m_major)),
                     )
                     yield Candidate(precision, ARCHS[WGMMA_TARGET], one, traits=traits)

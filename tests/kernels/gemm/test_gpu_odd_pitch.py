@@ -210,3 +210,19 @@ def test_one_operand_of_odd_batches_beside_a_shared_one(cp: Any, rng: np.random.
     a, b = (cp.asarray(normal(rng, *x)) for x in ((51, 69), (3, 51, 45)))
     assert not any(x.swapped for x in odd_choices(cp, "tf32", a.T, b))
     assert_right(cp, a.T, b, "tf32")
+
+
+@pytest.mark.parametrize("precision", IN_PLACE)
+def test_odd_batches_in_clusters(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    """A block of a cluster computes one product, whose maps its producer selects."""
+    a, b = odd_view(cp, normal(rng, 3, 67, 331), 333), odd_view(cp, normal(rng, 3, 331, 33), 35)
+    first: dict[tuple[bool, int], GemmChoice] = {}
+    for choice in odd_choices(cp, precision, a, b):
+        if choice.wgmma is not None and choice.wgmma.cluster > 1:
+            assert choice.wgmma.odd_batches
+            first.setdefault((choice.swapped, choice.wgmma.cluster), choice)
+    assert {swapped for swapped, _ in first} == {False, True}
+    for choice in first.values():
+        with overridden(choice), launched() as names:
+            assert_right(cp, a, b, precision)
+        assert any("a cluster of" in name for name in names)

@@ -85,17 +85,30 @@ struct Output {
     }
 };
 
-// Stores the mirror image of a result below the diagonal in the upper triangle.
+// The mirror image of a lane's results in the upper triangle. Addresses and distances from the
+// diagonal follow from those of the lane's first result: no registers are left for each row and
+// column beside the accumulators of the largest tiles.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void store_mirrored(const WgmmaArguments& args, const WgmmaTile& tile,
-                                               int row, int column, float2 x) {
-    if constexpr (plan.mirror) {
+struct MirrorImage {
+    float2* first;
+    int below;  // rows by which the first result lies below the diagonal
+
+    __device__ __forceinline__ MirrorImage(const WgmmaArguments& args, const WgmmaTile& tile,
+                                           int row, int column)
+        : first(static_cast<float2*>(args.out) + tile.batch * args.out_stride_batch +
+                column * args.out_stride_m + row),
+          below(row - column) {}
+
+    // Stores the image of the result `rows` and `columns` further where it is below the diagonal
+    // and `inside`, and makes it real on the diagonal.
+    __device__ __forceinline__ void store(const WgmmaArguments& args, int rows, int columns,
+                                          float2& x, bool inside) const {
         static_assert(!plan.half_output, "Hermitian results are complex64");
-        float2* const to = static_cast<float2*>(args.out) + tile.batch * args.out_stride_batch +
-                           column * args.out_stride_m + row;
-        if (column < row) *to = {x.x, -x.y};
+        const int distance = below + rows - columns;
+        if (distance == 0) x.y = 0.0f;
+        if (inside && distance > 0) first[columns * args.out_stride_m + rows] = {x.x, -x.y};
     }
-}
+};
 
 // The columns of a tile that are stored of a row: all of those that lie inside, or of a result that
 // is mirrored those up to the diagonal.

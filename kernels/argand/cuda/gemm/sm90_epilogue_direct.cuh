@@ -64,6 +64,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
         }
         left[h] = inside[h] ? end - 2 * t - shift[h] : 0;
     }
+    const MirrorImage<plan> image(args, tile, row0 + fragment_row<plan>(lane, 0), tile.n0 + 2 * t);
     Value held[2][2], next[2][2];  // results of these eight columns and of the next, by row, column
     auto find = [&](int j, Value (&found)[2][2]) {
         const float2 y_descale[2] = {descales.at(8 * j, 2 * t), descales.at(8 * j, 2 * t + 1)};
@@ -72,10 +73,8 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
             const float2 x = {re[4 * j + i], im[4 * j + i]};
             float2 z = descale<plan>(x, x_descale[i / 2], y_descale[i % 2]);
             if constexpr (plan.mirror) {
-                const int column = tile.n0 + 8 * j + 2 * t + i % 2;
-                const int row = row0 + fragment_row<plan>(lane, i / 2);
-                if (row == column) z.y = 0.0f;
-                if (inside[i / 2]) store_mirrored<plan>(args, tile, row, column, z);
+                const int rows = fragment_row<plan>(lane, i / 2) - fragment_row<plan>(lane, 0);
+                image.store(args, rows, 8 * j + i % 2, z, inside[i / 2]);
             }
             found[i / 2][i % 2] = Out::value_of(z);
         }

@@ -53,7 +53,8 @@ __device__ __forceinline__ void load_x_tile(const Ring<plan>& ring, const Tensor
     if constexpr (plan.storage == Storage::planar) {
         load_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k, m0, x_batch);
     } else if constexpr (plan.odd_pitch) {
-        const bool odd = plan.odd_batches && x_batch % 2 != 0;
+        // The maps are selected at each stage: no registers are left to keep their addresses in.
+        const bool odd = plan.odd_batches && opaque(x_batch) % 2 != 0;
         load_lines_by_parity<plan>(ring.x_tile(), odd ? maps.odd_batch_even : maps.even,
                                    odd ? maps.odd_batch_odd : maps.odd, ring.full(), k, m0,
                                    plan.odd_batches ? x_batch / 2 : x_batch);
