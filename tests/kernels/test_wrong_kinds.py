@@ -90,6 +90,10 @@ class Labelled:
         (lambda: plan_circuit(2, [], width=1.5), r"width must be an integer, got 1\.5"),
         (lambda: run_circuit(X[0], [], reference=1), "reference must be an array, got int"),
         (
+            lambda: run_circuit(X[0], [], reference=np.array(list("abcd"))),
+            "reference must be numbers, got <U1",
+        ),
+        (
             lambda: run_trajectories(1, "x", 2, seed=1),
             r"gate 0 must be an argand\.Gate, .* got 'x'",
         ),

@@ -58,7 +58,7 @@ def channelise(
             data and else fp32: transforms have it, the filter's sums are fp32's (fp64's at fp64).
             On a GPU the kernel for up to 4096 channels computes in fp32 at every precision but fp64
             (docs/kernels/channelise.md).
-        out: where the result goes, C-contiguous, of its shape and type.
+        out: where the result goes, C-contiguous, of its shape and type; it must not overlap x.
 
     Returns:
         ``(..., spectra, channels)``, complex128 at fp64 and complex64 otherwise. Channel k is about

@@ -153,6 +153,8 @@ def run_circuit(
         raise ValueError(f"the plan is for {plan.qubits} qubits, the state has {qubits}")
     if reference is not None and shape_of(reference, "reference") != state.shape:
         raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
+    if reference is not None and reference.dtype.kind not in "biufc":
+        raise TypeError(f"reference must be numbers, got {reference.dtype}")
     refuse_misaligned("reference", reference)
     with state.device if is_cuda_array(state) else nullcontext():
         before = norm_of(state)

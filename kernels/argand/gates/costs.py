@@ -192,6 +192,7 @@ def copy_rate(device: Device) -> float:
 
 def _entry(name: str, row: dict[str, Any], device: Device) -> GateCosts:
     """Return a kept entry. Raises ValueError, TypeError or KeyError where it is none."""
+    _named(name)
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
     shared = tuple(
@@ -220,10 +221,16 @@ def kept_costs(precision: Precision, device: Device) -> dict[int, GateCosts]:
     """Return the costs measured on a device, by the qubits of the state."""
     found = {}
     for name, costs in _table(device).all(device.index).items():
-        owner, qubits = name.split()
+        owner, qubits = _named(name)
         if owner == precision.name:
-            found[int(qubits)] = costs
+            found[qubits] = costs
     return found
+
+
+def _named(name: str) -> tuple[str, int]:
+    """Return the precision and the qubits that an entry's name consists of."""
+    owner, qubits = name.split()
+    return owner, int(qubits)
 
 
 def keep_costs(costs: GateCosts, precision: Precision, device: Device, qubits: int) -> None:

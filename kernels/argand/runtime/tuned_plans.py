@@ -24,6 +24,8 @@ from argand.runtime.workspace_limit import allowed_workspace, follow_limit
 
 C = TypeVar("C")
 
+_DAMAGED = (TypeError, KeyError, AttributeError, IndexError, RecursionError)
+"""Errors of damaged files and entries, besides ValueError."""
 _BUCKETS = 4
 """Buckets of an octave; sizes within one share an entry."""
 
@@ -36,8 +38,8 @@ def size_bucket(size: int) -> int:
 class TunedPlans(Generic[C]):
     """Tuned plans (dataclasses) by the name of their entry, for the devices of this machine.
 
-    ``entry(name, row, device)`` makes a plan of the file's row; it raises ValueError, TypeError,
-    KeyError or AttributeError for a damaged row. ``without`` says what happens without a table.
+    ``entry(name, row, device)`` makes a plan of the file's row; it raises ValueError, or one of
+    `_DAMAGED`, for a damaged row. ``without`` says what happens without a table.
     Devices are CUDA's indices; ``device`` describes one, `gpu` where it is None.
     """
 
@@ -97,7 +99,7 @@ class TunedPlans(Generic[C]):
             if given != self.measured_on(device):
                 raise ValueError(f"measured on {given}, this is {self.measured_on(device)}")
             choice = self._entry(name, row, (self._device or gpu)(device))
-        except (TypeError, KeyError, AttributeError, IndexError) as error:
+        except _DAMAGED as error:
             raise ValueError(f"a damaged tuned plan ({type(error).__name__}: {error})") from error
         table = self.all(device)
         if table.get(name) != choice:
@@ -150,7 +152,7 @@ class TunedPlans(Generic[C]):
             return self.read(device)
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError, *_DAMAGED) as error:
             warnings.warn(
                 f"{path}: the table of measured choices is damaged or not one's own "
                 f"({type(error).__name__}: {error}); {self._without} writes it again",

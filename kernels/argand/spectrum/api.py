@@ -67,7 +67,7 @@ def spectrum(
             samples and squares are fp32's (fp64's at fp64), sums over batches of segments fp64's.
             On a GPU the kernel for up to 4096 points computes in fp32 at every precision but fp64
             (docs/kernels/spectrum.md).
-        out: where the result goes, C-contiguous, of its shape and type.
+        out: where the result goes, C-contiguous, of its shape and type; it must not overlap x.
 
     Returns:
         ``(..., groups, bins)``, float64 at fp64 and float32 otherwise. Without N samples there are

@@ -249,7 +249,9 @@ def test_costs_are_measured_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPa
     text = path.read_text()
     short = json.loads(text)
     short["choices"]["fp32 12"]["widths"].pop()
-    for damaged in (text[:-9], "[]", text.replace("call_seconds", "calls"), json.dumps(short)):
+    nameless, nested = text.replace("fp32 12", "fp32"), "[" * 100_000
+    missing = text.replace("call_seconds", "calls")
+    for damaged in (text[:-9], "[]", missing, json.dumps(short), nameless, nested):
         path.write_text(damaged)
         _CPU_TABLE.forget()  # as in a new process
         with pytest.warns(RuntimeWarning, match=r"gates-.*json: .* is damaged .* circuits are"):

@@ -198,6 +198,7 @@ def damaged(path: Path, damage: str) -> None:
             "a key of another precision": lambda: found | {
                 "choices": {name.replace("tf32", "fp7"): entry}
             },
+            "half a key": lambda: found | {"choices": {'["tf32", 1]': entry}},
             "no plan": lambda: found | {"choices": {name: {"swapped": False, "split_k_slices": 1}}},
             "a field too many": lambda: found | {
                 "choices": {name: entry | {"wgmma": entry["wgmma"] | {"warps": 4}}}
@@ -220,7 +221,7 @@ def damaged(path: Path, damage: str) -> None:
     "damage",
     [
         "truncated", "empty", "bytes", "a list", "no choices", "choices in a list", "another card",
-        "a key of words", "a key of another precision", "no plan", "a field too many",
+        "a key of words", "a key of another precision", "half a key", "no plan", "a field too many",
         "a plan that is not a candidate", "text for a number", "slices that none has",
     ],
 )  # fmt: skip
