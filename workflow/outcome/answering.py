@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from workflow.config.case import Case
@@ -17,6 +18,7 @@ from workflow.storage.certificates import CAVEATS, read_certificate
 from workflow.storage.failures import DataError
 from workflow.tables.answer import Answer, answers
 from workflow.tables.answer_page import Shown, write_answer
+from workflow.tables.readable import scientific
 from workflow.workloads.base import Workload
 
 SPEEDS = (
@@ -86,14 +88,17 @@ def write_answers(
     failures |= lacking or {}
     delivered = {name: found for name, found in delivered.items() if name not in failures}
     said = {name: _caveats(path) for name, path in made.items()}
+    rows = answers(records, delivered, failures)
+    errors = {
+        one.workload: f"{one.precision}, error {scientific(one.error)}"
+        for one in rows
+        if one.precision and one.error is not None
+    }
     data = {
-        one.name: "; ".join(filter(None, (data_of(one.case), said.get(one.name, ""))))
+        one.name: "; ".join(filter(None, (data_of(one.case, errors), said.get(one.name, ""))))
         for one in workloads
     }
-    found = [
-        replace(one, data=data.get(one.workload, ""))
-        for one in answers(records, delivered, failures)
-    ]
+    found = [replace(one, data=data.get(one.workload, "")) for one in rows]
     draw_answer(files.figure, found)
     write_answer(
         found,
@@ -110,14 +115,19 @@ def write_answers(
     return found
 
 
-def data_of(case: Case) -> str:
-    """Return the files, arrays and products that a workload is computed of; empty of drawn data."""
+def data_of(case: Case, errors: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the files, arrays and products that a workload is computed of; empty of drawn data.
+
+    ``errors`` are by workload those of products, which the error of what is made of them has not.
+    """
     source, circuit = case.data_source, getattr(case, "circuit", None)
     found = []
     if isinstance(source, FileInput) and source.file is not None:
         arrays = [path for paths in datasets_of(source).values() for path in paths]
         found.append(f"{', '.join(dict.fromkeys(arrays))} of {source.file}")
-    found += [f"the product of {name}" for name in dict.fromkeys(products_in(source).values())]
+    for name in dict.fromkeys(products_in(source).values()):
+        beside = f" ({errors[name]})" if name in errors else ""
+        found.append(f"the product of {name}{beside}")
     if circuit is not None and circuit.file is not None:
         found.append(str(circuit.file))
     return "; ".join(found)

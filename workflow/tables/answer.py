@@ -212,5 +212,6 @@ ANSWER_TEXT = (
     "time of the whole call, how many times as fast as the best peer of the same class that is "
     "where the times tell, and between what, the relative error of the whole result against fp64 "
     "(of its Frobenius norm) and the bound of that error, and the data that the study names, with "
-    "what to know of it, such as samples that are lost."
+    "what to know of it, such as samples that are lost. An error is that of the workload itself: "
+    "products that it is made of have their own, which stand beside them."
 )

@@ -14,6 +14,7 @@ from tests.workflow.chained_cases import study_of
 from workflow.outcome.answering import AnswerFigures, AnswerFiles, data_of, write_answers
 from workflow.preflight.loading import load_study
 from workflow.storage.certificates import read_certificate
+from workflow.tables.readable import scientific
 
 FILE = "/data/night <1>.h5"
 BANK = {"kind": "channelise", "channels": 4, "taps": 1}
@@ -51,6 +52,27 @@ def test_the_data_of_a_workload(case: dict[str, Any], said: str) -> None:
     }
     study = load_study({"workloads": {"w": case, **others}})
     assert data_of(study.workload("w").case) == said
+
+
+def test_the_errors_of_products_stand_beside_what_is_made_of_them(tmp_path: Path) -> None:
+    """The error of the last workload of a chain is its own alone."""
+    bank = {**BANK, "samples": 64, "antennas": 2}
+    reader = {"kind": "correlate", "input": {"voltages": {"workload": "bank"}}}
+    study = study_of({"bank": bank, "w": reader})
+    first = Pipeline(tmp_path / "bank", study.workload("bank"))
+    records = first.measure("bank")
+    paths = {"bank": first.deliver("bank", records, records)}
+    last = Pipeline(tmp_path / "w", study.workload("w"), [paths["bank"]])
+    records += last.measure("w")
+    files = {name: tmp_path / name for name in ("page", "markdown", "figure")}
+    for name in ("limits", "accuracy"):
+        (tmp_path / f"{name}.svg").write_text("<svg></svg>")
+    drawn = AnswerFigures(tmp_path / "limits.svg", tmp_path / "accuracy.svg", {}, {})
+    workloads = [study.workload(name) for name in study.names]
+    rows = write_answers(workloads, records, drawn, AnswerFiles(**files), made=paths)
+    found = {one.workload: one for one in rows}
+    error = scientific(found["bank"].error)
+    assert found["w"].data == f"the product of bank (fp64, error {error})"
 
 
 def test_what_to_know_of_the_data_stands_in_the_answer(tmp_path: Path) -> None:
