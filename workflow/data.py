@@ -19,9 +19,12 @@ PLACES = ("east", "north", "up")
 """Coordinates that say where antennas are."""
 SELECTED = "selected_"
 """Prefix of the name of a coordinate that stays when a number selects one entry of its axis."""
+TAKEN = "that is selected"
+"""End of its long name, before what else is said of it."""
 TUNED = "frequency that was tuned to"
 """Long name of the radio frequency that is 0 Hz in complex samples (a coordinate `SELECTED`)."""
-
+TUNED_BEFORE = "frequency that the samples were tuned to"
+"""Long name of the same coordinate in spectra, whose own frequencies are relative to it."""
 FIRST = "of the first sample that is transformed"
 """End of the long name of the time that the phases of a spectrum count from (`SELECTED`)."""
 FALLING = "of samples whose frequencies fall"

@@ -12,7 +12,9 @@ from workflow.config.axis_names import operand_axis
 from workflow.data import (
     FIRST,
     SELECTED,
+    TAKEN,
     TUNED,
+    TUNED_BEFORE,
     Array,
     Coordinate,
     Staged,
@@ -21,7 +23,7 @@ from workflow.data import (
 )
 from workflow.inputs.equal_steps import MOST_CHECKED, OFF_STEP, step_of
 from workflow.inputs.input_error import InputError
-from workflow.inputs.units import FACTORS, OF_SAMPLES, OF_TUNED, in_base, squared
+from workflow.inputs.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, in_base, squared
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -35,8 +37,6 @@ RECIPROCAL = {
 CHANNELS = "frequency"
 FINE_CHANNELS = "fine_frequency"
 """The axis of a filter bank's channels where its samples have an axis of frequency already."""
-_TUNED_TO = "frequency that the samples were tuned to"
-"""Long name of the same coordinate in spectra, whose own frequencies are relative to it."""
 
 
 def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coordinate]:
@@ -68,7 +68,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     upper = "negative" if step > 0 else "positive"
     negative = "" if shift else f" (the upper half are the {upper} ones)"
     if not inverse:
-        negative = f"{_above_tuned(staged)}{negative}"
+        negative = f"{_counted_from(staged)}{negative}"
     if many or _is_unknown(found):
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
@@ -144,13 +144,11 @@ def channels(
     k = _signed(problem.bins, number, problem.real)
     found = staged.coordinates.get(time)
     values = _frequencies(found, k, number * step * _sense(staged), centre)
-    if shift:
-        values = shifted(values)
-    coarse = CHANNELS in [operand_axis(axis) for axis in axes]
-    name = FINE_CHANNELS if coarse else CHANNELS
+    values = shifted(values) if shift else values
+    name = FINE_CHANNELS if CHANNELS in map(operand_axis, axes) else CHANNELS
     # Of one channel that was selected of the samples' own, theirs stands beside.
     fine = not centre and (name == FINE_CHANNELS or f"{SELECTED}{CHANNELS}" in staged.coordinates)
-    of_samples = f", {OF_SAMPLES}" if fine else ""
+    of_samples = f", {OF_SAMPLES}{f', {OF_REAL}' * problem.real}" if fine else ""
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:
         first = (number * problem.taps - 1) / 2
@@ -185,9 +183,13 @@ def _tuned_hz(staged: Staged) -> float:
     return float(found.values[0]) * FACTORS["Hz"][found.units]
 
 
-def _above_tuned(staged: Staged) -> str:
-    """Return the suffix of the name of frequencies that count from the one that was tuned to."""
-    return f", {OF_TUNED}" if _tuned_hz(staged) else ""
+def _counted_from(staged: Staged) -> str:
+    """Return the suffix of the name of frequencies that count from one beside them."""
+    if _tuned_hz(staged):
+        return f", {OF_TUNED}"
+    found = staged.coordinates.get(f"{SELECTED}frequency")
+    of_channel = found is not None and TAKEN in found.long_name
+    return f", {OF_SAMPLES}" if of_channel and sample_step(staged)[1] in FACTORS["s"] else ""
 
 
 def segments(
@@ -215,7 +217,7 @@ def segments(
         name: Coordinate(
             shifted(values) if shift else values,
             RECIPROCAL.get(units, f"1/{units}"),
-            f"{name}{_above_tuned(staged)}",
+            f"{name}{'' if problem.real else _counted_from(staged)}",
         ),
         axes[-1]: Coordinate(
             times, units, (found or Coordinate(times)).middle_of("segments' samples")
@@ -258,7 +260,7 @@ def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[st
     """
     *others, transformed = staged.axes["samples"]
     kept = {
-        name: replace(one, long_name=_TUNED_TO) if one.long_name == TUNED else one
+        name: replace(one, long_name=TUNED_BEFORE) if one.long_name == TUNED else one
         for name, one in staged.coordinates.items()
         if transformed not in one.of(name) and name not in own
         and (set(one.of(name)) & set(others) or name.startswith(SELECTED))

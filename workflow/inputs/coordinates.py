@@ -14,7 +14,7 @@ from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axi
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
 from workflow.counted import listed
-from workflow.data import SELECTED, Coordinate
+from workflow.data import SELECTED, TAKEN, Coordinate
 from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinate_units import WITH_UNITS, value_of_lacking, values_with_unit
@@ -22,6 +22,7 @@ from workflow.inputs.equal_steps import MOST_CHECKED, whole_axis
 from workflow.inputs.input_error import InputError, Mistakes
 from workflow.inputs.input_operand import InputOperand, OperandHeader
 from workflow.inputs.own_coordinates import own_coordinates, selected_before
+from workflow.inputs.selected_offsets import above_selected
 from workflow.inputs.selections import PickedAxis
 
 NUMBERED = "number of the {} in the input"
@@ -137,8 +138,8 @@ def _add_selected_before(
 ) -> None:  # fmt: skip
     """Add what stands beside an operand that is a product of Argand's along axes that it lacks.
 
-    What this study selects of it under the same name takes its place, and of two operands nothing
-    stays where they have other values (``before`` are those of the others).
+    What this study selects of it under the same name takes its place (`above_selected`), and of two
+    operands nothing stays where they have other values (``before`` are those of the others).
     """
     for name, path in selected_before(operand.datasets[0]).items():
         key = f"input.{operand.operand.name}: {path}"
@@ -147,7 +148,7 @@ def _add_selected_before(
         if name in before and name in made and differ(before[name], one):
             del made[name]
         else:
-            made.setdefault(name, one)
+            made[name] = above_selected(one, made[name]) if name in made else one
 
 
 def _tells_nothing(one: Coordinate, taken: PickedAxis) -> bool:
@@ -211,7 +212,7 @@ def _of_axis(
     rank = made.values.ndim
     if dropped:
         own = (f"{SELECTED}{axis}", f"{name}_component")[:rank]
-        long_name = f"{made.long_name or name} that is selected"
+        long_name = f"{made.long_name or name} {TAKEN}"
         return f"{SELECTED}{name}", replace(made, long_name=long_name, axes=own)
     own = () if axis == name and rank == 1 else (axis, f"{name}_component")[:rank]
     return name, replace(made, long_name=made.long_name or name, axes=own)

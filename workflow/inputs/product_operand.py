@@ -13,11 +13,12 @@ import numpy as np
 from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
-from workflow.data import SELECTED, Array, Coordinate, Product, blank, is_blank
+from workflow.data import SELECTED, TAKEN, Array, Coordinate, Product, blank, is_blank
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.inputs.input_error import InputError
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.named_entries import are_names, has_names, numbered, without_names
+from workflow.inputs.selected_offsets import above_selected
 from workflow.inputs.selections import Picked, SelectionError, pick
 from workflow.storage.drawn import Stretched
 from workflow.storage.products import read_product
@@ -138,7 +139,7 @@ class ProductOperand:
 
         l of beams that have become rows m is ``m_l``; what the study gives keeps its name. Of an
         axis that a number drops the entry that it takes stays, with `SELECTED` before its name, in
-        the place of one of that name which the product has.
+        the place of one of that name which the product has (`above_selected`).
         """
         found: dict[str, Coordinate] = {}
         for name, one in self.product.coordinates.items():
@@ -148,10 +149,11 @@ class ProductOperand:
                 continue
             if len(axes) == 1 and axes[0] in self.dropped:
                 values, own_name = one.values[self.dropped[axes[0]]], f"{SELECTED}{name}"
-                long_name = f"{one.long_name or name} that is selected"
-                found[own_name] = replace(
+                long_name = f"{one.long_name or name} {TAKEN}"
+                taken = replace(
                     one, values=values, long_name=long_name, axes=(f"{SELECTED}{axes[0]}",)
                 )
+                found[own_name] = above_selected(self.product.coordinates.get(own_name), taken)
                 continue
             if not set(axes) <= set(self.renamed):
                 continue

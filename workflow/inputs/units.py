@@ -26,6 +26,8 @@ BASES = {
 """The units that coordinates are computed with and written to UVH5 files in."""
 
 OF_SAMPLES = "from frequency 0 of the samples"
+OF_REAL = "which are real"
+"""What is said of such samples, whose frequency 0 is an edge of their band."""
 OF_CARRIER = "from the carrier"
 OF_TUNED = "less the one that was tuned to"
 OFFSETS = (OF_SAMPLES, OF_CARRIER, OF_TUNED)

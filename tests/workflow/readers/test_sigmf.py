@@ -97,7 +97,8 @@ def test_times_frequency_and_files(tmp_path: Path) -> None:
     [
         ({}, 914e6, "centre of the channel"),
         ({"centre_hz": 1e6}, 0.0, "centre of the channel"),
-        ({"real": True}, 0.0, "centre of the channel, from frequency 0 of the samples"),
+        ({"real": True}, 0.0,
+         "centre of the channel, from frequency 0 of the samples, which are real"),
         ({"kind": "dft", "shift": True}, -1e6, "frequency, less the one that was tuned to"),
         ({"kind": "dft", "power": True, "length": 8, "shift": True}, -1e6,
          "frequency, less the one that was tuned to"),

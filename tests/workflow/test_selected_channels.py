@@ -1,0 +1,86 @@
+"""A channel of a channel: frequencies that numbers select one after another are added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.data import FALLING, TAKEN, TUNED, Coordinate
+from workflow.inputs.selected_offsets import above_selected
+from workflow.inputs.units import OF_REAL, OF_SAMPLES
+from workflow.preflight.check import check_study
+
+COARSE_MHZ, RATE_HZ = (150.0, 151.0, 152.0), 1e6
+TONE_HZ = 151e6 - 0.262e6
+"""In the middle coarse channel, 12 kHz below its channel at -250 kHz."""
+BANK: dict[str, Any] = {
+    "kind": "channelise", "channels": 8, "taps": 4, "axis": "time", "shift": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+def test_a_tone_is_where_all_selections_together_say(tmp_path: Path, by_file: bool) -> None:
+    time = np.arange(8 * 8 * 64) / RATE_HZ
+    samples = np.zeros((len(COARSE_MHZ), len(time)), complex)
+    samples[1] = np.exp(2j * np.pi * (TONE_HZ - 151e6) * time)
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"], file["f"] = samples, COARSE_MHZ
+    source = {
+        "file": str(tmp_path / "v.h5"), "samples": "v", "axes": ["channel", "time"],
+        "sample_rate_hz": RATE_HZ, "select": {"samples": {"channel": 1}},
+        "coordinates": {"frequency": {"dataset": "f", "units": "MHz"}},
+    }  # fmt: skip
+    first = {"first": {**BANK, "input": source}}
+    below = {"samples": {"workload": "first"}}
+    if by_file:
+        run(study_of(first), tmp_path)
+        path = str(tmp_path / "first" / "products" / "w.h5")
+        first, below = {}, {"file": path, "samples": "/entry/data/spectra"}  # type: ignore[dict-item]
+    second = {**BANK, "input": {**below, "select": {"samples": {"frequency": 2}}}}  # of -250 kHz
+    third = {
+        "kind": "dft", "axis": "time", "shift": True,
+        "input": {"samples": {"workload": "second"}, "select": {"samples": {"frequency": 3}}},
+    }  # fmt: skip
+    study = study_of({**first, "second": second, "third": third})
+    check_study(study)
+    found = run(study, tmp_path / "chain")["third"]
+    at = found.coordinates["selected_frequency"]
+    assert (at.values.tolist(), at.units) == ([pytest.approx(151e6 - 265625.0, abs=1e-3)], "Hz")
+    assert OF_SAMPLES not in at.long_name
+    own = found.coordinates["frequency"]
+    assert own.long_name == f"frequency, {OF_SAMPLES}"
+    peak = own.values[np.abs(found.data).argmax()]
+    apart = own.values[1] - own.values[0]
+    assert abs(at.values[0] + peak - TONE_HZ) <= apart / 2 + 1e-3
+
+
+def test_offsets_alone_are_added() -> None:
+    """In the unit of the later one, which keeps the sense of the samples and what else is said."""
+    fine = of_channel(-250.0, "kHz", OF_SAMPLES, TAKEN)
+    falling = of_channel(1.4e9, "Hz", FALLING, TAKEN)
+    found = above_selected(falling, fine)
+    assert (found.values.tolist(), found.units, found.is_reversed) == ([1399750.0], "kHz", True)
+    tuned = above_selected(Coordinate(np.array([1e9]), "Hz", TUNED), fine)
+    assert tuned.values.tolist() == [999750.0]
+    assert tuned.long_name == f"centre of the channel, {TAKEN}"
+    again = above_selected(of_channel(-9.0, "kHz", OF_SAMPLES, TAKEN), fine)
+    assert again.values.tolist() == [-259.0]
+    assert OF_SAMPLES in again.long_name
+    band = Coordinate(falling.values, "Hz", "centre frequency of the band")
+    for before, one in (
+        (None, fine), (band, fine), (falling, of_channel(1.0, "s", OF_SAMPLES, TAKEN)),
+        (falling, of_channel(1.0, "Hz", TAKEN)),
+        (falling, of_channel(1.0, "Hz", OF_SAMPLES, OF_REAL, TAKEN)),
+        (falling, of_channel(1.0, "Hz", OF_SAMPLES, "the upper half are the negative ones")),
+    ):  # fmt: skip
+        assert above_selected(before, one) is one
+
+
+def of_channel(value: float, units: str, *said: str) -> Coordinate:
+    return Coordinate(np.array([value]), units, ", ".join(["centre of the channel", *said]))
