@@ -36,12 +36,6 @@ def test_each_is_collected_by_its_name(root: Path) -> None:
     assert said.count("::") > 1000
 
 
-def test_a_folder_leaves_them_out(root: Path) -> None:
-    said = collected(root, "tests/kernels/runtime")
-    assert "test_timing.py::" in said
-    assert "test_gpu_workspace.py" not in said
-
-
 def test_a_folder_of_such_a_name_is_none(tmp_path: Path) -> None:
     """Pytest names the folder of a test after it."""
     (tmp_path / "test_gpu_jobs0").mkdir()

@@ -59,19 +59,6 @@ def test_axes_that_merge_in_memory_are_not_copied(
     assert np.shares_memory(b, merged(b, found.b, (sums, columns), found.batch))
 
 
-def test_the_order_of_sums_is_that_of_the_larger_copy(rng: np.random.Generator) -> None:
-    """Where one operand must be copied, it is the smaller one."""
-    found = parse("uvx,vuk->xk")
-
-    def sums_of(a: Any, b: Any) -> str:
-        return best_orders(found, axes_of(a, found.a), axes_of(b, found.b), None)[2]
-
-    large, small = wide_normal(rng, 4, 5, 50), wide_normal(rng, 5, 4, 3)
-    assert sums_of(large, small) == "uv"
-    small, large = wide_normal(rng, 4, 5, 3), wide_normal(rng, 5, 4, 50)
-    assert sums_of(small, large) == "vu"
-
-
 def test_the_precision_is_that_of_the_product(rng: np.random.Generator) -> None:
     a, b = operands(rng, "abc,cd->dab")
     assert contract("abc,cd->dab", a, b, precision="fp16").dtype == np.complex64

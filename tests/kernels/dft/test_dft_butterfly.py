@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.dft.butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
+from argand.dft.butterfly import ButterflyPlan, butterfly_tables, stage_twiddles
 from argand.dft.candidates import candidates
 from argand.dft.cluster import ClusterPlan, cluster_tables
 from argand.dft.heuristics import own_plan
@@ -58,19 +58,6 @@ def back(x: Array, radices: tuple[int, ...]) -> Array:
         blocks = x.reshape(-1, radix, table.shape[1]) * table
         x = np.fft.fft(blocks, axis=1).ravel()
     return x
-
-
-@pytest.mark.parametrize("radices", [(2, 3), (16, 9, 7), (4, 5, 2, 3), (8, 8)])
-def test_stages_leave_frequencies_in_their_order(
-    rng: np.random.Generator, radices: tuple[int, ...]
-) -> None:
-    size = int(np.prod(radices))
-    x = rng.standard_normal(size) + 1j * rng.standard_normal(size)
-    exact, order = np.fft.fft(x), frequencies(radices)
-    assert np.linalg.norm(there(x, radices) - exact[order]) < 1e-6 * np.linalg.norm(exact)
-    given = np.empty(size, complex)
-    given[np.arange(size)] = x[order]
-    assert np.linalg.norm(back(given, radices) - exact) < 1e-6 * np.linalg.norm(exact)
 
 
 @pytest.mark.parametrize("inverse", [False, True])

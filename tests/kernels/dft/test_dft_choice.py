@@ -20,7 +20,7 @@ from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.tables import folded_matrices, twiddles
 from argand.dft.three_kernel import ThreeKernelPlan
-from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
+from argand.dft.truncation import truncation_bias
 from argand.dft.two_factor_heuristics import two_factor_time
 from argand.dft.two_pass import TwoPassPlan
 from argand.multiprocessor import registers
@@ -75,16 +75,6 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
         assert (table[:, half:] == 0).all()
 
 
-def test_what_is_given_back_for_truncation_is_less_than_the_bound_of_it() -> None:
-    assert 0 < TRUNCATION_BIAS < 2.0**-23
-    assert (
-        truncation_bias(PRECISIONS["3xfp16"])
-        == truncation_bias(PRECISIONS["3xtf32"])
-        == TRUNCATION_BIAS
-    )
-    assert truncation_bias(PRECISIONS["fp16"]) == 0
-
-
 def test_twiddles_stand_where_lanes_look() -> None:
     first, second, rows = 24, 15, 1
     together, turns = fused_twiddles(first, second, rows)
@@ -108,17 +98,6 @@ def test_lines_do_not_conflict() -> None:
         places = {(line * padded(width) + k) % 16 for line in range(4) for k in range(4)}
         assert len(places) == 16
     assert padded(15) == 15
-
-
-def test_wide_copies() -> None:
-    assert wide_fits("dense", 97, 97)
-    assert not wide_fits("dense", 97, 98)
-    assert wide_fits("dense", 96, 98)
-    assert not wide_fits("dense", 100, 102)
-    assert wide_fits("product", 1024, 1026)
-    assert not wide_fits("product", 1024, 1025)
-    assert not wide_fits("product", 375, 375)
-    assert not wide_fits("convolution", 1009, 1009)
 
 
 def test_registers_are_dealt_out_by_fours_of_warps() -> None:

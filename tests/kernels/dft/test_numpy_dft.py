@@ -21,7 +21,7 @@ from argand.dft.method import (
     rader,
     two_factors,
 )
-from argand.dft.tables import convolutions, folded_matrices, roots
+from argand.dft.tables import roots
 
 from tests.normal import normal
 from workflow.accuracy.transform_bounds import dft_bound
@@ -162,14 +162,6 @@ def test_other_types(rng: np.random.Generator, dtype: Any) -> None:
     assert row_errors(found, exact).max() < 3e-7
 
 
-def test_empty_and_one_sized() -> None:
-    assert dft(np.zeros((0, 5), np.complex64)).shape == (0, 5)
-    assert dft(np.zeros((3, 0, 5), np.complex64), 0).shape == (3, 0, 5)
-    assert dft(np.zeros((3, 0), np.complex64), n=4).shape == (3, 4)
-    x = np.array([[2 + 1j], [3]], np.complex64)
-    np.testing.assert_array_equal(dft(x), x)
-
-
 def test_in_place(rng: np.random.Generator) -> None:
     x = normal(rng, 6, 100)
     expected = dft(x, 0)
@@ -250,15 +242,3 @@ def test_generators() -> None:
         assert is_prime(prime)
         found = generator(prime)
         assert len({pow(found, k, prime) for k in range(prime - 1)}) == prime - 1
-
-
-def test_tables() -> None:
-    cosines, sines = folded_matrices(12)
-    numbers = np.outer(np.arange(1, 7), np.arange(1, 7))
-    np.testing.assert_allclose(cosines, np.cos(2 * np.pi * numbers / 12), atol=1e-14)
-    np.testing.assert_allclose(sines, np.sin(2 * np.pi * numbers / 12), atol=1e-14)
-    assert (sines[:, 5] == 0).all()  # exactly: x_6 and its mirror image are one
-    (made,) = convolutions(rader(13, method_for(12)))
-    np.testing.assert_allclose(
-        2.0**-made.exponent * 12 * np.abs(made.spectrum), [1, *[13**0.5] * 11], rtol=1e-12
-    )

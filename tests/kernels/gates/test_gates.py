@@ -128,22 +128,6 @@ def test_a_target_that_is_diagonal_but_for_one_corner_is_kept(
             np.testing.assert_allclose(state, expected, rtol=0, atol=2.0**-50)
 
 
-def test_targets_are_sorted_with_their_matrix(rng: np.random.Generator) -> None:
-    matrix = random_unitary(rng, 3)
-    form = gate_form(9, matrix, (7, 0, 4))
-    assert form.targets == (0, 4, 7)
-    for row in range(8):
-        for column in range(8):
-            # bit j of the given matrix is (7, 0, 4)[j], of the sorted one (0, 4, 7)[j].
-            def given(number: int) -> int:
-                low, middle, high = number & 1, number >> 1 & 1, number >> 2
-                return high | low << 1 | middle << 2
-
-            assert form.matrix[row, column] == matrix[given(row), given(column)]
-    assert not form.monomial
-    assert gate_form(9, SWAP, (4, 2)).monomial
-
-
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 def test_permutations_and_phases_cost_no_products(rng: np.random.Generator, precision: str) -> None:
     order = rng.permutation(16)

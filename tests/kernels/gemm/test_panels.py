@@ -27,7 +27,7 @@ def panels_of(question: Question) -> Panels:
     return next(panels_by_time(question, ARCH, SM_COUNT, None, 1.0))
 
 
-@pytest.mark.pairwise
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32", "fp16", "3xfp16", "bf16"])
 @pytest.mark.parametrize("limit", [16 << 20, 100 << 20])
 @pytest.mark.parametrize(

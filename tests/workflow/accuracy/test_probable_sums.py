@@ -137,7 +137,7 @@ def test_split_sums_are_within_what_is_probable(name: str, kernel: str, least: f
     for computed in filter(None, (precision, precision.without_scales)):
         model = kernels(computed)[kernel]
         for kind in ("normal", "positive", "near"):
-            for k in (5, 16, 32, 64, 200):
+            for k in (5, 32, 200):
                 a, b = numbers(rng, kind, (12, k)), numbers(rng, kind, (k, 10))
                 result = model.product(a, b, computed)
                 found = assess_product(product_reference(a, b), result, precision, backend="cuda")

@@ -4,7 +4,6 @@ said. Each case passed before there were probabilistic bounds."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,8 @@ import pytest
 from argand import PRECISIONS
 from argand.device import cpu
 
-from tests.covers import EXHAUSTIVE
 from workflow import workloads
 from workflow.accuracy import Accuracy
-from workflow.accuracy.assessment import PROVABLE
 from workflow.accuracy.coherence import coherence
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
@@ -52,40 +49,6 @@ def assessed(precision: str, spoil: Any, **case: Any) -> Any:
 def random_circuit(depth: int, qubits: int = 16) -> dict[str, Any]:
     circuit = {"name": "random", "qubits": qubits, "depth": depth}
     return {"kind": "statevector", "circuit": circuit}
-
-
-@cache
-def random_state(precision: str, depth: int) -> tuple[Array, Callable[[Array], Accuracy], Accuracy]:
-    """Our state behind a random circuit, what assesses it, and that of the state as it is."""
-    result, assess = computed(precision, **random_circuit(depth, qubits=12))
-    return result, assess, assess(result)
-
-
-def without_largest(x: Array) -> Array:
-    x[np.abs(x).argmax()] = 0
-    return x
-
-
-@pytest.mark.parametrize(
-    "precision", ["bf16", "fp16", "tf32", "fp32"] if EXHAUSTIVE else ["bf16", "fp32"]
-)
-@pytest.mark.parametrize(
-    ("spoil", "depth"),
-    [
-        (np.zeros_like, 20),
-        (np.negative, 200),
-        (lambda x: x / 2, 20),
-        (lambda x: x[::-1], 20),
-        (without_largest, 20),
-    ],
-    ids=["zeros", "negated", "halved", "reversed", "largest"],
-)
-def test_a_wrong_state_is_never_verified(precision: str, spoil: Any, depth: int) -> None:
-    result, assess, right = random_state(precision, depth)
-    wrong = assess(spoil(result.copy()))
-    assert right.verdict in ("verified", "unproven"), right.reason
-    assert right.verdict == "unproven" or right.bound <= PROVABLE
-    assert wrong.verdict in ("wrong", "suspect")
 
 
 def test_a_bound_that_proves_nothing_says_so() -> None:
