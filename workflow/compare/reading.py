@@ -6,11 +6,12 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from argand.precision import any_precision
 
+from workflow.compare.parameters import parameters_of
 from workflow.storage.checked_json import read_object
 from workflow.storage.failures import printable
 from workflow.storage.files import is_file, sha256_of
@@ -59,7 +60,8 @@ class Row:
 
     ``times`` and ``error`` (relative Frobenius) are None where the result did not verify, and where
     it has none. A CPU's ``model`` of a GPU's precision has few times, which decide nothing.
-    ``factors`` are device, seed, sources and sizes as text, ``versions`` by package.
+    ``factors`` are device, seed, sources and sizes as text, ``versions`` by package, and
+    ``parameters`` those of the workload by key, where the folder of the table has its study.
     """
 
     workload: str
@@ -73,6 +75,7 @@ class Row:
     error: float | None = None
     factors: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> Key:
@@ -86,17 +89,18 @@ def read_rows(path: Path) -> dict[Key, Row]:
     Raises TableError that names the file where one is missing, is not a table, is cut short within
     a row, or holds what cannot be a measurement.
     """
-    files = [path]
+    files, parameters = [path], {}
     if path.is_dir():
         files = [path / "tables" / name for name in TABLES]
         files = [file for file in files if file.name != TABLES[1] or is_file(file)]
         _held_to_manifest(path / MANIFEST, files)
+        parameters = parameters_of(path)
     found: dict[Key, Row] = {}
     for file in files:
         for line, row in _rows(file):
             if row.key in found:
                 raise TableError(file, f"line {line}: {_name(row)} appears twice")
-            found[row.key] = row
+            found[row.key] = replace(row, parameters=parameters.get(row.workload, {}))
     if not found:
         raise TableError(files[0], "the table has no rows")
     return found

@@ -19,8 +19,8 @@ _VERSIONS = {
     "torch": "torch", "triton": "triton",
 }  # fmt: skip
 """Packages whose version changes a time or an error, and the one implementation that uses it."""
-FACTORS = ("device", "size", "seed", "input", "versions")
-"""Columns that must be equal in two rows that are compared."""
+FACTORS = ("device", "size", "seed", "input", "parameters", "versions")
+"""Columns that must be equal in two rows that are compared, and parameters of their workload."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,19 @@ def _differing(before: Row, after: Row, across: frozenset[str]) -> str:
         other = after.factors[name]
         if name not in across and value and other and value != other:
             found.append(f"{name} {value} / {other}")
+    if "parameters" not in across:
+        found += _other_parameters(before.parameters, after.parameters)
     if "versions" not in across:
         found += _other_versions(before, after)
     return "; ".join(found)
+
+
+def _other_parameters(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return the parameters that differ, with both values; of one study alone nothing."""
+    if not (before and after):
+        return []
+    pairs = {key: (before.get(key, "none"), after.get(key, "none")) for key in {**before, **after}}
+    return [f"parameters {key} {one} / {two}" for key, (one, two) in pairs.items() if one != two]
 
 
 def _other_versions(before: Row, after: Row) -> list[str]:
