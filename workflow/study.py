@@ -40,6 +40,8 @@ endings and Snakemake's marks need some of them."""
 
 _COMPUTATION = ("precisions", "rounding", "kernels", "baselines", "shards", "device_memory")
 """Keys that say how results are computed from the same operands."""
+_LONGEST_VALUE = 80
+"""Characters of a value of `Study.parameters`."""
 
 _NO_MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&'`"}
 """JSON has these characters within strings alone, where such an escape means the same."""
@@ -136,6 +138,30 @@ class Study(Settings):
             {"name": name, "seed": self.seed, "case": case}, sort_keys=True, separators=(",", ":")
         )
         return line.translate(_NO_MARKUP)
+
+    def parameters(self, name: str) -> dict[str, str]:
+        """Return by key, as JSON, what decides the numbers that a workload computes.
+
+        Those of the workloads whose products lead to it stand after their names. Keys that say how
+        something is computed, and what becomes of it, are none of them, nor are paths of files,
+        whose checksums say more. Long values are cut.
+        """
+        found = self._own_parameters(name)
+        before = [workload_from_json(text).name for text in self.chain(name)[:-1]]
+        for other in before:
+            found |= {f"{other}.{key}": text for key, text in self._own_parameters(other).items()}
+        return found
+
+    def _own_parameters(self, name: str) -> dict[str, str]:
+        left_out = {*_COMPUTATION, *DELIVERY_KEYS}
+        found = {}
+        for key, value in self._case(name).model_dump(mode="json", exclude=left_out).items():
+            inner = value if isinstance(value, dict) else {"": value}
+            for part, one in inner.items():
+                if part != "file":
+                    text = json.dumps(one, sort_keys=True).translate(_NO_MARKUP)
+                    found[f"{key}.{part}".rstrip(".")] = text[:_LONGEST_VALUE]
+        return found
 
     def as_read(self) -> str:
         """Return the study in one line of JSON, sweeps expanded, which reads as the same study.

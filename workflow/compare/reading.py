@@ -11,7 +11,6 @@ from pathlib import Path
 
 from argand.precision import any_precision
 
-from workflow.compare.parameters import parameters_of
 from workflow.storage.checked_json import read_object
 from workflow.storage.failures import printable
 from workflow.storage.files import is_file, sha256_of
@@ -61,7 +60,7 @@ class Row:
     ``times`` and ``error`` (relative Frobenius) are None where the result did not verify, and where
     it has none. A CPU's ``model`` of a GPU's precision has few times, which decide nothing.
     ``factors`` are device, seed, sources and sizes as text, ``versions`` by package, and
-    ``parameters`` those of the workload by key, where the folder of the table has its study.
+    ``parameters`` those of the workload by key, where a manifest beside the table has them.
     """
 
     workload: str
@@ -93,8 +92,7 @@ def read_rows(path: Path) -> dict[Key, Row]:
     if path.is_dir():
         files = [path / "tables" / name for name in TABLES]
         files = [file for file in files if file.name != TABLES[1] or is_file(file)]
-        _held_to_manifest(path / MANIFEST, files)
-        parameters = parameters_of(path)
+        parameters = _of_manifest(path / MANIFEST, files)
     found: dict[Key, Row] = {}
     for file in files:
         for line, row in _rows(file):
@@ -106,21 +104,26 @@ def read_rows(path: Path) -> dict[Key, Row]:
     return found
 
 
-def _held_to_manifest(manifest: Path, tables: list[Path]) -> None:
-    """Raise TableError for a table that is not the one whose SHA-256 the folder's manifest has.
+def _of_manifest(manifest: Path, tables: list[Path]) -> dict[str, dict[str, str]]:
+    """Return the parameters of each workload, which the folder's manifest has beside its tables.
 
     A folder without one, of an earlier version or of a run that failed, is read all the same.
+    Raises TableError for a table that is not the one whose SHA-256 the manifest has.
     """
     if not is_file(manifest):
-        return
+        return {}
     try:
-        listed = read_object(manifest).get("files")
+        held = read_object(manifest)
     except (OSError, ValueError) as error:
         raise TableError(manifest, f"damaged ({error})") from None
-    known = {Path(name).name: digest for name, digest in dict(listed or {}).items()}
+    known = {Path(name).name: digest for name, digest in dict(held.get("files") or {}).items()}
     for table in tables:
         if is_file(table) and known.get(table.name, "") not in ("", sha256_of(table)):
             raise TableError(table, f"it is not the table that {manifest} lists: damaged or edited")
+    return {
+        name: {key: printable(value) for key, value in one.items()}
+        for name, one in dict(held.get("parameters") or {}).items()
+    }
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:

@@ -180,14 +180,18 @@ def _digits(values: Array, step: float) -> str:
 
 
 def usual_step(coordinate: Coordinate) -> float:
-    """Return the step of two entries or more, or the median of the first: some may be missing.
+    """Return the step of two entries or more: the mean of the first, some of which may be missing.
 
-    It is their mean where most stand several times, as times of samples in whole seconds.
+    Steps that are far from their median are left out, but where most entries stand several times,
+    as times of samples in whole seconds. A median alone is as coarse as the numbers, such as Julian
+    dates of milliseconds.
     """
     if coordinate.step is not None:
         return coordinate.step
     apart = first_steps(coordinate)
-    return float(np.median(apart)) or float(np.mean(apart))
+    median = float(np.median(apart))
+    near = np.abs(apart - median) <= abs(median) / 2 if median else slice(None)
+    return float(np.mean(apart[near]))
 
 
 def first_steps(coordinate: Coordinate) -> Array:

@@ -29,6 +29,7 @@ def write_manifest(
     records: Iterable[Record],
     inputs: Mapping[str, Sequence[Path]],
     files: Iterable[Path],
+    parameters: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
     """Write the manifest and, beside it, the study as it was read; returns the manifest.
 
@@ -39,6 +40,7 @@ def write_manifest(
         records: of all workloads, for devices, versions and times of what was computed.
         inputs: the user's files that each workload reads, as `Study.input_files` has them.
         files: the results, each to be listed with its SHA-256.
+        parameters: `Study.parameters` of each workload, which a comparison holds two runs to.
 
     Raises OSError where a file cannot be read or written, InputError for an input that is gone or
     is not what results were computed from.
@@ -65,6 +67,7 @@ def write_manifest(
             "kernel_digests": sorted({row.kernel_digest for row in rows} - {""}),
         },
         "inputs": _checksums(inputs, rows),
+        "parameters": {name: dict(one) for name, one in (parameters or {}).items()},
         "files": {str(file): sha256_of(file) for file in sorted({*files, study_path})},
     }
     write_object(path, content)

@@ -16,5 +16,6 @@ with job_log(snakemake.log[0]) as log:
         read_all_records(snakemake.input.records),
         {name: [*map(Path, files)] for name, files in snakemake.params.inputs.items()},
         [Path(path) for path in chain(snakemake.input.records, snakemake.input.results)],
+        snakemake.params.parameters,
     )
     log.info("inputs: %d, files: %d", len(written["inputs"]), len(written["files"]))

@@ -233,3 +233,11 @@ def test_a_study_may_say_that_channels_have_one_frequency(tmp_path: Path) -> Non
     del given["values"]
     with pytest.raises(InputError, match=r"all at 1000000000; .* meant to be the same$"):
         study_of({"kind": "correlate", "input": source}).workload("w").check()
+
+
+def test_the_usual_step_of_coarse_numbers() -> None:
+    """Julian dates are 4e-5 s apart, so that no single step of milliseconds is known to 2 %."""
+    seconds = 1e-3 * np.arange(1000) + np.where(np.arange(1000) < 500, 0, 60)
+    days = Coordinate(2461000.5 + seconds / 86400, "d")
+    # Of 998 steps, in two stretches, whose ends are each rounded to half the distance of dates.
+    np.testing.assert_allclose(86400 * usual_step(days), 1e-3, rtol=4 * 4e-5 / 2 / (998 * 1e-3))
