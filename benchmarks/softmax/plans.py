@@ -21,7 +21,8 @@ from argand.runtime.compiler import compile_all
 from argand.softmax.candidates import candidates
 from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
 from argand.softmax.heuristics import choose_vector, plan_softmax
-from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
+from argand.softmax.plan import LINE_BYTES, RowPlan, SoftmaxForm, vector_for
+from argand.softmax.rings import with_lines
 from argand.softmax.source import softmax_source
 
 from benchmarks.harness.tables import Table, median_seconds, parser, shown
@@ -44,7 +45,8 @@ class PlannedCase(Case):
         """Forms with full accesses, and with the largest that no row's edge cuts."""
         most = vector_for(self.kind, self.output)
         even = math.gcd(most, self.columns)
-        return [
+        of_line = math.gcd(LINE_BYTES // ELEMENT_BYTES[self.kind], self.columns)
+        forms = [
             SoftmaxForm(
                 "softmax",
                 self.kind,
@@ -56,6 +58,14 @@ class PlannedCase(Case):
             )
             for vector in sorted({most, even})
         ]
+        device = gpu(0)
+        return [
+            with_lines(
+                form, device.require_arch(), rows=self.rows, columns=self.columns, even=of_line,
+                sm_count=device.sm_count,
+            )
+            for form in forms
+        ]  # fmt: skip
 
     @property
     def taken(self) -> SoftmaxForm:

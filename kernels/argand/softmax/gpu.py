@@ -25,8 +25,9 @@ from argand.softmax import tuned
 from argand.softmax.few_rows import are_few_rows
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
-from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
+from argand.softmax.plan import LINE_BYTES, RowPlan, SoftmaxForm, vector_for
 from argand.softmax.problem import SoftmaxProblem
+from argand.softmax.rings import with_lines
 from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softmax_source
 
 _DTYPE = arguments_dtype(ARGUMENTS)
@@ -218,19 +219,25 @@ def form_of(problem: SoftmaxProblem, x: Any, out: Any) -> SoftmaxForm:
     ):
         most = 1
     # Vectors of a length that divides all of these never cross the edge of a row.
-    even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
+    line = LINE_BYTES // x.dtype.itemsize
+    of_line = math.gcd(line, read.first, problem.columns, 0 if one_row else read.stride)
+    even = math.gcd(most, of_line)
+    device, rows, columns = gpu(x.device.id), problem.rows, problem.columns
+    sm_count = device.sm_count
     if PLAN_OVERRIDE.value is None:
-        rows, columns, sm_count = problem.rows, problem.columns, gpu(x.device.id).sm_count
         few = are_few_rows(rows, columns, *kinds, sm_count)
         vector = choose_vector(most, even, columns, problem.operation, few=few)
     else:
         vector = min(most, PLAN_OVERRIDE.value[1])
     strides = [] if one_row else [read.stride, *([] if written is None else [written.stride])]
-    return SoftmaxForm(
+    form = SoftmaxForm(
         problem.operation, problem.input, problem.output, problem.rounding,
         vector, even % vector > 0, problem.scale == 1,
         all(stride == problem.columns for stride in strides),
     )  # fmt: skip
+    return with_lines(
+        form, device.require_arch(), rows=rows, columns=columns, even=of_line, sm_count=sm_count
+    )
 
 
 def _sides(problem: SoftmaxProblem, x: Any, out: Any) -> tuple[_Side, _Side]:

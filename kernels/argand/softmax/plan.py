@@ -14,9 +14,9 @@ SMALL_BLOCK = 128
 """Threads of a block whose warps, or lanes, work on different rows."""
 STATIC_BYTES = 4 * 1024
 """Shared memory of a block beside its stages, with the kilobyte that the system reserves."""
-MOST_LOAD_STAGES, MOST_EPILOGUE_STAGES = 8, 4
+MOST_LOAD_STAGES, MOST_EPILOGUE_STAGES = 8, 6
 _GRAIN_BYTES, _LINE = 16, 8
-_LINE_BYTES = _LINE * _GRAIN_BYTES
+LINE_BYTES = _LINE * _GRAIN_BYTES
 """A line of memory has eight accesses of 16 bytes. A block's part of a row begins at a line."""
 _EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MOST_EPILOGUE_STAGES, 16
 """``kExchangeSlots`` and ``sizeof(RowPartial)`` of ``cuda/softmax/exchange.cuh``."""
@@ -199,7 +199,7 @@ def stages_bytes(form: SoftmaxForm, columns: int, *, load: int, epilogue: int) -
     """
 
     def of(each: int) -> int:
-        return -(-columns * each // _LINE_BYTES) * _LINE_BYTES
+        return -(-columns * each // LINE_BYTES) * LINE_BYTES
 
     return load * of(ELEMENT_BYTES[form.input]) + epilogue * of(form.value_bytes)
 

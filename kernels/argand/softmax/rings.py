@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argand.device import Arch
+from argand.multiprocessor import CLUSTER_SM
 from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import ELEMENT_BYTES
-from argand.softmax.plan import SoftmaxForm, ring_bytes, stages_bytes
+from argand.softmax.plan import (
+    MOST_EPILOGUE_STAGES,
+    SoftmaxForm,
+    ring_bytes,
+    ring_line,
+    stages_bytes,
+    vector_for,
+)
 
 _COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
 """Longest rows that are not rings, by bytes of a value: registers of a block or of a cluster of two
 hold them; the second of packed unaligned rows, which a cluster would stage. On an H200 other
 plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
 1.00 to 1.43 at 8 of 16 bits with results in fp32."""
-_STAGES = {"load": 2, "epilogue": 3}
-"""Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
-slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
-each other."""
+_LOADED, _WAITING, _WAITING_FEW = 2, 4, 3
+"""Least slices in shared memory: those that are loaded, and those that wait for their sum; the last
+of few rows, and where elements become values of another size. Fewer are slower
+(docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for each
+other."""
+_BUSY, _MANY_ROWS = 0.95, 16
+"""Least part of the multiprocessors that a ring takes, where its teams of blocks have so many rows
+each: teams of fewer rows take all."""
 _THREADS = 512
-_WRITE_THREADS = {8: (256, 128), 4: (128,), 2: (256, 128)}
-"""Threads of the write warps by bytes of an element of x, the fastest first: for results of fp32
-registers do not hold 256 beside those that reduce values of 16 bits."""
+_WRITE_THREADS = 256, 128
+"""Threads of the write warps, the fastest first: some plans have no registers for 256."""
 _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))
 """Threads that reduce and that write, of exact exponentials of 16 bits, whose instructions bound a
 ring, those of registers without a value included. On an H200 the fewest registers took 0.93 to 0.98
 of the time of 512 threads, which were 0.76 to 0.93 full, at four widths of 104431 to 827829."""
-_EPILOGUE = 4
 CLUSTER_COLUMNS = 131072
 """The longest rows of which a few go to clusters: these exchange sums without global memory."""
 LEAST_PART = 2048
@@ -38,6 +49,28 @@ where rows are few and a ring's blocks would wait for the first ones. On an H200
 to 1.05 of it at 1500 rows."""
 
 
+def with_lines(
+    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, even: int, sm_count: int
+) -> SoftmaxForm:
+    """Return the form, with unaligned rows where a ring's slices would begin within lines.
+
+    ``even`` is the most columns, up to a line, that divide where rows begin and end. Slices of
+    unaligned rows begin on lines of memory: else two warps write parts of one line, and, where
+    ``even`` is less than a sector, parts of one sector. On an H200 slices on lines took 0.89 to
+    0.96 of the time at 6 widths of 57000 to 121812 that are multiples of 16 bytes. Instructions
+    bound widened values, and masks of unaligned rows take some.
+    """
+    no_ring = (
+        columns <= _longest_without_ring(form, columns)
+        or arch.sm < CLUSTER_SM
+        or rows < sm_count
+        or form.vector < vector_for(form.input, form.written)
+    )
+    if no_ring or form.widened or form.operation == "logsumexp" or even % ring_line(form) == 0:
+        return form
+    return replace(form, unaligned_rows=True)
+
+
 def ring_candidates(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
@@ -47,12 +80,11 @@ def ring_candidates(
     """
     if columns <= _longest_without_ring(form, columns):
         return
-    counts = [count for count in range(1, sm_count + 1) if sm_count % count == 0]
     held = [
         count
-        for count in counts
-        if stages_bytes(form, -(-columns // count), **_STAGES) <= ring_bytes(arch, 1)
-    ] or counts[-1:]
+        for count in range(1, sm_count + 1)
+        if _has_room(form, arch, rows, columns, count, sm_count)
+    ] or [sm_count]
     if rows * held[0] < sm_count and columns <= CLUSTER_COLUMNS:
         return
     few = rows <= sm_count * (2 if form.unaligned_rows else 1)
@@ -65,13 +97,24 @@ def ring_candidates(
     blocks = next(enough, held[-1])
     for threads, write_threads in _threads(form, arch, blocks, columns):
         yield SoftmaxCandidate(
-            threads, blocks, epilogue_stages=_EPILOGUE, write_threads=write_threads
+            threads, blocks, epilogue_stages=MOST_EPILOGUE_STAGES, write_threads=write_threads
         )
+
+
+def _has_room(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, count: int, sm_count: int
+) -> bool:
+    """Return whether ``count`` blocks hold the slices of enough rows, and leave few others idle."""
+    waiting, most_idle = _WAITING, int((1 - _BUSY) * sm_count)
+    if ELEMENT_BYTES[form.input] != form.value_bytes or rows * count < _MANY_ROWS * sm_count:
+        waiting, most_idle = _WAITING_FEW, 0
+    needed = stages_bytes(form, -(-columns // count), load=_LOADED, epilogue=waiting)
+    return sm_count % count <= most_idle and needed <= ring_bytes(arch, 1)
 
 
 def _threads(form: SoftmaxForm, arch: Arch, blocks: int, columns: int) -> list[tuple[int, int]]:
     """Return the threads that reduce and that write, the fastest first."""
-    usual = [(_THREADS, write) for write in _WRITE_THREADS[ELEMENT_BYTES[form.input]]]
+    usual = [(_THREADS, write) for write in _WRITE_THREADS]
     if not form.widened:
         return usual
 

@@ -43,6 +43,7 @@ PLANS: list[tuple[SoftmaxCandidate, dict[str, int]]] = [
     (SoftmaxCandidate(128, 7, epilogue_stages=2), {"load_stages": 3, "blocks": 2}),
     (SoftmaxCandidate(128, 33, epilogue_stages=4), {"load_stages": 4}),
     (SoftmaxCandidate(64, 132, epilogue_stages=3), {"load_stages": 7}),
+    (SoftmaxCandidate(128, 12, epilogue_stages=6), {"load_stages": 2}),
     (SoftmaxCandidate(256, 9, write_threads=64, epilogue_stages=2), {"load_stages": 3}),
 ]
 """Candidates, and further arguments of `ring`."""
@@ -228,3 +229,30 @@ def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, g
     cp.cuda.Device().synchronize()
     for one in found:
         assert bool(cp.allclose(one, expected, rtol=2.0**-21, atol=0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [("fp32", 43_012), ("fp16", 90_008), ("bf16", 90_008), ("complex64", 40_002)],
+)
+@pytest.mark.parametrize("first", [0, 3])
+def test_rows_that_begin_within_lines(
+    cp: Any, rng: np.random.Generator, kind: str, columns: int, first: int
+) -> None:
+    """Rows of whole accesses, whose slices begin on lines; from the first or another row on."""
+    power = kind == "complex64"
+    x = 4 * rng.standard_normal((150, columns * (1 + power)), dtype=np.float32)
+    x[7, 11] = np.nan
+    x = x.view(np.complex64) if power else stored(x, kind)
+    output = "fp32" if power else kind
+    given = {"format": "bf16" if kind == "bf16" else None, "power": power, "output": output}
+    found = numbers(softmax(cp.asarray(x)[first:], **given).get(), output)
+    logits = np.abs(x.astype(np.complex128)) ** 2 if power else numbers(x, kind)
+    exact = special.softmax(logits[first:], axis=-1)
+    assert np.isnan(found[7 - first]).all()
+    # Two roundings of a power move the exponent.
+    moved = 2 * 2.0**-23 * np.nanmax(logits) if power else 0.0
+    allowed = exact * ((4 if output == "fp32" else 1.05) * HALF_ULP[output] + moved)
+    others = np.arange(len(found)) != 7 - first
+    assert np.isfinite(found[others]).all()
+    assert (np.abs(found - exact)[others] <= (allowed + SMALLEST[output])[others]).all()

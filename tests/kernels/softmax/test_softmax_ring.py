@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from argand import PRECISIONS
@@ -13,8 +14,10 @@ from argand.multiprocessor import CLUSTER_SM
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import SoftmaxCandidate, candidates, fitted, ring
 from argand.softmax.formats import OPERATIONS, Operation
+from argand.softmax.heuristics import plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import SoftmaxForm, vector_for
+from argand.softmax.rings import with_lines
 from argand.softmax.source import kernel_name, softmax_source
 
 from tests.covers import covered
@@ -91,8 +94,8 @@ def test_a_ring(kind: str, blocks: int) -> None:
         ({"values": 96}, "registers of values"),
         ({"slice_columns": 40_960}, "columns that the reduce threads hold"),
         ({"slice_columns": 8_004}, "multiple of 32"),
-        ({"epilogue_stages": 5}, "1 to 4 epilogue stages"),
-        ({"epilogue_stages": 0}, "1 to 4 epilogue stages"),
+        ({"epilogue_stages": 7}, "1 to 6 epilogue stages"),
+        ({"epilogue_stages": 0}, "1 to 6 epilogue stages"),
         ({"load_stages": 1}, "2 to 8 load stages"),
         ({"load_stages": 9}, "2 to 8 load stages"),
         ({"load_stages": 8}, "more than a block has"),
@@ -153,3 +156,47 @@ def test_a_ring_holds_its_rows() -> None:
     check_row(plan, form, held)
     with pytest.raises(PlanError, match=f"got {held + 1}"):
         check_row(plan, form, held + 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "columns", "even"),
+    [
+        ({}, 75_484, 32),  # slices begin on lines
+        ({}, 32_000, 4),  # no ring
+        ({"operation": "logsumexp"}, 75_484, 4),
+        ({"input": "fp16"}, 75_484, 4),  # exact exponentials of 16 bits
+        ({"vector": 1}, 75_484, 1),
+        ({"input": "fp16", "output": "fp16", "vector": 8}, 81_912, 8),
+    ],
+)
+def test_rows_keep_their_accesses(change: dict[str, Any], columns: int, even: int) -> None:
+    form = replace(form_of("softmax", "fp32", "fp32", unaligned_rows=False), **change)
+    assert with_lines(form, ARCH, rows=1000, columns=columns, even=even, sm_count=132) == form
+
+
+def test_slices_of_rings_begin_on_lines() -> None:
+    form = form_of("softmax", "fp32", "fp32", unaligned_rows=False)
+    many = {"rows": 1000, "columns": 75_484, "even": 4, "sm_count": 132}
+    assert with_lines(form, ARCH, **many).unaligned_rows
+    assert with_lines(form, ARCH, **{**many, "rows": 131}) == form
+    assert with_lines(form, ARCHS["sm_80"], **many) == form
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "rows", "blocks"),
+    [
+        ("fp32", 65_536, 2048, 7),  # 126 of 132 multiprocessors
+        ("fp32", 65_536, 256, 6),  # all, for fewer rows
+        ("fp32", 131_072, 1024, 14),
+        ("complex64", 131_072, 1024, 22),
+    ],
+)
+def test_rings_have_room_for_rows_that_wait(
+    kind: str, columns: int, rows: int, blocks: int
+) -> None:
+    form = form_of("softmax", kind, "fp32", unaligned_rows=False)
+    plan = plan_softmax(form, ARCH, rows=rows, columns=columns, sm_count=132)
+    assert plan.ring
+    assert plan.cluster == blocks
+    assert plan.load_stages >= 2
+    assert plan.epilogue_stages >= (4 if rows > 256 else 3)

@@ -9,7 +9,7 @@
 #pragma once
 #include "row.cuh"
 
-constexpr int kMaxEpilogueStages = 4;
+constexpr int kMaxEpilogueStages = 6;
 constexpr int kExchangeSlots = 2 * kMaxEpilogueStages;
 
 // A block's partial of a row. One access of 16 bytes reads or writes it, so it is never torn.

@@ -105,6 +105,11 @@ struct RowSlice {
         const int thread_offset = static_cast<int>(threadIdx.x) * plan.vector_width;
         const auto from = view(row, misalignment_of(row), thread_offset);
         const CopyRange copied(whole_slice, args);
+        // One thread at most has the vector in which the row begins, and one that in which it ends.
+        const int rest = whole_slice.end % vector_offset<plan>(1) - thread_offset;
+        const bool has_begin = from.begin > 0 && from.begin < plan.vector_width;
+        const bool has_end = rest > 0 && rest < plan.vector_width;
+        if (copied.complete && !has_begin && !has_end) return;
         if (!copied.complete) {
 #pragma unroll
             for (int i = 0; i < plan.vectors_per_thread(); ++i) {
