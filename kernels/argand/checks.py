@@ -82,7 +82,9 @@ def as_array(x: Any, name: str) -> Any:
     except ValueError as error:
         raise ValueError(f"{name} must be an array: {error}") from error
     if found.dtype.kind == "O" and found.ndim == 0:
-        raise TypeError(f"{name} must be an array, got {type_name(x)}")
+        own = getattr(x, "type_name", None)  # not a dtype, which sparse arrays have
+        kind = own if isinstance(own, str) else type(x).__name__
+        raise TypeError(f"{name} must be an array, got {kind}")
     return found
 
 

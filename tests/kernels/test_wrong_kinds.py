@@ -38,6 +38,7 @@ from argand import (
 )
 from argand.checks import share_memory
 from argand.runtime.numpy_calls import NumpyCalls
+from scipy.sparse import csr_array
 
 X = np.eye(4, dtype=np.complex64)
 MASKED = np.ma.masked_array(X, np.eye(4) * [1, 0, 0, 0])
@@ -107,6 +108,8 @@ class Labelled:
         (lambda: run_trajectories(1, [], 2, seed=1, first=0.5), r"first must be an integer"),
         (lambda: run_trajectories(1, [], 2, seed="x"), "seed must be an integer, got 'x'"),
         (lambda: herk(X, "c"), "c must be numbers, got <U1"),
+        (lambda: herk(X, STRUCTURED.filled(0)), "c must be an array, got Pairs of"),
+        (lambda: gemm(csr_array(X), X), "a must be an array, got csr_array"),
         (lambda: gemm(X, X, out=[1]), "out must be an array, got list"),
         (lambda: dft(X, out=Labelled(X)), "out must be an array of NumPy or CuPy, got Labelled"),
         (lambda: logsumexp(X.real, 0, out=True), "out must be an array, got bool"),
@@ -200,6 +203,7 @@ def test_lists_that_are_no_array_are_refused(call: Callable[[], Any], name: str)
         call()
 
 
+PREPARED = PreparedCircuit(plan_circuit(2, [(X, (0, 1))]), X[0])
 WRITE: list[Callable[[Any], Any]] = [
     lambda out: gemm(X, X, out=out),
     lambda out: gemm(X, X, precision="7xint8", out=out),
@@ -212,7 +216,9 @@ WRITE: list[Callable[[Any], Any]] = [
 """Calls that write a result of the form of X."""
 
 
-@pytest.mark.parametrize("call", [*WRITE, lambda out: apply_gate(out[0], X, (0, 1))])
+@pytest.mark.parametrize(
+    "call", [*WRITE, lambda out: apply_gate(out[0], X, (0, 1)), lambda out: PREPARED(out[0])]
+)
 def test_what_is_read_only_is_refused(
     monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any]
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from weakref import ref
 
-from argand.checks import refuse_misaligned
+from argand.checks import check_written
 from argand.device import is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.gates.api import qubits_of, state_precision
@@ -105,7 +105,7 @@ class PreparedCircuit:
                 f"state must be a contiguous {_words(self._form)} as prepared, "
                 f"got {_words(_form(state))}"
             )
-        refuse_misaligned("state", state)
+        check_written("state", state)
         self._apply(state)
         return state
 

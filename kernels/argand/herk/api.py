@@ -124,7 +124,9 @@ def _checked_operands(a: Any, c: Any, out: Any) -> tuple[Any, Any]:
     if isinstance(a, Packed):
         raise ValueError("a must be an array or Pairs, got a packed operand")
     a = as_operand(a, "a")
-    c = None if c is None else np.asarray(c) if not on_gpu(as_operand(c, "c")) else c
+    c = None if c is None else as_operand(c, "c")
+    if isinstance(c, Pairs):
+        raise TypeError(f"c must be an array, got {c.type_name}: give its to_complex64()")
     if len({on_gpu(x) for x in (a, c, out) if x is not None}) > 1:
         raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")
     return a, c
