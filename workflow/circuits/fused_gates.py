@@ -65,7 +65,7 @@ def gates_in(operands: Mapping[str, Array]) -> list[TargetedGate]:
     ]
 
 
-def fused(qubits: int, gates: Sequence[TargetedGate], passes: Sequence[Pass]) -> list[TargetedGate]:
+def fused(gates: Sequence[TargetedGate], passes: Sequence[Pass]) -> list[TargetedGate]:
     """Return one gate a pass, on its qubits ascending."""
     return [_product([gates[number] for number in one.gates], one.qubits) for one in passes]
 
@@ -86,7 +86,7 @@ def fused_for_products(
     def copies(targets: tuple[int, ...]) -> float:
         return _MOVES + each * 2.0 ** len(targets)
 
-    return fused(qubits, gates, cheapest_passes(qubits, _state_gates(gates), copies)[1])
+    return fused(gates, cheapest_passes(qubits, _state_gates(gates), copies)[1])
 
 
 def _state_gates(gates: Sequence[TargetedGate]) -> list[StateGate]:

@@ -242,7 +242,7 @@ def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
     qubits, gates = circuit.num_qubits, gates_of(circuit, width)
     passes = passes_of_width(qubits, gates, width)
     check_matrices(len(passes), width, sum(16 * 4 ** len(one.qubits) for one in passes))
-    return fused(qubits, gates, passes)
+    return fused(gates, passes)
 
 
 def check_matrices(gates: int, width: int, needed: int) -> None:

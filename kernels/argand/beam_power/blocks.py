@@ -58,7 +58,8 @@ def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) 
     if not problem.antennas:
         found[...] = 0
         return found
-    together = max(1, min(problem.batch, _values(problem, arrays) // _product_values(problem)))
+    values = _BLOCK_VALUES[arrays.__name__]
+    together = max(1, min(problem.batch, values // _product_values(problem)))
     with np.errstate(all="ignore"):
         for first in range(0, problem.batch, together):
             index = _index(problem, first, together)
@@ -149,10 +150,6 @@ def in_exact_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays:
     return out
 
 
-def _values(problem: BeamPowerProblem, arrays: Any) -> int:
-    return _BLOCK_VALUES[arrays.__name__]
-
-
 def _product_values(problem: BeamPowerProblem) -> int:
     return max(1, problem.polarizations * problem.beams * problem.bins * problem.integrate)
 
@@ -186,7 +183,7 @@ def _bins(problem: BeamPowerProblem, results: int, arrays: Any) -> Iterator[slic
         yield from (slice(at, at + 1) for at in range(problem.bins))
         return
     of_bin = results * problem.polarizations * problem.beams * problem.integrate
-    step = max(1, _values(problem, arrays) // of_bin)
+    step = max(1, _BLOCK_VALUES[arrays.__name__] // of_bin)
     for start in range(0, problem.bins, step):
         yield slice(start, min(start + step, problem.bins))
 
