@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argand.gemm.pack_plan import THREADS, TILE, PackPlan, scales
+from argand.gemm.pack_plan import THREADS, PackPlan, scales
 from argand.gemm.precision_fields import precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.cpp import constant
+from argand.runtime.cpp import changed, constant
 from argand.runtime.kernel_entry import kernel_entry, symbol_words
 
 PACK_SOURCE: tuple[tuple[str, str], ...] = (
@@ -68,14 +68,11 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
 
 
 def _members(precision: Precision, plan: PackPlan) -> dict[str, object]:
-    fields = precision_fields(precision) | {
+    return precision_fields(precision) | {
         "scaled": scales(precision, plan),
         "half_source": plan.half_source,
         "k_major": plan.k_major,
         "vector": plan.vector,
         "rows": plan.rows,
+        **changed(plan, "exchanges_k", "cluster", "elements"),
     }
-    fields |= {"exchanges_k": True} if plan.exchanges_k else {}
-    fields |= {"cluster": plan.cluster} if plan.cluster > 1 else {}
-    fields |= {"elements": plan.elements} if plan.elements != TILE else {}
-    return fields

@@ -8,7 +8,7 @@ from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm80_plan import MmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.cpp import constant
+from argand.runtime.cpp import changed, constant
 from argand.runtime.kernel_entry import kernel_entry, symbol_words
 
 
@@ -51,6 +51,9 @@ _SIZES = (
     "block_m", "block_n", "block_k", "warps_m", "warps_n", "warps_k", "split_k_slices", "stages",
     "promotion_interval",
 )  # fmt: skip
+_RARE = (
+    "triangle", "any_strides", "mirror", "one_tile", "copies_between", "whole_k", "blocks_per_sm",
+)  # fmt: skip
 
 
 def mma_source(precision: Precision, plan: MmaPlan) -> str:
@@ -65,11 +68,8 @@ def mma_source(precision: Precision, plan: MmaPlan) -> str:
         "a_k_major": plan.a_k_major,
         "b_k_major": plan.b_k_major,
         "vector": plan.vector,
+        **changed(plan, *_RARE),
     }
-    flags = ("triangle", "any_strides", "mirror", "one_tile", "copies_between")
-    fields |= {x: True for x in flags if getattr(plan, x)}
-    numbers = {"whole_k": 0, "blocks_per_sm": 1}
-    fields |= {x: getattr(plan, x) for x, least in numbers.items() if getattr(plan, x) > least}
     fields |= {"grid_split": True} if plan.grid_slices > 1 else {}
     return (
         '#include "gemm/sm80_kernel.cuh"\n'

@@ -6,15 +6,21 @@ from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.cpp import constant
+from argand.runtime.cpp import changed, constant
 from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.kernel_entry import symbol_words
 from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
 
-_RARE_FLAGS = (
-    "triangle", "conjugate_y", "power", "odd_pitch", "odd_batches", "mirror", "ping_pong",
+_MEMBERS = (
+    "half_output", "tma_epilogue", "out_m_major", "fused_pack", "m_warpgroups", "block_n",
+    "block_k", "stages", "spill_interval", "spill_columns", "overlapped_stages",
 )  # fmt: skip
-"""Members of a plan that are named in CUDA C++ only where they are true."""
+"""Members of a plan that its constant in CUDA C++ always names."""
+_RARE = (
+    "triangle", "conjugate_y", "power", "odd_pitch", "odd_batches", "mirror", "ping_pong",
+    "shared_columns", "k_warpgroups", "cluster",
+)  # fmt: skip
+"""Members that are named only where they differ from their defaults."""
 
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
@@ -75,34 +81,17 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
 
 def _fields(precision: Precision, plan: WgmmaPlan) -> dict[str, object]:
     """Return the members of a ``WgmmaPlan`` in CUDA C++; those that are left out have a default."""
-    fields = precision_fields(precision) | {
+    return precision_fields(precision) | {
         "products": len(precision.products),
         "product_x": tuple(x for x, _ in precision.products),
         "product_y": tuple(y for _, y in precision.products),
         "storage": f"Storage::{plan.storage}",
         "x_k_major": plan.k_major,
         "scaled": precision.scaled and not plan.prescaled,
-        "half_output": plan.half_output,
-        "tma_epilogue": plan.tma_epilogue,
-        "out_m_major": plan.out_m_major,
-        "fused_pack": plan.fused_pack,
-        "m_warpgroups": plan.m_warpgroups,
-        "block_n": plan.block_n,
-        "block_k": plan.block_k,
-        "stages": plan.stages,
-        "spill_interval": plan.spill_interval,
-        "spill_columns": plan.spill_columns,
-        "overlapped_stages": plan.overlapped_stages,
+        **{name: getattr(plan, name) for name in _MEMBERS},
         "epilogue": f"Epilogue::{plan.epilogue}",
+        **changed(plan, *_RARE),
     }
-    fields |= {name: True for name in _RARE_FLAGS if getattr(plan, name)}
-    if plan.shared_columns:
-        fields["shared_columns"] = plan.shared_columns
-    if plan.k_warpgroups > 1:
-        fields["k_warpgroups"] = plan.k_warpgroups
-    if plan.cluster > 1:
-        fields["cluster"] = plan.cluster
-    return fields
 
 
 def _instructions(precision: Precision, plan: WgmmaPlan) -> str:

@@ -6,6 +6,8 @@ Nothing here needs a GPU.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,12 @@ def constant(kind: str, members: Mapping[str, object], name: str = "kPlan") -> s
     """Return the definition of a constant of a structure, by the names of its members."""
     values = ", ".join(f".{member} = {literal(value)}" for member, value in members.items())
     return f"constexpr {kind} {name}{{{values}}};\n"
+
+
+def changed(plan: Any, *names: str) -> dict[str, object]:
+    """Return those of a plan's members that differ from their defaults, which C++ has too."""
+    defaults = {field.name: field.default for field in fields(plan)}
+    return {name: x for name in names if (x := getattr(plan, name)) != defaults[name]}
 
 
 def roundings(precision: Precision) -> tuple[str, str]:
