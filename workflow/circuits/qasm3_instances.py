@@ -65,7 +65,7 @@ class _Instances:
     def needs_numbers(self, definition: ast.QuantumGateDefinition) -> bool:
         """Return whether parts of a definition can be read only with numbers for its parameters.
 
-        Those are modifiers, calls of gates that need numbers, and angles beyond `_is_linear`.
+        Those are modifiers, calls of gates that need numbers, and angles beyond `_is_read`.
         """
         from openqasm3 import ast
 
@@ -77,7 +77,7 @@ class _Instances:
                 needed, angles = False, [inner.argument]
             else:
                 continue
-            if needed or inner.modifiers or not all(_is_linear(one, names) for one in angles):
+            if needed or inner.modifiers or not all(_is_read(one, names) for one in angles):
                 return True
         return False
 
@@ -121,36 +121,48 @@ class _Instances:
         call.name.name, call.arguments = self.names[key], []
 
 
-def _has(node: object, names: Container[str]) -> bool:
-    """Return whether one of the identifiers below a node has one of these names."""
+def _within(node: object, names: Container[str]) -> list[str]:
+    """Return the identifiers below a node that have one of these names."""
     from openqasm3 import ast
 
     if isinstance(node, ast.Identifier):
-        return node.name in names
+        return [node.name] if node.name in names else []
     if isinstance(node, ast.FunctionCall):
-        return _has(node.arguments, names)
-    if isinstance(node, list):
-        return any(_has(one, names) for one in node)
-    return isinstance(node, ast.QASMNode) and _has(list(vars(node).values()), names)
+        return _within(node.arguments, names)
+    parts = node if isinstance(node, list) else []
+    if isinstance(node, ast.QASMNode):
+        parts = list(vars(node).values())
+    return [name for part in parts for name in _within(part, names)]
+
+
+def _is_read(node: ast.Expression, names: Container[str]) -> bool:
+    """Return whether Qiskit reads an angle of parameters with these names.
+
+    qiskit-qasm3-import reads linear functions of them, but of one that is there twice, or times 0,
+    Qiskit may make a parameter that is none.
+    """
+    found = _within(node, names)
+    return len(set(found)) == len(found) and _is_linear(node, names)
 
 
 def _is_linear(node: ast.Expression, names: Container[str]) -> bool:
-    """Return whether qiskit-qasm3-import reads an angle of parameters with these names.
+    """Return whether an angle is made of sums of parameters and of numbers that are no integers.
 
-    It reads sums of parameters and of numbers that are no integers, and products and quotients of
-    these by numbers.
+    These may be multiplied by numbers other than 0, and divided by numbers.
     """
     from openqasm3 import ast
 
-    if not _has(node, names) or isinstance(node, ast.Identifier):
+    if not _within(node, names) or isinstance(node, ast.Identifier):
         return True
     if isinstance(node, ast.UnaryExpression):
         return _is_linear(node.expression, names)
     if not isinstance(node, ast.BinaryExpression) or node.op.name not in ("+", "-", "*", "/"):
         return False
-    numbers = [one for one in (node.lhs, node.rhs) if not _has(one, names)]
-    if node.op.name in ("*", "/"):
-        fits = bool(numbers) and not (node.op.name == "/" and numbers[0] is node.lhs)
+    numbers = [one for one in (node.lhs, node.rhs) if not _within(one, names)]
+    if node.op.name == "*":
+        fits = len(numbers) == 1 and number_of(numbers[0], {}) != 0
+    elif node.op.name == "/":
+        fits = len(numbers) == 1 and numbers[0] is node.rhs
     else:
         fits = not any(whole(one, is_angle=False) is not None for one in numbers)
     return fits and _is_linear(node.lhs, names) and _is_linear(node.rhs, names)
@@ -163,7 +175,7 @@ def _number(node: ast.Expression, angles: Mapping[str, float]) -> ast.Expression
     if whole(node, is_angle=False) is not None:
         return node
     if (value := number_of(node, angles)) is None:
-        if _has(node, angles):
+        if _within(node, angles):
             raise ValueError(f"{place_of(node)}the angle is not made of parameters and numbers")
         return node
     literal = ast.FloatLiteral(float(value))
