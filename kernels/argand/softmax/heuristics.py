@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argand.device import Arch
-from argand.multiprocessor import CLUSTER_SM, LARGEST_BLOCK, LARGEST_CLUSTER, RESIDENT_THREADS, WARP
+from argand.multiprocessor import (
+    CLUSTER_SM,
+    LARGEST_BLOCK,
+    LARGEST_CLUSTER,
+    RESIDENT_THREADS,
+    SECTOR,
+    WARP,
+)
 from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
@@ -102,10 +109,10 @@ _SLAB_FP32_BYTES, _SLAB_16BIT_BYTES = 8192, 6144
 then hold up to 96 values: reductions take a lane as long whatever it holds. On an H200 half the
 lanes took 0.97 of the time at 32 widths of 74 to 8212 of 16 bits, and 0.89 to 0.96 of it at 5
 widths of 33 to 235 whose results have 32."""
-_SLAB_EXACT_COLUMNS = range(33, 129)
-"""Rows of exact exponentials of 16 bits that are slabs though no access is cut, if lanes meet few
-of each other in a bank: rows of an odd number of accesses. On an H200 slabs took 0.82 of the time
-of registers at 36 columns and 0.93 at 84."""
+_SLAB_SECTOR_COLUMNS = range(17, 129)
+"""Rows of 16 bits whose results have 32 that are slabs though no access is cut, if they end within
+a sector (`_ends_in_a_sector`). On an H200 slabs took 0.55 to 0.93 of the time of registers at 8
+widths of 20 to 100."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer take 0.5 us longer than registers."""
 _PAIR_BYTES = 128
@@ -176,7 +183,7 @@ def _narrow_candidates(
 ) -> Iterator[SoftmaxCandidate]:
     """Yield the lanes of values of 4 bytes in rows that fill the card."""
     cut = form.unaligned_rows or form.vector < vector_for(form.input, form.written)
-    least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
+    least = _NARROW_COLUMNS if cut or _ends_in_a_sector(form, columns) else _SLAB_COLUMNS
     if form.input in HALF_FORMATS:
         least = _longest_slab(form, columns) if cut else columns
         sums = (
@@ -194,11 +201,18 @@ def _narrow_candidates(
     sums = form.operation == "logsumexp"
     for limit, threads in NARROW_FP32_SUMS if sums else NARROW_FP32[form.approximate]:
         if columns <= limit:
-            if not (cut or form.approximate) and columns <= 4 * _LANE_ACCESSES * form.vector:
+            few = not form.approximate and columns <= 4 * _LANE_ACCESSES * form.vector
+            if not cut and (few or not threads):
                 threads = 4
             if threads and rows * threads >= sm_count * RESIDENT_THREADS:
                 yield SoftmaxCandidate(threads, 1)
             return
+
+
+def _ends_in_a_sector(form: SoftmaxForm, columns: int) -> bool:
+    """Return whether written rows are no whole sectors, so that few lanes store parts of many."""
+    sectors = columns * ELEMENT_BYTES[form.written] / SECTOR
+    return form.operation != "logsumexp" and not sectors.is_integer()
 
 
 def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
@@ -225,12 +239,12 @@ def _slab_candidate(
 ) -> SoftmaxCandidate | None:
     """Return slabs for rows that begin or end within an access, if shared memory holds enough."""
     cut = form.unaligned_rows or form.vector < vector_for(form.input, form.written)
-    odd = columns // form.vector % 2 == 1 and columns in _SLAB_EXACT_COLUMNS
+    wider = form.half and form.written not in HALF_FORMATS and columns in _SLAB_SECTOR_COLUMNS
     threads, fewest = slab_threads(form, columns), sm_count * _SLAB_WARPS * WARP
     if form.widened and cut and rows * threads < fewest:
         threads *= 2
     if (
-        not (cut or (form.widened and odd))
+        not (cut or (wider and _ends_in_a_sector(form, columns)))
         or columns > _longest_slab(form, columns)
         or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes
         or rows * threads < fewest
