@@ -14,8 +14,8 @@ from argand.device import Device
 from argand.multiprocessor import CLUSTER_SM
 from argand.softmax.candidates import slab
 from argand.softmax.formats import REAL_KINDS, Operation
-from argand.softmax.heuristics import slab_threads
 from argand.softmax.plan import SoftmaxForm
+from argand.softmax.slabs import slab_threads
 from scipy import special
 
 from tests.kernels.softmax.softmax_cases import (

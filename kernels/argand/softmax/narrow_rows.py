@@ -1,0 +1,81 @@
+"""The choice of lanes of narrow rows in registers, where these fill the card. No GPU, no CuPy."""
+
+from __future__ import annotations
+
+from argand.multiprocessor import RESIDENT_THREADS
+from argand.precision import HALF_FORMATS
+from argand.softmax.candidates import SoftmaxCandidate, values_of
+from argand.softmax.formats import ELEMENT_BYTES
+from argand.softmax.plan import SoftmaxForm
+from argand.softmax.slabs import (
+    APPROXIMATE_COLUMNS,
+    UNCUT_COLUMNS,
+    ends_in_a_sector,
+    is_cut,
+    longest_slab,
+)
+from argand.softmax.thread_tables import NARROW_FP32, NARROW_FP32_SUMS, NARROW_HALVES
+
+FULL = 0.8
+"""Share of its registers that a row has to fill."""
+_CUT_COLUMNS = 16
+"""The longest rows without an entry of `NARROW_FP32` where accesses or sectors are cut."""
+_FEW_LANES, _FEW_LANES_COLUMNS = 4, 80
+"""Lanes of aligned rows of fp32 with exact exponentials, and the longest such rows. Eight lanes had
+0.86 to 0.98 of a copy's rate on an H200 at 60 to 80 columns, four 0.95 to 1.0."""
+_SUM_LANES, _SUM_COLUMNS, _SUM_ACCESS = 4, range(65, 257), 4
+"""Lanes, lengths and least values of an access of the rows of 16 bits that ``logsumexp`` holds in
+registers. On an H200 slabs and eight lanes took 1.07 to 1.14 of their time at 12 drawn lengths, of
+shorter unaligned rows 0.58 to 1.01."""
+_WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
+"""Lanes of aligned rows of exact exponentials of 16 bits, and their most values: 0.87 to 0.97
+of a copy's rate on an H200 at 13 widths of 144 to 352, where more lanes had 0.72 to 0.88."""
+
+
+def narrow_candidate(
+    form: SoftmaxForm, rows: int, columns: int, sm_count: int
+) -> SoftmaxCandidate | None:
+    """Return the lanes of narrow rows that fill the card; None for others."""
+    lanes = _lanes(form, columns)
+    if not lanes or rows * lanes < sm_count * RESIDENT_THREADS:
+        return None
+    return SoftmaxCandidate(lanes, 1)
+
+
+def _lanes(form: SoftmaxForm, columns: int) -> int:
+    """Return the lanes of a row, 0 where slabs or other entries are taken."""
+    cut = is_cut(form)
+    if form.input in HALF_FORMATS:
+        lanes, least = _lanes_of_halves(form, columns), columns
+        if cut:
+            least = longest_slab(form, columns)
+    else:
+        parts = cut or ends_in_a_sector(form, columns)
+        lanes, least = 0, _CUT_COLUMNS if parts else UNCUT_COLUMNS
+    if form.element_bytes == ELEMENT_BYTES["fp32"] and not form.compute_fp64 and columns > least:
+        lanes = lanes or _lanes_of_fp32(form, columns)
+    return lanes
+
+
+def _lanes_of_halves(form: SoftmaxForm, columns: int) -> int:
+    sums = form.operation == "logsumexp" and not form.compute_fp64
+    if sums and form.vector >= _SUM_ACCESS and columns in _SUM_COLUMNS:
+        return _SUM_LANES
+    if is_cut(form):
+        return 0
+    if form.packed and form.written in HALF_FORMATS and ends_in_a_sector(form, columns):
+        return next((lanes for limit, lanes in NARROW_HALVES if columns <= limit), 0)
+    most = _WIDENED_LANES * _WIDENED_LANE_VALUES if form.widened else 0
+    return _WIDENED_LANES if APPROXIMATE_COLUMNS < columns <= most else 0
+
+
+def _lanes_of_fp32(form: SoftmaxForm, columns: int) -> int:
+    sums = form.operation == "logsumexp"
+    table = NARROW_FP32_SUMS if sums else NARROW_FP32[form.approximate]
+    lanes = next((lanes for limit, lanes in table if columns <= limit), 0)
+    few = not form.approximate and columns <= _FEW_LANES_COLUMNS
+    if is_cut(form) or columns > table[-1][0] or (lanes and not few):
+        return lanes
+    # Exact exponentials of empty registers take longer than slabs do.
+    empty = columns < FULL * _FEW_LANES * values_of(form, _FEW_LANES, 1, columns)
+    return 0 if few and empty and columns <= UNCUT_COLUMNS else _FEW_LANES
