@@ -65,7 +65,8 @@ def test_chunks_are_proved(tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 def test_a_gpus_chunks_are_proved(tmp_path: Path, gpu: Device) -> None:
-    assert is_proved(tmp_path, CHUNKS, gpu) == {"fp32": False, **dict.fromkeys(PROVED, True)}
+    larger = {**CHUNKS, "m": 60, "n": 70, "k": 80, "device_memory": "4 MiB"}  # room for launches
+    assert is_proved(tmp_path, larger, gpu) == {"fp32": False, **dict.fromkeys(PROVED, True)}
 
 
 def test_a_wrong_bit_in_a_chunk_ends_the_job(
