@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,7 +42,7 @@ endings and Snakemake's marks need some of them."""
 _COMPUTATION = ("precisions", "rounding", "kernels", "baselines", "shards", "device_memory")
 """Keys that say how results are computed from the same operands."""
 _LONGEST_VALUE = 80
-"""Characters of a value of `Study.parameters`."""
+"""Characters of a value of `Study.parameters`, before its checksum where it has more."""
 
 _NO_MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&'`"}
 """JSON has these characters within strings alone, where such an escape means the same."""
@@ -144,12 +145,18 @@ class Study(Settings):
 
         Those of the workloads whose products lead to it stand after their names. Keys that say how
         something is computed, and what becomes of it, are none of them, nor are paths of files,
-        whose checksums say more. Long values are cut.
+        whose checksums say more. Of a long value the end is a checksum.
         """
         found = self._own_parameters(name)
-        before = [workload_from_json(text).name for text in self.chain(name)[:-1]]
-        for other in before:
+        for other in self._leading_to(name):
             found |= {f"{other}.{key}": text for key, text in self._own_parameters(other).items()}
+        return found
+
+    def _leading_to(self, name: str) -> dict[str, None]:
+        """Return the workloads whose products lead to one, in the order of `chain`."""
+        found: dict[str, None] = {}
+        for other in self.upstream(name):
+            found |= {**self._leading_to(other), other: None}
         return found
 
     def _own_parameters(self, name: str) -> dict[str, str]:
@@ -160,7 +167,7 @@ class Study(Settings):
             for part, one in inner.items():
                 if part != "file":
                     text = json.dumps(one, sort_keys=True).translate(_NO_MARKUP)
-                    found[f"{key}.{part}".rstrip(".")] = text[:_LONGEST_VALUE]
+                    found[f"{key}.{part}".rstrip(".")] = _shortened(text)
         return found
 
     def as_read(self) -> str:
@@ -233,6 +240,12 @@ class Study(Settings):
         if name not in self.workloads:
             raise StudyError([f"workload must be one of {list(self.names)}, got {name!r}"])
         return self.workloads[name]
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f"{text[:_LONGEST_VALUE]}... (SHA-256 {sha256(text.encode()).hexdigest()[:16]})"
 
 
 def _paths(value: Any) -> Iterator[Path]:

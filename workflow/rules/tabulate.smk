@@ -201,7 +201,9 @@ rule manifest:
         **asks(),
     params:
         study=study.as_read(),
-        parameters={name: study.parameters(name) for name in sorted(WORKLOADS)},
+        parameters=lambda wildcards: {
+            name: study.parameters(name) for name in sorted(WORKLOADS)
+        },
         inputs={
             name: list(map(str, study.input_files(name))) for name in sorted(WORKLOADS)
         },
