@@ -72,12 +72,15 @@ def test_offsets_alone_are_added() -> None:
     again = above_selected(of_channel(-9.0, "kHz", OF_SAMPLES, TAKEN), fine)
     assert again.values.tolist() == [-259.0]
     assert OF_SAMPLES in again.long_name
+    sky = above_selected(falling, of_channel(1.1e9, "Hz", TAKEN))  # of a bank with a centre_hz
+    assert (sky.values.tolist(), sky.is_reversed) == ([1.1e9], True)
     band = Coordinate(falling.values, "Hz", "centre frequency of the band")
+    rising = of_channel(1.4e9, "Hz", TAKEN)
     for before, one in (
         (None, fine), (band, fine), (falling, of_channel(1.0, "s", OF_SAMPLES, TAKEN)),
-        (falling, of_channel(1.0, "Hz", TAKEN)),
-        (falling, of_channel(1.0, "Hz", OF_SAMPLES, OF_REAL, TAKEN)),
-        (falling, of_channel(1.0, "Hz", OF_SAMPLES, "the upper half are the negative ones")),
+        (rising, of_channel(1.0, "Hz", TAKEN)),
+        (rising, of_channel(1.0, "Hz", OF_SAMPLES, OF_REAL, TAKEN)),
+        (rising, of_channel(1.0, "Hz", OF_SAMPLES, "the upper half are the negative ones")),
     ):  # fmt: skip
         assert above_selected(before, one) is one
 

@@ -17,17 +17,28 @@ def above_selected(before: Coordinate | None, one: Coordinate) -> Coordinate:
 
     Frequencies of a filter bank, or of a transform, count from 0 of their samples, which is the
     channel that a number selected before, or what they were tuned to: the sum is the frequency as
-    that one counts. Anything else is ``one`` as it is.
+    that one counts. Any other is as it is. Where frequencies fall in the samples of the channel
+    before, they fall in those of the channel within it, and its long name says so too.
     """
-    said = one.long_name
     if before is None or not {before.units, one.units} <= set(FACTORS["Hz"]):
         return one
-    if not any(text in said for text in _ABOVE) or any(text in said for text in _UNKNOWN):
-        return one
-    if TAKEN not in before.long_name and before.long_name not in (TUNED, TUNED_BEFORE):
-        return one
-    for text in _ABOVE:
-        said = said.replace(f", {text}", "")
-    kept = [text for text in (*OFFSETS, *REVERSED) if text in before.long_name]
-    above = before.values * (FACTORS["Hz"][before.units] / FACTORS["Hz"][one.units])
-    return replace(one, values=one.values + above, long_name=", ".join([said, *kept]))
+    kept = list(REVERSED)
+    if _is_zero_of_samples(before) and _counts_from_samples(one):
+        said = one.long_name
+        for text in _ABOVE:
+            said = said.replace(f", {text}", "")
+        above = before.values * (FACTORS["Hz"][before.units] / FACTORS["Hz"][one.units])
+        one = replace(one, values=one.values + above, long_name=said)
+        kept += OFFSETS
+    more = [text for text in kept if text in before.long_name and text not in one.long_name]
+    return replace(one, long_name=", ".join([one.long_name, *more])) if more else one
+
+
+def _is_zero_of_samples(before: Coordinate) -> bool:
+    """Return whether a frequency is 0 in the samples beside it."""
+    return TAKEN in before.long_name or before.long_name in (TUNED, TUNED_BEFORE)
+
+
+def _counts_from_samples(one: Coordinate) -> bool:
+    said = one.long_name
+    return any(text in said for text in _ABOVE) and not any(text in said for text in _UNKNOWN)

@@ -38,6 +38,10 @@ def test_frequencies_within_channels(tmp_path: Path, width: float) -> None:
         "power": {"kind": "dft", "axis": "time", "power": True, "length": 16, "input": one},
         "across": {"kind": "dft", "inverse": True, "axis": "frequency", "input": source},
         "along": {"kind": "dft", "inverse": True, "axis": "time", "input": one},
+        "again": {
+            "kind": "dft", "axis": "time",
+            "input": {"samples": {"workload": "sky"}, "select": {"samples": {"frequency": 5}}},
+        },
     })  # fmt: skip
     check_study(study)
     found = run(study, tmp_path)
@@ -51,6 +55,8 @@ def test_frequencies_within_channels(tmp_path: Path, width: float) -> None:
     assert peak("fine", "fine_frequency") == above
     assert peak("sky", "frequency") == centre + above
     assert peak("all", "frequency") == peak("power", "frequency") == above
+    # Frequencies fall in a channel of the channel too, whose own frequency is selected.
+    assert found["again"].coordinates["frequency"].values[1] * width > 0
     # Inverse transforms of samples: along channels their own steps fall, along times none do.
     across, along = (found[name].coordinates for name in ("across", "along"))
     np.testing.assert_allclose(across["frequency_time"].values, np.arange(4) / (1e6 * width))
