@@ -108,6 +108,43 @@ def checked_values(staged: Staged) -> Staged:
     return replace(staged, drawn={**staged.drawn, name: replace(drawn, read=read)})
 
 
+def raised_for_mean(staged: Staged) -> Staged:
+    """Return covariances whose mean over times is that over the times at which each is not 0.
+
+    What is flagged is 0 then, and in a plain mean would lessen the others: each of these is
+    multiplied by all times over those of its element.
+    """
+    name = COVARIANCES.name
+    drawn = staged.drawn.get(name)
+    if not isinstance(drawn, Stretched):
+        values = staged.operands[name]
+        factors = _factors(len(values), (values != 0).sum(axis=0), values)
+        own = values if values.flags.writeable else None  # which may be on a disk
+        raised = np.multiply(values, factors, out=own)
+        return replace(staged, operands={**staged.operands, name: raised})
+    known = np.zeros(drawn.shape[1:], np.int64)
+
+    def place(start: int, values: Array) -> tuple[slice, ...]:
+        """Return the part of ``known`` that a stretch is of; all of it where it is one of times."""
+        before = max(0, drawn.axis - 1)
+        part = slice(start, start + values.shape[drawn.axis]) if drawn.axis else slice(None)
+        return (*[slice(None)] * before, part)
+
+    for start, values in drawn.read():
+        known[place(start, values)] += (values != 0).sum(axis=0)
+
+    def read() -> Iterator[tuple[int, Array]]:
+        for start, values in drawn.read():
+            yield start, values * _factors(drawn.shape[0], known[place(start, values)], values)
+
+    return replace(staged, drawn={**staged.drawn, name: replace(drawn, read=read)})
+
+
+def _factors(times: int, known: Array, values: Array) -> Array:
+    """Return all times over those that are known, in the type of the parts of ``values``."""
+    return np.asarray(times / np.maximum(known, 1), values.real.dtype)
+
+
 def _powers(values: Array) -> Array:
     """Return the modulus of the diagonal of each matrix."""
     return np.asarray(np.abs(np.diagonal(values, axis1=-2, axis2=-1)))

@@ -30,6 +30,7 @@ from workflow.arrays.covariances import (
     check_inputs,
     checked_values,
     placed,
+    raised_for_mean,
 )
 from workflow.arrays.steering import steered
 from workflow.config.adaptive_case import AdaptiveCase
@@ -118,6 +119,8 @@ class Adaptive(Workload):
             found = placed(self.staged_input(OPERANDS, upstream))
             operand_values.refuse_zeros(found, COVARIANCES.name)
             found = checked_values(found)
+            if case.input.flagged == "zero":
+                found = raised_for_mean(found)
         else:
             place = case.frequencies.centres(case.channels), self._positions()
             r = sky.covariances(*place, case.sources, case.noise, case.samples, self.rng)
@@ -156,7 +159,7 @@ class Adaptive(Workload):
         if (given := self.case.input) is None:
             return ""
         times = {**staged.operands, **staged.drawn}[COVARIANCES.name].shape[0]
-        flags = f"what is flagged at some of the {times} times is 0 in their mean"
+        flags = f"what is flagged at some of the {times} times is left out of their mean"
         said = (
             of_directions(staged.coordinates) if self._steered else "",
             flags if given.flagged == "zero" and times > 1 else "",

@@ -231,7 +231,8 @@ def test_weights_keep_the_times_that_they_are_averaged_over(tmp_path):
 def test_flags_in_the_mean_over_times_are_said(tmp_path):
     given = source(own(tmp_path), flagged="zero")
     one = adaptive(beams=4, input=given)
-    assert one.remark(one.stage()) == "what is flagged at some of the 2 times is 0 in their mean"
+    said = "what is flagged at some of the 2 times is left out of their mean"
+    assert one.remark(one.stage()) == said
     axes = ["time", "polarization", "frequency", "antenna", "column"]
     part = {"axes": axes, "select": {"covariances": {"time": [1]}}}
     for silent in (given | part, source(own(tmp_path))):
