@@ -64,7 +64,7 @@ def slabs() -> Iterator[Candidate]:
             continue
         traits = (("threads", (plan.row_threads > 1) + (plan.row_threads >= 32)),)
         copied = replace(plan, bulk=False, slab_stages=3)
-        for one in {plan, copied} if is_legal(check_softmax_plan, copied, form, arch) else {plan}:
+        for one in (plan, copied) if is_legal(check_softmax_plan, copied, form, arch) else (plan,):
             check_row(one, form, columns)
             yield Candidate(precision, arch, one, form, traits)
 
