@@ -110,13 +110,22 @@ def asked(case: Case, rounded_since: bool = False) -> Question:
     return question._replace(sizes=replace(question.sizes, half_output="half" in case[1]))
 
 
+SETS = [
+    ("317961766", 60, 1.018, 1.06, 1.16), ("20261129", 46, 1.015, 1.045, 1.12),
+    ("", 27, 1.026, 1.075, 1.15), ("3002887395", 60, 1.02, 1.055, 1.17),
+    ("1838257909", 60, 1.023, 1.065, 1.25), ("2266534922", 37, 1.024, 1.065, 1.16),
+    ("2266534923", 38, 1.024, 1.08, 1.17), ("1064487957", 24, 1.035, 1.085, 1.12),
+    (_ROWS, 59, 1.04, 1.1, 1.25),
+]  # fmt: skip
+"""A set's seed and number of cases, and the most that the choice loses: mean, tenth and worst."""
+_TELLING = "", "2266534922", "1064487957", _ROWS
+"""The sets that fail by every one of 15 changed constants by which any of all sets does."""
+
+
 @pytest.mark.parametrize(
     ("seed", "cases", "mean", "tenth", "most"),
-    [("317961766", 60, 1.018, 1.06, 1.16), ("20261129", 46, 1.015, 1.045, 1.12),
-     ("", 27, 1.026, 1.075, 1.15), ("3002887395", 60, 1.02, 1.055, 1.17),
-     ("1838257909", 60, 1.023, 1.065, 1.25), ("2266534922", 37, 1.024, 1.065, 1.16),
-     ("2266534923", 38, 1.024, 1.08, 1.17), ("1064487957", 24, 1.035, 1.085, 1.12),
-     (_ROWS, 59, 1.04, 1.1, 1.25)],
+    [pytest.param(*one, marks=() if one[0] in _TELLING else pytest.mark.exhaustive)
+     for one in SETS],
 )  # fmt: skip
 def test_the_choice_loses_little_to_the_fastest(
     seed: str, cases: int, mean: float, tenth: float, most: float
