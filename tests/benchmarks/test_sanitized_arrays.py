@@ -16,10 +16,13 @@ from benchmarks.sanitize.hermitian import solutions
 from benchmarks.sanitize.image import images
 from benchmarks.sanitize.softmax import every_rounding
 from benchmarks.sanitize.spectrum import estimates
+from tests.covers import EXHAUSTIVE
 
+SOME = tuple(PRECISIONS) if EXHAUSTIVE else ("fp32", "3xfp16")
+"""Of one term and of two: precisions are the calls' own, which their tests hold."""
 PROGRAMS: dict[Callable[[str, Any], Iterable[tuple[str, float]]], tuple[str, ...]] = {
-    products: (EXACT, *PRECISIONS), images: tuple(PRECISIONS), banks: tuple(PRECISIONS),
-    estimates: tuple(PRECISIONS), solutions: ("complex64", "complex128"),
+    products: (EXACT, *SOME), images: SOME, banks: SOME, estimates: SOME,
+    solutions: ("complex64", "complex128"),
 }  # fmt: skip
 """Programs, and what each is given."""
 

@@ -120,6 +120,7 @@ FAILED_SYNCS = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("number", FAILED_SYNCS)
 @pytest.mark.parametrize("size", [4, 1 << 20, 1 << 27], ids=["at the end", "once", "meanwhile"])
 def test_an_error_that_a_sync_reports(
