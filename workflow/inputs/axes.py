@@ -26,7 +26,8 @@ class Operand:
 
     An operand that is ``free`` may have axes of other names, at most as many; the last of them is
     the one that is worked ``along``: the axis of the case, by name or by its place in the file, and
-    the last where there is none. ``named`` says that the case must name one of several.
+    the last where there is none. ``named`` says that the case must name one of several. Of
+    ``amplitudes`` another workload's product is no operand where it is real, as power is.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Operand:
     free: bool = False
     along: str | int | None = None
     named: bool = False
+    amplitudes: bool = False
 
 
 @dataclass(frozen=True)

@@ -89,12 +89,19 @@ class ProductOperand:
             raise InputError(f"input.select.{name}: {what} {error}") from None
         if operand.real and product.data.dtype.kind == "c":
             raise InputError(f"input.{name}: must be real, but {what} is complex")
+        of_workload = source is not None and name in source.products()
+        if operand.amplitudes and of_workload and product.data.dtype.kind != "c":
+            raise InputError(
+                f"input.{name}: must be complex amplitudes, but {what} is {product.name}, "
+                f"{product.data.dtype}; take the one that it is made of"
+            )
         kind = product.data.dtype if operand.real else np.result_type(product.data, np.complex64)
         units = source.units_of(name) if source is not None else None
         self.header = OperandHeader(
             self.map, kind.name, product.units if units is None else units,
             self.picked.numbers(shape, self.map),
         )  # fmt: skip
+        self.transformed = self.map.axes[-1] if operand.named and not coordinates else None
         self.renamed, self.dropped = self._placed(names)
 
     def _names_along(self, number: int) -> list[Coordinate]:
@@ -170,6 +177,8 @@ class ProductOperand:
             own = tuple(self.renamed[axis] for axis in axes)
             if name in self.renamed:
                 own_name, own = self.renamed[name], ()
+                if own_name == self.transformed and values.dtype.kind == "U":
+                    continue  # names tell no steps, as those of a file along such an axis
             else:
                 # On an axis of another name, which two operands may have, so has the coordinate.
                 own_name = name if own == axes or name in self.given else f"{own[0]}_{name}"

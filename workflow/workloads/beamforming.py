@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 OPERANDS = (
     Operand("weights", ("frequency", "polarization", "beam", "antenna")),
-    Operand("samples", ("frequency", "polarization", "antenna", "time")),
+    Operand("samples", ("frequency", "polarization", "antenna", "time"), amplitudes=True),
 )
 NAMES = tuple(operand.name for operand in OPERANDS)
 AXES = ("frequency", "polarization", "beam", "time")

@@ -55,7 +55,9 @@ from workflow.workloads.baselines import implementations
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-VOLTAGES = Operand("voltages", ("frequency", "polarization", "antenna", "time"))
+VOLTAGES = Operand(
+    "voltages", ("frequency", "polarization", "antenna", "time"), amplitudes=True
+)  # fmt: skip
 _OPERAND_AXES = {VOLTAGES.name: VOLTAGES.axes}
 AXES: Mapping[Form, tuple[str, ...]] = {
     "full": ("frequency", "integration", "input", "conjugated_input"),

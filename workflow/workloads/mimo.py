@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
     from workflow.records import Record
 
-CHANNEL = Operand("channel", ("time", "frequency", "receiver", "transmitter"))
+CHANNEL = Operand(
+    "channel", ("time", "frequency", "receiver", "transmitter"), amplitudes=True
+)  # fmt: skip
 RECEIVED = ("snr", "time", "frequency", "receiver", "symbol")
 AXES = ("snr", "time", "frequency", "transmitter", "symbol")
 """Axes of the symbols."""
