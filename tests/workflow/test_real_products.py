@@ -34,7 +34,7 @@ def test_power_is_no_voltage(case: dict[str, Any], operand: str) -> None:
 
 def test_power_is_transformed() -> None:
     """Its changes along time are a signal of their own."""
-    select = {"samples": {"polarization": 0}}
+    select = {"samples": {"polarization": 0, "time_frequency": 1}}
     spectra = {"kind": "dft", "axis": "time", "input": {"samples": ONE, "select": select}}
     check_study(study_of({"beams": BEAMS, "power": POWER | {"length": 4}, "x": spectra}))
 
