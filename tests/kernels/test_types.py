@@ -44,7 +44,7 @@ def held(x: NDArray[np.complex64], t: Tensor, p: argand.Pairs, output: Half) -> 
     assert_type(argand.solve(x, x), NDArray[Any])
     assert_type(argand.dft([1.0, 2.0]), Any)
     assert_type(argand.pack(x, "fp16"), argand.Packed)
-    circuit = argand.plan_circuit(2, [argand.Gate(x, (0,)), (x, (1,)), (x, (1,), (0,))])
+    circuit = argand.plan_circuit(2, [argand.Gate(x, [0]), (x, (1,)), (x, (1,), (0,))])
     assert_type(argand.PreparedCircuit(circuit, t)(t), Tensor)
     argand.expectation(x, ["ZZ", ("XX", 0.5), {"pauli": "YY", "coefficient": 2}])
     with fft.set_backend(argand.fft_backend):

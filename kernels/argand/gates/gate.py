@@ -17,20 +17,20 @@ UNITARY = 1e-3
 """Largest deviation of U^H U of a unitary gate from the identity, in an element."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Gate:
     """A gate of a circuit; arguments as of `argand.apply_gate`."""
 
     matrix: Any
     targets: tuple[int, ...]
-    controls: tuple[int, ...] = ()
+    controls: tuple[int, ...]
 
-    def __post_init__(self) -> None:
+    def __init__(self, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()) -> None:
         """Refuse a matrix with masked elements, and qubits that are no sequences."""
-        refuse_masked("matrix", self.matrix)
-        targets, controls = ordered_qubits(self.targets, self.controls)
-        object.__setattr__(self, "targets", targets)
-        object.__setattr__(self, "controls", controls)
+        refuse_masked("matrix", matrix)
+        qubits = ordered_qubits(targets, controls)
+        for name, value in zip(("matrix", "targets", "controls"), (matrix, *qubits), strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def qubits(self) -> tuple[int, ...]:
