@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
-from workflow.config.axis_names import operand_axis
+from workflow.config.axis_names import operand_axis, unlike
 from workflow.data import (
     FIRST,
     SELECTED,
@@ -52,9 +52,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     axes, samples = staged.axes["samples"], staged.operands["samples"]
     length = samples.shape[-1]
     found = staged.coordinates.get(axes[-1])
-    name = _renamed(axes[-1], inverse)
-    if name in axes[:-1]:
-        name = f"{axes[-1]}_{name}"
+    name = unlike(axes[:-1], _renamed(axes[-1], inverse), axes[-1])
     first = -(length // 2) if shift else 0
     many = is_blank(samples) and length > MOST_CHECKED
     if found is None and inverse:
@@ -145,9 +143,10 @@ def channels(
     found = staged.coordinates.get(time)
     values = _frequencies(found, k, number * step * _sense(staged), centre)
     values = shifted(values) if shift else values
-    name = FINE_CHANNELS if CHANNELS in map(operand_axis, axes) else CHANNELS
+    coarse = CHANNELS in map(operand_axis, axes)
+    name = unlike(axes, FINE_CHANNELS if coarse else CHANNELS, "fine")
     # Of one channel that was selected of the samples' own, theirs stands beside.
-    fine = not centre and (name == FINE_CHANNELS or f"{SELECTED}{CHANNELS}" in staged.coordinates)
+    fine = not centre and (name != CHANNELS or f"{SELECTED}{CHANNELS}" in staged.coordinates)
     of_samples = f", {OF_SAMPLES}{f', {OF_REAL}' * problem.real}" if fine else ""
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:
@@ -208,9 +207,7 @@ def segments(
     k = _signed(problem.bins, problem.length, problem.real)
     found = staged.coordinates.get(axes[-1])
     values = _frequencies(found, k, problem.length * apart * _sense(staged))
-    name = _renamed(axes[-1], False)
-    if name in axes:
-        name = f"{axes[-1]}_{name}"
+    name = unlike(axes, _renamed(axes[-1], False), axes[-1])
     first = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
     times = _times(found, apart, first, problem.hop * problem.average, problem.groups)
     return name, {

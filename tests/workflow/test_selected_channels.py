@@ -87,3 +87,23 @@ def test_offsets_alone_are_added() -> None:
 
 def of_channel(value: float, units: str, *said: str) -> Coordinate:
     return Coordinate(np.array([value]), units, ", ".join(["centre of the channel", *said]))
+
+
+def test_each_axis_of_channels_of_channels_has_a_name_of_its_own(tmp_path: Path) -> None:
+    """A spectrum along the times of spectra, and a third bank, had one that was there already."""
+    bank = {**BANK, "channels": 2, "taps": 1}
+    below = {name: {"samples": {"workload": name}} for name in ("first", "second", "powers")}
+    spectra = {"kind": "dft", "axis": "time", "length": 2, "power": True, "input": below["first"]}
+    study = study_of({
+        "first": {**bank, "axis": None, "samples": 64}, "second": {**bank, "input": below["first"]},
+        "third": {**bank, "input": {
+            **below["second"], "select": {"samples": {"polarization": 0, "antenna": 0}}}},
+        "powers": {**spectra, "input": {**below["first"], "select": {"samples": {"antenna": 0}}}},
+        "again": {"kind": "dft", "axis": "time", "input": {
+            **below["powers"], "select": {"samples": {"polarization": 0}}}},
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path)
+    banks = ("frequency", "fine_frequency", "time", "fine_fine_frequency")
+    assert found["third"].axes == banks
+    assert found["again"].axes == ("frequency", "time_frequency", "time_time_frequency")

@@ -42,6 +42,14 @@ def among(name: str, axes: Iterable[str]) -> str:
     return own if name not in axes and own in axes else name
 
 
+def unlike(axes: Iterable[str], name: str, prefix: str) -> str:
+    """Return a name that no axis has: with the prefix before it, as often as it takes."""
+    there = set(axes)
+    while name in there:
+        name = f"{prefix}_{name}"
+    return name
+
+
 def check_names(key: str, names: Iterable[str]) -> None:
     """Raise ValueError, its text starting with the key, for a name that no axis can have."""
     names = list(names)
