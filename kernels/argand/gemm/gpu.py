@@ -55,10 +55,11 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
         return cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with device_of(a, b, c, out):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
-        squares = _has_wgmma(problem) and problem.k and problem.alpha != 0
-        if problem.output == "power" and not squares:
-            found = gemm(replace(problem, output="complex64"), a, b, c, None)
-            return squared(found, out)
+        narrow = problem.output in ("power", "complex-half")
+        if narrow and not (_has_wgmma(problem) and problem.k and problem.alpha != 0):
+            return _narrowed(
+                problem, gemm(replace(problem, output="complex64"), a, b, c, None), out
+            )
         given_a, given_b, given_c = a, b, c
         a, b = _as_kernels_read(problem, a, b)
         if c is not None:
@@ -66,8 +67,18 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
         # A call that converts an operand cannot be launched at the same addresses again.
         if not (a is given_a and b is given_b and (c is None or c is given_c)):
             key = None
-        result = _pairs_result if problem.output == "complex-half" else _fp32_result
-        return result(problem, a, b, c, out, key, given_c)
+        return _computed(problem, a, b, c, out, key, given_c)
+
+
+def _narrowed(problem: GemmProblem, found: Any, out: Any) -> Any:
+    """Return the squared magnitudes of complex64 numbers, or the pairs that they are rounded to."""
+    if problem.output == "power":
+        return squared(found, out)
+    rounded = to_pairs(found, problem.precision.operand.name)
+    if out is None:
+        return rounded
+    out.assign(rounded)
+    return out
 
 
 def _as_kernels_read(problem: GemmProblem, a: Any, b: Any) -> tuple[Any, Any]:
@@ -82,30 +93,44 @@ def _as_kernels_read(problem: GemmProblem, a: Any, b: Any) -> tuple[Any, Any]:
     return tuple(x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
 
 
-def _fp32_result(
+def _computed(
     problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None, given_c: Any
 ) -> Any:
-    """Compute the product as complex64, or its squared magnitudes as float32.
+    """Compute the product as complex64, as squared magnitudes in float32 or as pairs of 16 bits.
 
     ``c`` may be ``out``: each of its elements is read by the thread that writes it, before it does.
     """
     others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
-    inputs = [x for x in others if not isinstance(x, PackedOperand)]
-    kind = "float32" if problem.output == "power" else "complex64"
-    target = result_array(out, problem.shape, kind, inputs if c is out else [*inputs, c])
-    if target.size:
-        plain = out is None or target is out
-        if problem.k == 0 or problem.alpha == 0:
-            _write_beta_c(problem, c, target)
-        else:
-            view = batched(target, problem.batch_shape)
-            _prepare_and_launch(
-                problem, a, b, c, view, key if plain else None, (a, b, given_c, out), kind
-            )
-    if out is not None and target is not out:
+    inputs = [x for x in others if not isinstance(x, PackedOperand)] + [c] * (c is not out)
+    target, kind = _target(problem, out, inputs)
+    memory = target.array if isinstance(target, Pairs) else target
+    plain = out is None or target is out
+    if memory.size and (problem.k == 0 or problem.alpha == 0):
+        _write_beta_c(problem, c, target)
+    elif memory.size:
+        if isinstance(target, Pairs):
+            memory = words(target)
+        _prepare_and_launch(
+            problem, a, b, c, batched(memory, problem.batch_shape), key if plain else None,
+            (a, b, given_c, out), kind,
+        )  # fmt: skip
+    if plain:
+        return target
+    if isinstance(out, Pairs):
+        out.assign(target)
+    else:
         out[...] = target
-        return out
-    return target
+    return out
+
+
+def _target(problem: GemmProblem, out: Any, inputs: list[Any]) -> tuple[Any, str]:
+    """Return what the kernel writes, ``out`` where it can, and its type or its format of pairs."""
+    if problem.output == "complex-half":
+        name = problem.precision.operand.name
+        usable = out is not None and in_words(out) and writable(out.array, inputs)
+        return (out if usable else empty(problem.shape, name)), name
+    kind = "float32" if problem.output == "power" else "complex64"
+    return result_array(out, problem.shape, kind, inputs), kind
 
 
 def _write_beta_c(problem: GemmProblem, c: Any, target: Any) -> None:
@@ -129,37 +154,6 @@ def _has_wgmma(problem: GemmProblem) -> bool:
     """Return whether the wgmma family may run: it alone reads and writes pairs of 16 bits."""
     family = problem.kernels if PLAN_OVERRIDE.value is None else PLAN_OVERRIDE.value.family
     return on_hopper() and family in (None, "wgmma")
-
-
-def _pairs_result(
-    problem: GemmProblem,
-    a: Any,
-    b: Any,
-    c: Any,
-    out: Pairs | None,
-    key: Key | None,
-    given_c: Any,
-) -> Pairs:
-    """Compute the product as pairs of 16 bits, stored by the kernel where it can, else rounded."""
-    name = problem.precision.operand.name
-    target: Pairs
-    if _has_wgmma(problem) and problem.k and problem.alpha != 0:
-        others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
-        inputs = [c, *(x for x in others if not isinstance(x, PackedOperand))]
-        if out is not None and in_words(out) and writable(out.array, inputs):
-            target = out
-        else:
-            target = empty(problem.shape, name)
-        if target.array.size:
-            view = batched(words(target), problem.batch_shape)
-            key = key if target is out or out is None else None
-            _prepare_and_launch(problem, a, b, c, view, key, (a, b, given_c, out), name)
-    else:
-        target = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
-    if out is None or target is out:
-        return target
-    out.assign(target)
-    return out
 
 
 def _prepare_and_launch(
