@@ -1,4 +1,7 @@
-"""Rates of an H200's L2, which the models of both families share. Needs no GPU and no CuPy."""
+"""Rates of an H200's L2 and its memory's latency, which the models of both families share.
+
+Needs no GPU and no CuPy.
+"""
 
 from __future__ import annotations
 
@@ -7,3 +10,9 @@ TOGETHER_BYTES, SLICED_BYTES, APART_BYTES = 10e12, 8.7e12, 7e12
 loads of the same lines it serves at once; of tiles at different k, of which those of a slice alone
 share lines (split-K slices, slices of a cluster and tiles of stream-K alike); and of operands whose
 lines are not multiples of its sectors, 32 bytes."""
+CACHE_BYTES = 50e6
+"""Bytes of L2: of an operand that tiles at different k read, this much is read from memory once."""
+KEPT_BYTES = CACHE_BYTES / 4
+"""Bytes of a complex64 operand that L2 may hold from before, beside those of other calls."""
+LATENCY = 1.3e-6
+"""Seconds from memory to a stage. All stages but the one that is multiplied are under way."""

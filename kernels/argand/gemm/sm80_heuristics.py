@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
-from argand.gemm.l2_rates import APART_BYTES, TOGETHER_BYTES
+from argand.gemm.l2_rates import APART_BYTES, KEPT_BYTES, LATENCY, TOGETHER_BYTES
 from argand.gemm.memory import absmax_bytes
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_costs import Costs, costs_of
@@ -206,7 +206,15 @@ def _work(
     work *= _CROWDED if narrow and clustered and resident > 2 else 1.0
     if not plan.triangle:  # whose costs were fitted without it
         work = (work**4 + _copying(plan, blocks, k) ** 4) ** 0.25
+        work = max(work, blocks / min(blocks, slots) * _waiting(plan, sizes))
     return work, precision.terms == 1 and (blocks > slots or most == 1)
+
+
+def _waiting(plan: MmaPlan, sizes: GemmSizes) -> float:
+    """Return the microseconds in which k-tiles come to one block from memory, 0 from L2."""
+    if 8 * sizes.batch * (sizes.m + sizes.n) * sizes.k <= KEPT_BYTES:
+        return 0.0
+    return 1e6 * LATENCY * k_tiles_of(plan, sizes.k) / (plan.stages - 1)
 
 
 def _copying(plan: MmaPlan, blocks: int, k: int) -> float:

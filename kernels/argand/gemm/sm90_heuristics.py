@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
+from argand.gemm.l2_rates import CACHE_BYTES, KEPT_BYTES
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_epilogue_times import (
     STORE_BESIDE_MAINLOOP,
@@ -51,10 +52,6 @@ _FUSED_PACKING = 0.52e9
 larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the longest."""
 _FUSED_MAINLOOP = 1.015
 """Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
-_CACHE_BYTES = 50e6
-"""Bytes of L2: of an operand that tiles at different k read, this much is read from memory once."""
-_KEPT_BYTES = _CACHE_BYTES / 4
-"""Bytes of a complex64 operand that L2 may hold from before, beside those of other calls."""
 _EXPOSED = 0.15
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _EXPOSED_BOXES = 0.42
@@ -208,7 +205,7 @@ def _seconds_of_k(product: _Product, blocks: int, *, apart: bool) -> float:
     precision, k = question.precision, question.sizes.k
     copies = question.sizes.batch if product.x.batched else 1
     in_place = plan.storage != "planar"  # else a launch before has written X
-    from_memory = in_place and 8 * copies * product.rows * k > _KEPT_BYTES
+    from_memory = in_place and 8 * copies * product.rows * k > KEPT_BYTES
     return seconds_of_k(
         plan, precision, product.rows, k, blocks, apart=apart, from_memory=from_memory
     )
@@ -230,7 +227,7 @@ def _read_again(product: _Product, part: float) -> float:
         (product.columns, precision.planar_bytes, below),
     ):
         read = part * sizes.batch * lines * sizes.k * item
-        seconds += (reads - 1) * max(0.0, read - _CACHE_BYTES) / product.memory_bytes
+        seconds += (reads - 1) * max(0.0, read - CACHE_BYTES) / product.memory_bytes
     return seconds
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import hypot, inf
 
-from argand.gemm.l2_rates import APART_BYTES, SLICED_BYTES, TOGETHER_BYTES
+from argand.gemm.l2_rates import APART_BYTES, LATENCY, SLICED_BYTES, TOGETHER_BYTES
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES
 from argand.precision import Precision
@@ -16,8 +16,6 @@ _CLOCK = 1.9e9
 _TILE_BYTES, _SHARED_BYTES = 64, 128
 """Bytes that a multiprocessor loads from L2 and accesses of its shared memory in a clock: the width
 of its port and of 32 banks (fits gave 69 and 123)."""
-_LATENCY = 1.3e-6
-"""Seconds from memory to a stage. All stages but the one that is multiplied are under way."""
 _ROUNDED, _ODD_LINES = {1: 5.0, 2: 2.0}, 2.8
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms; and of
 lines of odd pitch at one term, whose numbers are read one by one, at tf32 as well."""
@@ -68,7 +66,7 @@ def seconds_of_k(
     if apart:
         shared = max(shared, blocks * (row_bytes + column_bytes) / SLICED_BYTES)
     loads = max((row_bytes + column_bytes) / (_TILE_BYTES * _CLOCK), shared)
-    latency = _LATENCY / ((plan.stages - 1) * plan.block_k) if from_memory else 0.0
+    latency = LATENCY / ((plan.stages - 1) * plan.block_k) if from_memory else 0.0
     rounding = plan.block_m / (_rounded_in_a_clock(plan, precision) * _CLOCK)
     if rounds and plan.consumers == 1:
         products = hypot(products, plan.block_m / (_ROUNDED[precision.terms] * _CLOCK))
