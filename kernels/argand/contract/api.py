@@ -85,7 +85,7 @@ def contract(
         >>> argand.contract("ij,kjl->kil", a, b, conj_a=True, bias=1)
         array([[[3.+0.j, 1.-3.j]]])
     """
-    if "masked" in map(framework_of, (a, b, scale, bias, out)):
+    if {"masked", "exchange"} & set(map(framework_of, (a, b, scale, bias, out))):
         return call_on_foreign(
             contract, {"a": a, "b": b, "scale": scale, "bias": bias, "out": out},
             subscripts=subscripts, conj_a=conj_a, conj_b=conj_b, conj=conj, power=power,

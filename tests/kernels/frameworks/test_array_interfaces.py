@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import DeviceError, apply_gate, dft, gemm, softmax
+from argand import DeviceError, apply_gate, contract, dft, gemm, softmax
 from argand.framework import framework_of
 
 from tests.normal import wide_normal
@@ -56,6 +56,9 @@ def test_arrays_on_a_cpu_are_read_and_written_in_place(rng: np.random.Generator)
     out = ByDlpack(np.full((6, 6), np.nan + 0j))
     assert gemm(x, ByDlpack(x), out=out) is out
     np.testing.assert_array_equal(out.array, x @ x)
+    made = contract("ij,jk->ki", x, ByDlpack(x), scale=ByDlpack(x), conj=True, out=out)
+    assert made is out
+    np.testing.assert_array_equal(out.array, contract("ij,jk->ki", x, x, scale=x, conj=True))
     state = np.eye(1, 4, dtype=complex)[0]
     apply_gate(ByDlpack(state), np.array([[0, 1], [1, 0]]), [1])
     assert state[2] == 1
