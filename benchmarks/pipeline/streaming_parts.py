@@ -38,7 +38,7 @@ def parts_alone(workload: Workload, staged: Path, run: Path, device: Device) -> 
     found: dict[str, float] = {}
     with open_staged(staged, workload.split_axes) as file:
         one = workload.argand(file.outline, precision_of(workload), device)
-        plan = plan_chunks(workload, file.outline, one, memory_for(workload, device))
+        plan = plan_chunks(workload, file.outline, one.precision, memory_for(workload, device))
         if plan.axis != "frequency":
             sys.exit(
                 "three channels must fit into the memory: take fewer --samples, or more --memory"

@@ -79,6 +79,7 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             outline = study.workload(name).outline(upstream)
             mistakes += _wrong_shards(study, name, outline, keys)
             budget.require_coordinates(study.workload(name), outline)
+            budget.require_chunks(study.workload(name), outline)
             product = study.workload(name).product_outline(outline)
             check_product(product)
             products[name] = product

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from argand import Precision, get_precision
+from argand import DeviceError, Precision, get_precision
 from argand.device import Device, available_cores
 from argand.precision import any_precision
 
@@ -21,7 +21,7 @@ from workflow.config.file_input import FileInput
 from workflow.counted import counted
 from workflow.data import Staged
 from workflow.steps.pieces import pieces_of, sizes
-from workflow.steps.streaming import HOST_BYTES, exceeds
+from workflow.steps.streaming import HOST_BYTES, exceeds, plan_chunks
 from workflow.storage.memory import in_words, machine_memory
 from workflow.storage.places import visible_above
 from workflow.study import Study, outlined
@@ -99,6 +99,26 @@ def require_coordinates(workload: Workload, outline: Staged) -> None:
             f"what stands along its axes takes about {in_words(needed)} of memory, this machine "
             f"has {in_words(there)}; make it smaller"
         )
+
+
+def require_chunks(workload: Workload, outline: Staged) -> None:
+    """Raise ValueError where ``device_memory`` holds no chunk of a workload at any precision.
+
+    Of shards, which are smaller, their jobs say it.
+    """
+    allowed = workload.case.device_memory_bytes()
+    if allowed is None or workload.case.shards > 1:
+        return
+    said = ""
+    for precision in _precisions(workload):
+        try:
+            if exceeds(workload, outline, precision, allowed):
+                plan_chunks(workload, outline, precision, allowed)
+            return
+        except DeviceError as error:
+            said = str(error)
+    if said:
+        raise ValueError(f"device_memory: a chunk {said}")
 
 
 def summary(study: Study) -> str:

@@ -86,7 +86,7 @@ class Chunking:
 
 
 def plan_chunks(
-    workload: Workload, outline: Staged, one: Implementation, memory: int, constants: int = 0
+    workload: Workload, outline: Staged, precision: Precision, memory: int, constants: int = 0
 ) -> Chunking:
     """Return the first axis along which chunks fit, and the largest that do.
 
@@ -94,11 +94,11 @@ def plan_chunks(
     Raises DeviceError, with what there is and what is needed, where not even one entry fits.
     """
     lengths, tried = outline.axis_lengths(), []
-    moved = workload.shape(outline, one.precision).bytes_moved
+    moved = workload.shape(outline, precision).bytes_moved
     for axis in workload.split_axes(outline.axes):
         if lengths.get(axis, 1) < 2:
             continue
-        shared = shared_bytes(outline, axis, one)
+        shared = shared_bytes(outline, axis, precision)
         entry = max(1.0, SHARE * (moved - shared) / lengths[axis])
         kept = shared + constants
         if kept + entry <= memory:
@@ -116,12 +116,12 @@ def _grain(entries: int) -> int:
     return 1 << max(0, (entries // _GRAINS).bit_length() - 1)
 
 
-def shared_bytes(outline: Staged, axis: str, one: Implementation) -> int:
+def shared_bytes(outline: Staged, axis: str, precision: Precision) -> int:
     """Return the bytes of the device for the operands that every chunk needs whole."""
     sizes = []
     for name in outline.whole_along(axis):
         data = outline.operands[name]
-        kind = one.precision.output if data.dtype.kind == "c" else one.precision.real_output
+        kind = precision.output if data.dtype.kind == "c" else precision.real_output
         sizes.append(data.size * np.dtype(kind).itemsize)
     return sum(sizes)
 
@@ -188,11 +188,11 @@ def _planned(
     workload: Workload, one: Implementation, staged: StagedFile, memory: int
 ) -> tuple[Chunking, dict[str, Any], dict[str, np.dtype[Any]]]:
     """Return the chunks that fit beside what is prepared for all of them, and `_prepared`."""
-    first = plan_chunks(workload, staged.outline, one, memory)
+    first = plan_chunks(workload, staged.outline, one.precision, memory)
     shared, kinds = _prepared(one, staged, first)
     constants = sum(data.nbytes for data in shared.values())
-    constants -= shared_bytes(staged.outline, first.axis, one)
-    chunking = plan_chunks(workload, staged.outline, one, memory, max(0, constants))
+    constants -= shared_bytes(staged.outline, first.axis, one.precision)
+    chunking = plan_chunks(workload, staged.outline, one.precision, memory, max(0, constants))
     if chunking.axis != first.axis:
         shared, kinds = _prepared(one, staged, chunking)
     return chunking, shared, kinds

@@ -151,6 +151,14 @@ def test_what_is_split_needs_no_memory_of_its_size(machine: dict[str, int]) -> N
     check_study(study_of(x={**case, "device_memory": "8 GiB"}))
 
 
+def test_device_memory_that_holds_no_chunk_is_said_before_a_job(tmp_path: Path) -> None:
+    """A chunk at fp32 is smaller than one at fp64, and a shard than the whole."""
+    case = {"kind": "softmax", "rows": 64, "columns": 1 << 17, "device_memory": "4 MiB"}
+    check_study(study_of(x={**case, "precisions": ["fp32", "fp64"]}))
+    said = "workloads.x.device_memory: a chunk does not fit into 4 MiB of device memory: needs 6 "
+    assert error_of(study_of(x={**case, "precisions": ["fp64"]}))[0].startswith(said)
+
+
 def test_a_gpu_streams_what_can_be_split_whatever_it_has(machine: dict[str, int]) -> None:
     machine.update(disk=1 << 50, memory=130 * GIB)
     case = {"kind": "softmax", "rows": 1 << 20, "columns": 1 << 13, "precisions": ["fp32"]}

@@ -248,10 +248,10 @@ def test_an_axis_whose_entries_fit_is_found() -> None:
     case = CASES["times"][0] | {"channels": 2}
     workload = workload_of(case, "fp32")
     outline = workload.stage()
-    one = workload.argand(outline, PRECISIONS["fp32"], cpu())
-    moved = workload.shape(outline, one.precision).bytes_moved
-    assert streaming.plan_chunks(workload, outline, one, int(2 * moved)).axis == "frequency"
-    assert streaming.plan_chunks(workload, outline, one, int(moved)).axis == "time"
+    fp32 = PRECISIONS["fp32"]
+    moved = workload.shape(outline, fp32).bytes_moved
+    assert streaming.plan_chunks(workload, outline, fp32, int(2 * moved)).axis == "frequency"
+    assert streaming.plan_chunks(workload, outline, fp32, int(moved)).axis == "time"
 
 
 def test_operands_that_all_chunks_share_leave_them_less_room() -> None:
@@ -263,8 +263,8 @@ def test_operands_that_all_chunks_share_leave_them_less_room() -> None:
     moved = workload.shape(outline, one.precision).bytes_moved
     shared = outline.operands["a"].size * 8
     entry = math.ceil(streaming.SHARE * (moved - shared) / outline.axis_lengths()["rhs"])
-    assert streaming.plan_chunks(workload, outline, one, shared + entry).entries == 1
+    assert streaming.plan_chunks(workload, outline, one.precision, shared + entry).entries == 1
     with pytest.raises(DeviceError, match="needs"):
-        streaming.plan_chunks(workload, outline, one, entry)
+        streaming.plan_chunks(workload, outline, one.precision, entry)
     with pytest.raises(DeviceError, match="needs"):
-        streaming.plan_chunks(workload, outline, one, shared + entry, constants=entry)
+        streaming.plan_chunks(workload, outline, one.precision, shared + entry, constants=entry)
