@@ -41,6 +41,10 @@ _SHARPNESS = 10.0
 """Exponent of the mean of a row's clocks of issue and of copying: the larger, the sharper."""
 _REGISTER_LOSS = 0.0009
 """Loss for each register of a thread's values, which it requests one after another."""
+_HELD_LOSS, _HELD_BYTES, _ROWS_LOSS = 0.0006 / 1024, 56 << 10, 0.03
+"""Of packed rows whose results are as wide: the loss for each byte that blocks of a multiprocessor
+hold beyond so many, which keep memory busy, and the loss of a block of several aligned rows, which
+ends with the slowest."""
 
 
 def estimated_time(
@@ -71,6 +75,12 @@ def estimated_time(
     together = 1 - _CLUSTER_LOSS * (plan.cluster.bit_length() - 1)
     registers = value_registers(form, plan)
     steady = busy / copying * lost * uneven / together * (1 + _REGISTER_LOSS * registers)
+    if form.packed and read == written and form.operation != "logsumexp":
+        held = plan.blocks * plan.rows_a_block * columns * read
+        if plan.cluster == 1 < plan.blocks:
+            steady *= 1 + _HELD_LOSS * max(0, held - _HELD_BYTES)
+        if plan.rows_a_block > 1 and not form.unaligned_rows:
+            steady *= 1 + _ROWS_LOSS
     return steady + waiting / copying / blocks
 
 

