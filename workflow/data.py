@@ -31,6 +31,8 @@ FALLING = "of samples whose frequencies fall"
 UPPER_EDGE = "whose upper edge is frequency 0 of the samples"
 REVERSED = (FALLING, UPPER_EDGE)
 """Ends of the long names of channels whose samples have the spectrum in reverse."""
+MOST_CHECKED = 1 << 20
+"""Values of a coordinate that are read, or made of a start and a step, before any job starts."""
 
 
 @dataclass(frozen=True)

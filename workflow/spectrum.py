@@ -11,6 +11,7 @@ from argand import ChanneliseProblem, SpectrumProblem
 from workflow.config.axis_names import operand_axis, unlike
 from workflow.data import (
     FIRST,
+    MOST_CHECKED,
     SELECTED,
     TAKEN,
     TUNED,
@@ -21,9 +22,9 @@ from workflow.data import (
     blank,
     is_blank,
 )
-from workflow.inputs.equal_steps import MOST_CHECKED, OFF_STEP, step_of
-from workflow.inputs.input_error import InputError
-from workflow.inputs.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, in_base, squared
+from workflow.files.input_error import InputError
+from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, in_base, squared
+from workflow.inputs.equal_steps import OFF_STEP, step_of
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}

@@ -27,7 +27,7 @@ from workflow.config.file_input import FileInput
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.data import Product, Staged
-from workflow.inputs.file_sequence import files_named
+from workflow.files.file_sequence import files_named
 from workflow.inputs.hdf5_operands import files_beside
 from workflow.shards import Shard, shards
 from workflow.storage.run_folder import RESULTS

@@ -14,7 +14,7 @@ from tests.mutants.mutations import Mutation
 GROUPS = {
     "kernels": ("kernels/argand/*/cpu*.py", "kernels/argand/rounding.py"),
     "bounds": ("workflow/accuracy/*.py",),
-    "storage": ("workflow/inputs/*.py", "workflow/storage/*.py"),
+    "storage": ("workflow/files/*.py", "workflow/inputs/*.py", "workflow/storage/*.py"),
     "steps": ("workflow/steps/*.py",),
 }
 """Files by group; as many mutations are drawn of each."""

@@ -20,7 +20,8 @@ from shared_runs import QUICK, TINY, finish_with_report, made_once, session_fold
 
 from tests.covers import EXHAUSTIVE
 from workflow.circuits import qiskit_text
-from workflow.inputs import names, source_attributes, text_attributes
+from workflow.files import names, text_attributes
+from workflow.inputs import source_attributes
 from workflow.measuring import samplers, timing
 from workflow.readers import phasing
 

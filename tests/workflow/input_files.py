@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.files.input_error import InputError
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_operand, read_operand
-from workflow.inputs.input_error import InputError
 
 AXES = ("chan", "ant", "time")
 

@@ -19,10 +19,11 @@ import pytest
 from argand.device import cpu
 
 from workflow.data import Staged
+from workflow.files import hdf5_file
+from workflow.files.input_error import InputError
 from workflow.inputs import hdf5_operands
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import read_operand
-from workflow.inputs.input_error import InputError
 from workflow.preflight.loading import load_study
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
@@ -219,7 +220,7 @@ def test_no_descriptors_left_is_no_damage(files: tuple[Path, Path]) -> None:
             pass
         with (
             pytest.raises(InputError, match=r"run\.h5 cannot be read \(Too many open files"),
-            hdf5_operands.opened(files[1]),
+            hdf5_file.opened(files[1]),
         ):
             pass
 

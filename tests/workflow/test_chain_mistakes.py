@@ -12,7 +12,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
 from workflow.config.mistakes import StudyError
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 
 SAMPLES = {"workload": "beams"}

@@ -14,7 +14,7 @@ from test_shards import LOG, Pipeline
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
 from tests.workflow.whole_files import read_staged
 from workflow.data import Coordinate, Product
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.shards import shards
 from workflow.steps.staging import stage

@@ -12,8 +12,8 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from workflow.data import FALLING, TAKEN, TUNED, Coordinate
+from workflow.files.units import OF_REAL, OF_SAMPLES
 from workflow.inputs.selected_offsets import above_selected
-from workflow.inputs.units import OF_REAL, OF_SAMPLES
 from workflow.preflight.check import check_study
 
 COARSE_MHZ, RATE_HZ = (150.0, 151.0, 152.0), 1e6

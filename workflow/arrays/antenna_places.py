@@ -8,8 +8,8 @@ import numpy as np
 from argand.image.problem import SPEED_OF_LIGHT
 
 from workflow.data import PLACES, SELECTED, Array, Coordinate
-from workflow.inputs.input_error import InputError
-from workflow.inputs.units import check_arrived, convertible, in_base
+from workflow.files.input_error import InputError
+from workflow.files.units import check_arrived, convertible, in_base
 
 REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""

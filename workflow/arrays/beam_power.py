@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from workflow.data import Coordinate, Product, power
+from workflow.files.input_error import InputError
 from workflow.inputs import operand_values
 from workflow.inputs.axes import Operand
-from workflow.inputs.input_error import InputError
 from workflow.inputs.product_operand import ProductArray, ProductOperand
 from workflow.storage.drawn import Stretched
 from workflow.storage.products import read_outline

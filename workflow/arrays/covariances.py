@@ -17,10 +17,10 @@ from workflow.arrays.antenna_places import (
 )
 from workflow.counted import listed
 from workflow.data import PLACES, Array, Staged
+from workflow.files.input_error import InputError
 from workflow.inputs.agreement import check_agrees
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinates import NUMBERED
-from workflow.inputs.input_error import InputError
 from workflow.readers.polarizations import POLARIZATIONS
 from workflow.storage.drawn import Stretched
 

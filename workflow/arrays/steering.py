@@ -17,7 +17,7 @@ from workflow.arrays.antenna_places import (
 )
 from workflow.arrays.plane_waves import steering_weights
 from workflow.data import PLACES, Array, Coordinate, Staged, blank
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.drawn import Drawn
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from workflow.data import Array, Coordinate, is_blank
+from workflow.files.input_error import InputError
+from workflow.files.units import FACTORS
 from workflow.inputs.dates import date_in, resolution, seconds_between
 from workflow.inputs.equal_steps import OFF_STEP
-from workflow.inputs.input_error import InputError
-from workflow.inputs.units import FACTORS
 
 _ROUNDING = 1e-9
 """Relative difference of numbers that are the same but for how they were computed."""

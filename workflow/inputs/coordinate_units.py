@@ -11,12 +11,12 @@ from workflow.config.axis_names import operand_axis
 from workflow.config.coordinate import ListedCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import Coordinate
+from workflow.files.input_error import InputError
+from workflow.files.units import BASES, check_quantity, parted
 from workflow.inputs.coordinate_values import values_along
 from workflow.inputs.dates import from_the_first, of_texts
 from workflow.inputs.equal_steps import check_distinct, whole_axis
-from workflow.inputs.input_error import InputError
 from workflow.inputs.selections import PickedAxis
-from workflow.inputs.units import BASES, check_quantity, parted
 
 WITH_UNITS = ("frequency", "time")
 """Axes whose values mean nothing without a unit."""

@@ -13,30 +13,21 @@ from workflow.config.coordinate import DatasetCoordinate, ListedCoordinate, Regu
 from workflow.config.file_input import FileInput
 from workflow.counted import counted
 from workflow.data import Array, Coordinate, blank, is_blank
-from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_chunks
+from workflow.files.input_error import InputError
+from workflow.files.names import is_of_letters, is_text, read_letters, read_names
+from workflow.files.numbers import read_numbers
+from workflow.files.stored_types import StoredError, stored_in
+from workflow.files.text_attributes import LONGEST_NAME, text_attribute, unit_of
+from workflow.files.units import dated, named
 from workflow.inputs.equal_steps import (
-    MOST_CHECKED,
     given_coordinate,
     rounding_to,
     step_of_rounded,
     whole_axis,
 )
-from workflow.inputs.input_error import InputError
-from workflow.inputs.names import is_of_letters, is_text, read_letters, read_names
 from workflow.inputs.operand_datasets import open_datasets
 from workflow.inputs.selections import PickedAxis
-from workflow.inputs.stored_types import (
-    StoredError,
-    is_coordinate,
-    stored_in,
-    type_in_words,
-    widened,
-)
 from workflow.inputs.table_columns import column_of_table
-from workflow.inputs.text_attributes import LONGEST_NAME, text_attribute, unit_of
-from workflow.inputs.units import dated, named
-from workflow.storage.memory import limited_memory
 
 MOST_COMPONENTS = 16
 """Numbers that a coordinate may have at each entry: three of a position."""
@@ -167,23 +158,3 @@ def _shape_along(
             f"{column + 1} columns, got shape {dataset.shape}"
         )
     return shape, column
-
-
-def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
-    """Return the numbers of a dataset; integers stay integers, as int64 where they fit.
-
-    Raises InputError.
-    """
-    kind = dataset.dtype
-    if not is_coordinate(kind):
-        raise InputError(f"{key}: {dataset.name} must hold numbers, got {type_in_words(kind)}")
-    if check and dataset.size > MOST_CHECKED:
-        return blank(dataset.shape, widened(np.empty(0, kind)).dtype)
-    try:
-        with limited_memory(4 * dataset.size * 8):
-            check_chunks(dataset, [range(n) for n in dataset.shape])
-            return widened(np.asarray(dataset[...]))
-    except ChunkError as error:
-        raise InputError(f"{key}: {error}") from error
-    except MemoryError as error:
-        raise InputError(f"{key}: {dataset.name} takes more memory than its shape says") from error

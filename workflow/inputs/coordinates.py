@@ -14,12 +14,12 @@ from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axi
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
 from workflow.counted import listed
-from workflow.data import SELECTED, TAKEN, Coordinate
+from workflow.data import MOST_CHECKED, SELECTED, TAKEN, Coordinate
+from workflow.files.input_error import InputError, Mistakes
 from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinate_units import WITH_UNITS, value_of_lacking, values_with_unit
-from workflow.inputs.equal_steps import MOST_CHECKED, whole_axis
-from workflow.inputs.input_error import InputError, Mistakes
+from workflow.inputs.equal_steps import whole_axis
 from workflow.inputs.input_operand import InputOperand, OperandHeader
 from workflow.inputs.own_coordinates import own_coordinates, selected_before
 from workflow.inputs.selected_offsets import above_selected

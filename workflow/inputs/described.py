@@ -11,13 +11,13 @@ from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.config.mistakes import nearest
 from workflow.data import SELECTED, TUNED, Coordinate, Product
+from workflow.files.input_error import InputError, Mistakes
 from workflow.inputs.agreement import check_agrees, differ, in_names, names_beside_count
 from workflow.inputs.axes import AxisError, Operand
 from workflow.inputs.coordinates import number_selected
 from workflow.inputs.dimension_names import check_exchanged
 from workflow.inputs.given_axes import of_lacking, with_given
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
-from workflow.inputs.input_error import InputError, Mistakes
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.product_operand import ProductOperand
 from workflow.readers import reader_of

@@ -8,8 +8,8 @@ import h5py
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS, WORDS, check_names, in_own_words, operand_axis
+from workflow.files.text_attributes import LONGEST_NAME, guarded_once
 from workflow.inputs.axes import AxisError, AxisMap, Operand
-from workflow.inputs.text_attributes import LONGEST_NAME, guarded_once
 
 _LABELS = ", or where the file is wrong its dimension scales or labels"
 _OPERANDS = {*WORDS.values(), *SYNONYMS.values()}
@@ -163,3 +163,12 @@ def check_exchanged(
                 f"input.axes.{operand}: {name} names its axes {list(own)}, and the study "
                 f"{list(given)}; correct the study{otherwise}"
             )
+
+
+def axes_by_matlab(name: str, operand: Operand, rank: int) -> str:
+    """Return the message for a dataset of MATLAB with ``rank`` axes, none of which is named."""
+    here = list(operand.axes[-rank:][::-1])
+    return (
+        f"{name} was written by MATLAB, so its axes lie in the file in reverse; say which they "
+        f"are: input.axes.{operand.name}: {here}, or others"
+    )

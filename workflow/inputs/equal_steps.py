@@ -10,12 +10,10 @@ import numpy as np
 
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
 from workflow.counted import counted
-from workflow.data import Array, Coordinate, blank, is_blank
-from workflow.inputs.input_error import InputError
+from workflow.data import MOST_CHECKED, Array, Coordinate, blank, is_blank
+from workflow.files.input_error import InputError
 from workflow.inputs.selections import PickedAxis
 
-MOST_CHECKED = 1 << 20
-"""Values of a coordinate that are read, or made of a start and a step, before any job starts."""
 OFF_STEP = 1e-3
 """Fraction of a step that an entry may be off equal steps: at the highest frequency it then is
 wrong by at most pi times as much of itself, 0.3 %."""

@@ -10,12 +10,12 @@ from workflow.config.axis_names import operand_axis
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
+from workflow.files.input_error import InputError
+from workflow.files.units import check_quantity, parted
 from workflow.inputs.agreement import ends_in_words
 from workflow.inputs.coordinate_units import WITH_UNITS, dates_as_times, of_one_entry
 from workflow.inputs.dates import from_the_first
 from workflow.inputs.equal_steps import given_coordinate, is_uneven, whole_axis
-from workflow.inputs.input_error import InputError
-from workflow.inputs.units import check_quantity, parted
 
 
 def with_given(

@@ -7,39 +7,35 @@ found and what is allowed, its text starting with the key of the config that it 
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from workflow.config.file_input import FileInput
 from workflow.data import Coordinate
+from workflow.files.hdf5_file import opened
+from workflow.files.input_error import InputError
+from workflow.files.links import DatasetError, files_of
+from workflow.files.unwritten import unwritten
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinates import coordinates_of
-from workflow.inputs.input_error import InputError
 from workflow.inputs.input_operand import InputOperand, OperandHeader
-from workflow.inputs.links import DatasetError, files_of
 from workflow.inputs.operand_datasets import dataset_paths
-from workflow.inputs.other_files import cut_short, found_instead
-from workflow.inputs.unwritten import unwritten
-from workflow.storage.failures import WriteError, cause_of, is_of_system, writing
-from workflow.storage.files import absent, file_state, is_file, sha256_of
+from workflow.storage.failures import WriteError, cause_of, writing
+from workflow.storage.files import sha256_of
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_folder
 
 Array = npt.NDArray[Any]
 
 _PIECES = 16
 """Part of the memory that a piece takes of data that do not fit into it."""
-DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
-"""Errors of h5py for a damaged file, depending on where HDF5 or NumPy stumbles."""
 
 
 def describe_operand(source: FileInput, operand: Operand) -> OperandHeader:
@@ -156,33 +152,6 @@ def source_checksum(path: Path) -> str:
         return sha256_of(path)
     except OSError as error:
         raise InputError(f"input.file: {path} cannot be read ({error})") from error
-
-
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[h5py.File]:
-    """Yield the user's file, with the compression filters of hdf5plugin at hand.
-
-    Raises InputError for a file that is missing, damaged, or changed while it is read.
-    """
-    import hdf5plugin  # noqa: F401
-
-    if not is_file(path):
-        raise InputError(f"input.file: {absent(path)}")
-    try:
-        before = file_state(path)
-        with h5py.File(path, "r") as file:
-            yield file
-        if file_state(path) != before:
-            raise InputError(f"input.file: {path} was changed by another program while it was read")
-    except (InputError, WriteError):
-        raise
-    except BlockingIOError as error:
-        raise InputError(f"input.file: another program is writing {path} ({error})") from error
-    except DAMAGE as error:
-        if is_of_system(error):
-            raise InputError(f"input.file: {path} cannot be read ({cause_of(error)})") from error
-        why = found_instead(path) or cut_short(str(error)) or str(error)
-        raise InputError(f"input.file: {path} is not a readable HDF5 file ({why})") from error
 
 
 def files_beside(source: FileInput) -> list[Path]:

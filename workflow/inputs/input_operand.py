@@ -14,22 +14,11 @@ import numpy.typing as npt
 
 from workflow.config.axis_names import PAIR, operand_axis
 from workflow.config.file_input import DatasetSource, FileInput, PackedSource
-from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
-from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_chunks
-from workflow.inputs.dimension_names import (
-    check_exchanged,
-    names_of_parts,
-    of_each_axis,
-    order_by_file,
-)
-from workflow.inputs.input_error import InputError
-from workflow.inputs.named_entries import has_names, names_along, numbered, without_names
-from workflow.inputs.operand_datasets import dataset_paths, open_datasets
-from workflow.inputs.other_files import axes_by_matlab, by_matlab
-from workflow.inputs.packed_integers import PACKED_TYPES, unpacked
-from workflow.inputs.selections import Picked, PickedAxis, SelectionError, pick
-from workflow.inputs.stored_types import (
+from workflow.files.chunk_filters import ChunkError
+from workflow.files.chunk_sizes import check_chunks
+from workflow.files.input_error import InputError
+from workflow.files.other_files import by_matlab
+from workflow.files.stored_types import (
     COMPONENT_TYPES,
     UNSIGNED_TYPES,
     Stored,
@@ -39,7 +28,19 @@ from workflow.inputs.stored_types import (
     stored_in,
     type_in_words,
 )
-from workflow.inputs.text_attributes import unit_of_parts
+from workflow.files.text_attributes import unit_of_parts
+from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
+from workflow.inputs.dimension_names import (
+    axes_by_matlab,
+    check_exchanged,
+    names_of_parts,
+    of_each_axis,
+    order_by_file,
+)
+from workflow.inputs.named_entries import has_names, names_along, numbered, without_names
+from workflow.inputs.operand_datasets import dataset_paths, open_datasets
+from workflow.inputs.packed_integers import PACKED_TYPES, unpacked
+from workflow.inputs.selections import Picked, PickedAxis, SelectionError, pick
 from workflow.inputs.zero_level import check_level, levelled
 
 Array = npt.NDArray[Any]

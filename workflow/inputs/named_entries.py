@@ -14,9 +14,9 @@ from workflow.config.file_input import FileInput, Selection
 from workflow.config.mistakes import nearest
 from workflow.counted import listed
 from workflow.data import Array, Coordinate
+from workflow.files.input_error import InputError
 from workflow.inputs.coordinate_units import values_with_unit
 from workflow.inputs.equal_steps import whole_axis
-from workflow.inputs.input_error import InputError
 from workflow.inputs.own_coordinates import own_coordinates
 from workflow.inputs.selections import Entries, SelectionError
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import h5py
 
 from workflow.config.file_input import DatasetSource, FileInput, PackedSource, WorkloadInput
-from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_filters
-from workflow.inputs.input_error import InputError
-from workflow.inputs.links import DatasetError, find_dataset
-from workflow.inputs.other_files import better_format
+from workflow.files.chunk_filters import ChunkError
+from workflow.files.chunk_sizes import check_filters
+from workflow.files.input_error import InputError
+from workflow.files.links import DatasetError, find_dataset
+from workflow.files.other_files import better_format
 
 
 def open_datasets(

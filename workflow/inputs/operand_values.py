@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from workflow.data import Array, Staged
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.drawn import Stretched
 
 _PIECE = 1 << 20

@@ -14,6 +14,7 @@ from workflow.config.file_input import FileInput
 from workflow.data import Product, Staged, blank
 from workflow.inputs.axes import Operand as Operand
 from workflow.inputs.described import describe, present
+from workflow.inputs.file_array import FileArray
 from workflow.inputs.hdf5_operands import never_written, read_operand, source_checksum
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.lacking import lacking
@@ -25,7 +26,7 @@ from workflow.inputs.operand_values import (
 )
 from workflow.inputs.product_operand import ProductArray
 from workflow.inputs.provenance import of_products, provenance
-from workflow.readers import FileArray, reader_of
+from workflow.readers import reader_of
 from workflow.storage.products import read_outline
 
 Array = npt.NDArray[Any]

@@ -15,9 +15,9 @@ import h5py
 
 from workflow.config.axis_names import PAIR, check_names, in_own_words, operand_axis
 from workflow.data import SELECTED
+from workflow.files.links import DatasetError, find_dataset
+from workflow.files.text_attributes import guarded_once, text_attribute
 from workflow.inputs.dimension_names import dimension_names, dimension_scales
-from workflow.inputs.links import DatasetError, find_dataset
-from workflow.inputs.text_attributes import guarded_once, text_attribute
 
 if TYPE_CHECKING:
     from workflow.inputs.input_operand import InputOperand

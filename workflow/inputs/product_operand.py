@@ -14,8 +14,8 @@ from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, TAKEN, Array, Coordinate, Product, blank, is_blank
+from workflow.files.input_error import InputError
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
-from workflow.inputs.input_error import InputError
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.named_entries import are_names, has_names, numbered, without_names
 from workflow.inputs.selected_offsets import above_selected

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow.config.file_input import FileInput
-from workflow.inputs.file_sequence import files_named
+from workflow.files.file_sequence import files_named
 from workflow.inputs.hdf5_operands import files_beside, source_checksum
 from workflow.inputs.lacking import LEFT_OUT, LOST, ZEROS
 from workflow.inputs.source_attributes import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workflow.data import REVERSED, TAKEN, TUNED, TUNED_BEFORE, Coordinate
-from workflow.inputs.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OFFSETS
+from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OFFSETS
 
 _ABOVE = (OF_SAMPLES, OF_TUNED)
 _UNKNOWN = (OF_REAL, "the upper half")

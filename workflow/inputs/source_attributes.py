@@ -11,10 +11,10 @@ import numpy as np
 
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
-from workflow.inputs.hdf5_operands import DAMAGE, opened
-from workflow.inputs.links import DatasetError, find_dataset
+from workflow.files.hdf5_file import DAMAGE, opened
+from workflow.files.links import DatasetError, find_dataset
+from workflow.files.text_attributes import guarded, plain_text
 from workflow.inputs.operand_datasets import dataset_paths
-from workflow.inputs.text_attributes import guarded, plain_text
 from workflow.readers import reader_of
 
 Value = str | float | int | bool

@@ -7,12 +7,12 @@ import numpy as np
 
 from workflow.config.mistakes import nearest
 from workflow.data import Array
-from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_chunks
-from workflow.inputs.input_error import InputError
-from workflow.inputs.names import LONGEST
-from workflow.inputs.stored_types import is_coordinate, type_in_words, widened
-from workflow.inputs.text_attributes import plain_text
+from workflow.files.chunk_filters import ChunkError
+from workflow.files.chunk_sizes import check_chunks
+from workflow.files.input_error import InputError
+from workflow.files.names import LONGEST
+from workflow.files.stored_types import is_coordinate, type_in_words, widened
+from workflow.files.text_attributes import plain_text
 from workflow.storage.memory import limited_memory
 
 MOST_ROWS = 1 << 20

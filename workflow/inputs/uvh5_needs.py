@@ -9,9 +9,9 @@ import numpy as np
 
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Coordinate, Staged, is_blank, middles
+from workflow.files.input_error import InputError
+from workflow.files.units import check_arrived, convertible, in_base
 from workflow.inputs.dates import date_in, julian_date
-from workflow.inputs.input_error import InputError
-from workflow.inputs.units import check_arrived, convertible, in_base
 from workflow.readers.polarizations import check_written, feeds_of
 
 _DAY_S = 86400.0

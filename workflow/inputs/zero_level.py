@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 
 from workflow.data import Array
-from workflow.inputs.input_error import InputError
-from workflow.inputs.stored_types import UNSIGNED_TYPES, Stored
+from workflow.files.input_error import InputError
+from workflow.files.stored_types import UNSIGNED_TYPES, Stored
 
 
 def check_level(

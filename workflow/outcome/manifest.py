@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from argand.device import available_cores, devices
 
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.records import Record
 from workflow.storage.checked_json import write_object
 from workflow.storage.files import atomic_text, sha256_of

@@ -22,7 +22,7 @@ from workflow.config.file_input import products_in
 from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.counted import counted
 from workflow.data import Product, Staged
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.file_names import (
     clashing_names,
     folder_of,

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
-from workflow.readers.base import FileArray as FileArray
 from workflow.readers.base import Reader as Reader
 from workflow.readers.channel_state import ChannelState
 from workflow.readers.guppi import Guppi

@@ -8,11 +8,11 @@ import h5py
 import numpy as np
 
 from workflow.data import Array, Coordinate, places
-from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_filters
-from workflow.inputs.input_error import InputError
-from workflow.inputs.links import DatasetError, find_dataset
-from workflow.inputs.names import is_text, read_names
+from workflow.files.chunk_filters import ChunkError
+from workflow.files.chunk_sizes import check_filters
+from workflow.files.input_error import InputError
+from workflow.files.links import DatasetError, find_dataset
+from workflow.files.names import is_text, read_names
 from workflow.readers.covariance import east_north_up
 
 

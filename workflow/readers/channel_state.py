@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
-from workflow.inputs.input_error import InputError
-from workflow.inputs.units import OF_CARRIER
+from workflow.files.input_error import InputError
+from workflow.files.units import OF_CARRIER
 from workflow.readers.base import Reader
 from workflow.storage.files import absent, is_file
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workflow.data import Array
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 
 _MOST_PAIRS, _MOST_MISSING = 1 << 20, 16
 """Pairs that an array may have, or times those of the file, where some are missing."""

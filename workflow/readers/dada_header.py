@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 
 USUAL_BYTES = 4096
 """Bytes of a header that does not say its size (`HDR_SIZE`)."""

@@ -10,10 +10,9 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from workflow.data import Array, Coordinate, Product, blank
-from workflow.inputs.equal_steps import MOST_CHECKED
-from workflow.inputs.file_sequence import recording
-from workflow.inputs.input_error import InputError
+from workflow.data import MOST_CHECKED, Array, Coordinate, Product, blank
+from workflow.files.file_sequence import recording
+from workflow.files.input_error import InputError
 from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.guppi_blocks import Block, Recording, fill, opened, recording_of
 from workflow.readers.guppi_header import ANTENNAS, DESCRIBING, HeaderError, integer, number

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from workflow.data import Array
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.readers.guppi_header import (
     MOST_BYTES,
     SAME,

@@ -14,9 +14,9 @@ import numpy as np
 from argand.image.problem import SPEED_OF_LIGHT
 
 from workflow.data import Array
-from workflow.inputs.input_error import InputError
-from workflow.inputs.links import DatasetError, find_dataset
-from workflow.inputs.text_attributes import guarded, in_a_heap
+from workflow.files.input_error import InputError
+from workflow.files.links import DatasetError, find_dataset
+from workflow.files.text_attributes import guarded, in_a_heap
 
 CATALOG = "Header/phase_center_catalog"
 _UNTURNED = ("unprojected", "drift")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from workflow.data import Array, Coordinate
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 
 POLARIZATIONS = {
     1: "I", 2: "Q", 3: "U", 4: "V", -1: "rr", -2: "ll", -3: "rl", -4: "lr", -5: "xx", -6: "yy",

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.readers.base import Reader
 from workflow.storage.files import absent, is_file
 from workflow.storage.memory import in_words

@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workflow.config.formats import FORMATS
-from workflow.data import SELECTED, TUNED, Array, Coordinate, Product, blank
-from workflow.inputs.equal_steps import MOST_CHECKED
-from workflow.inputs.input_error import InputError
+from workflow.data import MOST_CHECKED, SELECTED, TUNED, Array, Coordinate, Product, blank
+from workflow.files.input_error import InputError
 from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.sigmf_captures import WHOLE, fault_in, is_whole
 from workflow.storage.files import absent, is_file

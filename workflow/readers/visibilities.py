@@ -18,13 +18,13 @@ import h5py
 import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
-from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_chunks, check_filters
-from workflow.inputs.coordinate_values import read_numbers
-from workflow.inputs.hdf5_operands import opened
-from workflow.inputs.input_error import InputError
-from workflow.inputs.links import DatasetError, find_dataset
-from workflow.inputs.stored_types import COMPONENT_TYPES, complex_fields
+from workflow.files.chunk_filters import ChunkError
+from workflow.files.chunk_sizes import check_chunks, check_filters
+from workflow.files.hdf5_file import opened
+from workflow.files.input_error import InputError
+from workflow.files.links import DatasetError, find_dataset
+from workflow.files.numbers import read_numbers
+from workflow.files.stored_types import COMPONENT_TYPES, complex_fields
 from workflow.readers.antenna_header import names_of, places_of
 from workflow.readers.base import Reader
 from workflow.readers.covariance import AntennaPairs, pairs_of

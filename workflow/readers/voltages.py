@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workflow.data import FALLING, UPPER_EDGE, Array, Coordinate, Product, blank
-from workflow.inputs.equal_steps import MOST_CHECKED
-from workflow.inputs.input_error import InputError
+from workflow.data import FALLING, MOST_CHECKED, UPPER_EDGE, Array, Coordinate, Product, blank
+from workflow.files.input_error import InputError
 from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.dada_header import check_samples, check_size, fields_of, start_in
 from workflow.storage.files import absent, is_file

@@ -19,7 +19,7 @@ import numpy as np
 
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Coordinate, Product
-from workflow.inputs.units import in_base
+from workflow.files.units import in_base
 from workflow.inputs.uvh5_needs import dates_of
 from workflow.readers.covariance import geocentric
 from workflow.readers.polarizations import LINEAR, POLARIZATIONS, feeds_of

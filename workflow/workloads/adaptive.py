@@ -38,8 +38,8 @@ from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.data import Array, Implementation, Product, Shape, Staged, along, blank, places
 from workflow.figures import beam_pictures, pictures
+from workflow.files.input_error import InputError
 from workflow.inputs import operand_values, operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.readers.polarizations import of_voltages
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register

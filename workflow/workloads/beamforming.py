@@ -31,9 +31,9 @@ from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import beam_pictures
 from workflow.figures.power_pictures import draw_powers
+from workflow.files.units import times
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
-from workflow.inputs.units import times
 from workflow.storage.drawn import Drawn
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, log_uniform, register

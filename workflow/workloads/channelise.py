@@ -34,8 +34,8 @@ from workflow.data import (
     power,
 )
 from workflow.figures import pictures
+from workflow.files.input_error import InputError
 from workflow.inputs import operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import complex_normal

@@ -42,10 +42,10 @@ from workflow.data import (
     places,
 )
 from workflow.figures import pictures
+from workflow.files.input_error import InputError
+from workflow.files.units import squared
 from workflow.inputs import operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
-from workflow.inputs.units import squared
 from workflow.inputs.uvh5_needs import check_for_uvh5
 from workflow.integrations import gap_within, integrated_times
 from workflow.storage.drawn import Drawn

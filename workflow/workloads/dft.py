@@ -19,8 +19,8 @@ from workflow.config.case import Case
 from workflow.config.dft_case import DftCase
 from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
+from workflow.files.input_error import InputError
 from workflow.inputs import operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import complex_normal

@@ -19,9 +19,9 @@ from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
+from workflow.files.units import times
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
-from workflow.inputs.units import times
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import Init, draw
 from workflow.workloads import matrix_product

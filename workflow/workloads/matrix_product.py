@@ -19,8 +19,8 @@ from workflow.accuracy.references import ProductReference
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
 from workflow.data import Implementation, Shape, Staged
+from workflow.files.input_error import InputError
 from workflow.inputs import operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.workloads.base import Workload
 from workflow.workloads.baselines import implementations

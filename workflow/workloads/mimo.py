@@ -30,10 +30,10 @@ from workflow.data import (
 )
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
+from workflow.files.input_error import InputError
+from workflow.files.units import squared
 from workflow.inputs import operand_values, operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
-from workflow.inputs.units import squared
 from workflow.storage.noise import complex_normal
 from workflow.workloads import symbol_bits
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register

@@ -28,8 +28,8 @@ from workflow.data import (
     blank,
 )
 from workflow.figures.power_pictures import draw_powers
+from workflow.files.input_error import InputError
 from workflow.inputs import operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
 from workflow.storage.drawn import Box, Drawn
 from workflow.windows import check_window, make_window

@@ -32,10 +32,10 @@ from workflow.data import (
     blank,
 )
 from workflow.figures import pictures
+from workflow.files.input_error import InputError
+from workflow.files.units import over
 from workflow.inputs import operands
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operands import Operand
-from workflow.inputs.units import over
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import draw
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register

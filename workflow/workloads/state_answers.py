@@ -31,8 +31,8 @@ from workflow.data import (
     numbered,
 )
 from workflow.figures import pictures
+from workflow.files.input_error import InputError
 from workflow.inputs import operands
-from workflow.inputs.input_error import InputError
 from workflow.storage.drawn import Stretched
 from workflow.threads import stretches
 from workflow.workloads.base import NOTHING

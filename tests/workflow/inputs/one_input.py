@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.files.input_error import InputError
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_operand, read_operand
-from workflow.inputs.input_error import InputError
 
 AXES = ("a", "b", "c")
 

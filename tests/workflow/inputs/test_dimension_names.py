@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.workflow.one_case import error_of, study_of
-from workflow.inputs import text_attributes
+from workflow.files import text_attributes
 from workflow.inputs.dimension_names import dimension_names
 from workflow.preflight.check import check_study
 

@@ -12,6 +12,7 @@ import pytest
 from tests.workflow.peak_memory import with_peak
 from workflow.config.coordinate import RegularCoordinate
 from workflow.data import Coordinate
+from workflow.files.input_error import InputError
 from workflow.inputs.equal_steps import (
     given_coordinate,
     step_of,
@@ -19,7 +20,6 @@ from workflow.inputs.equal_steps import (
     usual_step,
     whole_axis,
 )
-from workflow.inputs.input_error import InputError
 from workflow.preflight.loading import load_study
 from workflow.study import Study
 

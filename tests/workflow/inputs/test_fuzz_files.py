@@ -20,10 +20,10 @@ import numpy as np
 
 from tests.covers import examples
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.inputs import text_attributes
+from workflow.files import text_attributes
+from workflow.files.input_error import InputError
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand, read_operand
-from workflow.inputs.input_error import InputError
 
 AXES = ("a", "b", "c")
 MEMORY = 3 << 30

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from input_files import OneInput, compound, parts, put, read, refused
 
+from workflow.files.input_error import InputError
+from workflow.files.stored_types import COMPONENT_TYPES
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_operand, read_operand, source_checksum
-from workflow.inputs.input_error import InputError
 from workflow.inputs.operand_values import count_nonfinite
-from workflow.inputs.stored_types import COMPONENT_TYPES
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pytest
 
 from tests.workflow.inputs.one_input import OneInput, not_read, read, refused
+from workflow.files.input_error import InputError
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_operand
-from workflow.inputs.input_error import InputError
 from workflow.storage.memory import machine_memory
 
 

@@ -11,8 +11,8 @@ import pytest
 from axis_cases import beams, write_input
 
 from tests.workflow.one_case import error_of, staged, study_of
+from workflow.files.input_error import InputError
 from workflow.inputs.dates import date_in
-from workflow.inputs.input_error import InputError
 from workflow.inputs.table_columns import column_of_table
 
 

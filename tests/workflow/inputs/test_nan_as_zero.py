@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.workflow.one_case import error_of, study_of
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.inputs.lacking import ZEROS
 from workflow.steps.staging import understood
 

@@ -16,7 +16,7 @@ from tests.workflow.readers import guppi_file
 from tests.workflow.storage.test_products import CERTIFICATE, RECORD
 from workflow.config.file_input import FileInput, WorkloadInput
 from workflow.data import Product
-from workflow.inputs import text_attributes
+from workflow.files import text_attributes
 from workflow.inputs.axes import Operand
 from workflow.inputs.operands import staged
 from workflow.inputs.provenance import of_products, provenance

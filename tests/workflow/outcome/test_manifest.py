@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.outcome import manifest as module
 from workflow.outcome.manifest import write_manifest
 from workflow.preflight.loading import load_study

@@ -10,7 +10,7 @@ from argand.device import cpu
 
 from tests.workflow.config.toy_kind import Toy, study
 from workflow.config.mistakes import StudyError
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study, checked_study, main
 from workflow.preflight.loading import load_study
 from workflow.preflight.needs_table import needs_table

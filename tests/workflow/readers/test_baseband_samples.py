@@ -14,7 +14,7 @@ from test_chains import run
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.uvh5_file import case
 from tools.examples import read_sources
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.preflight.loading import load_study
 from workflow.readers import READERS

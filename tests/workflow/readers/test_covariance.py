@@ -11,10 +11,10 @@ import pytest
 
 from tests.workflow.one_case import error_of
 from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, write
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
+from workflow.inputs.file_array import FileArray
 from workflow.inputs.selections import pick
 from workflow.readers import Uvh5
-from workflow.readers.base import FileArray
 from workflow.readers.covariance import pairs_of
 
 

@@ -12,7 +12,7 @@ from tests.workflow.inputs.one_input import OneInput
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.inputs.source_attributes import MOST_NAMES, MOST_TEXT, source_attributes
 from workflow.preflight.check import check_study
 from workflow.readers import READERS

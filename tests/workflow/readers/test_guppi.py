@@ -11,7 +11,7 @@ import pytest
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.guppi_file import HEADER, SAMPLES, cards, case, parts, voltages, write
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.readers import READERS, reader_of
 

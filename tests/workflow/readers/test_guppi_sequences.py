@@ -11,7 +11,7 @@ import pytest
 from tests.workflow.one_case import error_of, staged, study_of
 from tests.workflow.readers.guppi_file import SAMPLES, case, parts, voltages, write
 from workflow.config.mistakes import StudyError
-from workflow.inputs.file_sequence import files_named, recording
+from workflow.files.file_sequence import files_named, recording
 from workflow.readers import READERS, guppi_blocks
 from workflow.steps.staging import understood
 

@@ -18,7 +18,7 @@ from tests.workflow.one_case import error_of, staged, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.test_sigmf import CAPTURE, capture, case, write
 from workflow.config.mistakes import StudyError
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.readers import READERS
 from workflow.readers.sigmf import TOO_DEEP, SigMF
 

@@ -13,10 +13,11 @@ from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, case, change, write
 from tests.workflow.whole_files import read_staged
 from workflow.config.formats import FORMATS, HDF5
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
+from workflow.inputs.file_array import FileArray
 from workflow.inputs.selections import pick
 from workflow.preflight.check import check_study
-from workflow.readers import READERS, FileArray, Uvh5
+from workflow.readers import READERS, Uvh5
 from workflow.steps.staging import stage
 
 

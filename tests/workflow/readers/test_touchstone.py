@@ -13,7 +13,7 @@ import pytest
 
 from tests.workflow.inputs.one_input import OneInput
 from tests.workflow.one_case import error_of, study_of
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.inputs.source_attributes import MOST_TEXT, source_attributes
 from workflow.preflight.check import check_study
 from workflow.readers import Touchstone, scattering

@@ -14,7 +14,7 @@ from tests.workflow.inputs.one_input import OneInput
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.readers.baseband_stand_in import Stream, install
 from tests.workflow.readers.uvh5_file import case
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.inputs.source_attributes import source_attributes
 from workflow.preflight.check import check_study
 

@@ -14,7 +14,7 @@ from tests.workflow.chained_cases import study_of
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Product
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.readers.visibilities import Uvh5
 from workflow.steps.budget import disk_of

@@ -13,7 +13,7 @@ from tests.workflow.workloads.on_cpu import result_of
 from workflow.antennas import phases
 from workflow.arrays.covariances import COVARIANCES, checked_values
 from workflow.data import Coordinate, Staged
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.drawn import Stretched
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.correlate import Correlate, CorrelateCase

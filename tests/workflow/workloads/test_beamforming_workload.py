@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tests.workflow.workloads.on_cpu import computed
 from workflow import antennas
 from workflow.data import power
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 
 SIZES = {"beams": 25, "antennas": 16, "samples": 400, "channels": 2, "polarizations": 2}

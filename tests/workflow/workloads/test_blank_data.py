@@ -13,7 +13,7 @@ from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.workloads.on_cpu import computed
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.products import read_product
 
 SHAPES: dict[str, tuple[int, ...]] = {

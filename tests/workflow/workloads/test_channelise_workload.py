@@ -17,7 +17,7 @@ from test_chains import whole_as_its_shards
 from tests.verdicts import COARSE, is_right
 from tests.workflow.workloads.on_cpu import computed
 from tests.workflow.workloads.own_samples import samples_of, write_samples
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.channelise import Channelise, ChanneliseCase
 

@@ -18,7 +18,7 @@ from tests.workflow.workloads.on_cpu import computed
 from workflow import antennas
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
 from workflow.arrays import visibilities
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.workloads.correlate import Correlate, CorrelateCase
 

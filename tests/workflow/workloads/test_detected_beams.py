@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tests.verdicts import is_right
 from tests.workflow.workloads.on_cpu import computed
 from workflow.accuracy.beam_power_accuracy import assess_beam_power
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.workloads import KINDS, workload_of
 from workflow.workloads.detected_beams import DetectedBeams
 

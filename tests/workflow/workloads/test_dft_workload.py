@@ -17,7 +17,7 @@ from tests.workflow.workloads.on_cpu import result_of
 from workflow.accuracy.bounds import transform_bound
 from workflow.accuracy.transform_bounds import dft_bound
 from workflow.config.dft_case import DftCase
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.windows import NAMED, make_window
 from workflow.workloads.dft import Dft
 

@@ -8,7 +8,7 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.steps.staging import understood
 from workflow.storage.noise import LARGEST_INTEGER, draw
 from workflow.workloads.gemm import Gemm, GemmCase

@@ -15,7 +15,7 @@ from tests.verdicts import COARSE
 from tests.workflow.streamed_runs import Ran, workload_of
 from tests.workflow.workloads.on_cpu import computed
 from workflow.antennas import SPEED_OF_LIGHT, direction_cosines
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.image import Image, ImageCase
 

@@ -13,7 +13,7 @@ from scipy.special import erfc
 from tests.workflow.workloads.on_cpu import computed
 from workflow import qam
 from workflow.accuracy.assessment import worst_of
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.workloads.mimo import AXES, Mimo, MimoCase
 

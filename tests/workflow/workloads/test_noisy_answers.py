@@ -17,7 +17,7 @@ from tests.workflow.workloads.on_cpu import computed
 from workflow.circuits import density_matrix
 from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.workloads import KINDS, workload_of
 from workflow.workloads.noisy_answers import NoisyAnswers
 

@@ -23,7 +23,7 @@ from tests.workflow.workloads.on_cpu import computed
 from tests.workflow.workloads.own_samples import samples_of, write_samples
 from workflow.config.dft_case import DftCase
 from workflow.data import NoResultError
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.dft import Dft
 from workflow.workloads.power_spectra import PowerSpectra

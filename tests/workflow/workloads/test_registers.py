@@ -18,7 +18,7 @@ from tests.workflow.chained_cases import study_of
 from workflow.circuits import qiskit_circuits
 from workflow.circuits.registers import MOST_OUTCOMES, classical_bits, named_qubits, registers_of
 from workflow.data import Product
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.workloads.state_answers import _norm
 

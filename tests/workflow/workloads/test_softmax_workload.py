@@ -15,7 +15,7 @@ from tests.kernels.precisions import SOFTMAX
 from tests.workflow.whole_files import read_staged
 from tests.workflow.workloads.on_cpu import result_of
 from workflow.data import Coordinate, Product, power
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.inputs.provenance import MADE_OF
 from workflow.inputs.source_attributes import ATTRIBUTES
 from workflow.steps.staging import stage

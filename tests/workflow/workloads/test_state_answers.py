@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tests.covers import EXHAUSTIVE
 from tests.verdicts import COARSE, is_right
 from tests.workflow.workloads.test_statevector_workload import OUTCOMES
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.steps.pieces import sizes
 from workflow.workloads import KINDS, workload_of
 from workflow.workloads.state_answers import StateAnswers

@@ -12,7 +12,7 @@ from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.circuits.fused_gates import gates_in
 from workflow.circuits.qiskit_circuits import CircuitError
 from workflow.data import power
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.passes import Applied, described, in_words, passes_in
 from workflow.workloads.statevector import Statevector, StatevectorCase
 

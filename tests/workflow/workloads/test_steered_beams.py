@@ -9,7 +9,7 @@ from tests.workflow import one_case
 from tests.workflow.workloads.on_cpu import computed
 from workflow import antennas
 from workflow.arrays.antenna_places import unresolved
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.beamforming import Beamforming, BeamformingCase

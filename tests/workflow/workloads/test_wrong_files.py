@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from workflow.config.mistakes import StudyError
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.preflight.loading import load_study
 from workflow.steps.staging import stage

@@ -14,8 +14,8 @@ from test_chains import run
 from tests.workflow.chained_cases import study_of
 from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
+from workflow.files.units import BASES, FACTORS, dated, in_base, parted, squared
 from workflow.inputs.dates import julian_date
-from workflow.inputs.units import BASES, FACTORS, dated, in_base, parted, squared
 from workflow.preflight.check import check_study
 from workflow.steps.uvh5 import write_uvh5
 from workflow.storage.staged import open_staged, write_staged

@@ -14,7 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.inputs.virtual_spaces import is_unlimited
+from workflow.files.virtual_spaces import is_unlimited
 
 _LISTED = 20
 """Most datasets of a file that a message names."""

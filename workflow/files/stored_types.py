@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from workflow.inputs.text_attributes import text_attribute
+from workflow.files.text_attributes import text_attribute
 
 Array = npt.NDArray[Any]
 

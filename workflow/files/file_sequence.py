@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workflow.config.formats import FORMATS
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 from workflow.storage.files import is_file
 
 GLOB = re.compile(r"[*?[]")

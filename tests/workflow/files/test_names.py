@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.workflow.one_case import error_of, study_of
-from workflow.inputs import text_attributes
-from workflow.inputs.input_error import InputError
-from workflow.inputs.names import read_names
+from workflow.files import text_attributes
+from workflow.files.input_error import InputError
+from workflow.files.names import read_names
 from workflow.preflight.check import check_study
 
 TEXTS = ["rx-left", "rx-µ", "rx-right"]

@@ -18,8 +18,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.inputs.input_error import InputError
-from workflow.inputs.units import parted
+from workflow.files.input_error import InputError
+from workflow.files.units import parted
 from workflow.storage.files import file_state
 
 LONGEST_UNIT = 64

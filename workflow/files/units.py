@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.axis_names import operand_axis
-from workflow.inputs.input_error import InputError
+from workflow.files.input_error import InputError
 
 Array = npt.NDArray[Any]
 

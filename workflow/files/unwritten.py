@@ -7,8 +7,8 @@ from typing import Any
 
 import h5py
 
-from workflow.inputs.chunk_sizes import stored_in_box
-from workflow.inputs.virtual_spaces import Box, bounds_of, is_unlimited
+from workflow.files.chunk_sizes import stored_in_box
+from workflow.files.virtual_spaces import Box, bounds_of, is_unlimited
 from workflow.storage.chunk_places import is_in_box
 
 

@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pytest
 
 from tests.workflow.inputs.one_input import OneInput
+from workflow.files.chunk_filters import ChunkError, Filter, allowed, decoded_size
+from workflow.files.input_error import InputError
 from workflow.inputs.axes import Operand
-from workflow.inputs.chunk_filters import ChunkError, Filter, allowed, decoded_size
 from workflow.inputs.hdf5_operands import describe_operand, read_operand
-from workflow.inputs.input_error import InputError
 
 hdf5plugin = pytest.importorskip("hdf5plugin", reason="hdf5plugin is not installed")
 SHAPE, CHUNKS = (37, 50), (8, 20)

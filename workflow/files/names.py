@@ -9,10 +9,10 @@ import h5py
 import numpy as np
 
 from workflow.data import Array
-from workflow.inputs.chunk_filters import ChunkError
-from workflow.inputs.chunk_sizes import check_chunks
-from workflow.inputs.input_error import InputError
-from workflow.inputs.text_attributes import guarded, in_a_heap, plain_text, text_attribute
+from workflow.files.chunk_filters import ChunkError
+from workflow.files.chunk_sizes import check_chunks
+from workflow.files.input_error import InputError
+from workflow.files.text_attributes import guarded, in_a_heap, plain_text, text_attribute
 from workflow.storage.memory import limited_memory
 
 LONGEST = 64

@@ -9,7 +9,6 @@ from pathlib import Path
 import h5py
 
 from workflow.config.formats import FORMATS, HDF5
-from workflow.inputs.axes import Operand
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _COPY = "h5py.File('x.h5', 'w')['x'] = {} makes one of it"
@@ -96,12 +95,3 @@ def better_format(file: h5py.File, given: str) -> str:
 def by_matlab(datasets: Iterable[h5py.Dataset]) -> bool:
     """Return whether MATLAB wrote one of the datasets, whose axes then are in reverse."""
     return any("MATLAB_class" in dataset.attrs for dataset in datasets)
-
-
-def axes_by_matlab(name: str, operand: Operand, rank: int) -> str:
-    """Return the message for a dataset of MATLAB with ``rank`` axes, none of which is named."""
-    here = list(operand.axes[-rank:][::-1])
-    return (
-        f"{name} was written by MATLAB, so its axes lie in the file in reverse; say which they "
-        f"are: input.axes.{operand.name}: {here}, or others"
-    )

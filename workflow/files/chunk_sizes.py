@@ -17,9 +17,9 @@ from typing import Any
 import h5py
 from argand.device import available_cores
 
-from workflow.inputs.chunk_filters import NAMES, ChunkError, Filter, allowed, decoded_size
-from workflow.inputs.links import find_dataset
-from workflow.inputs.virtual_spaces import Box, bounds_of
+from workflow.files.chunk_filters import NAMES, ChunkError, Filter, allowed, decoded_size
+from workflow.files.links import find_dataset
+from workflow.files.virtual_spaces import Box, bounds_of
 from workflow.storage.chunk_places import is_in_box
 
 _HEADERS = 1 << 16
