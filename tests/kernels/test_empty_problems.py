@@ -9,6 +9,7 @@ from argand import PRECISIONS
 from tests.kernels.empty_cases import check_empty_products, check_empty_rows
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("op", ["N", "T", "C"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_gemm(precision: str, op: str) -> None:

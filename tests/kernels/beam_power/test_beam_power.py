@@ -29,6 +29,7 @@ CASES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> None:

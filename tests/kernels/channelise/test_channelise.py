@@ -33,6 +33,7 @@ BANKS = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", BANKS)
 def test_every_spectrum_is_the_direct_sum_within_the_bound(name: str, precision: str) -> None:
@@ -43,6 +44,7 @@ def test_every_spectrum_is_the_direct_sum_within_the_bound(name: str, precision:
     assert one.excess(out, precision, "cpu") <= 1
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["fp32", "fp64", "3xfp16"])
 @pytest.mark.parametrize("name", BANKS)
 def test_conjugates_are_those_of_a_copy(name: str, precision: str) -> None:

@@ -16,6 +16,7 @@ from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("format", PAIR_FORMATS)
 def test_a_product_of_pairs_is_that_of_their_numbers(precision: str, format: str) -> None:

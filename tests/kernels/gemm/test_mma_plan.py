@@ -39,6 +39,7 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
         assert plan.shared_bytes <= arch_row.shared_bytes
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_architecture_has_a_plan_of_a_long_k(arch_row: Arch, precision: str) -> None:

@@ -65,6 +65,7 @@ def test_other_counts_are_refused(count: int) -> None:
         moduli(count)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("k", [1, 2, 4096, 10**6, 2**30])
 def test_the_largest_norm_leaves_room_for_rounding(count: int, k: int) -> None:
@@ -120,6 +121,7 @@ def test_norms_hold_and_are_the_same_in_any_order(rng: np.random.Generator, dtyp
     np.testing.assert_array_equal(other, (sums, units))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("count", COUNTS)
 def test_integers_are_within_range_and_residues_are_theirs(
@@ -169,6 +171,7 @@ def nearest(x: Fraction, dtype: Any) -> float:
     return float(found) if x > 0 else -float(found)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("count", COUNTS)
 def test_products_are_those_of_integers(rng: np.random.Generator, count: int, dtype: Any) -> None:

@@ -24,6 +24,7 @@ def test_ops(precision, op_a, op_b):
     check(a, b, precision=precision, op_a=op_a, op_b=op_b)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(
     ("m", "n", "k"), [(1, 1, 1), (1, 9, 5), (7, 1, 31), (101, 103, 97), (64, 64, 1), (2, 3, 1021)]
@@ -47,6 +48,7 @@ def test_squared_magnitudes(precision):
         gemm(a, b, c, output="power", out=z, **options)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(
     ("batch_a", "batch_b"), [((3,), ()), ((), (2,)), ((2, 1), (3,)), ((4,), (4,)), ((1,), (5,))]
@@ -109,6 +111,7 @@ def test_beta_zero_does_not_read_c_and_alpha_zero_neither_a_nor_b(precision):
     np.testing.assert_array_equal(gemm(nan, nan, alpha=0, precision=precision), 0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "3xtf32", "3xfp16", "fp16"])
 @pytest.mark.parametrize("alias", ["a", "b", "c", "all"])
 def test_out_may_be_an_input(precision, alias):

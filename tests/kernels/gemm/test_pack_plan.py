@@ -93,6 +93,7 @@ class Loading:
         return wave * self.k_blocks + k_block
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("blocks", [7, 128, 132])
 @pytest.mark.parametrize(
     ("rows", "columns", "k", "batches"),

@@ -77,6 +77,7 @@ def test_layouts_of_vectors(
     check(LAYOUTS[layout_a](normal(rng, m, k)), LAYOUTS[layout_b](normal(rng, k, n)), precision)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(precision: str, layout: str) -> None:
@@ -86,6 +87,7 @@ def test_layouts(precision: str, layout: str) -> None:
     check(a, b, precision, op_a="N", op_b="N", alpha=-2)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(
     ("left", "right"), [((3,), ()), ((), (2,)), ((2, 1), (3,)), ((0,), ()), ((4,), (1,))]
@@ -127,6 +129,7 @@ def test_beta_out_and_c(precision: str) -> None:
     np.testing.assert_array_equal(gemm(a, right, precision=precision, out=a), expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("op", OPS)
 def test_what_is_packed_is_what_the_array_held(precision: str, op: str) -> None:

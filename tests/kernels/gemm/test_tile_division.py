@@ -30,6 +30,7 @@ def block_work(division: TileDivision, num_k_tiles: int) -> list[list[tuple[int,
     return found
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     "tiles", [1, 2, 7, 32, 64, 128, 131, 132, 133, 204, 864, 1024, 4096, 16384]
 )

@@ -48,16 +48,11 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cpu_mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {"_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "_EDGE": 100},
         cpu_lower: {
-            "ONE_CORE_COMPLEX": 1200,
-            "_SHARED_PRODUCTS": 10_000,
-            "_HERK_PRODUCTS": 900,
-            "_ALONE_PRODUCTS": 500,
-            "_THREADED_PRODUCTS": 3000,
-            "_THREADED_CALL": 100,
-            "_PANEL_ROWS": 3,
-            "_LANES": 3,
+            "ONE_CORE_COMPLEX": 1200, "_SHARED_PRODUCTS": 10_000, "_HERK_PRODUCTS": 900,
+            "_ALONE_PRODUCTS": 500, "_THREADED_PRODUCTS": 3000, "_THREADED_CALL": 100,
+            "_PANEL_ROWS": 3, "_LANES": 3,
         },
-    }
+    }  # fmt: skip
     for module, names in values.items():
         for name, value in names.items():
             monkeypatch.setattr(module, name, value)
@@ -103,6 +98,7 @@ def test_random_shapes(
     np.testing.assert_array_equal(triangle, packed(found))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("n", [40, 70, 128, 129])
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("batch", [(), (1,), (3,)], ids=str)

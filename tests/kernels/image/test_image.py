@@ -23,6 +23,7 @@ SKIES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", SKIES)
 def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> None:
@@ -54,6 +55,7 @@ def test_pieces_of_images_of_few_antennas(
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("antennas", [1, 2, 4, 6, 17])
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("values", [1, 60, 400])

@@ -28,6 +28,7 @@ def check(x, precision, **kw):
     return got
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_widths_and_tile_boundaries(precision, columns):
@@ -44,6 +45,7 @@ def test_one_column_is_one(precision):
     np.testing.assert_array_equal(softmax(x, precision=precision), 1)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("shift", [0.0, 1024.0, -1024.0])
 def test_an_exact_shift_changes_nothing(precision, shift):
@@ -65,6 +67,7 @@ def test_equal_values_share_alike(precision, columns):
         np.testing.assert_allclose(softmax(x, precision=precision), 1 / columns, rtol=64 * 2.0**-24)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("columns", [6, TILE + 6, 2 * TILE + 9])
 @pytest.mark.parametrize("precision", SOFTMAX)
 def test_minus_infinity_is_exactly_zero(precision, columns):
@@ -155,6 +158,7 @@ def test_scaled_rows_of_any_amplitude(precision, scale):
     assert np.isnan(got[3]).all()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("columns", [1, 5, TILE + 1])
 @pytest.mark.parametrize("precision", SOFTMAX)
 def test_log_softmax_is_the_logarithm(precision, columns):

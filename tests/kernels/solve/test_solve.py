@@ -38,6 +38,7 @@ def test_backward_error(rng: np.random.Generator, kind: str, n: int, precision: 
     np.testing.assert_array_equal(b, kept[1])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", [None, *EXACT])
 @pytest.mark.parametrize("kind", SYSTEMS)
 def test_no_larger_than_lapacks(rng: np.random.Generator, kind: str, precision: str | None) -> None:

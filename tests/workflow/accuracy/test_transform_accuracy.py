@@ -36,6 +36,7 @@ def fourier(n):
 
 
 class TestSpectra:
+    @pytest.mark.each_value
     @pytest.mark.parametrize("precision", NAMES)
     @pytest.mark.parametrize("factors", [(7,), (97,), (8, 5), (40, 25), (3, 4, 5)])
     def test_dense_stages_are_within_the_bound(self, precision, factors):

@@ -211,6 +211,7 @@ def numbers_of(kind: str) -> list[tuple[str, ...]]:
     return list(within(KINDS[kind].case_type, ()))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("number", [5e-324, 1e-300, 1e300, 1.7e308])
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_numbers_at_the_ends_of_their_type(kind: str, number: float) -> None:

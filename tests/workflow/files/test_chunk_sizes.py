@@ -112,6 +112,7 @@ def test_a_chunk_that_was_cut_is_refused(name: str, path: Path) -> None:
         assert read(path, select={"x": ["0:8", ":"]}).shape == (8, 50)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("size", [4, SIZE - 4, SIZE + 4, 4 * SIZE])
 def test_a_chunk_of_another_size_is_refused(

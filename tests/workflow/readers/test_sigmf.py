@@ -47,6 +47,7 @@ TYPES = {
 }  # fmt: skip
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_numbers_of_every_type(tmp_path: Path, name: str, channels: int) -> None:

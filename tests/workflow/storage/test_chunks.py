@@ -38,6 +38,7 @@ def test_checksum_is_the_definition(data: bytes) -> None:
     assert fletcher32_by_numpy(np.frombuffer(data, np.uint8)) == _textbook(data)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("size", [1, 4095, 4096, 262144, 262145, 1 << 20, (1 << 20) + 12345])
 @pytest.mark.parametrize("fill", ["random", "ones", "zeros"])
 def test_checksum_is_the_one_hdf5_stores(
@@ -68,6 +69,7 @@ def test_bytes_that_are_not_contiguous_are_refused() -> None:
 SHAPES = [(1,), (7,), (3, 5, 7), (1000, 1000), (3, 300_001), (2, 3, 100_003)]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "int64", "uint8"])
 def test_round_trip_through_ours_and_hdf5(

@@ -47,6 +47,7 @@ def test_every_length_verifies_at_every_precision(length, precision, inverse):
     assert is_right(accuracy, precision), accuracy.reason
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_inverse_brings_the_samples_back(tmp_path, norm, precision):

@@ -56,6 +56,7 @@ def other_answers(answer: str, result: Any) -> list[Any]:
     return [changed, np.roll(result, 1), np.where(result == result[0], np.nan, result)]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("answer", KEYS)
 def test_every_precision_verifies_and_a_wrong_answer_does_not(answer: str, precision: str) -> None:
