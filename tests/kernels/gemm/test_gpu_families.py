@@ -183,11 +183,11 @@ def test_planes_are_wgmmas(cp: Any) -> None:
 def test_a_family_that_the_card_has_not(cp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from argand.device import gpu
     from argand.gemm import gpu as cuda_gemm
-    from argand.gemm import packed as packing
+    from argand.gemm import pack_api
 
     older = replace(gpu(cp.cuda.Device().id), arch=ARCHS["sm_80"])
     monkeypatch.setattr(cuda_gemm, "gpu", lambda index: older)
-    monkeypatch.setattr(packing, "gpu", lambda index: older)
+    monkeypatch.setattr(pack_api, "gpu", lambda index: older)
     eye = cp.eye(8, dtype=cp.complex64)
     for call in (
         lambda: gemm(eye, eye, precision="tf32", kernels="wgmma"),
