@@ -10,7 +10,7 @@ import numpy as np
 
 from argand.checks import as_flag, as_number, check_scalar, check_written, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
-from argand.contract.libraries import converted, kind_of, namespace, type_in, type_like
+from argand.contract.libraries import beside, converted, kind_of, namespace, type_in, type_like
 from argand.contract.lone_axes import reduced
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.defaults import is_double
@@ -109,7 +109,8 @@ def contract(
         check_scalar("scale", as_number(scale, "scale"), "complex64")
     product = partial(gemm, precision=precision, tolerance=tolerance, rounding=rounding)
     with context_of(a, b, out):
-        scale, bias = (_beside(a, x) for x in (scale, bias))
+        of_result = a if framework_of(a) or not framework_of(b) else b
+        scale, bias = beside(of_result, scale, "scale"), beside(of_result, bias, "bias")
         by_kernel = _is_number(scale)
         target = out if by_kernel and not power and dtype is None else None
         added = by_kernel and _is_number(bias)
@@ -203,15 +204,6 @@ def _factor(x: Any, name: str, shape: tuple[int, ...]) -> Any:
     ):
         raise ValueError(f"{name} must broadcast to the result's shape {shape}, got {given}")
     return x
-
-
-def _beside(like: Any, x: Any) -> Any:
-    """Return a scale or bias on the GPU of an operand where that is CuPy's and x is NumPy's."""
-    if not isinstance(x, np.ndarray) or not is_cupy_array(like):
-        return x
-    from argand.runtime.device_table import stream_table
-
-    return stream_table(x)
 
 
 def _is_number(x: Any) -> bool:

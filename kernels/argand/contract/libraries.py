@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import array_module
+from argand.device import array_module, is_cupy_array
 from argand.framework import framework_of
 
 
@@ -34,6 +34,26 @@ class _Torch:
 
     def asarray(self, x: Any, dtype: Any = None) -> Any:
         return self._torch.as_tensor(x, dtype=dtype, device=self._device)
+
+
+def beside(like: Any, x: Any, name: str) -> Any:
+    """Return a scale or bias for the library and device of an operand, where it is NumPy's.
+
+    Raises TypeError for a tensor of torch beside operands of another library.
+    """
+    framework = framework_of(like)
+    if framework_of(x) == "torch" != framework:
+        library = type(like).__module__.partition(".")[0]
+        raise TypeError(f"{name} is a tensor of torch, but the operands are arrays of {library}")
+    if not isinstance(x, np.ndarray):
+        return x
+    if framework == "torch":  # which reads no strides below 0 and no other byte order
+        return namespace(like).asarray(x.astype(x.dtype.newbyteorder("="), order="C"))
+    if not is_cupy_array(like):
+        return x
+    from argand.runtime.device_table import stream_table
+
+    return stream_table(x)
 
 
 def type_like(x: Any, kind: str, *, double: bool) -> Any:

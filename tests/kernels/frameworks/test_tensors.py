@@ -11,6 +11,7 @@ from argand import (
     apply_gate,
     beam_power,
     channelise,
+    contract,
     dft,
     gemm,
     herk,
@@ -225,3 +226,9 @@ def test_arrays_may_stand_beside_tensors(device: str) -> None:
 
         beside = cupy.asarray(beside)
     close(gemm(x, beside), x @ torch.ones(4, 4, dtype=torch.complex64, device=device))
+    scale = np.arange(4, dtype=np.float32)[::-1]
+    found = contract("ij,jk->ik", x, x, scale=scale, bias=scale, conj=True)
+    factors = torch.tensor([3.0, 2.0, 1.0, 0.0], device=device)
+    close(found, (x @ x * factors + factors).conj())
+    with pytest.raises(TypeError, match="scale is a tensor of torch, but the operands are arrays"):
+        contract("ij,jk->ik", beside, beside, scale=x)
