@@ -135,6 +135,7 @@ class Labelled:
         (lambda: expectation(X[0], 5), "observables must be a sequence of them, got 5"),
         (lambda: expectation(X[0], {"XX": 0.5}), "observables must be a sequence of them, got {"),
         (lambda: expectation(X[0], {"XX", "ZZ"}), "observables must be a sequence of them, got {"),
+        (lambda: probabilities(X[0], [True, False]), "a qubit must be an integer, got True"),
         (lambda: probabilities(X[0], {1, 0}), "qubits must be a sequence of them, got {0, 1}"),
         (lambda: apply_gate(X[0], X, {1, 0}), "must be sequences of qubits, got {0, 1} and"),
         (lambda: Gate(X, {1: 0, 0: 1}), "targets and controls must be sequences of qubits, got {"),
