@@ -159,6 +159,31 @@ def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
     assert planned(project, "--until", "stage") == set()
 
 
+def test_an_older_file_in_the_place_of_an_input(root: Path, tmp_path: Path) -> None:
+    """`mv`, `cp -p` or a link brings a file older than the results that the other one made."""
+    for name, factor in (("first", 1), ("second", 2)):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["x"] = factor * np.ones((150, 150), np.complex64)  # Snakemake hashes small files
+    for name in ("first", "second"):
+        os.utime(tmp_path / f"{name}.h5", ns=(0, 10**15 * len(name)))
+    (tmp_path / "night.h5").symlink_to("first.h5")
+    study = (
+        "device: cpu\nworkloads: {w: {kind: dft, axis: -1, input: {file: night.h5, samples: x}}}"
+    )
+    project = Project(root, tmp_path, dict(os.environ), study)
+    project.run("--until", "stage")
+    assert planned(project, "--until", "stage") == set()
+    (tmp_path / "night.h5").unlink()
+    (tmp_path / "night.h5").symlink_to("second.h5")
+    os.utime(tmp_path / "night.h5", ns=(0, 0), follow_symlinks=False)
+    assert planned(project, "--until", "stage") == {"stage w"}
+    (tmp_path / "night.h5").unlink()
+    shutil.copy2(tmp_path / "second.h5", tmp_path / "night.h5")
+    assert planned(project, "--until", "stage") == {"stage w"}
+    project.run("--until", "stage")
+    assert planned(project, "--until", "stage") == set()
+
+
 def test_an_input_of_the_same_size_and_time_as_before(root: Path, tmp_path: Path) -> None:
     """Users of plain Snakemake get the new file too, and a dry run says that they will."""
     path = tmp_path / "night.h5"
