@@ -140,11 +140,17 @@ def as_real(value: Any, name: str) -> float:
 
 
 def as_integer(value: Any, name: str) -> int:
-    """Return an argument that is an integer as one. Raises TypeError for what is none."""
+    """Return an argument that is an integer as one.
+
+    Raises TypeError for what is none, as a truth value: of a mask, or in the place of a flag.
+    """
     try:
-        return index(value)
+        found = None if isinstance(value, bool) else index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+        found = None
+    if found is None:
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    return found
 
 
 def is_integer(value: Any) -> bool:

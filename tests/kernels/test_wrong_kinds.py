@@ -66,6 +66,7 @@ class Labelled:
         (lambda: pack("x", "tf32"), "x must be numbers, got <U1"),
         (lambda: softmax(X.real, axis=(0, 1)), r"axis must be an integer, got \(0, 1\)"),
         (lambda: dft(X, "last"), "axis must be an integer, got 'last'"),
+        (lambda: dft(X, True), "axis must be an integer, got True"),
         (lambda: gemm(X, X, alpha="2"), "alpha must be a number, got '2'"),
         (lambda: herk(X, X, beta=None), "beta must be a number, got None"),
         (lambda: gemm(X, X, tolerance="low"), "tolerance must be a real number, got 'low'"),

@@ -55,11 +55,7 @@ def chosen_qubits(chosen: Sequence[int], qubits: int) -> tuple[int, ...]:
 
     Raises ValueError where they are not different ones of a state, TypeError for no sequence.
     """
-    given = in_order(chosen, "qubits")
-    for qubit in given:
-        if isinstance(qubit, bool):  # of a mask, which would count as qubits 0 and 1
-            raise TypeError(f"a qubit must be an integer, got {qubit!r}")
-    found = tuple(as_integer(qubit, "a qubit") for qubit in given)
+    found = tuple(as_integer(qubit, "a qubit") for qubit in in_order(chosen, "qubits"))
     if len(set(found)) != len(found) or not all(0 <= qubit < qubits for qubit in found):
         raise ValueError(f"qubits must be different ones from 0 to {qubits - 1}, got {list(found)}")
     return found
