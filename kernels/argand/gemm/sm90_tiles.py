@@ -35,12 +35,14 @@ _TWO_TERMS = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 112, 16, 4), WgmmaPlan(2, 96, 16, 3),
     WgmmaPlan(2, 64, 16, 4), WgmmaPlan(1, 64, 16, 6, k_warpgroups=2),
 )  # fmt: skip
-# In 16 bits, of a row operand that is scaled in each stage.
+# In 16 bits, of a row operand that is scaled in each stage, in steps of eight columns.
 _TWO_TERMS_SCALED = (
     *(WgmmaPlan(2, columns, 32, 3) for columns in range(128, 64, -8)),
-    WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 128, 16, 6, k_warpgroups=2),
-    WgmmaPlan(1, 64, 32, 4, k_warpgroups=2), WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
-)  # fmt: skip
+    *(WgmmaPlan(2, columns, 32, 4) for columns in range(64, 24, -8)),
+    WgmmaPlan(1, 128, 16, 6, k_warpgroups=2),
+    *(WgmmaPlan(1, columns, 32, 4, k_warpgroups=2) for columns in range(96, 56, -8)),
+    *(WgmmaPlan(1, columns, 32, 6, k_warpgroups=2) for columns in range(56, 24, -8)),
+)
 # With both operands in planes. Accumulators are promoted after each stage and additions take power,
 # so stages of large tiles are as deep as shared memory allows with two of them.
 _TWO_TERMS_IN_PLANES = (

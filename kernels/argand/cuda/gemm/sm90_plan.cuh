@@ -137,6 +137,10 @@ struct WgmmaPlan {
     // Whether a tile of X holds its odd rows before its even ones. In a tile of an m-major X of odd
     // pitch it is the k that lie so.
     constexpr bool rows_by_parity() const { return odd_pitch && x_k_major; }
+    // Where stages are scaled: whether the absmax of the next one is found while the last MMAs of a
+    // stage run, and whether what was loaded for that is kept. It takes registers.
+    constexpr bool finds_absmax_ahead() const { return block_n <= (rows_by_parity() ? 104 : 112); }
+    constexpr bool keeps_next_stage() const { return block_n <= 96; }
     // Lines of a tile of an interleaved X, and its length along them.
     constexpr int x_lines() const { return x_k_major ? block_m() : block_k; }
     constexpr int x_line_length() const { return x_k_major ? block_k : block_m(); }

@@ -78,25 +78,31 @@ struct PromotedMainloop {
         }
     }
 
-    // The mainloop of stages that are scaled. Where registers suffice, the next stage is loaded
-    // while the last MMAs of a stage run, which hides the latency of the loads.
+    // The mainloop of stages that are scaled. Where registers suffice, the next stage is loaded and
+    // its absmax is found while the last MMAs of a stage run, which hides the latency of both.
+    // Where they hold no more than the absmax, the stage is loaded again.
     __device__ __forceinline__ void run_scaled(const WgmmaArguments& args,
                                                const AccumulatorSpill<plan>& spill,
                                                float (&mma_accumulator)[plan.block_n / 2],
                                                Ring<plan>& ring, const XTileReader<plan>& reader,
                                                int num_k_tiles, int lane, int warpgroup) {
-        constexpr bool kAhead = plan.block_n <= 96;
+        constexpr bool kAhead = plan.finds_absmax_ahead();
         ScaledStage<plan> stage;
         auto load = [&](const Ring<plan>& from) {
             mbarrier_wait(from.full(), from.parity);
             stage.load(reader, from.x_tile());
+            stage.find_absmax();
         };
         if (kAhead && num_k_tiles > 0) load(ring);
         for (int left = num_k_tiles; left > 0;) {
             const XDescriptors<plan> x_descriptors(0);  // none of X is read from shared memory
             const YDescriptors<plan> y(ring.y_tile());
             XFragment<plan> x[kMmas];
-            if constexpr (!kAhead) load(ring);
+            if constexpr (!kAhead) {
+                load(ring);
+            } else if constexpr (!plan.keeps_next_stage()) {
+                stage.load(reader, ring.x_tile());
+            }
             const Turn turn{left == num_k_tiles, left == 1};
             stage.convert(x, descale);
             multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup, turn);

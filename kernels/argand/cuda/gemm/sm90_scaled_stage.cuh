@@ -12,18 +12,22 @@ struct ScaledStage {
     XElements<plan> raw[kMmas];
     float absmax[2];
 
-    // Loads the stage and finds the absmax. Four lanes hold a row.
     __device__ __forceinline__ void load(const XTileReader<plan>& reader, uint32 tile) {
+#pragma unroll
+        for (int i = 0; i < kMmas; ++i)
+            raw[i] = load_elements<plan>(reader, tile, i * plan.mma_k());
+    }
+
+    // Finds the absmax of what was loaded. Four lanes hold a row.
+    __device__ __forceinline__ void find_absmax() {
         absmax[0] = absmax[1] = 0.0f;
 #pragma unroll
-        for (int i = 0; i < kMmas; ++i) {
-            raw[i] = load_elements<plan>(reader, tile, i * plan.mma_k());
+        for (int i = 0; i < kMmas; ++i)
 #pragma unroll
             for (int h = 0; h < 2; ++h)
 #pragma unroll
                 for (const float2& x : raw[i].x[h])
                     absmax[h] = fmaxf(absmax[h], fmaxf(fabsf(x.x), fabsf(x.y)));
-        }
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             absmax[h] = fmaxf(absmax[h], __shfl_xor_sync(~0u, absmax[h], 1));
