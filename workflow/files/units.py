@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,6 +61,8 @@ _EPOCHS = {
     "MJD": "d since 1858-11-17T00:00:00", "JD": "d since -4713-11-24T12:00:00",
 }  # fmt: skip
 """Days that astronomers count."""
+_ROOT = re.compile(r"sqrt\((?P<below>[^()]+)\)|(?P<of>[A-Za-z]+)(?:\^|\*\*)(?:0\.5|\(1/2\))")
+"""A root of a unit, as sqrt(Jy), Jy^0.5 and Jy**(1/2)."""
 _NONE = ("", "1", "dimensionless")
 """Texts that files give as the unit of a number that has none."""
 _EXACT = {unit for units in FACTORS.values() for unit in units}
@@ -137,7 +140,12 @@ def times(units: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def squared(unit: str) -> str:
-    """Return the unit of a power of values in ``unit``; empty where they have none."""
+    """Return the unit of a power of values in ``unit``; empty where they have none.
+
+    That of a root, as calibrated voltages have, is the unit below it: Jy of sqrt(Jy).
+    """
+    if (root := _ROOT.fullmatch(unit)) is not None:
+        return str(root["of"] or root["below"])
     whole = f"({unit})" if "^" in unit else _whole(unit)
     return "" if unit in _NONE else f"{whole}^2"
 
