@@ -22,6 +22,7 @@ def commands(root: Path, *words: str) -> str:
     return done.stdout.replace("\\\n", " ")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -232,6 +232,7 @@ def test_what_is_read_only_is_refused(
         call(out)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     "call",
     [

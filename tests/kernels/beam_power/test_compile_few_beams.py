@@ -76,6 +76,7 @@ def test_few_beams_of_many_antennas_have_fewer_blocks_or_no_plan() -> None:
     assert chosen("3xtf32", 2, most + 1) is None
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("integrate", [1, 18, 75, 131, 150, 190, 1000])
 @pytest.mark.parametrize("antennas", [30, 200, 500])
 def test_tiles_are_as_long_as_bins_fill_them(integrate: int, antennas: int) -> None:
@@ -97,6 +98,7 @@ def test_few_tiles_have_more_loads_on_their_way() -> None:
     assert 45 * -(-problem.bins // tiles.bins) <= 132 * plan.blocks
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("integrate", [1, 7, 64, 65, 128, 129, 1000, 9001])
 @pytest.mark.parametrize("times", [64, 128, 320])
 def test_slices_of_bins_have_all_samples(times: int, integrate: int) -> None:

@@ -161,6 +161,7 @@ def test_few_channels_have_a_spectrum_a_thread() -> None:
             check_single_thread_plan(plan, arch)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("channels", [37, 256, 4075])
 @pytest.mark.parametrize("oversampling", ["1", "4/3"])

@@ -55,6 +55,7 @@ def test_a_subclass_and_its_base_keep_their_own_precision(rng: np.random.Generat
             assert found(base, only=first) == expected.tobytes()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", ["?", "b", "e", "f", "d", "F", "D", ">f", ">D"])
 @pytest.mark.parametrize("given", [
     {}, {"n": 4}, {"n": 9, "axis": 0}, {"overwrite_x": True}, {"norm": "ortho"}, {"workers": 2},

@@ -115,6 +115,7 @@ def decoded(words: Any, bytes_of_operand: int) -> list[float]:
     return [float(x) for x in halves.view(np.float16)]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["3xfp16", "fp16", "tf32", "3xtf32"])
 @pytest.mark.parametrize("width", [4, 5, 6])
 @pytest.mark.parametrize("targets_qubit0", [False, True])

@@ -13,6 +13,7 @@ from tests.kernels.gates.gate_cases import random_unitary
 LIBRARY = 16 << 10
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("most", [1, 3, 4, 30, 64, 1000, 1 << 20])
 @pytest.mark.parametrize("shape", [(), (16,), (4, 1, 8), (2, 1, 4, 1, 16)], ids=str)
 def test_blocks_cover_a_state_once(shape: tuple[int, ...], most: int) -> None:

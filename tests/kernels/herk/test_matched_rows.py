@@ -74,6 +74,7 @@ def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(
         np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize(
     ("batch", "n", "k"), [((3,), 2, 2), ((7,), 11, 4), ((2, 3), 8, 9), ((9,), 25, 3)]

@@ -32,6 +32,7 @@ def test_every_tile_once(rows: int) -> None:
     assert groups == sorted(groups)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("rows", [1, 32, 33, 48, 49, 64, 65, 80, 81, 112, 113, 129])
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_triangle_of_one_tile_holds_its_rows_once(precision: str, rows: int) -> None:

@@ -108,6 +108,7 @@ def test_antennas_and_precision_choose_the_kernel(
             plan_image(problem, device)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("antennas", [40, 64, 229, 512])
 @pytest.mark.parametrize("directions", [64, 1377, 8225, 98042])
 @pytest.mark.parametrize("channels", [1, 7, 64])

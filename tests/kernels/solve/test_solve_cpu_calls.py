@@ -24,6 +24,7 @@ def normal(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
     return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("columns", [(), (1,), (3,)])
 @pytest.mark.parametrize("n", [1, 2, 9, 40])

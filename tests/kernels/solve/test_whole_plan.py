@@ -37,6 +37,7 @@ def test_back_substitution_compiles(arch: Arch, dtype: str) -> None:
         assert_clean(UPPER.source(dtype, columns=columns), arch.target, UPPER.name)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("columns", [1, 2, 3, 16, 17, 64, 1000])
 @pytest.mark.parametrize("n", [1, 31, 64, 65, 1000, 4096, 8192])
 def test_blocks_divide_the_matrix(n: int, columns: int) -> None:
