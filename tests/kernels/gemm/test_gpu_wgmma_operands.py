@@ -119,7 +119,7 @@ def test_accumulators_that_spill(
             assert_within(out.get(), exact + addend, allowed + roundings)
 
 
-@pytest.mark.parametrize("columns", [72, 88, 104, 120])
+@pytest.mark.parametrize("columns", [40, 56, 72, 88, 104, 120])
 def test_accumulators_spill_by_eight_columns(
     cp: Any, rng: np.random.Generator, columns: int
 ) -> None:
