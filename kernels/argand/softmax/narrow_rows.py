@@ -46,18 +46,18 @@ def _lanes(form: SoftmaxForm, columns: int) -> int:
     """Return the lanes of a row, 0 where slabs or other entries are taken."""
     cut = is_cut(form)
     if form.input in HALF_FORMATS:
-        lanes, least = _lanes_of_halves(form, columns), columns
-        if cut:
-            least = longest_slab(form, columns)
+        lanes = _lanes_of_halves(form, columns)
+        least = longest_slab(form, columns) if cut else columns
     else:
-        parts = cut or ends_in_a_sector(form, columns)
-        lanes, least = 0, _CUT_COLUMNS if parts else UNCUT_COLUMNS
-    if form.element_bytes == ELEMENT_BYTES["fp32"] and not form.compute_fp64 and columns > least:
-        lanes = lanes or _lanes_of_fp32(form, columns)
-    return lanes
+        lanes = 0
+        least = _CUT_COLUMNS if cut or ends_in_a_sector(form, columns) else UNCUT_COLUMNS
+    if lanes or columns <= least or form.compute_fp64:
+        return lanes
+    return _lanes_of_fp32(form, columns) if form.element_bytes == ELEMENT_BYTES["fp32"] else 0
 
 
 def _lanes_of_halves(form: SoftmaxForm, columns: int) -> int:
+    """Return the lanes of a row of 16 bits, 0 where slabs or other entries are taken."""
     sums = form.operation == "logsumexp" and not form.compute_fp64
     if sums and form.vector >= _SUM_ACCESS and columns in _SUM_COLUMNS:
         return _SUM_LANES
@@ -70,6 +70,7 @@ def _lanes_of_halves(form: SoftmaxForm, columns: int) -> int:
 
 
 def _lanes_of_fp32(form: SoftmaxForm, columns: int) -> int:
+    """Return the lanes of a row whose wider elements have 4 bytes, 0 as of `_lanes_of_halves`."""
     sums = form.operation == "logsumexp"
     table = NARROW_FP32_SUMS if sums else NARROW_FP32[form.approximate]
     lanes = next((lanes for limit, lanes in table if columns <= limit), 0)

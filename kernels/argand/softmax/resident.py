@@ -42,9 +42,9 @@ _SHARPNESS = 10.0
 _REGISTER_LOSS = 0.0009
 """Loss for each register of a thread's values, which it requests one after another."""
 _HELD_LOSS, _HELD_BYTES, _ROWS_LOSS = 0.0006 / 1024, 56 << 10, 0.03
-"""Of packed rows whose results are as wide: the loss for each byte that blocks of a multiprocessor
-hold beyond so many, which keep memory busy, and the loss of a block of several aligned rows, which
-ends with the slowest."""
+"""Losses of packed rows whose results are as wide: for each byte that blocks of a multiprocessor
+hold beyond so many, which keep memory busy, and for a block of several aligned rows, which ends
+with the slowest."""
 
 
 def estimated_time(

@@ -29,9 +29,9 @@ third of packed values, whose exponentials are computed twice, the last of widen
 rows. Fewer are slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks
 that wait for each other."""
 _BUSY, _MANY_ROWS, _MANY_BYTES = 0.95, 16, 512 << 10
-"""Least part of the multiprocessors that a ring takes, where its teams of blocks have so many rows
-each: teams of fewer rows take all. The last are bytes of x for each multiprocessor, about as many,
-from which on slices begin on lines."""
+"""Smallest fraction of the multiprocessors that a ring takes, and the rows of each team of blocks
+from which on it may take fewer than all. The last are the bytes of x for each multiprocessor, those
+of about as many rows, from which on slices begin on lines."""
 _THREADS = 512
 _WRITE_THREADS = 256, 128
 """Threads of the write warps, the fastest first: some plans have no registers for 256."""
@@ -79,14 +79,15 @@ def ring_candidates(
 ) -> Iterator[SoftmaxCandidate]:
     """Yield rings of the fewest blocks whose shared memory holds the slices and fills the card.
 
-    A cluster goes before them for a few rows of 16 bits. None are for rows that need no ring.
+    A block alone goes before them for many rows of fp32, and a cluster for a few rows of 16 bits.
+    Rows that need no ring have no candidates here.
     """
     if columns <= _longest_without_ring(form, columns):
         return
     held = [
         count
-        for count in range(1, sm_count + 1)
-        if sm_count % count == 0 and _has_room(form, arch, columns, count, _WAITING_FEW)
+        for count in _divisors(sm_count)
+        if _has_room(form, arch, columns, count, _WAITING_FEW)
     ] or [sm_count]
     if rows * held[0] < sm_count and columns <= CLUSTER_COLUMNS:
         return
@@ -108,6 +109,11 @@ def ring_candidates(
         )
 
 
+def _divisors(sm_count: int) -> list[int]:
+    """Return the numbers of blocks of a team that leave no multiprocessor idle."""
+    return [count for count in range(1, sm_count + 1) if sm_count % count == 0]
+
+
 def _has_room(form: SoftmaxForm, arch: Arch, columns: int, count: int, waiting: int) -> bool:
     """Return whether ``count`` blocks hold their slices of rows, of which ``waiting`` wait."""
     needed = stages_bytes(form, -(-columns // count), load=_LOADED, epilogue=waiting)
@@ -117,7 +123,6 @@ def _has_room(form: SoftmaxForm, arch: Arch, columns: int, count: int, waiting: 
 def _blocks_of_many(form: SoftmaxForm, arch: Arch, columns: int, sm_count: int) -> int | None:
     """Return the blocks that share one of many rows; None where no blocks have room for it."""
     waiting = _WAITING_PACKED if form.packed else _WAITING
-    whole = [count for count in range(1, sm_count + 1) if sm_count % count == 0]
     for count in range(1, sm_count + 1):
         idle = sm_count % count
         if idle > (1 - _BUSY) * sm_count or not _has_room(form, arch, columns, count, waiting):
@@ -125,8 +130,10 @@ def _blocks_of_many(form: SoftmaxForm, arch: Arch, columns: int, sm_count: int) 
         if idle == 0 or not _has_room(form, arch, columns, count, waiting + 1):
             return count
         # Slices are smaller than need be, because the count before is far, and blocks idle.
-        fewer = (x for x in whole if x < count and _has_room(form, arch, columns, x, waiting - 1))
-        return next(fewer, count)
+        for fewer in _divisors(sm_count):
+            if fewer < count and _has_room(form, arch, columns, fewer, waiting - 1):
+                return fewer
+        return count
     return None
 
 

@@ -73,13 +73,14 @@ def ends_in_a_sector(form: SoftmaxForm, columns: int) -> bool:
 
 
 def _is_wider(form: SoftmaxForm) -> bool:
+    """Return whether results of unrounded values of 16 bits have 32 or more."""
     return form.half and form.written not in HALF_FORMATS
 
 
 def _has_parts(form: SoftmaxForm, columns: int) -> bool:
     """Return whether rows without a cut access are slabs, for the parts of sectors at their ends.
 
-    Of fp32 these are rows that four lanes would leave much of their registers empty
+    Four lanes of such a row of fp32 would leave many of their registers empty
     (`argand.softmax.narrow_rows`).
     """
     if form.input == "fp32":

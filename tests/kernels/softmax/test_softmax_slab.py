@@ -130,7 +130,7 @@ def test_widths_that_no_access_divides_take_slabs(kind: str, output: str, longes
     [("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "fp32"), ("complex64", "fp32")],
 )
 def test_rows_fill_the_registers_that_they_take(kind: str, output: str) -> None:
-    """At least three quarters of them, from 128 columns on, of few halves less."""
+    """They fill three quarters of them from 128 columns on, and 0.7 in `NARROW_HALVES`."""
     for columns in (*range(128, 1024, 8), *range(1025, 32768, 97)):
         form = form_of("softmax", kind, output, columns)
         plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=columns, sm_count=132)

@@ -37,8 +37,11 @@ def full(plan: RowPlan, columns: int) -> float:
 
 
 @pytest.mark.parametrize("form", [EXACT, replace(EXACT, operation="logsumexp"), HALVES])
-def test_threads_leave_no_fifth_of_their_registers_empty(form: SoftmaxForm) -> None:
-    """The estimate chooses threads of rows that fill a GPU many times."""
+def test_threads_fill_their_registers(form: SoftmaxForm) -> None:
+    """The estimate chooses threads of rows that fill a GPU many times.
+
+    At 2028 columns packed halves leave 0.208 of them empty.
+    """
     for columns in range(513, 32_768, 101):
         plan = plan_of(form, columns)
         if plan.kind != "streamed":
