@@ -85,7 +85,8 @@ def test_random_shapes(
     c[..., ~np.tril(np.ones((n, n), bool))] = np.nan  # not read
     value, size = expected(a, op)
     found = herk(a, c, alpha=alpha, beta=beta, op=op, precision=precision)  # type: ignore[arg-type]
-    assert found.dtype == PRECISIONS[precision].output
+    row = PRECISIONS[precision]
+    assert found.dtype == row.output
     assert_hermitian(found)
     magnitude = abs(alpha) * size + abs(beta) * abs(hermitian)
     exact = alpha * value + beta * hermitian
@@ -95,7 +96,10 @@ def test_random_shapes(
     triangle = herk(
         a, packed(c), alpha=alpha, beta=beta, op=op, precision=precision, form="triangle",  # type: ignore[arg-type]
     )  # fmt: skip
-    np.testing.assert_array_equal(triangle, packed(found))
+    assert (abs(triangle - packed(exact)) <= limit * packed(magnitude)).all()
+    # BLAS's products that are only mirrored may be those of other routines than a triangle's.
+    if not (row.exact_operands and alpha == 1 and beta == 0):
+        np.testing.assert_array_equal(triangle, packed(found))
 
 
 @pytest.mark.each_value
