@@ -21,21 +21,22 @@ _ONE_TERM = (
     WgmmaPlan(2, 32, 32, 4), WgmmaPlan(1, 96, 32, 4), WgmmaPlan(1, 64, 32, 5),
     WgmmaPlan(1, 32, 32, 6),
 )  # fmt: skip
-# Widths between those, for sides that would leave a third of a tile empty: at tf32, and of a row
-# operand that bf16 reads in place.
+# Widths between those are for sides that would leave a third of a tile empty: at tf32, and where
+# bf16 reads the row operand in place.
 _BETWEEN = (
     WgmmaPlan(2, 160, 32, 3), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 80, 32, 3),
     WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 80, 32, 4), WgmmaPlan(1, 48, 32, 5),
 )  # fmt: skip
-# Widths between these, at tf32: rows of 16-bit planes would not begin where a swizzle does.
+# Widths between these are for tf32 alone: rows of 16-bit planes would not begin where a swizzle
+# does.
 _EIGHTS = tuple(WgmmaPlan(2, columns, 32, 3) for columns in (120, 104, 88))
-# Of two terms a warp's loads, splitting and promotion take longer than its MMAs, so two warpgroups
+# At two terms a warp's loads, splitting and promotion take longer than its MMAs, so two warpgroups
 # share the k of a tile of 64 rows.
 _TWO_TERMS = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 112, 16, 4), WgmmaPlan(2, 96, 16, 3),
     WgmmaPlan(2, 64, 16, 4), WgmmaPlan(1, 64, 16, 6, k_warpgroups=2),
 )  # fmt: skip
-# In 16 bits, of a row operand that is scaled in each stage, in steps of eight columns.
+# Tiles in 16 bits whose row operand is scaled in each stage come in steps of eight columns.
 _TWO_TERMS_SCALED = (
     *(WgmmaPlan(2, columns, 32, 3) for columns in range(128, 64, -8)),
     *(WgmmaPlan(2, columns, 32, 4) for columns in range(64, 24, -8)),
@@ -43,8 +44,8 @@ _TWO_TERMS_SCALED = (
     *(WgmmaPlan(1, columns, 32, 4, k_warpgroups=2) for columns in range(96, 56, -8)),
     *(WgmmaPlan(1, columns, 32, 6, k_warpgroups=2) for columns in range(56, 24, -8)),
 )
-# With both operands in planes. Accumulators are promoted after each stage and additions take power,
-# so stages of large tiles are as deep as shared memory allows with two of them.
+# Both operands are in planes here. Accumulators are promoted after each stage and additions take
+# power, so stages of large tiles are as deep as shared memory allows with two of them.
 _TWO_TERMS_IN_PLANES = (
     WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 112, 24, 2), WgmmaPlan(2, 96, 24, 2),
     WgmmaPlan(2, 64, 16, 4), WgmmaPlan(1, 64, 16, 4, k_warpgroups=2),
@@ -136,7 +137,7 @@ def with_ping_pong(
     epilogue. At one term stores take no longer than MMAs and loads, so the ring also needs a third
     of its stages for the next tile: with less a warpgroup waits for loads. At two terms the k
     of a stage is the tile's or one that leaves more of the ring free. Scaled stages of more than 96
-    columns are loaded under no MMAs, and lose where they fill the ring.
+    columns are loaded, or loaded again, under no MMAs, and lose where they fill the ring.
     """
     if plan.fused_pack or plan.m_warpgroups == 1 or plan.triangle or tiles <= sm_count:
         return plan

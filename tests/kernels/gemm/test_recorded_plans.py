@@ -91,8 +91,9 @@ _NEW_COLUMNS = {64: (32, 40, 56, 72, 80, 88, 96), 128: (32, 40, 56)}
 
 
 def is_new(choice: GemmChoice, precision: Precision) -> bool:
-    """Whether there was no such plan when most sets were timed: mma.sync in 3, 5 or 6 slices, and
-    tiles at 3xfp16.
+    """Return whether most sets were timed without such a plan.
+
+    There was no mma.sync in 3, 5 or 6 slices, and at 3xfp16 there were fewer tiles.
     """
     if choice.mma is not None:
         return choice.mma.split_k_slices not in (1, 2, 4, 8)
@@ -103,8 +104,9 @@ def is_new(choice: GemmChoice, precision: Precision) -> bool:
 
 
 def chosen_of(times: Times, found: dict[str, GemmChoice], question: Question) -> str:
-    """The name of what a call takes, or of a new plan without a time the first of those that have
-    one by their estimates.
+    """Return the name of what a call takes.
+
+    A new plan without a time gives way to that of the least estimate among those that have one.
     """
     chosen = name_of_choice(question)
     if chosen in times or not is_new(found[chosen], question.precision):
