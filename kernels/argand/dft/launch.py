@@ -19,6 +19,7 @@ from argand.dft.mixed_radix import MixedRadixPlan, mixed_radix_table
 from argand.dft.plan import ARGUMENTS, DensePlan, KernelPlan, dft_source, kernel_name
 from argand.dft.problem import DftProblem
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table
+from argand.dft.tables import Array
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.device_table import device_table
@@ -27,7 +28,6 @@ from argand.runtime.kernel import BoundKernel, max_active_clusters
 from argand.runtime.loading import load
 from argand.runtime.workspace import zeroed_workspace
 
-Array = np.ndarray[Any, Any]
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_stream = cupy.cuda.get_current_stream
 _MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "tile_counter"))}

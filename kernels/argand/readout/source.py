@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.complex_types import REAL
+from argand.runtime.cpp import literal
 from argand.runtime.kernel_entry import kernel_entry
 
 THREADS = 256
@@ -110,7 +111,7 @@ def kernel_source(name: str, dtype: str, aligned: bool) -> str:
     header, fields = _HEADERS[structure]
     given = [REAL[dtype]] if name in _BY_TYPE else []
     if name in _BY_ALIGNMENT:
-        given.append("true" if aligned else "false")
+        given.append(literal(aligned))
     template = f"<{', '.join(given)}>" if given else ""
     return f'#include "readout/{header}.cuh"\n{size_check(structure, fields)}' + kernel_entry(
         kernel_name(name, dtype, aligned), structure, f"{name}{template}(args);", threads, blocks
