@@ -28,8 +28,7 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
             f"out must have shape {shape} and type {dtype}, "
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
-    ours = isinstance(getattr(out, "type_name", None), str)  # `argand.Pairs`
-    if not (ours or isinstance(out, np.ndarray) or is_cupy_array(out)):
+    if not (_own_type(out) or isinstance(out, np.ndarray) or is_cupy_array(out)):
         raise TypeError(f"out must be an array of NumPy or CuPy, got {type(out).__name__}")
     check_written("out", out)
 
@@ -82,10 +81,15 @@ def as_array(x: Any, name: str) -> Any:
     except ValueError as error:
         raise ValueError(f"{name} must be an array: {error}") from error
     if found.dtype.kind == "O" and found.ndim == 0:
-        own = getattr(x, "type_name", None)  # not a dtype, which sparse arrays have
-        kind = own if isinstance(own, str) else type(x).__name__
+        kind = _own_type(x) or type(x).__name__  # not a dtype, which sparse arrays have
         raise TypeError(f"{name} must be an array, got {kind}")
     return found
+
+
+def check_numbers(name: str, x: Any, *, flags: bool = False) -> None:
+    """Raise TypeError for an array that holds no numbers; with ``flags`` truth values are some."""
+    if x.dtype.kind not in ("biufc" if flags else "iufc"):
+        raise TypeError(f"{name} must be numbers, got {x.dtype}")
 
 
 def shape_of(x: Any, name: str) -> tuple[int, ...]:
@@ -144,13 +148,9 @@ def as_integer(value: Any, name: str) -> int:
 
     Raises TypeError for what is none, as a truth value: of a mask, or in the place of a flag.
     """
-    try:
-        found = None if isinstance(value, bool) else index(value)
-    except TypeError:
-        found = None
-    if found is None:
+    if not is_integer(value):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    return found
+    return index(value)
 
 
 def is_integer(value: Any) -> bool:
@@ -231,8 +231,13 @@ def as_axis(axis: Any, rank: int) -> int:
 
 def type_name(x: Any) -> str:
     """Return an array's type for messages, or the ``type_name`` of an object that has one."""
+    return _own_type(x) or str(getattr(x, "dtype", type(x).__name__))
+
+
+def _own_type(x: Any) -> str | None:
+    """Return the ``type_name`` of an object that has one, such as `argand.Pairs`."""
     own = getattr(x, "type_name", None)
-    return own if isinstance(own, str) else str(getattr(x, "dtype", type(x).__name__))
+    return own if isinstance(own, str) else None
 
 
 def refuse_masked(name: str, x: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, as_flag, check_out, refuse_masked
+from argand.checks import as_array, as_flag, check_numbers, check_out, refuse_masked
 from argand.device import array_module, is_cuda_array
 from argand.gemm.operands import on_gpu
 from argand.gemm.pairs import Pairs
@@ -20,8 +20,7 @@ def is_real(x: Any) -> bool:
     """Return whether a signal is real. Raises TypeError for a type that holds no numbers."""
     if isinstance(x, Pairs):
         return False
-    if x.dtype.kind not in "fciu":
-        raise TypeError(f"x must be numbers, got {x.dtype}")
+    check_numbers("x", x)
     return bool(x.dtype.kind != "c")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from argand.checks import as_axis, as_flag, as_integer, as_names
+from argand.checks import as_axis, as_flag, as_integer, as_names, check_numbers
 from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
 from argand.precision import Precision, get_precision, precision_name
@@ -60,8 +60,7 @@ def dft_problem(
 
     Arguments and errors are those of `argand.dft`, for an array x.
     """
-    if x.dtype.kind not in "biufc":
-        raise TypeError(f"x must be numbers, got {x.dtype}")
+    check_numbers("x", x, flags=True)
     inverse = as_flag(inverse, "inverse")
     if not isinstance(rounding, str | None):
         rounding = as_names(rounding, "rounding")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from argand.checks import as_integer, refuse_misaligned, shape_of
+from argand.checks import as_integer, check_numbers, refuse_misaligned, shape_of
 from argand.defaults import default_precision
 from argand.device import Device, checked_device, cpu, gpu, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -151,10 +151,10 @@ def run_circuit(
         plan = plan_circuit(qubits, gates, precision=row, device=device)
     if plan.qubits != qubits:
         raise ValueError(f"the plan is for {plan.qubits} qubits, the state has {qubits}")
-    if reference is not None and shape_of(reference, "reference") != state.shape:
-        raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
-    if reference is not None and reference.dtype.kind not in "biufc":
-        raise TypeError(f"reference must be numbers, got {reference.dtype}")
+    if reference is not None:
+        if shape_of(reference, "reference") != state.shape:
+            raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
+        check_numbers("reference", reference, flags=True)
     refuse_misaligned("reference", reference)
     with state.device if is_cuda_array(state) else nullcontext():
         before = norm_of(state)

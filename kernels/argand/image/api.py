@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, as_real, check_out, refuse_misaligned
+from argand.checks import as_array, as_real, check_numbers, check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -144,8 +144,7 @@ def _checked_covariances(covariances: Any, gpu: bool) -> Any:
     """Return covariances as an array. Raises TypeError for what holds no numbers."""
     refuse_misaligned("covariances", covariances)
     r = covariances if gpu else as_array(covariances, "covariances")
-    if r.dtype.kind not in "fciu":
-        raise TypeError(f"covariances must be numbers, got {r.dtype}")
+    check_numbers("covariances", r)
     return r
 
 
