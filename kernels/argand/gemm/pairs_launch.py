@@ -12,6 +12,8 @@ from argand.precision import FP16
 _AS_BF16 = cupy.ElementwiseKernel(
     "int8 x", "uint16 bits", "bits = __float_as_uint((float)x) >> 16", "argand_int8_as_bf16"
 )
+_WORDS = {1: "uint16", 2: "uint32"}
+"""The type that holds both parts of a number, by the bytes of one."""
 
 
 def as_halves(x: Pairs, format: str) -> Pairs:
@@ -24,10 +26,6 @@ def as_halves(x: Pairs, format: str) -> Pairs:
     found = cupy.empty(x.array.shape, PAIR_FORMATS[format])
     _AS_BF16(x.array, found)
     return Pairs(found, format)
-
-
-_WORDS = {1: "uint16", 2: "uint32"}
-"""The type that holds both parts of a number, by the bytes of one."""
 
 
 def words(x: Pairs) -> Any:
