@@ -34,6 +34,11 @@ def ulps(found: Array, exact: Array) -> float:
     return float((np.abs(found - exact) / spacing).max())
 
 
+def half_ulps(found: Array, exact: Array, kind: str) -> Array:
+    """Return each error over half an ulp of the exact result and the kind's smallest number."""
+    return np.asarray(np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind]))
+
+
 def nasty_rows(columns: int) -> Array:
     """(343, columns) float32: every three of these numbers, first, in the middle and last.
 

@@ -14,7 +14,7 @@ from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.source import softmax_source
 from scipy import special
 
-from tests.kernels.softmax.softmax_cases import HALF_ULP, SMALLEST, numbers, stored
+from tests.kernels.softmax.softmax_cases import half_ulps, numbers, stored
 
 pytestmark = pytest.mark.gpu
 
@@ -51,7 +51,7 @@ def test_plans_of_every_kind(
             softmax(cp.asarray(x), out=out, **given)
         found = numbers(out.get(), output)
         assert np.isnan(found[3]).all()
-        held = np.abs(found - exact) / (exact * HALF_ULP[output] + SMALLEST[output])
+        held = half_ulps(found, exact, output)
         assert np.nanmax(held) <= (4 if output == "fp32" else 1.05), plan
         assert np.isfinite(np.delete(found, 3, axis=0)).all(), plan
 
@@ -65,7 +65,7 @@ def test_rows_of_a_block_alone(cp: Any, rng: np.random.Generator, columns: int) 
     assert bool(cp.isfinite(found[8:]).all())
     sample = [0, 6, 555, 1099]
     exact = special.softmax(x[sample].astype(np.float64), axis=-1)
-    held = np.abs(found.get()[sample] - exact) / (exact * HALF_ULP["fp32"] + SMALLEST["fp32"])
+    held = half_ulps(found.get()[sample], exact, "fp32")
     assert held.max() <= 4
 
 
@@ -80,7 +80,7 @@ def test_few_rows_of_halves_in_fp32(
     given = {"format": "bf16" if kind == "bf16" else None, "output": "fp32"}
     found = softmax(cp.asarray(x), **given).get()
     assert np.isnan(found[3]).all()
-    held = np.abs(found - exact) / (exact * HALF_ULP["fp32"] + SMALLEST["fp32"])
+    held = half_ulps(found, exact, "fp32")
     assert np.nanmax(held) <= 4
     assert np.isfinite(np.delete(found, 3, axis=0)).all()
 
@@ -96,5 +96,5 @@ def test_few_long_rows(cp: Any, rng: np.random.Generator, rows: int, kind: str) 
         result = softmax(given, output=kind)
         assert bool(cp.isfinite(result).all())
         found = numbers(result[looked_at].get(), kind)
-        held = np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind])
+        held = half_ulps(found, exact, kind)
         assert held.max() <= (4 if kind == "fp32" else 1.05)
