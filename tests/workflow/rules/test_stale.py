@@ -162,23 +162,28 @@ def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
 def test_an_older_file_in_the_place_of_an_input(root: Path, tmp_path: Path) -> None:
     """`mv`, `cp -p` or a link brings a file older than the results that the other one made."""
     for name, factor in (("first", 1), ("second", 2)):
-        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+        (tmp_path / name).mkdir()
+        with h5py.File(tmp_path / name / "x.h5", "w") as file:
             file["x"] = factor * np.ones((150, 150), np.complex64)  # Snakemake hashes small files
-    for name in ("first", "second"):
-        os.utime(tmp_path / f"{name}.h5", ns=(0, 10**15 * len(name)))
-    (tmp_path / "night.h5").symlink_to("first.h5")
+        os.utime(tmp_path / name / "x.h5", ns=(0, 10**15 * len(name)))
+    night = tmp_path / "night"
+    night.symlink_to("first")
     study = (
-        "device: cpu\nworkloads: {w: {kind: dft, axis: -1, input: {file: night.h5, samples: x}}}"
+        "device: cpu\nworkloads: {w: {kind: dft, axis: -1, input: {file: night/x.h5, samples: x}}}"
     )
     project = Project(root, tmp_path, dict(os.environ), study)
     project.run("--until", "stage")
     assert planned(project, "--until", "stage") == set()
-    (tmp_path / "night.h5").unlink()
-    (tmp_path / "night.h5").symlink_to("second.h5")
-    os.utime(tmp_path / "night.h5", ns=(0, 0), follow_symlinks=False)
+    night.unlink()
+    night.symlink_to("second")  # of which the status of the file itself says nothing
     assert planned(project, "--until", "stage") == {"stage w"}
-    (tmp_path / "night.h5").unlink()
-    shutil.copy2(tmp_path / "second.h5", tmp_path / "night.h5")
+    night.unlink()
+    night.mkdir()
+    (night / "x.h5").symlink_to("../second/x.h5")
+    os.utime(night / "x.h5", ns=(0, 0), follow_symlinks=False)
+    assert planned(project, "--until", "stage") == {"stage w"}
+    (night / "x.h5").unlink()
+    shutil.copy2(tmp_path / "second" / "x.h5", night)
     assert planned(project, "--until", "stage") == {"stage w"}
     project.run("--until", "stage")
     assert planned(project, "--until", "stage") == set()
