@@ -82,3 +82,33 @@ def test_nothing_beside_the_data_is_lost(tmp_path: Path, rng: np.random.Generato
     for name in ("sky", "nulls"):  # of both feeds, which are no array's covariances
         with pytest.raises(StudyError, match="the inputs are of 2 polarizations"):
             check_study(study_of({name: by_file(tmp_path, name, {})}))
+
+
+@pytest.mark.parametrize(("other", "kept"), [("early", ["selected_time"]), ("late", [])])
+@pytest.mark.parametrize("linked", [False, True])
+def test_two_products_in_one_file(
+    tmp_path: Path, rng: np.random.Generator, other: str, kept: list[str], linked: bool
+) -> None:
+    """Other first times contradict each other, and those beside a link's target are not read."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = rng.standard_normal((2, 4, 12, 2)).view(complex)[..., 0]
+    early, late = (source_cases(tmp_path / "v.h5")["spectrum"] for _ in range(2))
+    late["input"]["coordinates"]["time"]["start"] = 9.0
+    run(study_of({"early": early, "late": late}), tmp_path)
+    with h5py.File(tmp_path / "both.h5", "w") as file:
+        for operand, of in (("a", "early"), ("b", other)):
+            path = tmp_path / of / "products" / "w.h5"
+            with h5py.File(path) as product:
+                if not linked:
+                    product.copy("entry/data", file, operand)
+                    continue
+                file[f"{operand}/spectrum"] = h5py.ExternalLink(path, "/entry/data/spectrum")
+                if "entry" not in file:
+                    product.copy("entry", file)  # of which the paths are those of the others
+    source = {
+        "file": str(tmp_path / "both.h5"), "a": "a/spectrum", "b": "b/spectrum",
+        "external": linked, "axes": {"a": ["batch", "m", "k"], "b": ["batch", "n", "k"]},
+    }  # fmt: skip
+    study = study_of({"w": {"kind": "gemm", "op_b": "C", "input": source}})
+    check_study(study)
+    assert list(run(study, tmp_path / "again")["w"].coordinates) == ([] if linked else kept)

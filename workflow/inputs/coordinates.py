@@ -141,7 +141,7 @@ def _add_selected_before(
     What this study selects of it under the same name takes its place (`above_selected`), and of two
     operands nothing stays where they have other values (``before`` are those of the others).
     """
-    for name, path in selected_before(operand.datasets[0]).items():
+    for name, path in selected_before(file, operand.datasets[0]).items():
         key = f"input.{operand.operand.name}: {path}"
         one = values_with_unit(file, source, key, name, path, 1, whole_axis(1), check=check)
         one = replace(one, axes=(name,))

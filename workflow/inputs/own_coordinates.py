@@ -83,20 +83,21 @@ def own_coordinates(
     return found, left_out
 
 
-def selected_before(dataset: h5py.Dataset) -> dict[str, str]:
+def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:
     """Return the paths of what stands beside a product of Argand's along axes that were dropped.
 
     They are by name, such as ``selected_time``, the time of the first sample that is transformed.
+    There are none where a link leads to the dataset from ``file``, as in `own_coordinates`.
     """
     group = dataset.parent
-    if "argand_product" not in group.attrs:
+    if "argand_product" not in group.attrs or dataset.file.filename != file.filename:
         return {}
     found: dict[str, str] = {}
     for name in itertools.islice(group, _MOST):
         path = f"{group.name}/{name}"
         with contextlib.suppress(DatasetError):
             if name.startswith(SELECTED):
-                one = find_dataset(dataset.file, path)
+                one = find_dataset(file, path)
                 if one.shape == (1,) and _PRODUCT_AXES in one.attrs:
                     found[name] = path
     return found
