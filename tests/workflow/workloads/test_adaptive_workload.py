@@ -228,6 +228,17 @@ def test_weights_keep_the_times_that_they_are_averaged_over(tmp_path):
     assert kept.long_name.startswith("time since 2026-11-28T10:00:00, of covariances whose mean")
 
 
+def test_flags_are_left_out_of_the_mean_over_times(tmp_path):
+    path = own(tmp_path)
+    with h5py.File(path, "r+") as file:
+        r = file["r"][...]
+        r[1, :, :, 0, 2] = r[1, :, :, 2, 0] = np.nan
+        file["r"][...] = r
+    staged = adaptive(beams=4, input=source(path, flagged="zero")).stage()
+    mean = staged.operands["covariances"].mean(axis=0)
+    np.testing.assert_allclose(mean, np.nanmean(r, axis=0), rtol=4 * np.finfo(float).eps)
+
+
 def test_flags_in_the_mean_over_times_are_said(tmp_path):
     given = source(own(tmp_path), flagged="zero")
     one = adaptive(beams=4, input=given)
