@@ -79,6 +79,7 @@ def test_the_manifest_is_of_these_results(finished: Project) -> None:
     assert again.names == study.names
     assert again.as_read() == study.as_read()
     assert all(again.case_json(name) == study.case_json(name) for name in study.names)
+    assert manifest["parameters"] == {name: study.parameters(name) for name in study.names}
 
 
 def test_what_is_deleted_or_asked_for_now_is_made_again(finished: Project) -> None:
