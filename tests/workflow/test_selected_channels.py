@@ -11,7 +11,7 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
-from workflow.data import FALLING, TAKEN, TUNED, Coordinate
+from workflow.data import FALLING, TAKEN, TUNED, Array, Coordinate
 from workflow.files.units import OF_REAL, OF_SAMPLES
 from workflow.inputs.selected_offsets import above_selected
 from workflow.preflight.check import check_study
@@ -24,19 +24,23 @@ BANK: dict[str, Any] = {
 }  # fmt: skip
 
 
+def middle_channel(path: Path, samples: Array) -> dict[str, Any]:
+    """The input of the middle one of coarse channels (channel, time), which go into a file."""
+    with h5py.File(path, "w") as file:
+        file["v"], file["f"] = samples, COARSE_MHZ
+    return {
+        "file": str(path), "samples": "v", "axes": ["channel", "time"],
+        "sample_rate_hz": RATE_HZ, "select": {"samples": {"channel": 1}},
+        "coordinates": {"frequency": {"dataset": "f", "units": "MHz"}},
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("by_file", [False, True])
 def test_a_tone_is_where_all_selections_together_say(tmp_path: Path, by_file: bool) -> None:
     time = np.arange(8 * 8 * 64) / RATE_HZ
     samples = np.zeros((len(COARSE_MHZ), len(time)), complex)
     samples[1] = np.exp(2j * np.pi * (TONE_HZ - 151e6) * time)
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"], file["f"] = samples, COARSE_MHZ
-    source = {
-        "file": str(tmp_path / "v.h5"), "samples": "v", "axes": ["channel", "time"],
-        "sample_rate_hz": RATE_HZ, "select": {"samples": {"channel": 1}},
-        "coordinates": {"frequency": {"dataset": "f", "units": "MHz"}},
-    }  # fmt: skip
-    first = {"first": {**BANK, "input": source}}
+    first = {"first": {**BANK, "input": middle_channel(tmp_path / "v.h5", samples)}}
     below = {"samples": {"workload": "first"}}
     if by_file:
         run(study_of(first), tmp_path)
@@ -89,6 +93,18 @@ def of_channel(value: float, units: str, *said: str) -> Coordinate:
     return Coordinate(np.array([value]), units, ", ".join(["centre of the channel", *said]))
 
 
+def test_spectra_of_real_samples_count_from_no_frequency_beside_them(tmp_path: Path) -> None:
+    """Their frequency 0 is an edge of the channel, of which the centre is beside them."""
+    source = middle_channel(tmp_path / "v.h5", np.zeros((len(COARSE_MHZ), 64), np.float32))
+    case = {"kind": "dft", "axis": "time", "power": True, "length": 8, "input": source}
+    for real, said in ((True, "frequency"), (False, f"frequency, {OF_SAMPLES}")):
+        source["samples"] = "v" if real else {"real": "v"}
+        one = study_of({"w": {**case, "real": real}}).workload("w")
+        found = one.product_outline(one.outline()).coordinates
+        assert found["selected_frequency"].values.tolist() == [151.0]
+        assert found["frequency"].long_name == said
+
+
 def test_each_axis_of_channels_of_channels_has_a_name_of_its_own(tmp_path: Path) -> None:
     """A spectrum along the times of spectra, and a third bank, had one that was there already."""
     bank = {**BANK, "channels": 2, "taps": 1}
@@ -101,9 +117,15 @@ def test_each_axis_of_channels_of_channels_has_a_name_of_its_own(tmp_path: Path)
         "powers": {**spectra, "input": {**below["first"], "select": {"samples": {"antenna": 0}}}},
         "again": {"kind": "dft", "axis": "time", "input": {
             **below["powers"], "select": {"samples": {"polarization": 0}}}},
+        "estimated": {**spectra, "real": True, "input": {
+            **below["powers"], "select": {"samples": {"polarization": 0}}}},
     })  # fmt: skip
     check_study(study)
     found = run(study, tmp_path)
     banks = ("frequency", "fine_frequency", "time", "fine_fine_frequency")
     assert found["third"].axes == banks
+    for name in banks[1::2]:
+        assert found["third"].coordinates[name].long_name.endswith(OF_SAMPLES)
     assert found["again"].axes == ("frequency", "time_frequency", "time_time_frequency")
+    of_groups = ("frequency", "time_frequency", "time", "time_time_frequency")
+    assert found["estimated"].axes == of_groups
