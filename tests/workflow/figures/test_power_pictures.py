@@ -56,6 +56,10 @@ def test_uneven_entries_are_counted_in_an_image() -> None:
     draw_powers(np.ones((3, 4)), NAMES, there, axes)
     assert axes.images[0].get_extent() == [-0.5, 3.5, 0, 3]
     assert axes.get_xlabel() == "entry along frequency, whose steps are not equal"
-    curve = Figure().subplots()
+    axes, there = Figure().subplots(), {**THERE, "time": Coordinate(np.array([0.5, 1.5, 9.5]), "s")}
+    draw_powers(np.ones((3, 4)), NAMES, there, axes)
+    assert axes.images[0].get_extent() == [-0.5, 3.5, -0.5, 2.5]
+    assert axes.get_ylabel() == "entry along time, whose steps are not equal"
+    curve, there = Figure().subplots(), {"frequency": Coordinate(hertz, "Hz")}
     draw_powers(np.ones((1, 4)), NAMES, there, curve)
     np.testing.assert_allclose(curve.lines[0].get_xdata(), hertz / 1e6)

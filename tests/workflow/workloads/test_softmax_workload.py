@@ -131,6 +131,10 @@ def test_beam_probabilities_are_drawn_over_time(beams):
         assert axes.get_xlabel() == "time (ms)"
         edges = [0.5 * size, (length + 0.5) * size, -0.5, product.data.shape[-1] - 0.5]
         assert axes.images[0].get_extent() == pytest.approx(edges)
+    times.values[-1] += 9  # after which entries are counted
+    one.picture(replace(product, coordinates={"time": times}), axes)
+    assert axes.get_xlabel() == "entry along time, whose steps are not equal"
+    assert axes.images[-1].get_extent()[:2] == [-0.5, length - 0.5]
 
 
 def test_beams_that_are_detected_are_power_already(tmp_path):
