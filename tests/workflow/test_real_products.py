@@ -1,4 +1,4 @@
-"""Products of real numbers, as power, are no voltages; names along an axis tell no steps."""
+"""Products of real numbers, as power, are no amplitudes; names along an axis tell no steps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ ONE = {"workload": "power"}
 
 
 @pytest.mark.parametrize(
-    ("case", "operand"),
+    ("case", "operand", "axes"),
     [
-        ({"kind": "correlate"}, "voltages"), ({"kind": "beamforming", "beams": 1}, "samples"),
-        ({"kind": "beamforming", "beams": 1, "detect": "power"}, "samples"),
+        ({"kind": "correlate"}, "voltages", None),
+        ({"kind": "beamforming", "beams": 1}, "samples", None),
+        ({"kind": "beamforming", "beams": 1, "detect": "power"}, "samples", None),
+        ({"kind": "mimo"}, "channel", ["frequency", "receiver", "beam", "time", "time_frequency"]),
     ],
 )  # fmt: skip
-def test_power_is_no_voltage(case: dict[str, Any], operand: str) -> None:
+def test_power_is_no_amplitude(case: dict[str, Any], operand: str, axes: list[str] | None) -> None:
     source = {operand: ONE, "select": {operand: {"beam": 0, "time_frequency": 3}}}
+    source |= {"axes": {operand: axes}} if axes else {}
     said = f"input.{operand}: must be complex amplitudes, but the product of power is power, float"
     with pytest.raises(StudyError, match=said):
         check_study(study_of({"beams": BEAMS, "power": POWER, "x": {**case, "input": source}}))

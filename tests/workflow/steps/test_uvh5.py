@@ -246,11 +246,18 @@ def test_what_it_cannot_be(changed: dict[str, Any], said: str) -> None:
         check_study(study_of({"v": {**VISIBILITIES, **changed}}))
 
 
-def test_integrations_shorter_than_dates_are_apart(tmp_path: Path) -> None:
+def test_integrations_shorter_than_dates_are_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Julian dates of fp64 are 4e-5 s apart, and a reader would take two times for one."""
     said = r"uvh5: 3 integrations have 1 Julian dates, because they are 8e-06 s apart"
+    case = labelled(tmp_path, time={"step_s": 1e-6})
     with pytest.raises(StudyError, match=said):
-        check_study(study_of({"v": labelled(tmp_path, time={"step_s": 1e-6})}))
+        check_study(study_of({"v": case}))
+    with monkeypatch.context() as patched:
+        patched.setattr("workflow.inputs.equal_steps.MOST_CHECKED", 8)  # so that none has a value
+        with pytest.raises(StudyError, match=said):
+            check_study(study_of({"v": case}))
     drawn = {**VISIBILITIES, "frequencies": {"step_hz": 1e7}}  # whose times the check has not
     run(study_of({"v": drawn}), tmp_path)
     with pytest.raises(InputError, match="Julian dates"):
