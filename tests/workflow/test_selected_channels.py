@@ -64,6 +64,28 @@ def test_a_tone_is_where_all_selections_together_say(tmp_path: Path, by_file: bo
     assert abs(at.values[0] + peak - TONE_HZ) <= apart / 2 + 1e-3
 
 
+@pytest.mark.parametrize("by_file", [False, True])
+def test_two_operands_of_one_product_have_the_frequency_of_their_channel(
+    tmp_path: Path, by_file: bool
+) -> None:
+    """The sum of what was selected before and now, once; none where they are of two channels."""
+    source = middle_channel(tmp_path / "v.h5", np.ones((len(COARSE_MHZ), 8 * 8 * 64), complex))
+    below = {"samples": {"workload": "first"}, "select": {"samples": {"frequency": 2}}}
+    chain = {"first": {**BANK, "input": source}, "second": {**BANK, "input": below}}
+    operands: dict[str, Any] = {name: {"workload": "second"} for name in "ab"}
+    if by_file:
+        run(study_of(chain), tmp_path)
+        operands = dict.fromkeys("ab", "/entry/data/spectra")
+        operands["file"] = str(tmp_path / "second" / "products" / "w.h5")
+    operands["axes"] = {"a": ["batch", "m", "channel"], "b": ["batch", "n", "channel"]}
+    for other, expected in ((3, [151e6 - 265625.0]), (5, [])):
+        select = {"a": {"channel": 3}, "b": {"channel": other}}
+        product = {"kind": "gemm", "op_b": "C", "input": {**operands, "select": select}}
+        found = run(study_of({**chain, "w": product}), tmp_path / f"{other}")["w"].coordinates
+        at = [one.values[0] for name, one in found.items() if name == "selected_frequency"]
+        assert at == pytest.approx(expected, abs=1e-3)
+
+
 def test_offsets_alone_are_added() -> None:
     """In the unit of the later one, which keeps the sense of the samples and what else is said."""
     fine = of_channel(-250.0, "kHz", OF_SAMPLES, TAKEN)

@@ -91,11 +91,12 @@ def _add_own(
     the place of other numbers that only count, and several entries that of one, which is for all of
     them. Raises InputError where it differs from what is ``made`` already of another operand's,
     also because ``input.select`` takes others of the same dataset, but for axes of which a number
-    takes one.
+    takes one: of two operands that differ there nothing stays.
     """
     said = {_named_as(name, found) for name in source.coordinates}
     before = dict(made)
     mine: set[str] = set()
+    selected = _selected_before(file, source, operand, check)
     own, none = own_coordinates(file, operand, external=source.external)
     left_out.update(none)
     for given, number, path, axis in own:
@@ -120,6 +121,7 @@ def _add_own(
                 made[kept_as] = names
             continue
         mine.add(kept_as)
+        one = above_selected(selected.pop(kept_as, None), one)
         known = before.get(kept_as)
         if known is None or known.values.size == 1 < one.values.size:
             made[kept_as] = one
@@ -129,26 +131,26 @@ def _add_own(
             check_agrees(operand.operand.name, name, known, one)
         elif differ(known, one):
             del made[kept_as]
-    _add_selected_before(file, source, operand, before, made, check)
+    for kept_as, one in selected.items():
+        if kept_as in before and kept_as.removeprefix(SELECTED) in said:
+            continue
+        if differ(made.setdefault(kept_as, one), one):
+            del made[kept_as]
 
 
-def _add_selected_before(
-    file: h5py.File, source: FileInput, operand: InputOperand, before: Mapping[str, Coordinate],
-    made: dict[str, Coordinate], check: bool,
-) -> None:  # fmt: skip
-    """Add what stands beside an operand that is a product of Argand's along axes that it lacks.
+def _selected_before(
+    file: h5py.File, source: FileInput, operand: InputOperand, check: bool
+) -> dict[str, Coordinate]:
+    """Return what stands beside a product of Argand's along axes that were dropped, by its name.
 
-    What this study selects of it under the same name takes its place (`above_selected`), and of two
-    operands nothing stays where they have other values (``before`` are those of the others).
+    An entry that this study selects under the same name takes its place (`above_selected`).
     """
+    found = {}
     for name, path in selected_before(file, operand.datasets[0]).items():
         key = f"input.{operand.operand.name}: {path}"
         one = values_with_unit(file, source, key, name, path, 1, whole_axis(1), check=check)
-        one = replace(one, axes=(name,))
-        if name in before and name in made and differ(before[name], one):
-            del made[name]
-        else:
-            made[name] = above_selected(one, made[name]) if name in made else one
+        found[name] = replace(one, axes=(name,))
+    return found
 
 
 def _tells_nothing(one: Coordinate, taken: PickedAxis) -> bool:
