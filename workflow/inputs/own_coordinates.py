@@ -18,6 +18,7 @@ from workflow.data import SELECTED
 from workflow.files.links import DatasetError, find_dataset
 from workflow.files.text_attributes import guarded_once, text_attribute
 from workflow.inputs.dimension_names import dimension_names, dimension_scales
+from workflow.storage.product_arrays import BESIDE_AXES, PRODUCT
 
 if TYPE_CHECKING:
     from workflow.inputs.input_operand import InputOperand
@@ -27,8 +28,6 @@ _LONGEST = 1 << 14
 """Characters of the attribute."""
 _MOST = 256
 """Names in it, and of datasets beside a product, that are looked at."""
-_PRODUCT_AXES = "argand_axes"
-"""Attribute with the axes of what stands beside a product of Argand's, in the product's names."""
 
 
 class OwnCoordinate(NamedTuple):
@@ -90,7 +89,7 @@ def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:
     There are none where a link leads to the dataset from ``file``, as in `own_coordinates`.
     """
     group = dataset.parent
-    if "argand_product" not in group.attrs or dataset.file.filename != file.filename:
+    if PRODUCT not in group.attrs or dataset.file.filename != file.filename:
         return {}
     found: dict[str, str] = {}
     for name in itertools.islice(group, _MOST):
@@ -98,7 +97,7 @@ def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:
         with contextlib.suppress(DatasetError):
             if name.startswith(SELECTED):
                 one = find_dataset(file, path)
-                if one.shape == (1,) and _PRODUCT_AXES in one.attrs:
+                if one.shape == (1,) and BESIDE_AXES in one.attrs:
                     found[name] = path
     return found
 
@@ -110,7 +109,7 @@ def _of_renamed(dataset: h5py.Dataset, path: str, called: str, axis: str, extern
     antennas of inputs that are read as antennas are ``antenna_input_antenna``.
     """
     found = find_dataset(dataset.file, path, external=external)
-    own = text_attribute(found, _PRODUCT_AXES, _LONGEST)
+    own = text_attribute(found, BESIDE_AXES, _LONGEST)
     return called if own in ("", axis) else f"{axis}_{called}"
 
 

@@ -13,6 +13,11 @@ from workflow.storage.certificates import read_scalars
 from workflow.storage.datasets import read_dataset, read_values, write_values
 from workflow.storage.gathered import read_virtual, sources_of
 
+PRODUCT = "argand_product"
+"""Attribute of the group of a product, with its name."""
+BESIDE_AXES = "argand_axes"
+"""Attribute with the axes of what stands beside a product, in the product's own names."""
+
 
 def check_product(product: Product) -> None:
     """Raise ValueError where axes, data and coordinates do not fit together."""
@@ -49,15 +54,15 @@ def write_arrays(
     group.attrs["axes"] = list(product.axes)
     for index, axis in enumerate(product.axes):
         group.attrs[f"{axis}_indices"] = index
-    group.attrs["argand_product"] = group.attrs["signal"] = product.name
+    group.attrs[PRODUCT] = group.attrs["signal"] = product.name
     group.attrs["argand_beside"] = list(beside)
     for name, one in beside.items():
         if name in scales:  # names of antennas, beside where they are
-            group[name].attrs["argand_axes"] = [name]
+            group[name].attrs[BESIDE_AXES] = [name]
             continue
         dataset = write_values(group, name, one.values)
         _label(dataset, one.units, one.long_name)
-        dataset.attrs["argand_axes"] = list(one.of(name))
+        dataset.attrs[BESIDE_AXES] = list(one.of(name))
         _attach(dataset, [scales[axis] for axis in one.of(name)])
         where = [product.axes.index(axis) for axis in one.of(name) if axis in product.axes]
         if len(where) == len(one.of(name)):
@@ -113,7 +118,7 @@ def read_arrays(
     ``most`` and ``given`` are as ``most`` and ``part`` in `workflow.storage.products.read_product`.
     """
     group, title = entry["data"], _text(entry["title"][()])
-    name = _text(group.attrs["argand_product"])
+    name = _text(group.attrs[PRODUCT])
     axes = tuple(_text(axis) for axis in group.attrs["axes"])
     dataset = group[name]
     part = [slice(length) for length in dataset.shape] if given is None else list(given)
@@ -143,7 +148,7 @@ def _read_coordinate(dataset: h5py.Dataset, where: slice) -> Coordinate:
 
 def _read_beside(dataset: h5py.Dataset, stretches: Mapping[str, slice]) -> Coordinate:
     """Return a coordinate that is not an axis: those of the stretches that it has are cut."""
-    axes = tuple(_text(one) for one in dataset.attrs["argand_axes"])
+    axes = tuple(_text(one) for one in dataset.attrs[BESIDE_AXES])
     part = [stretches.get(a, slice(n)) for a, n in zip(axes, dataset.shape, strict=True)]
     units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))
     return Coordinate(read_values(dataset, part), units, long_name, axes)
