@@ -10,11 +10,11 @@ import numpy as np
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Coordinate, Staged, is_blank, middles
 from workflow.files.input_error import InputError
-from workflow.files.units import check_arrived, convertible, in_base
+from workflow.files.units import FACTORS, check_arrived, convertible, in_base
 from workflow.inputs.dates import date_in, julian_date
 from workflow.readers.polarizations import check_written, feeds_of
 
-_DAY_S = 86400.0
+_DAY_S = FACTORS["s"]["d"]
 _OFF_S = 1.0
 """Seconds that a Julian date of a few digits may be off."""
 _FIRST = 1 << 16

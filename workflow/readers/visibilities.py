@@ -25,6 +25,7 @@ from workflow.files.input_error import InputError
 from workflow.files.links import DatasetError, find_dataset
 from workflow.files.numbers import read_numbers
 from workflow.files.stored_types import COMPONENT_TYPES, complex_fields
+from workflow.files.units import FACTORS
 from workflow.readers.antenna_header import names_of, places_of
 from workflow.readers.base import Reader
 from workflow.readers.covariance import AntennaPairs, pairs_of
@@ -32,7 +33,6 @@ from workflow.readers.phasing import text_of, turned_metres, unturned
 from workflow.readers.polarizations import in_turn, named_codes
 from workflow.storage.memory import limited_memory, machine_memory
 
-SECONDS_OF_DAY = 86400.0
 DATA, FLAGS = "Data/visdata", "Data/flags"
 _MOST_ANTENNAS = 1 << 16
 _COPIES = 16
@@ -116,7 +116,7 @@ class Uvh5(Reader):
         named = named_codes(self.polarization, self.path)
         since = f"time since the Julian date {times[0]:.9f}"
         coordinates = {
-            "time": Coordinate(SECONDS_OF_DAY * (times - times[0]), "s", since),
+            "time": Coordinate(FACTORS["s"]["d"] * (times - times[0]), "s", since),
             "frequency": Coordinate(self.frequency, "Hz", "frequency"),
             "polarization": Coordinate(named, "", "polarization"),
         }
