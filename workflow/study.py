@@ -143,9 +143,9 @@ class Study(Settings):
     def parameters(self, name: str) -> dict[str, str]:
         """Return by key, as JSON, what decides the numbers that a workload computes.
 
-        Those of the workloads whose products lead to it stand after their names. Keys that say how
-        something is computed, and what becomes of it, are none of them, nor are paths of files,
-        whose checksums say more. Of a long value the end is a checksum.
+        Keys of the workloads whose products lead to it begin with the names of these. Keys that say
+        how something is computed, or what becomes of it, are left out, as are paths of files, whose
+        checksums say more. A long value is cut, and ends with its checksum.
         """
         found = self._own_parameters(name)
         for other in self._leading_to(name):

@@ -109,10 +109,10 @@ def checked_values(staged: Staged) -> Staged:
 
 
 def raised_for_mean(staged: Staged) -> Staged:
-    """Return covariances whose mean over times is that over the times at which each is not 0.
+    """Return covariances whose mean over all times is that over the times at which each is not 0.
 
-    What is flagged is 0 then, and in a plain mean would lessen the others: each of these is
-    multiplied by all times over those of its element.
+    Flagged values are 0, and would lessen a plain mean. So each value is multiplied by the number
+    of times over the number of those at which its element is not 0.
     """
     name = COVARIANCES.name
     drawn = staged.drawn.get(name)
@@ -141,7 +141,7 @@ def raised_for_mean(staged: Staged) -> Staged:
 
 
 def _factors(times: int, known: Array, values: Array) -> Array:
-    """Return all times over those that are known, in the type of the parts of ``values``."""
+    """Return the number of times over those that are known, in the type of parts of ``values``."""
     return np.asarray(times / np.maximum(known, 1), values.real.dtype)
 
 

@@ -28,7 +28,7 @@ BASES = {
 
 OF_SAMPLES = "from frequency 0 of the samples"
 OF_REAL = "which are real"
-"""What is said of such samples, whose frequency 0 is an edge of their band."""
+"""Words for such samples where frequency 0 is an edge of their band."""
 OF_CARRIER = "from the carrier"
 OF_TUNED = "less the one that was tuned to"
 OFFSETS = (OF_SAMPLES, OF_CARRIER, OF_TUNED)
@@ -62,7 +62,7 @@ _EPOCHS = {
 }  # fmt: skip
 """Days that astronomers count."""
 _ROOT = re.compile(r"sqrt\((?P<below>[^()]+)\)|(?P<of>[A-Za-z]+)(?:\^|\*\*)(?:0\.5|\(1/2\))")
-"""A root of a unit, as sqrt(Jy), Jy^0.5 and Jy**(1/2)."""
+"""A root of a unit, such as sqrt(Jy), Jy^0.5 and Jy**(1/2)."""
 _NONE = ("", "1", "dimensionless")
 """Texts that files give as the unit of a number that has none."""
 _EXACT = {unit for units in FACTORS.values() for unit in units}
@@ -142,7 +142,7 @@ def times(units: Mapping[str, str], names: Sequence[str]) -> str:
 def squared(unit: str) -> str:
     """Return the unit of a power of values in ``unit``; empty where they have none.
 
-    That of a root, as calibrated voltages have, is the unit below it: Jy of sqrt(Jy).
+    A root of a unit, which calibrated voltages have, gives that unit: sqrt(Jy) gives Jy.
     """
     if (root := _ROOT.fullmatch(unit)) is not None:
         return str(root["of"] or root["below"])

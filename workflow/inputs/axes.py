@@ -26,8 +26,8 @@ class Operand:
 
     An operand that is ``free`` may have axes of other names, at most as many; the last of them is
     the one that is worked ``along``: the axis of the case, by name or by its place in the file, and
-    the last where there is none. ``named`` says that the case must name one of several. Of
-    ``amplitudes`` another workload's product is no operand where it is real, as power is.
+    the last where there is none. ``named`` says that the case must name one of several. An
+    operand of ``amplitudes`` takes no real product of another workload, such as power.
     """
 
     name: str

@@ -105,7 +105,7 @@ def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:
 def _of_renamed(dataset: h5py.Dataset, path: str, called: str, axis: str, external: bool) -> str:
     """Return the name that a coordinate of a product has beside an operand's axis of another name.
 
-    As of the product of a workload of the same study (`ProductOperand`) it begins with the axis's:
+    It begins with the axis's name, as `ProductOperand` has it for a workload of the same study:
     antennas of inputs that are read as antennas are ``antenna_input_antenna``.
     """
     found = find_dataset(dataset.file, path, external=external)

@@ -17,7 +17,7 @@ def above_selected(before: Coordinate | None, one: Coordinate) -> Coordinate:
 
     Frequencies of a filter bank, or of a transform, count from 0 of their samples, which is the
     channel that a number selected before, or what they were tuned to: the sum is the frequency as
-    that one counts. Any other is as it is. Where frequencies fall in the samples of the channel
+    that one counts. Any other stays as it is. Where frequencies fall in the samples of the channel
     before, they fall in those of the channel within it, and its long name says so too.
     """
     if before is None or not {before.units, one.units} <= set(FACTORS["Hz"]):

@@ -118,7 +118,7 @@ def write_answers(
 def data_of(case: Case, errors: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the files, arrays and products that a workload is computed of; empty of drawn data.
 
-    ``errors`` are by workload those of products, which the error of what is made of them has not.
+    ``errors`` are those of products, by workload; errors of what is made of them leave them out.
     """
     source, circuit = case.data_source, getattr(case, "circuit", None)
     found = []

@@ -104,7 +104,7 @@ def require_coordinates(workload: Workload, outline: Staged) -> None:
 def require_chunks(workload: Workload, outline: Staged) -> None:
     """Raise ValueError where ``device_memory`` holds no chunk of a workload at any precision.
 
-    Of shards, which are smaller, their jobs say it.
+    The jobs of shards, which are smaller, say it themselves.
     """
     allowed = workload.case.device_memory_bytes()
     if allowed is None or workload.case.shards > 1:

@@ -239,5 +239,5 @@ def test_the_usual_step_of_coarse_numbers() -> None:
     """Julian dates are 4e-5 s apart, so that no single step of milliseconds is known to 2 %."""
     seconds = 1e-3 * np.arange(1000) + np.where(np.arange(1000) < 500, 0, 60)
     days = Coordinate(2461000.5 + seconds / 86400, "d")
-    # Of 998 steps, in two stretches, whose ends are each rounded to half the distance of dates.
+    # There are 998 steps in two stretches, whose ends are rounded to half the distance of dates.
     np.testing.assert_allclose(86400 * usual_step(days), 1e-3, rtol=4 * 4e-5 / 2 / (998 * 1e-3))
