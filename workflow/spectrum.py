@@ -23,7 +23,7 @@ from workflow.data import (
     is_blank,
 )
 from workflow.files.input_error import InputError
-from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, in_base, squared
+from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, in_base, squared
 from workflow.inputs.equal_steps import OFF_STEP, step_of
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
@@ -65,7 +65,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     step *= _sense(staged, inverse=inverse)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     upper = "negative" if step > 0 else "positive"
-    negative = "" if shift else f" (the upper half are the {upper} ones)"
+    negative = "" if shift else f" ({OF_UPPER} are the {upper} ones)"
     if not inverse:
         negative = f"{_counted_from(staged)}{negative}"
     if many or _is_unknown(found):

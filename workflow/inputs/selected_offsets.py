@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workflow.data import REVERSED, TAKEN, TUNED, TUNED_BEFORE, Coordinate
-from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OFFSETS
+from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, OFFSETS
 
 _ABOVE = (OF_SAMPLES, OF_TUNED)
-_UNKNOWN = (OF_REAL, "the upper half")
+_UNKNOWN = (OF_REAL, OF_UPPER)
 """Parts of the long names of offsets that are from an edge, or of which some stand for others."""
 
 
