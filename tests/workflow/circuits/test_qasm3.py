@@ -132,17 +132,21 @@ def test_angles_that_are_no_linear_function_of_parameters(path: Path) -> None:
         squares = (a + b) * (a - b)
         return [a * b, a**2 + b, math.sin(a) - b, a + 2, 2 / a, squares, rest, b / 2, 0, 0]
 
-    body = "".join(f"rz({angle}) c; x c; " for angle in written)
-    gates = f"gate one(b, a) c {{ {body} }} gate two(a) c {{ one(a*a, a) c; }}"
-    found = loaded(path, f"{HEAD}{gates} one(0.7, 0.3) q[0]; ctrl @ two(0.3) q[1], q[0];")
+    # A gate for each, since one such angle makes every angle of its gate a number.
+    gates = "gate phased(a, b) c { gphase(a*b); }\n"
+    calls = "ctrl @ phased(0.3, 0.7) q[1], q[0];\n"
     expected = QuantumCircuit(3)
-    for angle in angles(0.3, 0.7):
-        expected.rz(angle, 0)
+    expected.p(0.21, 1)
+    pairs = zip(angles(0.3, 0.7), angles(0.5, 0.3), strict=True)
+    for n, (text, (own, called)) in enumerate(zip(written, pairs, strict=True)):
+        gates += f"gate one{n}(b, a) c {{ rz({text}) c; x c; }} "
+        gates += f"gate two{n}(a) c {{ one{n}(a, 0.5) c; }}\n"
+        calls += f"one{n}(0.7, 0.3) q[0]; ctrl @ two{n}(0.3) q[1], q[0];\n"
+        expected.rz(own, 0)
         expected.x(0)
-    for angle in angles(0.3, 0.09):
-        expected.crz(angle, 1, 0)
+        expected.crz(called, 1, 0)
         expected.cx(1, 0)
-    assert same(found, expected)
+    assert same(loaded(path, f"{HEAD}{gates}{calls}"), expected)
 
 
 def test_own_gates_under_names_of_the_library_of_version_2(path: Path) -> None:
