@@ -11,8 +11,8 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
-from workflow.data import FALLING, TAKEN, TUNED, Array, Coordinate
-from workflow.files.units import OF_REAL, OF_SAMPLES
+from workflow.data import FALLING, TAKEN, TUNED, TUNED_BEFORE, Array, Coordinate
+from workflow.files.units import OF_REAL, OF_SAMPLES, OF_TUNED
 from workflow.inputs.selected_offsets import above_selected
 from workflow.preflight.check import check_study
 
@@ -86,6 +86,18 @@ def test_two_operands_of_one_product_have_the_frequency_of_their_channel(
         assert at == pytest.approx(expected, abs=1e-3)
 
 
+def test_a_frequency_that_the_study_gives_stays(tmp_path: Path) -> None:
+    source = middle_channel(tmp_path / "v.h5", np.ones((len(COARSE_MHZ), 8 * 8 * 64), complex))
+    run(study_of({"first": {**BANK, "input": source}}), tmp_path)
+    given = {
+        "file": str(tmp_path / "first" / "products" / "w.h5"), "samples": "/entry/data/spectra",
+        "select": {"samples": {"frequency": 2}},
+        "coordinates": {"frequency": {"start": 1e9, "step_hz": 1e6}},
+    }  # fmt: skip
+    one = study_of({"w": {"kind": "dft", "axis": "time", "input": given}}).workload("w")
+    assert one.outline().coordinates["selected_frequency"].values.tolist() == [1.002e9]
+
+
 def test_offsets_alone_are_added() -> None:
     """In the unit of the later one, which keeps the sense of the samples and what else is said."""
     fine = of_channel(-250.0, "kHz", OF_SAMPLES, TAKEN)
@@ -95,6 +107,9 @@ def test_offsets_alone_are_added() -> None:
     tuned = above_selected(Coordinate(np.array([1e9]), "Hz", TUNED), fine)
     assert tuned.values.tolist() == [999750.0]
     assert tuned.long_name == f"centre of the channel, {TAKEN}"
+    below = of_channel(-250.0, "kHz", OF_TUNED, TAKEN)
+    spectra = above_selected(Coordinate(np.array([1e9]), "Hz", TUNED_BEFORE), below)
+    assert spectra.values.tolist() == [999750.0]
     again = above_selected(of_channel(-9.0, "kHz", OF_SAMPLES, TAKEN), fine)
     assert again.values.tolist() == [-259.0]
     assert OF_SAMPLES in again.long_name
@@ -115,12 +130,15 @@ def of_channel(value: float, units: str, *said: str) -> Coordinate:
     return Coordinate(np.array([value]), units, ", ".join(["centre of the channel", *said]))
 
 
-def test_spectra_of_real_samples_count_from_no_frequency_beside_them(tmp_path: Path) -> None:
-    """Their frequency 0 is an edge of the channel, of which the centre is beside them."""
+def test_spectra_that_count_from_no_frequency_beside_them(tmp_path: Path) -> None:
+    """Frequency 0 of real samples is an edge of the channel, and without times nothing is in Hz."""
     source = middle_channel(tmp_path / "v.h5", np.zeros((len(COARSE_MHZ), 64), np.float32))
     case = {"kind": "dft", "axis": "time", "power": True, "length": 8, "input": source}
-    for real, said in ((True, "frequency"), (False, f"frequency, {OF_SAMPLES}")):
-        source["samples"] = "v" if real else {"real": "v"}
+    for real, rate, said in (
+        (True, RATE_HZ, "frequency"), (False, RATE_HZ, f"frequency, {OF_SAMPLES}"),
+        (False, None, "frequency"),
+    ):  # fmt: skip
+        source |= {"samples": "v" if real else {"real": "v"}, "sample_rate_hz": rate}
         one = study_of({"w": {**case, "real": real}}).workload("w")
         found = one.product_outline(one.outline()).coordinates
         assert found["selected_frequency"].values.tolist() == [151.0]
