@@ -157,6 +157,7 @@ def test_device_memory_that_holds_no_chunk_is_said_before_a_job(tmp_path: Path) 
     check_study(study_of(x={**case, "precisions": ["fp32", "fp64"]}))
     said = "workloads.x.device_memory: a chunk does not fit into 4 MiB of device memory: needs 6 "
     assert error_of(study_of(x={**case, "precisions": ["fp64"]}))[0].startswith(said)
+    check_study(study_of(x={**case, "precisions": ["fp64"], "shards": 2}))
 
 
 def test_a_gpu_streams_what_can_be_split_whatever_it_has(machine: dict[str, int]) -> None:
