@@ -57,6 +57,14 @@ def test_a_table_alone_tells_none(tmp_path: Path) -> None:
     assert compared.is_compared
 
 
+def test_all_workloads_that_lead_to_one_count() -> None:
+    spectra = {"kind": "dft", "axis": "time"}
+    below = {name: {"input": {"samples": {"workload": name}}} for name in ("bank", "spectra")}
+    cases = {"bank": BANK, "spectra": spectra | below["bank"], "w": spectra | below["spectra"]}
+    found = load_study({"workloads": cases}).parameters("w")
+    assert {"axis", "bank.channels", "spectra.axis"} <= set(found)
+
+
 def test_a_long_value_counts_to_its_end() -> None:
     tones = [{"frequency": n / 64} for n in range(16)]
     texts = {
