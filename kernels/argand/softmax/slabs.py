@@ -37,7 +37,7 @@ UNCUT_COLUMNS = 28
 _LEAST_UNCUT, _UNCUT_16BIT_COLUMNS = 17, 128
 """Rows that are slabs though no access is cut, if they end within a sector: the least, and the
 longest of 16 bits with results of 32. On an H200 slabs took 0.55 to 0.93 of the time of registers
-at 8 widths of 20 to 100, and 0.71 to 0.79 of that of as many lanes at 7 of 68 to 124."""
+at 8 widths of 20 to 100, and 0.70 to 0.79 of that of registers of four lanes at 7 of 68 to 124."""
 
 
 def slab_candidate(
