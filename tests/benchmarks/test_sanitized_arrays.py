@@ -19,7 +19,7 @@ from benchmarks.sanitize.spectrum import estimates
 from tests.covers import EXHAUSTIVE
 
 SOME = tuple(PRECISIONS) if EXHAUSTIVE else ("fp32", "3xfp16")
-"""Of one term and of two: precisions are the calls' own, which their tests hold."""
+"""A precision of one term and one of two: each operation's own tests hold the others."""
 PROGRAMS: dict[Callable[[str, Any], Iterable[tuple[str, float]]], tuple[str, ...]] = {
     products: (EXACT, *SOME), images: SOME, banks: SOME, estimates: SOME,
     solutions: ("complex64", "complex128"),
