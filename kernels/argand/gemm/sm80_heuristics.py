@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
-from argand.gemm.l2_rates import APART_BYTES, KEPT_BYTES, LATENCY, TOGETHER_BYTES
 from argand.gemm.memory import absmax_bytes
+from argand.gemm.memory_rates import APART_BYTES, KEPT_BYTES, LATENCY, TOGETHER_BYTES
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_costs import Costs, costs_of
 from argand.gemm.sm80_legality import check_mma_plan

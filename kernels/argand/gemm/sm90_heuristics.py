@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
-from argand.gemm.l2_rates import CACHE_BYTES, KEPT_BYTES
+from argand.gemm.memory_rates import CACHE_BYTES, KEPT_BYTES
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sm90_epilogue_times import (
     STORE_BESIDE_MAINLOOP,

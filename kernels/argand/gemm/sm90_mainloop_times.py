@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import hypot, inf
 
-from argand.gemm.l2_rates import APART_BYTES, LATENCY, SLICED_BYTES, TOGETHER_BYTES
+from argand.gemm.memory_rates import APART_BYTES, LATENCY, SLICED_BYTES, TOGETHER_BYTES
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES
 from argand.precision import Precision

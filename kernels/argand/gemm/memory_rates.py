@@ -1,4 +1,4 @@
-"""Rates of an H200's L2 and its memory's latency, which the models of both families share.
+"""Rates and sizes of an H200's L2 and its memory's latency, for the models of both families.
 
 Needs no GPU and no CuPy.
 """
