@@ -86,3 +86,11 @@ def test_results_of_halves_are_halves_or_fp32() -> None:
             assert result.dtype == np.float32
             found = wide.assessment(operands, device)(result, one)
             assert found.verified, found.reason
+
+
+def test_backward_error_is_that_of_the_definition(rng: np.random.Generator) -> None:
+    a, x = rng.standard_normal((5, 5)) + 0j, rng.standard_normal((5, 2)) + 0j
+    b = a @ x
+    b[3, 1] += 1
+    scale = abs(a).sum(axis=1).max() * abs(x[:, 1]).max() + abs(b[:, 1]).max()
+    assert dense.backward_error(a, x, b) == pytest.approx(1 / scale, rel=1e-12)

@@ -12,9 +12,9 @@ from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
 LARGE, LARGE_H100 = "h200-exact-large.csv", "h100-exact-large.csv"
-WORKSPACE, SOLVE = "h200-exact-workspace.csv", "h200-solve.csv"
+SOLVE = "h200-solve.csv"
 """Files that `benchmarks.exact` wrote of its suite up to 4096, of shapes drawn at random, and of
-larger ones with a proof; `benchmarks.exact_workspace`'s and `benchmarks.sweep solve`'s."""
+larger ones with a proof; `benchmarks.sweep solve`'s."""
 _SIZES = ("batch", "m", "n", "k")
 _SHAPE = "m x n x k"
 
@@ -117,31 +117,6 @@ def proof_table(data: Path) -> str:
     return text_table(lines, _SHAPE, "precision")
 
 
-def workspace_table(data: Path) -> str:
-    """Return a line for each shape whose call would use twice the workspace: what it costs."""
-    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for row in plain_rows(data / WORKSPACE):
-        found.setdefault((row["shape"], row["precision"]), {})[row["limit"]] = row
-    lines = []
-    for (shape, precision), rows in found.items():
-        once, twice = rows["once"], rows["twice"]
-        if once["workspace_bytes"] == twice["workspace_bytes"]:
-            continue
-        most, least = (
-            f"{int(row['workspace_bytes']) / int(row['operand_bytes']):.2f}"
-            for row in (twice, once)
-        )
-        idle, in_row = (
-            f"{float(once[name]) / float(twice[name]):.3f}" for name in ("idle_ms", "row_ms")
-        )
-        lines.append({
-            _SHAPE: shape, "precision": precision, "twice, × operands and result": most,
-            "a call's, ×": least, "pieces": once["pieces"], "parts of k": once["k_parts"],
-            "after idle, × time": idle, "in a row, × time": in_row,
-        })  # fmt: skip
-    return text_table(lines, _SHAPE, "precision")
-
-
 def solve_table(data: Path) -> str:
     """Return a line for each system that ours and cuSOLVER solved in one run."""
     systems: dict[str, dict[bool, dict[str, str]]] = {}
@@ -173,7 +148,6 @@ EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-exact-large": exact_table(LARGE),
     "h100-exact-large": exact_table(LARGE_H100),
     "h200-exact-proofs": proof_table,
-    "h200-exact-workspace": workspace_table,
     "h200-solve": solve_table,
     "h200-exact-gemmul8": gemmul8_table,
 }

@@ -34,7 +34,7 @@ _STACK_BYTE = 0.7
 """Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
 _PIECE, _AGAIN_BYTE = 2e5, 0.0025
 """Time in which the kernels of one more piece begin and end, and of a byte of planes that products
-read again under their mainloops (docs/data/h200-exact-workspace.csv)."""
+read again under their mainloops (fitted on an H200; `benchmarks.workspace` times such calls)."""
 _COLUMN_PANELS = 2
 """Factor of the time for planes of A that panels of columns read again: panels of B are encoded
 less fast than its whole (docs/experiments/2026-11-26-exact-products.md)."""
