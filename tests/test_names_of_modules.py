@@ -81,6 +81,6 @@ def test_files_name_what_is_there() -> None:
 
 
 def test_a_missing_name_is_found() -> None:
-    text = "from argand.gemm import launch as one\nfrom argand.gemm import heuristics\n"
+    text = "from argand.gemm import prepare as one\nfrom argand.gemm import heuristics\n"
     text += "one.prepare\none.prepares\npatch.setattr(heuristics, 'chosen', 1)\n"
     assert missing_in(text) == ["one.prepares", "heuristics.chosen"]

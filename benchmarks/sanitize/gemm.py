@@ -250,7 +250,7 @@ def _computed(
 ) -> Any:
     """Return the result of NumPy operands on the GPU, in NumPy; B `packed` beforehand."""
     import cupy
-    from argand.gemm.launch import PLAN_OVERRIDE
+    from argand.gemm.prepare import PLAN_OVERRIDE
 
     arrays = list(map(cupy.array, operands))
     if packed:

@@ -8,9 +8,9 @@ from typing import Any
 import cupy
 
 from argand.gemm import tuned
-from argand.gemm.launch import PLAN_OVERRIDE
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import PAIR_FORMATS, Pairs
+from argand.gemm.prepare import PLAN_OVERRIDE
 from argand.precision import HALF_FORMATS
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, Key, NoFormError
 from argand.runtime.kept_call import Run, StreamRun

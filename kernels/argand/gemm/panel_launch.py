@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from argand.gemm.choice import GemmChoice
+from argand.gemm.launch import GemmLaunch
 from argand.gemm.pack_launch import Planes
 from argand.gemm.panels import Panels
 from argand.gemm.product_form import OperandForm, ProductForm
@@ -13,10 +14,6 @@ from argand.gemm.question import GemmSizes
 from argand.runtime import kernel_trace
 from argand.runtime.layout import Layout
 from argand.runtime.workspace import parts_of_call
-
-if TYPE_CHECKING:
-    from argand.gemm.choice import GemmChoice
-    from argand.gemm.launch import GemmLaunch
 
 
 class PanelLaunch:

@@ -13,11 +13,12 @@ from argand.device import Device, gpu
 from argand.gemm import tuned
 from argand.gemm.families import require_family
 from argand.gemm.gpu_calls import form_of
-from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch
+from argand.gemm.launch import GemmLaunch
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.pairs import Pairs
 from argand.gemm.pairs_launch import words
 from argand.gemm.panel_launch import PanelLaunch
+from argand.gemm.prepare import PLAN_OVERRIDE
 from argand.herk import cublas
 from argand.herk.finish_launch import mirror_launch
 from argand.herk.gpu_lower import lower_triangle

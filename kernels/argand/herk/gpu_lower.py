@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import cupy
 
-from argand.gemm.launch import GemmLaunch, prepare
+from argand.gemm.launch import GemmLaunch
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.gemm.panel_launch import PanelLaunch
+from argand.gemm.prepare import prepare
 from argand.gemm.product_form import OperandForm, ProductForm
 from argand.herk import cublas
 from argand.herk.problem import FULL_PRODUCT, HerkProblem

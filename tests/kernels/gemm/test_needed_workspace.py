@@ -36,22 +36,22 @@ class Unlaunched:
 @pytest.fixture(scope="module")
 def modules() -> Iterator[Any]:
     """Modules of argand that prepare launches on a card that is not there."""
-    with without_device("gemm.launch") as (_, launch), pytest.MonkeyPatch.context() as patch:
+    with without_device("gemm.prepare") as (_, prepare), pytest.MonkeyPatch.context() as patch:
         for name in LAUNCHES:
             module = import_module(f"argand.gemm.{name}")
             for kernel in ("PendingKernel", "BoundKernel", "LaunchSequence", "bound_kernel"):
                 if hasattr(module, kernel):
                     patch.setattr(module, kernel, Unlaunched)
-        for module in (launch, launch.tuned):
+        for module in (prepare, prepare.tuned):
             patch.setattr(module, "gpu", lambda _: CARD)
-        patch.setattr(launch.tuned, "lookup", lambda *_: None)
+        patch.setattr(prepare.tuned, "lookup", lambda *_: None)
         names = {
             "form": "gemm.product_form", "layout": "runtime.layout",
             "candidates": "gemm.candidates", "limit": "runtime.workspace_limit",
             "workspace": "gemm.choice_workspace", "plan": "runtime.plan",
         }  # fmt: skip
         found = {name: import_module(f"argand.{path}") for name, path in names.items()}
-        yield SimpleNamespace(launch=launch, **found)
+        yield SimpleNamespace(prepare=prepare, **found)
 
 
 def drawn(modules: Any, rng: np.random.Generator, kernels: Any) -> Any:
@@ -111,7 +111,7 @@ def drawn_result(
 def test_what_errors_say_is_enough(modules: Any, kernels: Any) -> None:
     """At it, and at what is more than it; the launches take no more than is allowed."""
     rng, refused = np.random.default_rng(1), 0
-    prepared = modules.launch._prepare_within_limit
+    prepared = modules.prepare._prepare_within_limit
     for _ in range(8):
         form = drawn(modules, rng, kernels)
         try:
@@ -143,5 +143,5 @@ def test_no_launch_takes_more_than_its_choice_counts(modules: Any) -> None:
         for choice in rng.choice(np.array(choices, object), min(6, len(choices)), replace=False):
             counted = modules.workspace.workspace_of(choice, question)
             for allowed in (counted, counted + int(rng.integers(1 << 22))):
-                launch = modules.launch.GemmLaunch(form, choice, CARD, allowed)
+                launch = modules.prepare.GemmLaunch(form, choice, CARD, allowed)
                 assert launch.nbytes <= allowed

@@ -25,7 +25,7 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
 
 
 def overridden(choice: GemmChoice) -> Any:
-    from argand.gemm.launch import PLAN_OVERRIDE
+    from argand.gemm.prepare import PLAN_OVERRIDE
 
     return PLAN_OVERRIDE.use(choice)
 

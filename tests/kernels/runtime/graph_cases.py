@@ -23,11 +23,11 @@ HOW: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
 def forget_calls() -> None:
     """The next call of any form is prepared again."""
     from argand.gemm import gpu_calls as cuda_calls
-    from argand.gemm import launch as cuda_launch
+    from argand.gemm import prepare as cuda_prepare
     from argand.gemm.modular.kept_launches import launch_for
 
     cuda_calls.CALLS.clear()
-    cuda_launch._prepare_within_limit.cache_clear()
+    cuda_prepare._prepare_within_limit.cache_clear()
     launch_for.cache_clear()
     gc.collect()
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("shape", SUITES["gemm"], ids=str)
 def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta: int) -> None:
     """Where beta is not 0 C is one of them: accumulators of a long k may spill beside it."""
-    from argand.gemm.launch import prepare
+    from argand.gemm.prepare import prepare
     from argand.gemm.product_form import OperandForm, ProductForm
     from argand.runtime.layout import Layout
 
@@ -60,7 +60,7 @@ def test_partial_tiles_over_planes_give_the_same_bits(
 ) -> None:
     """More tiles than multiprocessors, whose last ones are split: in two launches or in one."""
     from argand.gemm import choice_workspace
-    from argand.gemm import launch as cuda_launch
+    from argand.gemm import prepare as cuda_prepare
 
     m, n, k = shape
     a, b = (
@@ -70,7 +70,7 @@ def test_partial_tiles_over_planes_give_the_same_bits(
     plan = WgmmaPlan(2, 128, 16, 3, storage="planar")
     launches = []
     results = []
-    prepare = cuda_launch.prepare
+    prepare = cuda_prepare.prepare
 
     def watched(*arguments: Any) -> Any:
         launches.append(prepare(*arguments))
@@ -81,7 +81,7 @@ def test_partial_tiles_over_planes_give_the_same_bits(
         monkeypatch.setattr(choice_workspace, "MAX_WORKSPACE", most)
         for swapped in (False, True):
             forget_calls()
-            with cuda_launch.PLAN_OVERRIDE.use(GemmChoice(plan, swapped)):
+            with cuda_prepare.PLAN_OVERRIDE.use(GemmChoice(plan, swapped)):
                 results.append(gemm(a, b, precision="3xtf32"))
     over = [len(launch._wgmma._multiply.kernels) for launch in launches]
     assert over == [2, 2, 1, 1]
