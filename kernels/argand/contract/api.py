@@ -27,7 +27,7 @@ from argand.runtime.array_context import context_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from argand.typing import TensorType
+    from argand.array_types import TensorType
 
 
 def contract(

@@ -10,9 +10,9 @@ from argand.dft.api import dft
 from argand.frameworks.call_plan import OneArrayPlan
 
 if TYPE_CHECKING:
+    from argand.array_types import PrecisionLike
     from argand.runtime.call_cache import CallCache
     from argand.runtime.tuned_plans import TunedPlans
-    from argand.typing import PrecisionLike
 
 
 class DftPlan(OneArrayPlan):

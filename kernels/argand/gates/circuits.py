@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argand.checks import as_integer, check_numbers, refuse_misaligned, shape_of
 from argand.defaults import default_precision
@@ -18,13 +18,11 @@ from argand.gates.circuit_search import CircuitPlan, CircuitSearch
 from argand.gates.costs import GateCosts
 from argand.gates.diagonal_runs import diagonal_runs
 from argand.gates.fusion import checked_gates
+from argand.gates.gate import GateLike
 from argand.gates.measure import measured_costs
 from argand.gates.norms import fidelity_of, norm_of
 from argand.gates.prepared_gates import prepared_gates
 from argand.precision import Precision, get_precision
-
-if TYPE_CHECKING:
-    from argand.typing import GateLike
 
 _MOST_QUBITS = 59
 """Qubits of the longest state whose bytes have addresses of 63 bits."""

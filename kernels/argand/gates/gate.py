@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from argand.checks import refuse_masked
 from argand.gates.canonical import KEPT, KEPT_WIDTH
+from argand.gemm.packed import Operand
 
 UNITARY = 1e-3
 """Largest deviation of U^H U of a unitary gate from the identity, in an element."""
@@ -36,6 +37,12 @@ class Gate:
     def qubits(self) -> tuple[int, ...]:
         """Targets and controls."""
         return self.targets + self.controls
+
+
+GateLike: TypeAlias = (
+    Gate | tuple[Operand, Sequence[int]] | tuple[Operand, Sequence[int], Sequence[int]]
+)
+"""A gate of a circuit: an object, or its matrix, targets and controls."""
 
 
 def is_unitary(matrix: np.ndarray[Any, Any]) -> bool:

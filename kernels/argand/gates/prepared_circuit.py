@@ -16,8 +16,8 @@ from argand.gates.circuit_search import CircuitPlan
 from argand.gates.prepared_gates import prepared_gates
 
 if TYPE_CHECKING:
+    from argand.array_types import ArrayT
     from argand.frameworks.tensor_in_place import TensorInPlace
-    from argand.typing import ArrayT
 
 
 class PreparedCircuit:

@@ -9,19 +9,16 @@ and Mølmer, "Wave-function approach to dissipative processes in quantum optics"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from argand.checks import as_integer, as_real
 from argand.device import Device, checked_device
 from argand.gates.api import apply_gate
-from argand.gates.gate import Gate, as_gates
+from argand.gates.gate import Gate, GateLike, as_gates
 from argand.gates.noisy_circuit import NoisyCircuit
 from argand.precision import Precision, get_precision
-
-if TYPE_CHECKING:
-    from argand.typing import GateLike
 
 _BATCH_QUBITS = 20
 """Qubits of a state that holds a batch of trajectories, where one alone has no more."""

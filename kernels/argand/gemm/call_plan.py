@@ -16,11 +16,11 @@ from argand.gemm.problem import Output
 from argand.gemm.rules import RULES
 
 if TYPE_CHECKING:
+    from argand.array_types import PrecisionLike
     from argand.runtime.call_cache import CallCache
     from argand.runtime.device_call_plan import DeviceCallPlan
     from argand.runtime.staged_call_plan import StagedCallPlan
     from argand.runtime.tuned_plans import TunedPlans
-    from argand.typing import PrecisionLike
 
 
 class GemmPlan(CallPlan):

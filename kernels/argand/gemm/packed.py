@@ -1,12 +1,16 @@
-"""Operands that were packed for many calls: what they are, and whether they fit a call."""
+"""Operands that were packed for many calls, whether they fit a call, and every type of operand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy.typing as npt
+
+from argand.array_types import Array
 from argand.device import Device
 from argand.gemm.operands import Side
+from argand.gemm.pairs import Pairs
 from argand.precision import Precision
 
 
@@ -34,6 +38,10 @@ class Packed:
     def ndim(self) -> int:
         """Axes of op(x)."""
         return len(self.shape)
+
+
+Operand: TypeAlias = npt.ArrayLike | Array | Pairs | Packed
+"""Operands of a product; other operations take no `Packed`."""
 
 
 def check_packed(packed: Packed, side: str, op: str, precision: Precision) -> None:

@@ -11,10 +11,10 @@ from argand.image.few_antennas_plan import MOST_ANTENNAS
 from argand.precision import get_precision
 
 if TYPE_CHECKING:
+    from argand.array_types import PrecisionLike
     from argand.runtime.call_cache import CallCache
     from argand.runtime.device_call_plan import DeviceCallPlan
     from argand.runtime.staged_call_plan import StagedCallPlan
-    from argand.typing import PrecisionLike
 
 
 class ImagePlan(CallPlan):

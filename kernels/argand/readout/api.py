@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from argand.checks import as_integer, in_order
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.readout import cpu
-from argand.readout.problem import MOST_SHOTS, chosen_qubits, parse_pauli, state_qubits
+from argand.readout.problem import MOST_SHOTS, Observable, chosen_qubits, parse_pauli, state_qubits
 from argand.readout.rules import adapted, adapted_expectation
 from argand.readout.uniforms import checked_seed
-
-if TYPE_CHECKING:
-    from argand.typing import Observable
 
 
 class Counts(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from argand.device import is_cuda_array
 
 STATE_TYPES = ("complex64", "complex128")
 MOST_SHOTS = 2**31 - 1
+Observable: TypeAlias = str | tuple[str, float] | Mapping[str, Any]
+"""A Pauli string, one with its coefficient, or a mapping that has both."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from argand.softmax.formats import OPERATIONS, Operation
 from argand.softmax.rules import RULES
 
 if TYPE_CHECKING:
+    from argand.array_types import PrecisionLike
     from argand.runtime.call_cache import CallCache
     from argand.runtime.tuned_plans import TunedPlans
-    from argand.typing import PrecisionLike
 
 
 class SoftmaxPlan(OneArrayPlan):
