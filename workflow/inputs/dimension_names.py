@@ -143,6 +143,31 @@ def order_by_file(
     return f"{where}; add `axes: {{{operand.name}: [{', '.join(given)}]}}` to the input"
 
 
+def moved_by_number(
+    name: str, operand: Operand, own: Sequence[str] | None, kept: Sequence[bool],
+    lengths: Sequence[int],
+) -> str:  # fmt: skip
+    """Return an error's text where a number drops an axis between others that nothing names.
+
+    Those before it would move to the places of the next ones, channels to that of polarizations,
+    or stay in theirs. Behind all of them, as of matrices at one frequency, an axis that the operand
+    lacks is dropped, as of a dataset of more axes than it has. ``kept`` are the axes that stay, of
+    these ``lengths``; ``own`` are the file's names, of which one of the operand's tells.
+    """
+    rank, axes = len(kept), operand.axes
+    places = [place for place, there in enumerate(kept) if there]
+    pairs = zip(places, lengths, strict=True)
+    moved = [place for place, n in pairs if n > 1 and not all(kept[place : places[-1]])]
+    if rank > len(axes) or not moved or any(own[place] in axes for place in moved if own):
+        return ""
+    here = axes[len(axes) - rank :]
+    return (
+        f"{name} has {rank} axes that nothing names, and a number drops one between others; what "
+        f"is left may be {[here[place] for place in places]} or {[*here[rank - len(places) :]]}: "
+        f"name all {rank} in input.axes.{operand.name}"
+    )
+
+
 def check_exchanged(
     name: str, operand: str, own: Sequence[str], given: Sequence[str], otherwise: str = _LABELS
 ) -> None:

@@ -33,6 +33,7 @@ from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axi
 from workflow.inputs.dimension_names import (
     axes_by_matlab,
     check_exchanged,
+    moved_by_number,
     names_of_parts,
     of_each_axis,
     order_by_file,
@@ -126,7 +127,7 @@ class InputOperand:
         if units is None:
             units = unit_of_parts(self.datasets, self.key)
         mapped = self.mapped()
-        numbers = self.picked.numbers(self.datasets[0].shape, mapped)
+        numbers = self.picked.numbers(self.datasets[0].shape, mapped, self.names)
         return OperandHeader(mapped, f"{kind}{bits << wide}", units, numbers)
 
     def mapped(self) -> AxisMap:
@@ -149,8 +150,13 @@ class InputOperand:
         return found
 
     def _check_order(self, found: AxisMap) -> None:
-        """Raise InputError where nobody names the axes but the file, in another order."""
-        if (own := self.own_names) is None:
+        """Raise InputError where nobody names the axes, or the file alone in another order."""
+        own = self.own_names
+        if self.names is None and not self.operand.free:
+            there = [axis.kept for axis in self.picked.axes]
+            if wrong := moved_by_number(self.name, self.operand, own, there, self.picked.shape):
+                raise InputError(f"input.select.{self.operand.name}: {wrong}")
+        if own is None:
             return
         kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]
         if wrong := order_by_file(self.name, self.operand, own, kept, found):

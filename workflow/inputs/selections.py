@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from workflow.config.axis_names import among
+from workflow.config.axis_names import among, operand_axis
 from workflow.config.mistakes import nearest
 from workflow.inputs.axes import AxisMap
 
@@ -92,15 +92,23 @@ class Picked:
             len(range(axis.span.start, axis.span.stop, axis.span.step)) for axis in self.axes
         )
 
-    def numbers(self, shape: Sequence[int], mapped: AxisMap) -> dict[str, PickedAxis]:
+    def numbers(
+        self, shape: Sequence[int], mapped: AxisMap, names: Sequence[str] | None
+    ) -> dict[str, PickedAxis]:
         """Return the selections along a dataset's axes, by the axes that these become.
 
-        Axes of which all is taken are left out.
+        Axes of which all is taken are left out. One that a number drops, by its name, is there
+        where the operand has it all the same, of the one entry.
         """
+        dropped = {
+            operand_axis(name): one
+            for name, one in zip(names or (), self.axes, strict=bool(names))
+            if not one.kept and operand_axis(name) in mapped.missing
+        }
         kept = [(one, n) for one, n in zip(self.axes, shape, strict=True) if one.kept]
         places = {axis: mapped.place(axis) for axis in mapped.axes}
         found = {axis: kept[place] for axis, place in places.items() if place is not None}
-        return {
+        return dropped | {
             axis: one
             for axis, (one, n) in found.items()
             if one.length != n or (isinstance(one.within, list) and one.within != list(range(n)))

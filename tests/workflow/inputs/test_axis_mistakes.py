@@ -53,6 +53,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "input.select.samples: /volt has the axes ['frequency', 'polarization', 'antenna', 'time']"
         ", got 'tme'; did you mean 'time'?",
     ),
+    (
+        {"select": {"samples": [":", 1, ":", ":"]}},
+        "input.select.samples: /volt has 4 axes that nothing names, and a number drops one between "
+        "others; what is left may be ['frequency', 'antenna', 'time'] or ['polarization', "
+        "'antenna', 'time']: name all 4 in input.axes.samples",
+    ),
     ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
     (
         {"coordinates": {"channel": {"step_hz": 2}, "frequency": {"step_hz": 1}}},

@@ -47,6 +47,7 @@ def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
     found = product("correlate", {"antenna": "4:6", "polarization": 2})
     np.testing.assert_array_equal(found["input_antenna"].values, [4, 5])
     np.testing.assert_array_equal(found["conjugated_input_antenna"].values, [4, 5])
+    np.testing.assert_array_equal(found["input_polarization"].values, [2, 2])  # as [2] has it
     found = product("dft", {"antenna": [3, 1]}, coordinates={"antenna": list("abcdef")})
     np.testing.assert_array_equal(found["antenna"].values, ["d", "b"])
 
