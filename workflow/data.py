@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from argand import Precision
 
+from workflow.drawn import Drawn, Stretched
 from workflow.measurements import OURS
-from workflow.storage.drawn import Drawn, Stretched
 
 Array = npt.NDArray[Any]
 PLACES = ("east", "north", "up")

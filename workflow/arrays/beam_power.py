@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from workflow.data import Coordinate, Product, power
+from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
 from workflow.inputs import operand_values
 from workflow.inputs.axes import Operand
 from workflow.inputs.product_operand import ProductArray, ProductOperand
-from workflow.storage.drawn import Stretched
 from workflow.storage.products import read_outline
 
 BEAMS = Operand("x", ("axis_0", "axis_1", "row", "column"), free=True, along="beam")

@@ -17,12 +17,12 @@ from workflow.arrays.antenna_places import (
 )
 from workflow.counted import listed
 from workflow.data import PLACES, Array, Staged
+from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
 from workflow.inputs.agreement import check_agrees
 from workflow.inputs.axes import Operand
 from workflow.inputs.coordinates import NUMBERED
 from workflow.readers.polarizations import POLARIZATIONS
-from workflow.storage.drawn import Stretched
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 """The operand of images and of weights of beams."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.antennas import phases
-from workflow.storage.drawn import Box
+from workflow.drawn import Box
 from workflow.storage.noise import complex_normal
 
 Array = npt.NDArray[Any]

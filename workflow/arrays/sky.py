@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workflow.arrays.plane_waves import Array, Generators, Wave, received
-from workflow.storage.drawn import Box
+from workflow.drawn import Box
 
 
 def scattered(antennas: int, radius_m: float, rng: np.random.Generator) -> Array:

@@ -17,8 +17,8 @@ from workflow.arrays.antenna_places import (
 )
 from workflow.arrays.plane_waves import steering_weights
 from workflow.data import PLACES, Array, Coordinate, Staged, blank
+from workflow.drawn import Drawn
 from workflow.files.input_error import InputError
-from workflow.storage.drawn import Drawn
 
 
 def beams_toward(directions: Array) -> dict[str, Coordinate]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.storage.drawn import Box, Drawn
+from workflow.drawn import Box, Drawn
 from workflow.storage.noise import complex_normal
 
 Array = npt.NDArray[Any]

@@ -17,10 +17,10 @@ from typing import Any
 import h5py
 from argand.device import available_cores
 
+from workflow.chunk_places import is_in_box
 from workflow.files.chunk_filters import NAMES, ChunkError, Filter, allowed, decoded_size
 from workflow.files.links import find_dataset
 from workflow.files.virtual_spaces import Box, bounds_of
-from workflow.storage.chunk_places import is_in_box
 
 _HEADERS = 1 << 16
 """Bytes that a filter may add to a chunk that it makes no smaller."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import h5py
 
+from workflow.chunk_places import is_in_box
 from workflow.files.chunk_sizes import stored_in_box
 from workflow.files.virtual_spaces import Box, bounds_of, is_unlimited
-from workflow.storage.chunk_places import is_in_box
 
 
 def unwritten(dataset: h5py.Dataset, box: Box) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from workflow.data import Array, Staged
+from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
-from workflow.storage.drawn import Stretched
 
 _PIECE = 1 << 20
 """Elements that are looked at together, so that the masks stay small beside the data."""

@@ -14,13 +14,13 @@ from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, TAKEN, Array, Coordinate, Product, blank, is_blank
+from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.named_entries import are_names, has_names, numbered, without_names
 from workflow.inputs.selected_offsets import above_selected
 from workflow.inputs.selections import Picked, SelectionError, pick
-from workflow.storage.drawn import Stretched
 from workflow.storage.products import read_product
 
 STRETCH_BYTES = 64 << 20

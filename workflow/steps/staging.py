@@ -7,11 +7,11 @@ from logging import Logger
 from pathlib import Path
 
 from workflow.data import Array, Coordinate, Staged
+from workflow.drawn import Drawn, Stretched
 from workflow.inputs.axes import sizes_in_words
 from workflow.inputs.dates import date_in
 from workflow.inputs.lacking import lacking_in_words
 from workflow.storage.certificates import CAVEATS
-from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_in
 from workflow.storage.staged import write_staged
 from workflow.workloads.base import Workload

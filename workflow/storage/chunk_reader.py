@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from workflow.storage.chunk_places import inside_of, overlap
+from workflow.chunk_places import inside_of, overlap
 from workflow.storage.chunk_sums import ChecksumError, place_of, read_sums
 
 CHECKSUM_BYTES = 4

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from argand.device import available_cores
 
+from workflow.chunk_places import chunk_offsets, chunk_shape
 from workflow.storage.checksum import fletcher32
-from workflow.storage.chunk_places import chunk_offsets, chunk_shape
 from workflow.storage.chunk_reader import CHECKSUM_BYTES, ChunkReader
 from workflow.storage.chunk_sums import write_sums
 from workflow.threads import thread_count

@@ -25,6 +25,7 @@ from workflow.storage.datasets import (
     write_dataset,
     write_values,
 )
+from workflow.storage.drawn import write_drawn
 from workflow.storage.room import check_room
 
 
@@ -38,7 +39,7 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
         for name, data in staged.operands.items():
             write_dataset(operands, name, data)
         for name, drawn in staged.drawn.items():
-            drawn.write(operands, name)
+            write_drawn(operands, name, drawn)
         for name, dataset in members(operands).items():
             dataset.attrs["axes"] = list(staged.axes.get(name, ()))
             dataset.attrs["units"] = staged.units.get(name, "")

@@ -33,11 +33,11 @@ from workflow.data import (
     places,
     power,
 )
+from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
-from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import complex_normal
 from workflow.windows import check_window
 from workflow.workloads.base import NOTHING, Workload, plan_words_of, register

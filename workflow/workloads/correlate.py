@@ -41,6 +41,7 @@ from workflow.data import (
     blank,
     places,
 )
+from workflow.drawn import Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.files.units import squared
@@ -48,7 +49,6 @@ from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.inputs.uvh5_needs import check_for_uvh5
 from workflow.integrations import gap_within, integrated_times
-from workflow.storage.drawn import Drawn
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

@@ -18,11 +18,11 @@ from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank
+from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.units import times
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
-from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import Init, draw
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, log_uniform, register

@@ -27,11 +27,11 @@ from workflow.data import (
     Staged,
     blank,
 )
+from workflow.drawn import Box, Drawn
 from workflow.figures.power_pictures import draw_powers
 from workflow.files.input_error import InputError
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
-from workflow.storage.drawn import Box, Drawn
 from workflow.windows import check_window, make_window
 from workflow.workloads.base import NOTHING, plan_words_of
 from workflow.workloads.baselines import implementations

@@ -20,12 +20,12 @@ from workflow.arrays.beam_power import beam_power, beams_of
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.inputs import operands
 from workflow.inputs.hdf5_operands import source_checksum
 from workflow.inputs.operands import Operand
 from workflow.inputs.provenance import of_products
-from workflow.storage.drawn import Box, Drawn
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 

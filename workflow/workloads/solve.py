@@ -31,12 +31,12 @@ from workflow.data import (
     along,
     blank,
 )
+from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.files.units import over
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
-from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import draw
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations

@@ -30,10 +30,10 @@ from workflow.data import (
     is_blank,
     numbered,
 )
+from workflow.drawn import Stretched
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.inputs import operands
-from workflow.storage.drawn import Stretched
 from workflow.threads import stretches
 from workflow.workloads.base import NOTHING
 from workflow.workloads.statevector import Statevector

@@ -31,12 +31,12 @@ from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, numbered
+from workflow.drawn import Drawn, Stretched
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.passes import Applied, described, in_words, moved_widths, plan_described, with_passes
-from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.products import read_outline
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register

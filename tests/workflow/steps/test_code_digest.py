@@ -109,7 +109,7 @@ EDITS = {
     "workflow/inputs/hdf5_operands.py": {
         "stage", "run", "verify", "combine", "deliver", "gather", "draw",
     },
-    "workflow/storage/drawn.py": {"stage", "run", "verify", "deliver"},
+    "workflow/drawn.py": {"stage", "run", "verify", "deliver"},
     "workflow/storage/products.py": {"deliver", "gather", "draw"},
     "workflow/workloads/gemm.py": {
         "stage", "run", "verify", "combine", "deliver", "gather", "draw",

@@ -13,10 +13,10 @@ import pytest
 from streamed_runs import run_python
 
 from tests.workflow.whole_files import read_staged
+from workflow.chunk_places import chunk_shape
 from workflow.data import Coordinate, Staged
 from workflow.preflight.loading import load_study
 from workflow.steps.staging import stage, understood
-from workflow.storage.chunk_places import chunk_shape
 
 LOG = logging.getLogger("test")
 

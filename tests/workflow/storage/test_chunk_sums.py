@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pytest
 
 from tests.workflow.whole_files import read_result, read_staged
+from workflow import chunk_places
 from workflow.data import Coordinate, Product, Staged
-from workflow.storage import chunk_places
 from workflow.storage.checksum import fletcher32
 from workflow.storage.chunk_reader import ChunkReader
 from workflow.storage.chunk_sums import SUMS, ChecksumError, read_sums, write_sums

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from workflow.chunk_places import CHUNK_BYTES, chunk_shape
 from workflow.storage import checksum
 from workflow.storage.checksum import fletcher32, fletcher32_by_numpy
-from workflow.storage.chunk_places import CHUNK_BYTES, chunk_shape
 from workflow.storage.chunk_sums import ChecksumError
 from workflow.storage.chunks import read_chunked, write_chunked
 

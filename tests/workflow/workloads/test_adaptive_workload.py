@@ -13,8 +13,8 @@ from tests.workflow.workloads.on_cpu import result_of
 from workflow.antennas import phases
 from workflow.arrays.covariances import COVARIANCES, checked_values
 from workflow.data import Coordinate, Staged
+from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
-from workflow.storage.drawn import Stretched
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
 from workflow.workloads.correlate import Correlate, CorrelateCase
 

@@ -10,7 +10,7 @@ import pytest
 
 from workflow.arrays.covariances import COVARIANCES, raised_for_mean
 from workflow.data import Array, Staged
-from workflow.storage.drawn import Stretched
+from workflow.drawn import Stretched
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, 2, 3])
