@@ -12,7 +12,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import cpu
 
-from workflow.data import Implementation
+from workflow.implementation import Implementation
 from workflow.measuring.samplers import Timing
 from workflow.measuring.spread import FEWEST
 from workflow.measuring.timing import COARSE, Limits, measure_in_turn

@@ -22,7 +22,8 @@ from typing import Any
 from argand.precision import any_precision
 
 from workflow.accuracy import worst_of
-from workflow.data import Shape, Staged
+from workflow.data import Staged
+from workflow.implementation import Shape
 from workflow.measuring.spread import narrow
 from workflow.records import Record
 from workflow.shards import Shard

@@ -9,7 +9,8 @@ from logging import Logger
 from argand import Device, DeviceError
 from argand.runtime.loading import NotLaunchedError, compiling_only
 
-from workflow.data import Implementation, NoResultError, Staged
+from workflow.data import Staged
+from workflow.implementation import Implementation, NoResultError
 from workflow.steps.resident import free, upload
 
 

@@ -14,7 +14,8 @@ from argand import Device, DeviceError, launched
 from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
 
-from workflow.data import Implementation, NoResultError, Staged
+from workflow.data import Staged
+from workflow.implementation import Implementation, NoResultError
 from workflow.measuring.surroundings import BUSY
 from workflow.shards import Shard
 from workflow.steps.compiling import compile_kernels

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from argand import Device
 
-from workflow.data import Array, Implementation
+from workflow.data import Array
+from workflow.implementation import Implementation
 from workflow.measurements import READINGS
 from workflow.measuring.samplers import Timing
 from workflow.measuring.surroundings import Surroundings, watching

@@ -20,7 +20,7 @@ from argand.runtime.plain_files import refuse_other
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workflow.config.case import DELIVERY_KEYS
-from workflow.data import Implementation
+from workflow.implementation import Implementation
 from workflow.measurements import READINGS
 from workflow.shards import Shard
 from workflow.storage.checked_json import CheckedJsonError, read_object, write_object

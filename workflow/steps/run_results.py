@@ -11,7 +11,8 @@ from argand import Device
 from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.counted import counted
-from workflow.data import Implementation, Staged
+from workflow.data import Staged
+from workflow.implementation import Implementation
 from workflow.measuring.timing import with_allocations
 from workflow.models import is_model
 from workflow.steps.in_turn import Ready

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from argand import Device, DeviceError, Precision
 
-from workflow.data import Implementation, Staged, blank
+from workflow.data import Staged, blank
+from workflow.implementation import Implementation
 from workflow.steps.chunk_loop import Busy, ChunkTooLargeError, Stream, Streamed
 from workflow.steps.progress import Bar
 from workflow.steps.transfer import transfer_to

@@ -16,7 +16,8 @@ from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
-from workflow.data import Shape, Staged
+from workflow.data import Staged
+from workflow.implementation import Shape
 from workflow.inputs.provenance import file_digests
 from workflow.measurements import READINGS
 from workflow.processes import shared_out

@@ -36,9 +36,10 @@ from workflow.arrays.steering import steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
-from workflow.data import Array, Implementation, Product, Shape, Staged, along, blank, places
+from workflow.data import Array, Product, Staged, along, blank, places
 from workflow.figures import beam_pictures, pictures
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operand_values, operands
 from workflow.inputs.operands import Operand
 from workflow.readers.polarizations import of_voltages

@@ -18,7 +18,8 @@ from argand import Device, Precision
 
 from workflow.config.case import Case
 from workflow.config.file_input import products_in
-from workflow.data import Array, Coordinate, Implementation, Made, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Product, Staged, blank
+from workflow.implementation import Implementation, Made, Shape
 from workflow.inputs import operands
 from workflow.storage.products import read_outline
 

@@ -10,7 +10,8 @@ from argand import Device, Precision
 
 from benchmarks.peers import Operation, Peer, study_names, study_peers
 from workflow.config.case import Case
-from workflow.data import Array, Implementation
+from workflow.data import Array
+from workflow.implementation import Implementation
 from workflow.inputs import operands
 
 Compute = Callable[..., Any]

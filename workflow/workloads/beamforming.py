@@ -28,11 +28,12 @@ from workflow.config.case import Case
 from workflow.config.detected_case import DetectedCase
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.integration import integrated
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.data import Array, Coordinate, Product, Staged, blank, power
 from workflow.drawn import Drawn
 from workflow.figures import beam_pictures
 from workflow.figures.power_pictures import draw_powers
 from workflow.files.units import times
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.workloads import matrix_product

@@ -22,20 +22,11 @@ from workflow.accuracy.channelise_accuracy import (
 from workflow.arrays.plane_waves import received_band
 from workflow.config.case import Case
 from workflow.config.channelise_case import ChanneliseCase
-from workflow.data import (
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    blank,
-    places,
-    power,
-)
+from workflow.data import Array, Coordinate, Product, Staged, blank, places, power
 from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.storage.noise import complex_normal

@@ -30,21 +30,12 @@ from workflow.arrays.plane_waves import received
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase
 from workflow.config.integration import integrated
-from workflow.data import (
-    PLACES,
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    blank,
-    places,
-)
+from workflow.data import PLACES, Array, Coordinate, Product, Staged, blank, places
 from workflow.drawn import Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.files.units import squared
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.inputs.uvh5_needs import check_for_uvh5

@@ -18,9 +18,10 @@ from workflow.accuracy.beam_power_accuracy import (
 )
 from workflow.arrays.steering import beside_beams
 from workflow.config.integration import integrated
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
+from workflow.data import Array, Coordinate, Product, Staged
 from workflow.files.input_error import InputError
 from workflow.files.units import squared, times
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.integrations import gap_within, integrated_times
 from workflow.readers.polarizations import check_linear, feeds_of

@@ -17,10 +17,11 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
 from workflow.config.dft_case import DftCase
-from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank, power
+from workflow.data import SELECTED, Array, Product, Staged, blank, power
 from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.storage.noise import complex_normal

@@ -17,10 +17,11 @@ from workflow.accuracy.references import ProductReference, product_reference
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
-from workflow.data import SELECTED, Array, Implementation, Product, Shape, Staged, blank
+from workflow.data import SELECTED, Array, Product, Staged, blank
 from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.units import times
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.storage.noise import Init, draw

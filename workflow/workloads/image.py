@@ -20,21 +20,9 @@ from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
-from workflow.data import (
-    PLACES,
-    Array,
-    Coordinate,
-    Implementation,
-    Made,
-    Product,
-    Shape,
-    Staged,
-    along,
-    blank,
-    places,
-    summed,
-)
+from workflow.data import PLACES, Array, Coordinate, Product, Staged, along, blank, places, summed
 from workflow.figures import pictures
+from workflow.implementation import Implementation, Made, Shape
 from workflow.inputs import operands
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations

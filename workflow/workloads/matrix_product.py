@@ -18,8 +18,9 @@ from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import ProductReference
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
-from workflow.data import Implementation, Shape, Staged
+from workflow.data import Staged
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.workloads.base import Workload

@@ -18,20 +18,12 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.mimo_accuracy import MimoReference, assess_mimo, mimo_reference
 from workflow.config.case import Case
 from workflow.config.mimo_case import MimoCase
-from workflow.data import (
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    along,
-    blank,
-)
+from workflow.data import Array, Coordinate, Product, Staged, along, blank
 from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
 from workflow.files.input_error import InputError
 from workflow.files.units import squared
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operand_values, operands
 from workflow.inputs.operands import Operand
 from workflow.storage.noise import complex_normal

@@ -15,8 +15,9 @@ from workflow.circuits import density_matrix, fused_gates
 from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.registers import qubits_of
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
+from workflow.data import Array, Coordinate, Product, Staged, blank, is_blank
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.workloads.base import NOTHING
 from workflow.workloads.state_answers import StateAnswers

@@ -17,19 +17,11 @@ from workflow import spectrum
 from workflow.accuracy import Accuracy
 from workflow.accuracy.spectra_accuracy import SpectraReference, assess_spectra, spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS
-from workflow.data import (
-    Array,
-    Coordinate,
-    Implementation,
-    NoResultError,
-    Product,
-    Shape,
-    Staged,
-    blank,
-)
+from workflow.data import Array, Coordinate, Product, Staged, blank
 from workflow.drawn import Box, Drawn
 from workflow.figures.power_pictures import draw_powers
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, NoResultError, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.windows import check_window, make_window

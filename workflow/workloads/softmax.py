@@ -19,9 +19,10 @@ from workflow.accuracy.softmax_accuracy import assess_softmax
 from workflow.arrays.beam_power import beam_power, beams_of
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Product, Staged, blank
 from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.hdf5_operands import source_checksum
 from workflow.inputs.operands import Operand

@@ -20,21 +20,12 @@ from workflow.accuracy.solution_accuracy import (
 )
 from workflow.config.case import Case
 from workflow.config.solve_case import SolveCase
-from workflow.data import (
-    Array,
-    Coordinate,
-    Implementation,
-    NoResultError,
-    Product,
-    Shape,
-    Staged,
-    along,
-    blank,
-)
+from workflow.data import Array, Coordinate, Product, Staged, along, blank
 from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.files.units import over
+from workflow.implementation import Implementation, NoResultError, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.storage.noise import draw

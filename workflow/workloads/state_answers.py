@@ -19,20 +19,11 @@ from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
 from workflow.circuits.registers import classical_bits, named_qubits, qubits_of
 from workflow.config.answer_case import ANSWERS
-from workflow.data import (
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    blank,
-    is_blank,
-    numbered,
-)
+from workflow.data import Array, Coordinate, Product, Staged, blank, is_blank, numbered
 from workflow.drawn import Stretched
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.threads import stretches
 from workflow.workloads.base import NOTHING

@@ -30,10 +30,11 @@ from workflow.circuits.resets import check_resets, first_resets
 from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, numbered
+from workflow.data import Array, Coordinate, Product, Staged, blank, numbered
 from workflow.drawn import Drawn, Stretched
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
+from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
 from workflow.passes import Applied, described, in_words, moved_widths, plan_described, with_passes

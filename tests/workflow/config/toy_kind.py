@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
-from workflow.data import Product, Shape, Staged, blank
+from workflow.data import Product, Staged, blank
+from workflow.implementation import Shape
 from workflow.inputs.axes import Operand
 from workflow.inputs.hdf5_operands import describe_operand
 from workflow.preflight.loading import load_study

@@ -16,7 +16,8 @@ from argand.gemm.absmax_source import ABSMAX_KERNEL, absmax_source
 from argand.runtime import loading
 from argand.runtime.loading import PendingKernel
 
-from workflow.data import Implementation, Staged
+from workflow.data import Staged
+from workflow.implementation import Implementation
 from workflow.steps.compiling import compile_kernels
 
 LOG = logging.getLogger("test")

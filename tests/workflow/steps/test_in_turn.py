@@ -12,7 +12,7 @@ import pytest
 from argand import PRECISIONS, Device
 from argand.device import cpu
 
-from workflow.data import Implementation
+from workflow.implementation import Implementation
 from workflow.inputs.operands import cast
 from workflow.measuring.samplers import Timing
 from workflow.steps import in_turn

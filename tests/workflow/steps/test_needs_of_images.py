@@ -10,7 +10,7 @@ import numpy as np
 from argand import get_precision
 
 from benchmarks.peers import bytes_of_image
-from workflow.data import Made
+from workflow.implementation import Made
 from workflow.preflight.loading import load_study
 from workflow.steps.estimates import call_seconds, estimate, making_seconds
 

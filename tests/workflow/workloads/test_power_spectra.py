@@ -22,8 +22,8 @@ from tests.workflow.streamed_runs import Ran, workload_of
 from tests.workflow.workloads.on_cpu import computed
 from tests.workflow.workloads.own_samples import samples_of, write_samples
 from workflow.config.dft_case import DftCase
-from workflow.data import NoResultError
 from workflow.files.input_error import InputError
+from workflow.implementation import NoResultError
 from workflow.storage.products import check_product
 from workflow.workloads.dft import Dft
 from workflow.workloads.power_spectra import PowerSpectra

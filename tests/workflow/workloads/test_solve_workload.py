@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.cylinder import directions, incident, matrix, mie_series, surface
-from workflow.data import NoResultError
 from workflow.files.input_error import InputError
+from workflow.implementation import NoResultError
 from workflow.preflight.loading import load_study
 from workflow.steps.delivery import deliver
 from workflow.steps.execute import execute
