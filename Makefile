@@ -62,7 +62,7 @@ example: setup ## fetch the published data of an example (NAME=hera) and run its
 	.venv/bin/python -m tools.examples $(NAME)
 	$(MAKE) run STUDY=examples/$(NAME).yaml
 
-bench: setup ## speed and memory on this machine, as ratios to NumPy, SciPy and h5py
+bench: setup ## memory of calls and jobs on this machine's CPU, speed of files, time of the default study
 	.venv/bin/python -m benchmarks.ratios
 
 attack: setup ## kills, full disks, damaged and hostile files, nasty calls: what slips (ATTACK="--minutes 10 --seed 1 --only NAME")

@@ -20,7 +20,7 @@ _TIMES = ("default study, seconds", "the same without computing")
 
 
 def ratios_table(data: Path) -> str:
-    """Return the CPU's times and memory over those of NumPy, SciPy and h5py."""
+    """Return the CPU's memory and speed of files as ratios, and seconds of the default study."""
     rows = [
         row | {"ratio": "" if row["what"] in _TIMES else number(float(row["ratio"])),
                "ours": number(float(row["ours"])) if row["what"] in _TIMES else ""}

@@ -121,11 +121,6 @@ def solve_table(data: Path) -> str:
     """Return a line for each system that ours and cuSOLVER solved in one run."""
     systems: dict[str, dict[bool, dict[str, str]]] = {}
     for row in plain_rows(data / SOLVE):
-        if "n" in row:  # a program of its own wrote it, until 2026-11-30
-            row |= {
-                "shape": f"{row['n']} x {row['columns']}", "time_us": row["time_us_p50"],
-                "error": row["backward_error"],
-            }  # fmt: skip
         n = row["shape"].split()[0]
         systems.setdefault(n, {})[row["implementation"] == "argand"] = row
     return text_table([
