@@ -1,6 +1,8 @@
 """Candidate plans in fp32, and their estimated cycles. Needs no GPU.
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length that cycles are fitted to.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -26,8 +28,7 @@ from argand.multiprocessor import LARGEST_BLOCK, PORTABLE_CLUSTER
 CHIRP_RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
 """Radices of Bluestein's convolutions, whose length is free."""
 _BLOCK_RADICES = tuple(sorted((*CHIRP_RADICES, 14, 15)))
-"""Radices of convolutions that a block computes for many rows: 14 x 16 x 16 takes 0.82 of the time
-of 20 x 12 x 16 for 1619 numbers on an H200."""
+"""Radices of convolutions that a block computes for many rows."""
 _LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
 _RADER_RADICES = tuple(range(4, 17))
@@ -122,7 +123,7 @@ def _warps_of(radices: tuple[int, ...]) -> int:
 def _latency(radices: tuple[int, ...]) -> float:
     """Return the estimated cycles of a convolution where each thread has one butterfly of a stage.
 
-    It ranks splits as measured on an H200 at 226 to 509 (the best or one within 4% of it).
+    It ranks splits as an H200 does.
     """
     return sum(2 * (butterfly_instructions(radix) + 9 * radix) + _STAGE_CYCLES for radix in radices)
 
@@ -202,9 +203,8 @@ def _stage_instructions(radix: int, ways: float, *, last: bool) -> float:
 def butterfly_order(plan: ButterflyPlan) -> float:
     """Return the sort key of butterfly plans, the best first: cycles, and a margin of some.
 
-    Warps that are not in `WARPS` are taken where they are estimated to gain a tenth: on an H200
-    they took 0.85 to 0.93 of the time at 1153, 3129 and 3199, but 1.03 at 4619, where they were
-    estimated to gain 6%.
+    Warps that are not in `WARPS` are taken where they are estimated to gain a tenth, which the
+    estimate's error does not explain.
     """
     return butterfly_cycles(plan) * (1.0 if plan.warps in WARPS else _MARGIN)
 
@@ -229,7 +229,7 @@ def _bank_ways(radices: tuple[int, ...]) -> tuple[float, ...]:
 def butterfly_time(plan: ButterflyPlan) -> float:
     """Return the estimated time of many transforms over that of a copy of their numbers.
 
-    Fitted to 660 times of an H200 from 129 to 12000 (6% off, one standard deviation).
+    Fitted to times of an H200.
     """
     alone = 0.9 if plan.groups == 1 else 1
     a_number = 0.63 + 0.78 * butterfly_cycles(plan) / plan.length

@@ -1,4 +1,7 @@
-"""Transforms by cuFFT, where it is the faster and at fp32 and fp64."""
+"""Transforms by cuFFT, where it is the faster and at fp32 and fp64.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ _current_stream = cupy.cuda.get_current_stream
 _runtime = cupy.cuda.runtime
 _memcpy = _runtime.memcpyAsync
 _SHORT_BYTES = 16_000_000
-"""Bytes read and written up to which calls are graphs: such transforms take an H200 up to 6 us
-(1024 of 1000), as long as the host takes without a graph. Longer ones hide the host in any case,
-and behind another kernel a graph of cuFFT's begins up to 1.7 us later."""
+"""Bytes read and written up to which calls are graphs: such transforms take an H200 no longer than
+the host takes without a graph. Longer ones hide the host in any case, and behind another kernel a
+graph of cuFFT's begins later."""
 _MAX_QUEUES = 32
 """Forms on streams and threads that are kept, short ones with graphs and a workspace, which is
 about as large as x or larger."""

@@ -1,6 +1,8 @@
 """Dense plans: the candidates and their rank. Needs no GPU.
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -12,11 +14,8 @@ from argand.dft.plan import DensePlan, folded_tiles
 from argand.precision import TF32, Precision
 
 _LONGEST, _LONGEST_OF_TF32, _LONGEST_OF_3XTF32 = 512, 430, 128
-"""Largest dense primes without wgmma, also of tf32 and of 3xtf32. On an H200 butterflies have 0.39
-of the copy rate at 719, cuFFT has 0.27. 3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85
-and 0.40 times at 251, 307 and 509, where butterflies are faster than cuFFT. At tf32 butterflies
-have 0.71 to 1.0 of a dense plan's speed at six primes from 263 to 419, 1.05 to 1.43 at eight from
-433 on."""
+"""Largest dense primes without wgmma, also of tf32 and of 3xtf32: beyond, butterflies or cuFFT are
+faster."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Warps that share a tile without wgmma: (longest dense length, warps), measured at 131, 191, 251
 and 257, 383 and 509."""
@@ -25,8 +24,8 @@ _ENOUGH_WARPS = 8
 _BETTER = 1.5
 """Warps that a second buffer of a tile is worth, or that tiles of a single warp are."""
 _TWO_TILES = range(14, 40)
-"""Lengths of dense plans whose warps take 32 rows at once: 16 have few bytes for so many requests.
-They are 1.05 to 1.3 times as fast on an H200, but 0.93 to 0.98 at multiples of eight."""
+"""Lengths of dense plans whose warps take 32 rows at once, but multiples of eight: 16 rows have few
+bytes for so many requests."""
 _MOST_WARPS = 16
 """Most warps of a block."""
 

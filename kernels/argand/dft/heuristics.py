@@ -1,4 +1,7 @@
-"""The choice of a transform's plan on a GPU. Needs no GPU."""
+"""The choice of a transform's plan on a GPU. Needs no GPU.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,14 @@ from argand.runtime.plan import is_legal, require_precision
 
 _SLOWER_CYCLES = {True: 2.1, False: 2.6}
 """Cycles a number of a convolution, Rader's or not, that takes as long as a Hankel plan of two
-terms whose tiles wait: 0.37 of the copy rate on an H200 (521, 577, 641, 719 and 761)."""
+terms whose tiles wait."""
 FEW_NUMBERS = 4096
 """Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
 hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
 larger ones where ours was (`python -m argand tune dft` times both)."""
 SHORT = range(41, 1025)
 """Lengths of which few rows are convolutions of least latency, where a prime factor is above
-`FAST_PRIME`. Up to 132 rows they take 0.33 to 1 of cuFFT's time on an H200, up to 1.05 at 528."""
+`FAST_PRIME`."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,7 @@ def _best_of_others(
 def _convolution_instead(plan: HankelPlan, precision: Precision, arch: Arch) -> Plan | None:
     """Return the convolution of a prime, where it is faster than a Hankel plan whose tiles wait.
 
-    Without wide copies, which leave the plan fewer buffers, it is faster by 1.1 to 1.7 (433 to 761
-    on an H200).
+    It is where the plan has no wide copies, which leaves it fewer buffers.
     """
     best = best_legal(butterfly_plans(plan.length), precision, arch)
     if not isinstance(best, ButterflyPlan) or not plan.wide_copies:

@@ -3,6 +3,8 @@
 ``python -m benchmarks.dft.plans`` times both (docs/data/h200-dft-factors.csv). Margins follow from
 how far estimates were off (docs/experiments/2026-11-28-times-of-transforms.md and
 2026-11-29-mixed-radices.md).
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -32,19 +34,18 @@ LIBRARY_PRIME = 127
 """Largest prime of which cuFFT has a butterfly; larger ones take it a convolution."""
 _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
 """Largest prime, from 29 on, whose powers take cuFFT no longer than the prime does, and the longest
-such transform. There, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67
-lengths), but dense products (58 to 124), which are 1.05 to 1.24 times as fast."""
+such transform. There, beside primes up to `FAST_PRIME`, cuFFT is faster but for dense products."""
 
 _SHORTEST_DENSE = 15
 """The shortest length whose dense plans go before cuFFT, unless `_fast_row` holds."""
 _ROW_A_THREAD = 40
 """Length below which a thread of cuFFT holds a row that has a prime from 11 to `FAST_PRIME`."""
 _FAST_STAGES = 70
-"""The shortest length at which cuFFT has 0.9 to 0.96 of the copy rate for primes up to 5, powers of
-a prime and multiples of 13 and 17. It has 0.65 to 0.93 at other lengths."""
+"""The shortest length at which cuFFT nears the copy rate for primes up to 5, powers of a prime and
+multiples of 13 and 17."""
 _MEMORY_OF_EIGHTS = 0.82
 """An H200's share of memory below which cuFFT's kernels of 32 and 96, which compute for 1.32 of an
-H200's copies, are faster than dense plans, of 1.08 copies on any card."""
+H200's copies, are faster than dense plans, which compute for 1.08 copies on any card."""
 _MOST_PRODUCTS = {True: 0.245, False: 0.225}
 _MOST_OF_TWO_TILES = {True: 0.245, False: 0.11}
 """MMAs a number up to which memory bounds a dense plan, by whether its length is odd: even rows are
@@ -132,8 +133,8 @@ def library_is_faster(
 def needs_library_kernels(plan: Plan, precision: Precision) -> bool:
     """Return whether cuFFT's kernels decide between it and a plan of ours.
 
-    Three kernels of ours take 0.89 to 1.6 times as long as several of cuFFT's, by the factors.
-    Beyond `_LONGEST_SINGLE` it has several.
+    Three kernels of ours are faster or slower than several of cuFFT's, by the factors. Beyond
+    `_LONGEST_SINGLE` it has several.
     """
     if not isinstance(plan, Compared):
         return False
@@ -152,10 +153,9 @@ def _margin(plan: Plan, library: LibraryKernels | None = None) -> float:
 
 
 def _near_copy(length: int, library: LibraryKernels) -> bool:
-    """Return whether a single kernel of cuFFT's has 0.84 to 0.97 of an H200's copy rate, mostly.
+    """Return whether a single kernel of cuFFT's mostly has 0.84 of an H200's copy rate or more.
 
-    It has at 16 of 17 lengths of primes up to 13; others, of few numbers a thread and different
-    radices, have 0.55 to 0.8 at five.
+    Kernels of few numbers a thread and different radices have less.
     """
     if library.several or library.blocks == 1:
         return False
@@ -184,9 +184,8 @@ def library_time(length: int, library: LibraryKernels, memory: float = 1.0) -> f
     """Return the estimated time of cuFFT's kernels over that of an H200's copy of the numbers.
 
     A single one loads, computes and stores in turn, which only other blocks of a multiprocessor
-    overlap. In the stage of a prime that is larger than the numbers of a thread, threads are idle
-    (11% off at 311 lengths from 129 to 15288; 9% at 24 more). ``memory`` as of
-    `library_is_faster`.
+    overlap. In the stage of a prime that is larger than the numbers of a thread, threads are idle.
+    ``memory`` as of `library_is_faster`.
     """
     if library.several:
         return several_time(length, memory)
@@ -200,8 +199,7 @@ def several_time(length: int, memory: float = 1.0) -> float:
     Each prime of the length has one, with all of its powers; beyond `_LONGEST_POWER` they take
     longer. Primes from `OWN_KERNEL` on have one for each square, large ones one for each power, and
     twiddles before it where a larger power comes after it. Memory bounds those of small primes.
-    Fitted to an H200's times of 101 lengths from 12400 to 1040384 and 43 from 74 to 11280 (5% off,
-    one standard deviation; 4% at 39 more from 13299 to 726131).
+    Fitted to an H200's times.
     """
     counts = Counter(prime_factors(length))
     largest = max(prime**count for prime, count in counts.items())
@@ -221,8 +219,7 @@ def several_time(length: int, memory: float = 1.0) -> float:
 def _dense_is_faster(plan: DensePlan, precision: Precision, memory: float) -> bool:
     """Return whether a dense plan is faster at a length of factors that cuFFT is fast at.
 
-    Measured on an H200 at 83 lengths: 0.97 to 1.46 times cuFFT's speed, 1.1 on average. Where cuFFT
-    is taken, ours has 0.55 to 1.03 of its speed, but 1.06 to 1.09 at 24 and 104.
+    Measured on an H200.
     """
     if plan.length < _SHORTEST_DENSE or _fast_row(plan.length, memory):
         return False
@@ -231,12 +228,11 @@ def _dense_is_faster(plan: DensePlan, precision: Precision, memory: float) -> bo
 
 
 def _fast_row(length: int, memory: float) -> bool:
-    """Return whether cuFFT is as fast as a dense plan that memory bounds, 0.9 to 0.95 of a copy.
+    """Return whether cuFFT is as fast as a dense plan that memory bounds.
 
-    Dense plans have 0.77 to 0.93 at multiples of eight, on an H100 too. cuFFT has 0.6 to 0.75 at 32
-    and 96, whose threads hold four numbers or eight, but an H100's memory is slower than they are:
-    it has 0.98 there. Rows of a thread have 0.94 to 0.99 at odd lengths and 0.86
-    to 0.91 at even ones, which conflict in banks.
+    Dense plans are slower at multiples of eight. cuFFT is not near the copy rate of an H200 at 32
+    and 96, whose threads hold four numbers or eight, but an H100's memory is slower than they are.
+    Rows of a thread are near it at odd lengths; even ones conflict in banks.
     """
     primes = prime_factors(length)
     largest = primes[-1]

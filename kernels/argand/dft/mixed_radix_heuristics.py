@@ -1,4 +1,7 @@
-"""Candidate mixed-radix plans, and their estimated times. Needs no GPU."""
+"""Candidate mixed-radix plans, and their estimated times. Needs no GPU.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -120,8 +123,7 @@ def _time(plan: MixedRadixPlan, blocks: int) -> float:
 
     Threads that have a butterfly hide the latency of memory and of each other's instructions, and
     numbers in flight that of loads. Results are lines of the numbers before the last radix. Fitted
-    to 374 plans of 77 lengths from 130 to 25080 on an H200 (8% off, one standard deviation, 5% at
-    those of least estimate).
+    to times of an H200.
     """
     length, idle, several = plan.length, [], 0
     for radix in plan.radices:

@@ -1,4 +1,7 @@
-"""Candidate three-kernel plans in fp32, and their estimated time. Needs no GPU."""
+"""Candidate three-kernel plans in fp32, and their estimated time. Needs no GPU.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
 def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
     """Return a multiprocessor's estimated cycles for a three-kernel transform: traffic and stalls.
 
-    Fitted to measurements on an H200 (to 6%); it only has to rank.
+    Fitted to measurements on an H200; it only has to rank.
     """
     line, largest, two = plan.line, max(plan.radices), len(plan.radices) == 2
     butterflies = -(-line.size // min(plan.radices) // (32 * plan.warps))
@@ -74,7 +77,6 @@ def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
 def three_kernel_time(plan: ThreeKernelPlan, memory: float = 1.0) -> float:
     """Return the estimated time of many transforms over that of an H200's copy of their numbers.
 
-    ``memory`` is the card's `Device.relative_memory`, which bounds half of it: an H100 takes 1.23
-    times as long. 5% off at 69 lengths of an H200 (one standard deviation).
+    ``memory`` is the card's `Device.relative_memory`, which bounds half of it.
     """
     return 1.1 * three_kernel_cycles(plan) / plan.length * (0.5 + 0.5 / memory)

@@ -1,6 +1,8 @@
 """Plans of two factors: the candidates and their estimated time. Needs no GPU.
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length that the estimate is fitted to.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -37,12 +39,7 @@ def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:
 
 
 def two_factor_order(plan: TwoFactorPlan, precision: Precision) -> tuple[float, ...]:
-    """Return the estimated time, then two buffers.
-
-    Of the plans that were measured, an H200's fastest had 1 to 1.22 of the first one's speed, 1.008
-    on average (609 lengths and precisions), before full tiles and banks were counted, by which 3
-    to 9% of the first ones are others.
-    """
+    """Return the sort key of plans, the best first: the estimated time, then two buffers."""
     return (0, two_factor_time(plan, precision), abs(plan.buffers - 2))
 
 
@@ -52,8 +49,7 @@ def two_factor_time(plan: TwoFactorPlan, precision: Precision) -> float:
     Warps compute all rows of their tiles, also those that no transform has; where there are none,
     no lane branches. In the second stage some warps wait for others. Lines of some pitches conflict
     in banks; those with gaps in shared memory, and odd lengths, are copied by threads. Fitted to
-    318 times of an H200 at 3xfp16 and tf32 (8.5% off, one standard deviation; 6.5% at 38 of lengths
-    that were not fitted).
+    times of an H200 at 3xfp16 and tf32.
     """
     mma_k, pairs = precision.operand.mma_k, len(precision.products)
     tiles = (plan.warps * plan.m_tiles, -(-plan.n1 // 16))

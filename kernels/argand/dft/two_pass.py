@@ -1,4 +1,7 @@
-"""The two-pass plan: long transforms by two kernels through a workspace; tables. Needs no GPU."""
+"""The two-pass plan: long transforms by two kernels through a workspace; tables. Needs no GPU.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,7 @@ LARGEST_SHARED_PRIME = 127
 _MOST_BLOCKS = 8
 """Most blocks of a multiprocessor that a plan asks registers for."""
 _MOST_PAIRS = 8
-"""Most X_n and X_(P-n) of a share: more take registers of threads that hide latencies (on an H200
-shares of 16 of 79 take 1.25 to 1.4 times as long)."""
+"""Most X_n and X_(P-n) of a share: more take registers of threads that hide latencies."""
 
 
 @dataclass(frozen=True)

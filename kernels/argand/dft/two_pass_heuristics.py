@@ -1,6 +1,8 @@
 """Candidate two-pass plans, and their estimated times. Needs no GPU.
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length that times are fitted to.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -111,7 +113,7 @@ def _passes(length: int, *, in_lines: bool) -> list[tuple[tuple[int, int], int, 
 def _splits(length: int) -> list[tuple[int, int]]:
     """Return the first and last radices of a pass of a length, two at most: the best by work.
 
-    A first stage that only copies is left to primes: it takes 1.7 to 3.2 copies of an H200.
+    A first stage that only copies is left to primes: it takes longer than a copy.
     """
     every = [
         (first, length // first)
@@ -169,8 +171,7 @@ def pass_time(
 
     Threads that have a butterfly, or a share, hide the latency of memory and of shared memory. A
     tile loads lines of its columns, or stores lines of its results, which take longer where they
-    begin within a sector. Fitted to 205 passes and plans of an H200 (7% off, one standard
-    deviation; 7% at 56 plans where only the others are fitted).
+    begin within a sector. Fitted to times of an H200.
     """
     (first, last), threads = radices, 32 * warps
     blocks = pass_blocks(radices, width, warps, in_lines=in_lines)

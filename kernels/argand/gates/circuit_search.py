@@ -24,12 +24,11 @@ _AS_FAST = 1.1
 """Largest ratio of two short searches' predicted times whose order long searches may change: these
 take up to a tenth off."""
 _ALIKE = 1.07
-"""`_AS_FAST` for a plan with phases apart and one without. Of 20 drawn circuits the slower kind by
-short searches was the faster one by long ones four times, by up to 9%, within 7%."""
+"""`_AS_FAST` for a plan with phases apart and one without, which short searches rank less well
+(docs/experiments/2026-11-29-diagonal-runs.md)."""
 _MOST_JOINED = 2.0
 """Most phases on two qubits, for each other gate, with which plans are tried that fuse them to
-dense gates. Such a plan takes three quarters of the time with 1.0 on a chain, an eighth more with
-1.6 on a grid."""
+dense gates. A chain has 1.0 and gains, a grid has 1.6 and does not."""
 _MOST_WORK = 16_000
 """Largest product of gates and beam width: the search takes up to a millisecond each."""
 

@@ -1,4 +1,7 @@
-"""The choice of a gate's plan on a GPU. Needs no GPU and no CuPy."""
+"""The choice of a gate's plan on a GPU. Needs no GPU and no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,13 @@ _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
 splits a column into terms once for every 16 rows, and the one without tiles once in all."""
 _LOW_CONTROL_WIDTH = 5
 """Qubits up to which tiles that are written whole are faster than kernels that write parts of
-sectors where qubit 0 or 1 is a control: 0.73 to 0.88 of the time (H200)."""
+sectors where qubit 0 or 1 is a control (H200)."""
 _IN_L2 = 384 << 10
 """Bytes a multiprocessor that L2 holds. Parts of sectors cost less there than tiles on 5 qubits;
 narrower gates are faster by whole sectors from half of it on (H200)."""
 _FEWER_BLOCKS = {4: 5, 5: 3}
 """Blocks a multiprocessor without tiles, by the width, where L2 does not hold the state: with more
-of them memory copies the rows of too many columns at a time, which takes 1 to 4% longer (H200)."""
+of them memory copies the rows of too many columns at a time (H200)."""
 _SMALLER_STATE = 1 << 20
 """Bytes of the state a multiprocessor, up to which latency bounds a gate on 6 qubits: a third block
 by wgmma takes less. Beyond, memory does, and copies fewer tiles at a time faster (H200)."""

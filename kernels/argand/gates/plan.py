@@ -1,6 +1,8 @@
 """Plans of gates on a GPU, and which are legal; `gates.heuristics` takes one.
 
 Needs no GPU and no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ _WGMMA_TERMS = ((2, 1), (2, 2), (4, 1))
 """Bytes of an operand and its terms that a consumer's registers hold of a matrix on 7 qubits."""
 DIRECT_BLOCKS: Mapping[int, int] = {1: 8, 2: 6, 3: 4}
 """Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
-targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
-three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles."""
+targets among qubits 0 to 2 shuffles and reads of the matrix bound them, so that tiles are
+faster."""
 DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {
     4: {(2, 1): 8, (2, 2): 6, (4, 1): 7, (4, 2): 5},
     5: {(2, 1): 4, (2, 2): 2, (4, 1): 4, (4, 2): 2},

@@ -1,4 +1,7 @@
-"""Candidate plans of a product on a GPU, and what they depend on. Needs no GPU and no CuPy."""
+"""Candidate plans of a product on a GPU, and what they depend on. Needs no GPU and no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def _of_wgmma(
 def _fits_in_slices(choice: GemmChoice, question: Question) -> bool:
     """Return whether there is room for slices, and they do not take longer than their estimate.
 
-    Wide tiles that round in registers take 1.2 to 1.4 times as long (bf16, an H200).
+    Wide tiles that round in registers take longer.
     """
     assert choice.wgmma is not None
     wide = choice.wgmma.block_n > 128 and choice.wgmma.storage == "fp32"
@@ -125,8 +128,7 @@ def _laid_out(
 
 _MIN_CLUSTER_K, _MIN_ROUNDED_CLUSTER_K = 64, 128
 """Shortest slice of a cluster, in elements of k, and of rows that are rounded to 16 bits in
-registers: the first and the last stage of a slice are rounded under no MMAs (on an H200 three
-products at bf16 in slices of 93 to 120 k took 1.06 to 1.35 of the fastest plan)."""
+registers: the first and the last stage of a slice are rounded under no MMAs."""
 EVERY_CLUSTER_K = max(CLUSTERS) * _MIN_ROUNDED_CLUSTER_K
 """K of a tile from which on it may be cut among every cluster."""
 

@@ -1,6 +1,7 @@
 """The model of the fma family's time. Nothing here needs a GPU or CuPy.
 
-``python -m benchmarks.sweep gemm --plans 1`` times all candidates of drawn products.
+``python -m benchmarks.sweep gemm --plans 1`` times all candidates of drawn products; what constants
+were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.question import GemmSizes
 from argand.precision import Precision
 
-# Microseconds on an H200, and cycles of a multiprocessor's quarter for what a warp does, fitted to
-# 18 shapes of k up to 32 (standard deviation 11%).
+# Microseconds on an H200, and cycles of a multiprocessor's quarter for what a warp does.
 _CLOCK = 1755.0
 _LAUNCH = 1.45
-"""Microseconds of a launch. It and `_SHARED_LAUNCH` are fitted to 526 calls in rows, of products of
-up to 512 on every axis (an H200 and an H100; 0.2 us off in the standard deviation)."""
+"""Microseconds of a launch."""
 _ROUND = {1: 0.5, 8: 0.7}
 """Latency of each further round of loads from memory or L2, by results of a lane."""
 _PER_K = {1: 30.0, 8: 60.0}
@@ -26,9 +25,8 @@ _ROUNDING = 0.2, 0.15, 40.0
 _BYTES = 3.1e6
 """Bytes of a microsecond."""
 _SHARED_LAUNCH = 1.83
-"""The launch where lanes share results. The constants below are fitted to 59 times of an H200 less
-what mma.sync takes beyond its estimates, 0.45 us at a short k and none from 130 on (standard
-deviation 4% of times that a fit to half of them did not see)."""
+"""The launch where lanes share results. The constants below are fitted to times less what mma.sync
+takes beyond its estimates, so that both families are ranked alike."""
 _SHARED_BLOCK, _SHARED_ROUND = 70.0, 134.0
 """Cycles of each further block of a multiprocessor, and of each of its rows in a round of loads, of
 which a short k leaves out none."""

@@ -81,8 +81,7 @@ def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
 def panel_fill(precision: Precision, rows: int, k: int) -> float:
     """Return the factor of packing a matrix whose last panel is not full: the blocks wait as long.
 
-    It is the rows of its panels over its own, and 1 where one block has all of k or k is long (14
-    drawn triangles on an H200).
+    It is the rows of its panels over its own, and 1 where one block has all of k or k is long.
     """
     panel = panel_rows(precision, half_source=False, pitch=k)
     waits = panel == _ROWS or ALONE_K < k < _FILLED_K

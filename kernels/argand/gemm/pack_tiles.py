@@ -23,9 +23,8 @@ def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
     """Return how many blocks of a cluster pack a panel and exchange the absmax of its rows.
 
     A cluster has a power of two of blocks, so some may lie past the panel. It is 1 where more than
-    a quarter would (five blocks: three fp16 products of a k near 1200 took 1.06 of the time on an
-    H200), where a panel is one block's or rows are not scaled, and where it has more blocks than a
-    cluster holds.
+    a quarter would, where a panel is one block's or rows are not scaled, and where it has more
+    blocks than a cluster holds.
     """
     blocks = -(-pitch // plan.tile_k)
     cluster = 1 << (blocks - 1).bit_length()
@@ -41,8 +40,8 @@ def laid_out(
 
     ``matrices`` has the rows of each source, and how many matrices it is. Panels have half as many
     rows where only that makes them clusters, whose blocks exchange no absmax through global memory,
-    and all blocks are resident at once; else others hide the wait. 12 products at 3xfp16 that pack
-    in one wave took 0.959 of their time, of three that do not two took 1.015 and 1.019 (an H200).
+    and all blocks are resident at once; else others hide the wait
+    (docs/experiments/2026-11-30-fitted-constants.md).
     """
     apart = _in_tiles_apart(plans, precision, pitches, matrices, sm_count)
     if apart:

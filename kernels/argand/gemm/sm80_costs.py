@@ -14,7 +14,8 @@ from argand.gemm.sm80_plan import MmaPlan
 class Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
-    Fitted to times in rows of calls (docs/experiments/2026-11-28-estimates-of-calls-in-rows.md).
+    Fitted to times in rows of calls on an H200: docs/experiments/2026-11-30-fitted-constants.md and
+    2026-11-28-estimates-of-calls-in-rows.md.
 
     Attributes:
         clock: cycles of a microsecond.
@@ -35,29 +36,22 @@ class Costs:
         k_tile: microseconds of a k-tile's barrier and of the latency after it.
         shared_k_tile: least microseconds of a k-tile that groups of warps share, for its reads and
             barriers.
-        groups: microseconds in which groups of warps that share k reduce accumulators: without it
-            59 plans took 1.05 of what others of the same products did beside their estimates (an
-            H200).
+        groups: microseconds in which groups of warps that share k reduce accumulators.
         term: microseconds in which the code of each further term is read.
-        apart_term: ``term`` where small products have accumulators of their own: with 0.1 to 0.25
-            five of eight products take them in place of slices, and are faster so; the others are
-            not.
+        apart_term: ``term`` where small products have accumulators of their own.
         absmax: microseconds in which blocks find the absmax of one k-tile.
         next_absmax: microseconds of ``absmax`` for each further k-tile.
         cluster: microseconds in which the blocks of a cluster start and exchange their slices.
-        cluster_vector: microseconds of that for a vector of each thread: tiles of 64 x 64 took 0.7
-            us longer.
+        cluster_vector: microseconds of that for a vector of each thread.
         grid: microseconds in which clusters store partial tiles and the last one is found.
         grid_vector: microseconds of the last one for a vector of each thread.
         absmax_launch: microseconds of the absmax kernel before.
         absmax_launch_bytes: bytes of a microsecond that it reads.
         bytes: bytes of a microsecond in which memory moves results, and a triangle's operand.
-        line_bytes: bytes of lines of operands that memory gives in a microsecond: eight plans of
-            four products whose bytes bound them, of 23 to 121 us, take 0.88 to 1.15 of their
-            estimates (an H200).
+        line_bytes: bytes of lines of operands that memory gives in a microsecond.
         exposed: fraction of the shorter of work and the result's traffic that the longer does not
-            hide, at one term where blocks fill more than one wave or a multiprocessor holds one
-            (2026-11-28-estimates-of-calls-in-rows.md); of triangles, of all their traffic.
+            hide, at one term where blocks fill more than one wave or a multiprocessor holds one;
+            of triangles, of all their traffic.
     """
 
     clock: float = 1755.0
@@ -98,15 +92,11 @@ _TRIANGLE_COSTS = Costs(
     waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
     cluster=0.83, cluster_vector=0.0, bytes=2.6e6, exposed=0.203,
 )  # fmt: skip
-"""Costs of triangles, fitted to 859 times of candidates, their bytes to 14 triangles of 17 to 123
-rows (an H200). They were not timed in rows; the launch is that of a call in a row."""
+"""Costs of triangles. They were not timed in rows; the launch is that of a call in a row."""
 _ONE_TILE_COSTS = replace(_TRIANGLE_COSTS, store=0.2, bytes=3.8e6)
-"""Costs of triangles of one tile, fitted to 45 times of 15 triangles of 17 to 64 rows in rows of
-calls (9% off in the standard deviation, an H200)."""
-
+"""Costs of triangles of one tile."""
 _ONE_WARP_COSTS = replace(_ONE_TILE_COSTS, store=0.3)
-"""Costs of triangles that a warp computes alone, whose groups reduce accumulators: fitted to 144
-times of 38 shapes of 9 to 44 rows in rows of calls (12% off in the standard deviation)."""
+"""Costs of triangles that a warp computes alone, whose groups reduce accumulators."""
 
 
 def costs_of(plan: MmaPlan) -> Costs:

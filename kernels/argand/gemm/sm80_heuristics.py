@@ -1,6 +1,7 @@
 """The choice of a plan of the mma.sync family, and the model of its time.
 
-Needs no GPU and no CuPy. ``python -m benchmarks.sweep gemm --plans 1`` times all candidates.
+Needs no GPU and no CuPy. ``python -m benchmarks.sweep gemm --plans 1`` times all candidates; what
+constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def cut_tiles(
 ) -> list[MmaPlan]:
     """Return every tile with every number of slices of a product.
 
-    Where a tile also has three stages, that of two is for a k of up to three k-tiles: plans of 4
-    and more took 0.99 to 1.45 of the time in three (16 of 11 products, an H200).
+    Where a tile also has three stages, that of two is for a k of up to three k-tiles: beyond, three
+    stages are no slower.
     """
     alone = one_tile_of(precision, arch, sizes.m) if sizes.triangle else ()
     whole = mma_tiles(precision, arch) + alone
@@ -84,52 +85,43 @@ def cut_tiles(
 
 
 _ODD_ROWS = 1.12
-"""Factor of the traffic of triangles' results where rows begin in the middle of 16 bytes
-(19 x 1279 x 70, 16 x 1401 x 94 on an H200)."""
+"""Factor of the traffic of triangles' results where rows begin in the middle of 16 bytes."""
 _NUMBER_CYCLES = {(False, 1): 7.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
-more than 16 bits, and terms; of one term of tf32 they are `Costs.number`. One term of 16 bits is
-fitted to the plans of 32 products, the others with `Costs` (an H200)."""
+more than 16 bits, and terms; of one term of tf32 they are `Costs.number`."""
 _TRIANGLE_BF16_NUMBER = 4.0
-"""`_NUMBER_CYCLES` of bf16 in triangles: 14 plans of 4 triangles of 70 to 123 rows (an H200)."""
+"""`_NUMBER_CYCLES` of bf16 in triangles."""
 _FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 11.2, False: 14.0}
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
-and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
-H100; the other, which ranks tiles alone, by 440 times of 15 products on an H200, of which the
-choice takes 1.02 of the fastest, 1.07 before)."""
+and the cycles that one of them then takes by whether the format has more than 16 bits."""
 _TRIANGLE_TERMS = 0.85
-"""Factor of the time of a triangle's mainloop at two terms (an H200); without it 2 recorded choices
-take 1.09 of their times."""
+"""Factor of the time of a triangle's mainloop at two terms."""
 _APART_IN_TRIANGLES = 0.85
-"""Factor of a triangle's mainloop where small products have accumulators of their own: three shapes
-of 177 to 347 rows and 47 to 82 samples, with the kernels before that (an H200)."""
+"""Factor of a triangle's mainloop where small products have accumulators of their own."""
 _TRIANGLE_TILE_TIMES = {
     (16, 16, 64): 1.1, (16, 128, 16): 0.928, (32, 16, 64): 1.02, (32, 32, 32): 0.721,
     (32, 32, 64): 1.28, (32, 64, 32): 0.887, (64, 16, 32): 1.05, (64, 32, 32): 0.924,
     (64, 64, 16): 0.79, (128, 16, 16): 1.16, (128, 128, 32): 1.06,
 }  # fmt: skip
-"""Factor of a triangle's mainloop at one term of tf32, by tile; those of 32 and 64 rows are of 24
-times in rows of calls. Without it 19 recorded choices take 1.22 of their times."""
+"""Factor of a triangle's mainloop at one term of tf32, by tile."""
 _ONE_TILE_TIMES = {
     (16, 1): 0.64, (32, 1): 0.82, (48, 1): 0.86, (64, 1): 1.22, (80, 1): 1.2,
     (16, 2): 0.84, (32, 2): 1.1, (48, 2): 1.34, (64, 2): 1.34,
 }  # fmt: skip
 """Factor of the mainloop of triangles of one tile, by rows of the tile and terms: fitted with their
-costs, of 80 rows to 13 times of up to 79, of 16 and 32 to 72 times of 9 to 31."""
+costs."""
 _ONE_WARP_TIMES = {(16, 1): 0.79, (32, 1): 0.93, (48, 1): 1.78, (16, 2): 0.75, (32, 2): 0.93}
 """`_ONE_TILE_TIMES` of triangles that a warp multiplies alone."""
 _WHOLE_WAVES = 4
 """Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
 eight tiles a multiprocessor; without it 4096^3 at two terms would be cut in slices."""
 _SHARED_K = 1.36
-"""Factor of a mainloop of one term whose stages groups of warps share, except in triangles; without
-it 20 recorded choices take 1.12 of their times."""
+"""Factor of a mainloop of one term whose stages groups of warps share, except in triangles."""
 _UNCUT_OF_TERMS = 0.87
-"""Factor of a mainloop of two terms whose k is not cut, in tiles of 32 and 64 rows: with it 160
-times of 40 products are 0.98 to 1.04 of their estimates, by tile (an H200)."""
+"""Factor of a mainloop of two terms whose k is not cut, in tiles of 32 and 64 rows."""
 _CROWDED = 1.25
-"""Factor of narrow tiles at one term of whose clusters a multiprocessor holds three blocks or more:
-34 plans of 23 products took 1.21 of their estimates, tiles of 32 x 32 0.98."""
+"""Factor of narrow tiles at one term of whose clusters a multiprocessor holds three blocks or more;
+tiles of 32 x 32 are not among them."""
 
 
 def estimated_microseconds(

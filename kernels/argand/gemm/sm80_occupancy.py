@@ -52,8 +52,7 @@ def launched_bytes(plan: MmaPlan, k: int, blocks: int, sm_count: int, arch: Arch
     Blocks are not spread over the multiprocessors: where memory has room for more than are needed,
     those that the call before leaves first take more than others. So on Hopper a block takes so
     much that no more fit. A block of a cluster takes that of one part more, unless that leaves room
-    for too few: 78 tiles of 64 x 16 in 3 slices took 1.2 times as long by three blocks a
-    multiprocessor as by two (an H200).
+    for too few (docs/experiments/2026-11-30-fitted-constants.md).
     """
     least = plan.least_bytes(k)
     if plan.split_k_slices == 1:

@@ -157,8 +157,7 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
 
     A k that fits the stages is copied at once: without copies in its loop over k a thread of a
     small tile has 79 registers in place of 92, so that a multiprocessor holds more blocks, and MMAs
-    beyond the k are left out. A longer one is copied between MMAs, which a warp would wait for: 24
-    plans of such k at tf32 took 0.967 of the time on an H200
+    beyond the k are left out. A longer one is copied between MMAs, which a warp would wait for
     (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards have no registers for
     that, nor have large warps of two terms; triangles of these were timed where k is cut.
     """

@@ -36,15 +36,14 @@ _EXCHANGE_BYTES = 1.1e11
 """Bytes a second that one of two warpgroups that share k adds of the accumulators of the other."""
 _REDUCE_LAUNCH, _REDUCED_BYTES = {1: 1.8e-6, 2: 2.68e-6}, 6e12
 """Seconds of the launch that adds split-K slices, by terms, and the bytes a second of them that are
-written and read, most of them in L2. Beside clusters that share the same tile's k alike, slices
-took 0.7 to 4 us longer (85 pairs of plans on an H200)."""
+written and read, most of them in L2."""
 _CLUSTER_START, _CLUSTER_BYTES = 0.3e-6, 20e9
 """Seconds in which the blocks of a cluster begin together, and the bytes a second that a
 multiprocessor sends to the shared memory of others, 10 a clock: the blocks send all but their own
 part of a tile's sums at once."""
 _STREAM_K, _PARTIAL_BYTES = 2.9e-6, 100e9
 """Seconds in which blocks wait for the partial tiles of others, and bytes a second of those that
-one block reduces (fits gave 92 to 106)."""
+one block reduces."""
 
 
 def stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:

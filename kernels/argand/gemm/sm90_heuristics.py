@@ -25,39 +25,32 @@ from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
 from argand.gemm.sm90_start_times import start_seconds
 from argand.gemm.sm90_tiles import with_ping_pong
 
-# Seconds and rates a second, which only rank candidates. They are fitted to 3,200 times in rows of
-# calls on an H200: near candidates of 167 products (seed 317961766, recorded_row_plans.csv of the
-# tests, and 21 that differ in what bounds them), and chosen plans of 200 at five precisions.
-# Those of slices, clusters and partial tiles are fitted to near candidates of 120 products more
-# (seeds 3002887395 and 1838257909), rates, odd lines and stores to 75 besides (seeds 2266534922 and
-# 2266534923). What each fit gained is in docs/experiments:
-# 2026-11-28-estimates-of-calls-in-rows.md and 2026-11-29-what-bounds-a-tile.md.
+# Seconds and rates a second, which only rank candidates. They are fitted to times in rows of calls
+# on an H200. In docs/experiments 2026-11-30-fitted-constants.md has those times and what each
+# constant is worth, 2026-11-29-what-bounds-a-tile.md and 2026-11-28-estimates-of-calls-in-rows.md
+# the terms of the model.
 _MEMORY_BYTES = 3.7e12
 _FEW_IN_FLIGHT = (1.03, 1.35)
-"""Factor of the traffic of tiles of one warpgroup, and of those that store mirror images, too."""
+"""Factor of the traffic of tiles of one warpgroup, whose few copies under way leave memory idle: of
+those that store no mirror images, and of those that do."""
 _UNALIGNED_RESULT = 1.5
 """Factor of the traffic of a result whose rows begin in the middle of a sector of L2: 64 bytes at
 once touch three and fill two. Derived, not fitted."""
 _MIRRORED_PIECES, _WIDE_MIRRORED_PIECES = 0.95, 1.2
 """Factor of the traffic of mirrored tiles of such a result, in place of that above, by one
-warpgroup and by two. Of one, a tile on the diagonal takes twice as long: 19 x 1279 x 70, of few of
-those, took 0.80 of its estimate without it, 750 x 181 x 66, of many, 1.16. Of two, 19 x 1279 x 70,
-16 x 1401 x 94 and 37 x 930 x 32 took 1.19 to 1.28 (an H200)."""
+warpgroup and by two. Of one, a tile on the diagonal takes twice as long."""
 _NEXT_TILE = {1: 0.2e-6, 2: 0.0}
-"""Seconds from one tile of a block to the next that nothing hides, by warpgroups: without them 53
-plans of one warpgroup and 4 to 8 tiles a block took 1.1 us longer than their estimates, 20 of more
-tiles 3.0 us."""
+"""Seconds from one tile of a block to the next that nothing hides, by warpgroups."""
 _FUSED_PACKING = 0.52e9
 """Complex numbers that the idle warps of a multiprocessor pack in a second: where they pack the
-larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the longest."""
+larger operand, it takes the longest."""
 _FUSED_MAINLOOP = 1.015
-"""Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
+"""Factor of the mainloop beside warps that pack."""
 _EXPOSED = 0.15
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _EXPOSED_BOXES = 0.42
 """The same fraction of triangles in tiles of one warpgroup that TMA stores: it multiplies nothing
-until the boxes of a tile and of its mirror image have been read (6 shapes of 206 to 610 rows at
-tf32 took 1.15 of their estimates without it, an H200)."""
+until the boxes of a tile and of its mirror image have been read."""
 
 
 class _Product(NamedTuple):

@@ -1,4 +1,7 @@
-"""Parts of a wgmma plan that its launch adds: ping-pong, epilogue, overlap, schedule."""
+"""Parts of a wgmma plan that its launch adds: ping-pong, epilogue, overlap, schedule.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,7 @@ from argand.runtime.plan import PlanError, is_legal
 _MAX_OVERLAP_DELAY = 0.1
 """Waves that a division for an overlapped epilogue may take beyond the shortest one."""
 _MOST_IDLE = 1 / 16
-"""Largest part of the multiprocessors that may be idle so that L2 holds whole products. Of drawn
-batches on an H200 all blocks took 1.01 of the time of fewer where up to a twentieth was idle (14;
-0.99 to 1.05), and 0.94 where a tenth to a quarter was (14; 0.84 to 1.05)."""
+"""Largest part of the multiprocessors that may be idle so that L2 holds whole products."""
 
 
 class LaunchPlan(NamedTuple):
@@ -150,7 +151,7 @@ def schedule_with_overlap(
     ):
         return plan, plain
     # An overlapped epilogue stores no mirror images, and to mirror a result afterwards takes longer
-    # than its epilogues: of five 2400 x 300 matrices at tf32 220 us on an H200, and 181 without.
+    # than its epilogues.
     if problem.mirror and not plan.out_m_major:
         return plan, plain
     found = scheduled(overlapped.overlapped_stages)

@@ -15,7 +15,7 @@ from argand.precision import Precision
 _CLOCK = 1.9e9
 _TILE_BYTES, _SHARED_BYTES = 64, 128
 """Bytes that a multiprocessor loads from L2 and accesses of its shared memory in a clock: the width
-of its port and of 32 banks (fits gave 69 and 123)."""
+of its port and of 32 banks."""
 _ROUNDED, _ODD_LINES = {1: 5.0, 2: 2.0}, 2.8
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms; and of
 lines of odd pitch at one term, whose numbers are read one by one, at tf32 as well."""
@@ -32,7 +32,7 @@ rows of X at two terms; and what each column of the tile takes then, with its pr
 tiles reach 0.65 of the rate, those from 96 columns on `_SPLIT_EFFICIENCY`."""
 _SPLITTING = {4: 1.1, 2: 1.22}
 """Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
-of an operand: 16 bits are scaled too, and leave half as long for it (34 drawn products)."""
+of an operand: 16 bits are scaled too, and leave half as long for it."""
 
 
 def _rounds_in_place(plan: WgmmaPlan, precision: Precision) -> bool:

@@ -14,21 +14,18 @@ _PACK_BYTES = 4.3e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
 _SCALED_BLOCK = 9e-9
-"""Least seconds of a block of those, of which a short k leaves most of a tile empty (2987 x 78 x 66
-and 972 x 82 x 81 at fp16 and 3xfp16 on an H200)."""
+"""Least seconds of a block of those, of which a short k leaves most of a tile empty."""
 _LAUNCH = 1.23e-6
 """Seconds of a call with one launch that does nothing."""
 _PACK_LAUNCH, _PLANAR_WAIT = 1e-6, 0.5e-6
-"""Seconds of packing's launch, and what an X in planes adds: nothing of it is loaded meanwhile (44
-drawn products at tf32 and 3xfp16, H200). One term of 16 bits adds nothing: its planes are half as
-long (with 0.8 us 108 plans of up to 12 us took 0.89 of their estimates)."""
+"""Seconds of packing's launch, and what an X in planes adds: nothing of it is loaded meanwhile. One
+term of 16 bits adds nothing: its planes are half as long."""
 _ABSMAX_EXCHANGE = 1.3e-6
 """Seconds in which blocks that pack rows exchange their absmax. Products of a k that a block holds
-alone take as long: without it 30 candidates at 3xfp16 of up to 20 us took 1.05 to 1.2 of their
-estimates."""
+alone take as long."""
 _ODD_PITCH = 6.1e-7
-"""Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
-Fitted to 170 candidates of 44 drawn products that a library won."""
+"""Seconds that a row operand of odd pitch adds: another map, another box, elements read one by
+one."""
 _FILL = 1.9e-6
 """Seconds until a kernel's first k-tile is loaded."""
 _FUSED_PACK_FILL = 11e-6

@@ -1,6 +1,7 @@
 """Tiles of the wgmma family, by the storage of the row operand.
 
-Nothing here needs a GPU or CuPy.
+Nothing here needs a GPU or CuPy. What constants were fitted to is in
+docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -98,9 +99,9 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
 CLUSTERS = {2: 1.0, 3: 0.87, 4: 0.91, 6: 0.69, 8: 0.91}
 """Blocks of a cluster that share the k of a tile, and the fraction of the multiprocessors that such
 clusters fill, whose blocks share a GPC: on an H200 38 clusters of 3, 30 of 4 and 15 of 8 run
-together, 40 of 3 and 18 of 6 do not (464 x 213 x 994 took 1.38 of the time without)."""
+together, 40 of 3 and 18 of 6 do not."""
 _CLUSTERED_STAGES = 4
-"""Fewest stages of a cluster's blocks: two took 1.2 of the time without a cluster."""
+"""Fewest stages of a cluster's blocks: with two a tile is slower than without a cluster."""
 
 
 @lru_cache(maxsize=4096)
@@ -117,8 +118,7 @@ def with_cluster(plan: WgmmaPlan, precision: Precision, blocks: int) -> WgmmaPla
 
 
 _MOST_OVERLAPPED = 8
-"""Tiles a block beyond which an overlapped epilogue stays: 6 drawn products of more took 1.02 of
-its time in turns, 3 of fewer 0.90 (an H200)."""
+"""Tiles a block beyond which an overlapped epilogue is as fast as a ping-pong, and stays."""
 
 
 def with_ping_pong(

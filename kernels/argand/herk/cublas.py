@@ -1,6 +1,8 @@
 """Hermitian products by cuBLAS, in row-major results.
 
 They are those of its cherk and zherk, which CuPy does not bind, or full products.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -26,8 +28,7 @@ _NAMES = {"complex64": "cublasCherk_v2_64", "complex128": "cublasZherk_v2_64"}
 _REALS = {"complex64": np.float32, "complex128": np.float64}
 _FULL_ROWS = 1200
 """Rows of a matrix up to which full products of a batch, in one call, and their mirrors take less
-time than herk, a call a matrix: at fp32 on an H200 0.8 ms and 23 of 720 x 70 x 595, 1.31 and 1.61
-of 1 x 1024 x 8192, 0.39 and 0.32 of 1 x 1448 x 1024."""
+time than herk, a call a matrix (fp32, an H200)."""
 
 
 def takes_full_product(problem: HerkProblem) -> bool:

@@ -1,6 +1,8 @@
 """The choice of a softmax's plan on a GPU: by the modules of each kind of rows, and by tables.
 
 Needs no GPU and no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -57,13 +59,10 @@ _SUM_ROWS = 7
 """The least such rows for each multiprocessor, which has two blocks or more at a time."""
 _SUM_WORDS, _SUM_THREADS, _PACKED_SUM_THREADS = 16, 256, 128
 """Registers of such a row that a thread holds at a time, and threads: of values of 4 bytes and of
-packed ones. On an H200 plans that hold a row took 1.13 of the time, from 0.95 to 1.47, at 76
-lengths of 12722 to 131072 of all precisions, and 256 threads with 32 registers took 1.02."""
+packed ones."""
 _SUM_CLUSTER, _SUM_EVEN = 2, 0.8
 """Blocks of a row where there are fewer of more than `CLUSTER_COLUMNS`, and how evenly these load
-multiprocessors where threads hold `_SUM_WORDS` of fp32, else twice as many. On an H200 rings and
-clusters took 1.13 of their time, from 0.88 to 1.66, at 18 widths up to 800003, and where they load
-them less evenly 1.01 to 1.19 at 10 widths from 637000 on."""
+multiprocessors where threads hold `_SUM_WORDS` of fp32, else twice as many."""
 _PAIR_BYTES = 128
 """Longest row of two lanes, which read 32 bytes of a line at a time: longer ones had 0.55 to 0.61
 of a copy's rate (30 columns of complex64, 72 of fp16), and four lanes had 0.9 (72 of fp16)."""
@@ -130,8 +129,8 @@ def _tabulated_candidates(
 def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
     """Return an entry's threads, or fewer where those would leave many of their registers empty.
 
-    Rows in registers are bytes in flight. On an H200 plans whose registers were 0.59 to 0.8 full
-    had 0.59 to 0.78 of the copy rate.
+    Rows in registers are bytes in flight, so plans whose registers are not full do not reach the
+    copy rate.
     """
 
     def full(count: int) -> float:

@@ -1,4 +1,7 @@
-"""The choice of lanes of narrow rows in registers, where these fill the card. No GPU, no CuPy."""
+"""The choice of lanes of narrow rows in registers, where these fill the card. No GPU, no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,12 @@ FULL = 0.8
 _CUT_COLUMNS = 16
 """The longest rows without an entry of `NARROW_FP32` where accesses or sectors are cut."""
 _FEW_LANES, _FEW_LANES_COLUMNS = 4, 80
-"""Lanes of aligned rows of fp32 with exact exponentials, and the longest such rows. Eight lanes had
-0.86 to 0.98 of a copy's rate on an H200 at 60 to 80 columns, four 0.95 to 1.0."""
+"""Lanes of aligned rows of fp32 with exact exponentials, and the longest such rows."""
 _SUM_LANES, _SUM_COLUMNS, _SUM_ACCESS = 4, range(65, 257), 4
 """Lanes, lengths and least values of an access of the rows of 16 bits that ``logsumexp`` holds in
-registers. On an H200 slabs and eight lanes took 1.07 to 1.14 of their time at 12 drawn lengths, of
-shorter unaligned rows 0.58 to 1.01."""
+registers."""
 _WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
-"""Lanes of aligned rows of exact exponentials of 16 bits, and their most values: 0.87 to 0.97
-of a copy's rate on an H200 at 13 widths of 144 to 352, where more lanes had 0.72 to 0.88."""
+"""Lanes of aligned rows of exact exponentials of 16 bits, and their most values."""
 
 
 def narrow_candidate(

@@ -1,4 +1,7 @@
-"""Form and plan of a softmax kernel, and what is legal. Needs no GPU and no CuPy."""
+"""Form and plan of a softmax kernel, and what is legal. Needs no GPU and no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,8 @@ _EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MOST_EPILOGUE_STAGES, 16
 
 _MOST_UNPACKED_COLUMNS = 20480
 """The longest rows whose exact exponentials of 16-bit values registers of two blocks of a
-multiprocessor hold. Longer aligned ones stay packed and are computed twice: on an H200 they
-had 0.86 to 0.91 of a copy's rate at 22520 to 24600 columns so, and 0.83 to 0.85 as fp32 in two
-blocks; unaligned ones 0.72, and 0.82."""
+multiprocessor hold. Longer aligned ones stay packed and are computed twice; unaligned ones are
+faster as fp32 in two blocks."""
 
 
 @dataclass(frozen=True)

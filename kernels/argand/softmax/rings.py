@@ -1,4 +1,7 @@
-"""The choice of a ring, and of clusters in its place, for the longest rows. No GPU, no CuPy."""
+"""The choice of a ring, and of clusters in its place, for the longest rows. No GPU, no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,7 @@ from argand.softmax.plan import (
 
 _COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
 """Longest rows that are not rings, by bytes of a value: registers of a block or of a cluster of two
-hold them; the second of packed unaligned rows, which a cluster would stage. On an H200 other
-plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
-1.00 to 1.43 at 8 of 16 bits with results in fp32."""
+hold them; the second of packed unaligned rows, which a cluster would stage."""
 _LOADED, _WAITING, _WAITING_PACKED, _WAITING_FEW = 2, 4, 5, 3
 """Least slices in shared memory: those that are loaded, and those that wait for their sum; the
 third of packed values, whose exponentials are computed twice, the last of widened ones and of few
@@ -37,8 +38,7 @@ _WRITE_THREADS = 256, 128
 """Threads of the write warps, the fastest first: some plans have no registers for 256."""
 _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))
 """Threads that reduce and that write, of exact exponentials of 16 bits, whose instructions bound a
-ring, those of registers without a value included. On an H200 the fewest registers took 0.93 to 0.98
-of the time of 512 threads, which were 0.76 to 0.93 full, at four widths of 104431 to 827829."""
+ring, those of registers without a value included."""
 CLUSTER_COLUMNS = 131072
 """The longest rows of which a few go to clusters: these exchange sums without global memory."""
 LEAST_PART = 2048
@@ -48,9 +48,7 @@ _ALONE_THREADS, _ALONE_COLUMNS, _ALONE_ROWS = 768, 43008, 8
 each multiprocessor."""
 _FEW_THREADS, _FEW_CLUSTER, _FEW_COLUMNS = 192, 8, 92160
 """Threads and blocks that share a row of 16 bits with exact exponentials, and its longest one,
-where rows are few and a ring's blocks would wait for the first ones. On an H200 rings took 0.98 to
-1.35 of their time at 17 widths with a row or less for each multiprocessor, two unaligned, and 0.77
-to 1.05 of it at 1500 rows."""
+where rows are few and a ring's blocks would wait for the first ones."""
 
 
 def with_lines(
@@ -60,8 +58,8 @@ def with_lines(
 
     ``even`` is the most columns, up to a line, that divide where rows begin and end. Slices of
     unaligned rows begin on lines of memory: else two warps write parts of one line, and, where
-    ``even`` is less than a sector, parts of one sector. On an H200 the same ring took 0.95 of the
-    time so at 98476 columns of fp32. Instructions bound widened values, and masks take some.
+    ``even`` is less than a sector, parts of one sector. Instructions bound widened values, and
+    masks take some.
     """
     no_ring = (
         columns <= _longest_without_ring(form, columns)

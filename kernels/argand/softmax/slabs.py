@@ -1,4 +1,7 @@
-"""The choice of slabs, of rows that begin or end within an access or a sector. No GPU, no CuPy."""
+"""The choice of slabs, of rows that begin or end within an access or a sector. No GPU, no CuPy.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +18,25 @@ _BYTES = 4096
 """Most bytes of x or of the result that a warp holds of a slab."""
 _BYTES_FP32, _BYTES_16BIT = 8192, 6144
 """`_BYTES` of fp32 and of rows of 16 bits with results in fp32, and of others of 16 bits, whose
-lanes then hold up to 96 values: reductions take a lane as long whatever it holds. On an H200 half
-the lanes took 0.97 of the time at 32 widths of 74 to 8212 of 16 bits; where results have 32 they
-took 0.89 to 0.96 of it at 5 widths of 33 to 235 with exact exponentials, and 0.94 to 0.99 at 7 of
-68 to 124 with approximate ones."""
+lanes then hold up to 96 values: reductions take a lane as long whatever it holds."""
 _STAGES = 2
 _BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _WARPS = 16
-"""Least slabs of a warp for each multiprocessor. Fewer take 0.5 us longer than registers."""
+"""Least slabs of a warp for each multiprocessor. Fewer take longer than registers."""
 _FP32_COLUMNS = 56
 """Longest rows of fp32 that are slabs: beyond, registers were faster on an H200 (`NARROW_FP32`)."""
 _COMPLEX_COLUMNS = 64
-"""Longest rows of complex64 that are slabs. Beyond, rows in registers have 8 lanes or more, and had
-1.00 to 1.02 of a copy's rate on an H200 at 8 widths of 93 to 1251, slabs 0.88 to 0.92."""
+"""Longest rows of complex64 that are slabs. Beyond, rows in registers have 8 lanes or more, and are
+faster."""
 APPROXIMATE_COLUMNS = 128
 """Longest rows of 16 bits that are slabs where results have 32 and exponentials are approximate.
-Beyond, registers had 0.91 to 0.98 of a copy's rate on an H200 at 13 widths, slabs 0.84 to 0.89."""
+Beyond, registers are faster."""
 UNCUT_COLUMNS = 28
 """Longest rows of fp32 without a cut access that are slabs or have an entry of `THREADS`."""
 _LEAST_UNCUT, _UNCUT_16BIT_COLUMNS = 17, 128
 """Rows that are slabs though no access is cut, if they end within a sector: the least, and the
-longest of 16 bits with results of 32. On an H200 slabs took 0.55 to 0.93 of the time of registers
-at 8 widths of 20 to 100, and 0.70 to 0.79 of that of registers of four lanes at 7 of 68 to 124."""
+longest of 16 bits with results of 32."""
 
 
 def slab_candidate(

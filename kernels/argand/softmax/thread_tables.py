@@ -1,4 +1,7 @@
-"""Tables of the threads that share a row in registers, by its length, as measured on an H200."""
+"""Tables of the threads that share a row in registers, by its length, as measured on an H200.
+
+What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,9 @@ NARROW_FP32: dict[bool, tuple[tuple[int, int], ...]] = {
 """Entries of more than 16 fp32 elements, by whether exponentials are approximate: (largest columns,
 threads), 0 threads where slabs are no slower. Approximate exponentials take few instructions, so
 lanes that read 16 to 64 neighbouring bytes matter more than full registers; exact ones take
-many for a row of any length, so few lanes share one. Measured on an H200 at 34 widths of 16 to 250
-and 16 of 216 to 515. `THREADS` lost to torch at 89 to 113 columns there and had 0.76 to 0.94 of a
-copy's rate from 257 on; on an H100 from 52 on."""
+many for a row of any length, so few lanes share one."""
 NARROW_FP32_SUMS: tuple[tuple[int, int], ...] = ((22, 4), (28, 0), (160, 8), (512, 32))
-"""Such entries of ``logsumexp``, which writes no rows, so that instructions bound it: on an H200
-eight lanes took 0.84 of the time of sixteen at 82 columns."""
+"""Such entries of ``logsumexp``, which writes no rows, so that instructions bound it."""
 NARROW_HALVES: tuple[tuple[int, int], ...] = ((24, 2), (72, 4), (184, 8), (200, 16))
 """Such entries of rows of 16 bits that end within a sector and have approximate exponentials, with
-16-bit results: on an H200 the fastest lanes of 13 widths of 24 to 200 but for 2%, where `THREADS`
-and the fewest empty registers took up to 1.22 of their time."""
+16-bit results."""
