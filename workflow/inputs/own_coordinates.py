@@ -57,13 +57,15 @@ def own_coordinates(
     other files are followed. Raises InputError where the attribute is damaged.
     """
     dataset, axes = operand.datasets[0], _axes_of(operand)
-    if not axes or dataset.file.filename != file.filename:
+    if dataset.file.filename != file.filename:
         return [], {}
     scales = dimension_scales(dataset)
+    left_out = _of_unnamed(operand, scales) if operand.names is None else {}
+    if not axes:
+        return [], left_out
     found = [OwnCoordinate(axis, n, scales[n]) for n, axis in axes.items() if scales[n]]
     names = text_attribute(dataset, _ATTRIBUTE, _LONGEST).split()[:_MOST]
     own = (dimension_names(dataset) or []) if names else []
-    left_out: dict[str, str] = {}
     for name in dict.fromkeys(names):
         path = _path(dataset, name) or name
         if path in scales:
@@ -80,6 +82,20 @@ def own_coordinates(
             called = _of_renamed(dataset, path, called, axes[number], external)
             found.append(OwnCoordinate(called, number, path, axes[number]))
     return found, left_out
+
+
+def _of_unnamed(operand: InputOperand, scales: list[str]) -> dict[str, str]:
+    """Return why scales with a unit are no coordinates, of axes whose names are not the operand's.
+
+    ``nu`` may be any axis, and read by its place it may be another one than it is.
+    """
+    own, axes, file = operand.own_names or (), operand.operand.axes, operand.datasets[0].file
+    return {
+        path: f"{path}: the file names its axis {name!r}, which is none of {list(axes)}; name all "
+        f"axes in input.axes.{operand.operand.name}"
+        for path, name in zip(scales, own, strict=False)
+        if name not in axes and path and path in file and "units" in file[path].attrs
+    }
 
 
 def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:

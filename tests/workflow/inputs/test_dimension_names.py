@@ -98,6 +98,14 @@ def test_the_same_order_and_other_names_tell_nothing(
 ) -> None:
     path = written(tmp_path / "v.h5", names, labels=labels, grouped="axes/")
     check_study(study_of(case(path)))
+    if names[-1] == "t" and not labels:
+        with h5py.File(path, "r+") as file:
+            file["axes/t"].attrs["units"] = "s"
+        attributes = study_of(case(path)).workload("w").stage().attributes
+        assert attributes["left_out"] == {
+            "/axes/t": f"/axes/t: the file names its axis 't', which is none of {[*AXES]}; name "
+            "all axes in input.axes.voltages"
+        }
 
 
 def test_a_name_that_stands_there_twice_tells_nothing(tmp_path: Path) -> None:
