@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from argand.hermitian.plan import LARGEST_N
 from pydantic import Field, model_validator
@@ -39,6 +39,8 @@ class AdaptiveCase(BeamGrid):
     what an operand of the precision holds.
     """
 
+    needs_finite: ClassVar[str] = "a covariance with NaN or Inf has no weights"
+
     kind: Literal["adaptive"]
     beams: int | None = Field(None, ge=1, le=1 << 16, description="Beams formed.")
     loading: float = Field(
@@ -74,6 +76,4 @@ class AdaptiveCase(BeamGrid):
             self.check_above_horizon()
         if self.rounding:
             raise ValueError("rounding must not be given: each precision rounds in its own way")
-        if self.allow_nonfinite:
-            raise ValueError("allow_nonfinite: a covariance with NaN or Inf has no weights")
         return self

@@ -58,6 +58,8 @@ class Case(Model):
     """
 
     precision_names: ClassVar[tuple[str, ...]] = tuple(PRECISIONS)
+    needs_finite: ClassVar[str] = ""
+    """Why a kind takes no NaN or Inf, where it never does."""
     needs_value: ClassVar[Mapping[str, tuple[str, str]]] = {"tolerance": ("precision", "auto")}
     """Keys that do something at one value of another key alone, with that key and its value. Such a
     key is a mistake beside other values, unless a case of the same sweep has the value."""
@@ -107,13 +109,20 @@ class Case(Model):
         found: FileInput | WorkloadInput | None = getattr(self, "input", None)
         return found
 
+    @property
+    def lets_nonfinite_in(self) -> bool | None:
+        """Whether NaN and Inf of an input are let in; None of a kind that never does."""
+        return None if self.needs_finite else self.allow_nonfinite
+
     def check_sizes_or_input(self, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
         """Check that sizes come from one place: the config, or the data that ``input`` names.
 
         Beside an input, `parameters` omits them and the parameters of ``drawn`` data. Raises
         ValueError for a size that is missing without an input, and for a size or a parameter of
-        drawn data that is given beside one.
+        drawn data that is given beside one, and for ``allow_nonfinite`` of a kind that never does.
         """
+        if self.allow_nonfinite and self.needs_finite:
+            raise ValueError(f"allow_nonfinite: {self.needs_finite}")
         from_file = self.data_source is not None
         for name in (*sizes, *drawn):
             if from_file and name in self.model_fields_set:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from argand.hermitian.plan import LARGEST_N
 from pydantic import Field, field_validator, model_validator
@@ -28,6 +28,8 @@ class MimoCase(Case):
     and in fp32 otherwise. Symbols of QAM with Gray mapping and noise are drawn for each
     signal-to-noise ratio, the mean power that a receiver gets over that of its noise.
     """
+
+    needs_finite: ClassVar[str] = "a channel with NaN or Inf carries no symbols"
 
     kind: Literal["mimo"]
     equaliser: Literal["zf", "lmmse"] = Field("lmmse", description="Method that finds the symbols.")
@@ -91,6 +93,4 @@ class MimoCase(Case):
             )
         if self.rounding:
             raise ValueError("rounding must not be given: products round in their own way")
-        if self.allow_nonfinite:
-            raise ValueError("allow_nonfinite: a channel with NaN or Inf carries no symbols")
         return self

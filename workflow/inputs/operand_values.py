@@ -59,9 +59,12 @@ def count_stretches(operand: Stretched) -> dict[str, int]:
 
 def refuse_nonfinite(
     operands: Mapping[str, Array | Stretched], attributes: Mapping[str, Any],
-    axes: Mapping[str, Sequence[str]],
+    axes: Mapping[str, Sequence[str]], *, never_in: bool,
 ) -> None:  # fmt: skip
-    """Raise InputError with the counts and the first place where an operand is not finite."""
+    """Raise InputError with the counts and the first place where an operand is not finite.
+
+    ``never_in`` says that the study cannot let such values through.
+    """
     found, has_nan = [], False
     for name, counts in attributes["nonfinite"].items():
         if counts["nan"] or counts["inf"]:
@@ -72,8 +75,10 @@ def refuse_nonfinite(
                 f"{math.prod(data.shape)} values{_first(data, axes[name])}"
             )
     if found:
-        advice = "; input.flagged: zero makes NaN of HDF5 0" if has_nan else ""
-        raise InputError(f"{'; '.join(found)}; allow_nonfinite: true lets them through{advice}")
+        advice = [] if never_in else ["allow_nonfinite: true lets them through"]
+        advice += ["input.flagged: zero makes NaN of HDF5 0"] if has_nan else []
+        advice = advice or ["select others by input.select"]
+        raise InputError("; ".join(found + advice))
 
 
 def refuse_zeros(staged: Staged, name: str) -> None:

@@ -59,12 +59,12 @@ def staged(
     operands: Sequence[Operand],
     upstream: Mapping[str, Path] = NOTHING,
     *,
-    allow_nonfinite: bool,
+    allow_nonfinite: bool | None,
 ) -> Staged:
     """Return an input's operands, their axes and what stands along them, and their sources.
 
     Arrays of other workloads' product files (``upstream``) are read as they are written. Raises
-    InputError, also for NaN and Inf unless they are let through.
+    InputError, also for NaN and Inf unless they are let through; with None they never are.
     """
     outlines = {name: read_outline(path) for name, path in upstream.items()}
     found = describe(source, operands, outlines, check=False)
@@ -90,7 +90,8 @@ def staged(
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})
     if not allow_nonfinite:
-        refuse_nonfinite({**data, **drawn}, attributes, found.axes)
+        never_in = allow_nonfinite is None
+        refuse_nonfinite({**data, **drawn}, attributes, found.axes, never_in=never_in)
     attributes["axes"] = {name: str(header.map) for name, header in found.headers.items()}
     return Staged(data, found.axes, found.coordinates, attributes, drawn, found.units)
 

@@ -218,7 +218,7 @@ class Workload(ABC):
         Raises InputError as `workflow.inputs.operands.staged` does.
         """
         self.check_again(upstream)
-        allow = self.case.allow_nonfinite
+        allow = self.case.lets_nonfinite_in
         return operands.staged(self.case.input, layout, upstream, allow_nonfinite=allow)
 
     def as_computed(self, staged: Staged, plan_words: str) -> Staged:

@@ -137,7 +137,7 @@ class Softmax(Workload):
             shape = (self.case.rows or 0, self.case.columns or 0)
             drawn = Drawn(shape, np.dtype(np.float32), self._logits)
             return Staged({}, {"x": LOGITS.axes[-2:]}, {}, {"seed": self.seed}, {"x": drawn})
-        allow = self.case.allow_nonfinite
+        allow = self.case.lets_nonfinite_in
         return operands.staged(source, self._operands, upstream, allow_nonfinite=allow)
 
     def _logits(self, box: Box) -> Array:

@@ -181,7 +181,7 @@ class Statevector(Workload):
             if self.case.initial == "random":
                 state = random_state(amplitudes, partial(self.rng, 1))
             return {}, {"state": state}, {"seed": self.seed}
-        allow = self.case.allow_nonfinite
+        allow = self.case.lets_nonfinite_in
         found = operands.staged(source, [STATE], upstream, allow_nonfinite=allow)
         return dict(found.operands), dict(found.drawn), dict(found.attributes)
 
