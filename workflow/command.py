@@ -82,7 +82,15 @@ def main(words: Sequence[str] | None = None) -> int:
         return _report(snakemake, folder)
     flags = ["--elsewhere"] if _submits(given.profile) else []
     flags += ["--brief"] if name == "run" else []
-    checked = check([*flags, f"--out={folder}", "--", str(given.study)], _overrides(keys))
+    try:
+        overrides = _overrides(keys)
+    except ValueError as error:
+        print(
+            f"--config: must be keys of a study, such as seed=3, got {keys} ({error})",
+            file=sys.stderr,
+        )
+        return MISTAKE
+    checked = check([*flags, f"--out={folder}", "--", str(given.study)], overrides)
     if checked or name == "check":
         return checked
     if keys:  # Snakemake takes the last --config alone, so the study would be lost

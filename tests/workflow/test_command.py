@@ -114,8 +114,10 @@ def test_keys_of_a_config_keep_the_study(
     last = [[*words, "--"][len(words) - words[::-1].index("--config") :] for words in called]
     assert len(called) == 2
     assert all(words[:3] == ["study=v1.2.yaml", "out=results/v1.2", "device=cpu"] for words in last)
-    assert command.main(["run", "v1.2.yaml", "--", "--config", "study=b.yaml"]) == command.MISTAKE
-    assert "study and out are named before --" in capsys.readouterr().err
+    wrong = {"study=b.yaml": "named before --", "workloads.a.m=2": "must be keys of a study, such"}
+    for key, said in wrong.items():
+        assert command.main(["run", "v1.2.yaml", "--", "--config", key]) == command.MISTAKE
+        assert said in capsys.readouterr().err
     assert len(called) == 2
 
 
