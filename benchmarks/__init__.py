@@ -1,1 +1,4 @@
-"""Argand and its peers side by side, without Snakemake."""
+"""Argand and its peers side by side, without Snakemake.
+
+``python -m benchmarks`` lists the programs.
+"""
