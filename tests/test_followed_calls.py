@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 FILE = r"`((?:[\w-]+/)*[\w-]+\.(?:py|cuh))`"
 ROW = re.compile(rf"\| `(\w+)` \| {FILE} \|")
 BESIDE = re.compile(rf"`(\w+)` \({FILE}")
@@ -33,11 +35,20 @@ def defines(source: str, name: str) -> bool:
     return re.search(f"{python}|{cuda}", source, re.MULTILINE) is not None
 
 
-def test_functions_are_in_the_files_beside_them(root: Path) -> None:
-    package = root / "kernels/argand"
-    pages = [root / "docs/kernels" / name for name in ("calls.md", "gemm.md")]
-    pairs = [pair for page in pages for pair in named(page.read_text(encoding="utf-8"))]
-    assert len(pairs) > 80
+PAGES = (
+    (("docs/kernels/calls.md", "docs/kernels/gemm.md"), "kernels/argand", 80),
+    (("docs/architecture.md",), "workflow", 19),
+)
+"""Pages, the folder that their paths start at, and how many names they have at least."""
+
+
+@pytest.mark.parametrize(("pages", "folder", "least"), PAGES)
+def test_functions_are_in_the_files_beside_them(
+    root: Path, pages: tuple[str, ...], folder: str, least: int
+) -> None:
+    package = root / folder
+    pairs = [pair for page in pages for pair in named((root / page).read_text(encoding="utf-8"))]
+    assert len(pairs) > least
     wrong = [
         f"{name} of {file}"
         for name, file in pairs

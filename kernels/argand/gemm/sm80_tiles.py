@@ -44,7 +44,7 @@ _TWO_TERMS = (
 )
 
 
-# As 64 x 32 a warp tf32 is 7% faster than as 32 x 64; the 16-bit formats would spill.
+# As 64 x 32 a warp tf32 is faster than as 32 x 64; the 16-bit formats would spill.
 _TF32_LARGEST = MmaPlan(128, 128, 32, 2, 4, 3)
 # For few k: with two stages a multiprocessor holds more blocks, whose stores hide loads of others.
 _ONE_TERM_SHORT = MmaPlan(64, 32, 32, 2, 2, 2), MmaPlan(32, 64, 32, 2, 2, 3)

@@ -142,8 +142,8 @@ class WgmmaMaps:
 def _fetched_bytes(*begins: int) -> int:
     """Return the bytes that L2 fetches at once for lines from these bytes on, so far apart.
 
-    With 256, lines that begin within a sector come from L2 at 0.86 of the rate on an H200. Others
-    gain nothing by 128 in the mean, and some products lose.
+    With 256, lines that begin within a sector come from L2 less fast. Others gain nothing by 128 in
+    the mean, and some products lose.
     """
     return 128 if any(begin % SECTOR for begin in begins) else 256
 

@@ -64,8 +64,8 @@ _SUM_CLUSTER, _SUM_EVEN = 2, 0.8
 """Blocks of a row where there are fewer of more than `CLUSTER_COLUMNS`, and how evenly these load
 multiprocessors where threads hold `_SUM_WORDS` of fp32, else twice as many."""
 _PAIR_BYTES = 128
-"""Longest row of two lanes, which read 32 bytes of a line at a time: longer ones had 0.55 to 0.61
-of a copy's rate (30 columns of complex64, 72 of fp16), and four lanes had 0.9 (72 of fp16)."""
+"""Bytes of the longest row of two lanes, which read 32 bytes of a line at a time: four lanes are
+faster for longer ones."""
 
 
 def plan_softmax(
