@@ -29,7 +29,7 @@ from workflow.storage.datasets import (
 )
 from workflow.storage.gathered import SourceFile, write_virtual
 from workflow.storage.product_arrays import check_product, read_arrays, read_whole, write_arrays
-from workflow.storage.slabs import SlabWriter
+from workflow.storage.slabs import write_slabs
 
 _SAID = ("precision", "device", "rel_frobenius", "error_limit", "verdict", "timestamp")
 """Certificate keys that are attributes of the file: what xarray shows beside the data."""
@@ -162,8 +162,4 @@ def _write_signal(
     if slabs is None:
         return write_dataset(group, name, product.data)
     data, axis = product.data, product.axes.index(slabs.axis)
-    with SlabWriter(group, name, data.shape, data.dtype, axis, slabs.entries) as writer:
-        for start, values in slabs.read():
-            writer.write(start, values)
-        writer.finish()
-    return group[name]
+    return write_slabs(group, name, data.shape, data.dtype, axis, slabs.entries, slabs.read())
