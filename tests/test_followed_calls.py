@@ -37,7 +37,7 @@ def defines(source: str, name: str) -> bool:
 
 PAGES = (
     (("docs/kernels/calls.md", "docs/kernels/gemm.md"), "kernels/argand", 80),
-    (("docs/architecture.md",), "workflow", 19),
+    (("docs/architecture.md",), "workflow", 15),
 )
 """Pages, the folder that their paths start at, and how many names they have at least."""
 
