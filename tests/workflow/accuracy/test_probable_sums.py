@@ -124,6 +124,7 @@ def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Arra
     return np.asarray(x.astype(np.complex64))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("kernel", "least"),
     [("Ampere", 0.6), ("Hopper", 0.3), ("wgmma", 0.15), ("Ampere, apart", 0.6),

@@ -18,7 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from tests.covers import examples
+from tests.covers import EXHAUSTIVE, examples
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.files import text_attributes
 from workflow.files.input_error import InputError
@@ -30,7 +30,7 @@ MEMORY = 3 << 30
 """Bytes of address space of a process that reads: its libraries take one of the three."""
 SECONDS = 120
 FLIPS, HEADERS = examples(1200), examples(800)
-_SCALES = 0.125
+_SCALES = 0.125 if EXHAUSTIVE else 0.05
 """Part of the damaged files of which what they have along axes is read, in 50 ms."""
 LAYOUTS: dict[str, dict[str, Any]] = {
     "contiguous": {},

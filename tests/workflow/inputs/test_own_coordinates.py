@@ -225,6 +225,7 @@ def test_integers_beyond_fp64_count_from_the_first(
     assert one.long_name == f"middle of the spectrum's samples since {date}"
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["u8", ">u8"])
 @pytest.mark.parametrize(
     ("first", "units", "date"),

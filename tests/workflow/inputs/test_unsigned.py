@@ -20,6 +20,7 @@ def case(path: Path, samples: Any, axes: Any = ("antenna", "time"), **more: Any)
     return {"kind": "dft", "axis": "time", "input": source}
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["u1", "<u2", ">u2", "u4", "i2"])
 @pytest.mark.parametrize("level", [128, 127.5, 0])
 def test_every_way_that_parts_lie(tmp_path: Path, kind: str, level: float) -> None:
