@@ -19,6 +19,7 @@ from workflow.arrays.plane_waves import steering_weights
 from workflow.data import PLACES, Array, Coordinate, Staged, blank
 from workflow.drawn import Drawn
 from workflow.files.input_error import InputError
+from workflow.inputs.input_operand import OperandHeader
 
 
 def beams_toward(directions: Array) -> dict[str, Coordinate]:
@@ -28,6 +29,23 @@ def beams_toward(directions: Array) -> dict[str, Coordinate]:
         "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
         "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
     }
+
+
+def refuse_repeated(weights: OperandHeader, samples: OperandHeader) -> None:
+    """Raise InputError where several weights are of one channel or polarization that is selected.
+
+    The beams of all of them would be of the same samples. Those whose file has no such axis may be
+    of all, as inputs of two feeds that beams of both polarizations are made of.
+    """
+    counts = dict(zip(weights.map.axes, weights.shape, strict=True))
+    for axis in ("frequency", "polarization"):
+        taken = samples.numbers.get(axis)
+        if taken is not None and taken.length == 1 < counts[axis]:
+            raise InputError(
+                f"input.select.samples: takes one entry of {axis}, and weights have "
+                f"{counts[axis]}, whose beams would all be of the same samples; take "
+                "one of weights too"
+            )
 
 
 def steered(samples: Staged, directions: Array, axes: tuple[str, ...], *, held: bool) -> Staged:

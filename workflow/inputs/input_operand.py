@@ -127,7 +127,9 @@ class InputOperand:
         if units is None:
             units = unit_of_parts(self.datasets, self.key)
         mapped = self.mapped()
-        numbers = self.picked.numbers(self.datasets[0].shape, mapped, self.names)
+        rank, axes = len(self.picked.axes), self.operand.axes
+        by_place = None if self.operand.free or rank > len(axes) else axes[len(axes) - rank :]
+        numbers = self.picked.numbers(self.datasets[0].shape, mapped, self.names or by_place)
         return OperandHeader(mapped, f"{kind}{bits << wide}", units, numbers)
 
     def mapped(self) -> AxisMap:

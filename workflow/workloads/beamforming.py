@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from workflow import antennas
 from workflow.accuracy.references import ProductReference, product_reference
+from workflow.arrays import steering
 from workflow.arrays.antenna_places import (
     antenna_positions,
     channel_centres,
@@ -21,7 +22,6 @@ from workflow.arrays.antenna_places import (
     of_directions,
 )
 from workflow.arrays.plane_waves import received, steering_weights
-from workflow.arrays.steering import beams_toward, beside_beams, is_unplaced, steered, unsteered
 from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.beam_grid import BeamGrid
 from workflow.config.case import Case
@@ -179,6 +179,7 @@ class Beamforming(MatrixProduct):
             found = operands.headers(self.case.input, OPERANDS, upstream)
             shapes = {name: header.shape for name, header in found.items()}
             matrix_product.check_shapes(OPERANDS, shapes)
+            steering.refuse_repeated(found["weights"], found["samples"])
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operands weights and samples; complex64 when drawn."""
@@ -204,9 +205,9 @@ class Beamforming(MatrixProduct):
 
         One antenna whose place nobody says is its own beam.
         """
-        if self.case.beams == 1 and is_unplaced(staged):
-            return unsteered(staged, OPERANDS[0].axes, held=held)
-        return steered(staged, self.directions(), OPERANDS[0].axes, held=held)
+        if self.case.beams == 1 and steering.is_unplaced(staged):
+            return steering.unsteered(staged, OPERANDS[0].axes, held=held)
+        return steering.steered(staged, self.directions(), OPERANDS[0].axes, held=held)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
@@ -240,7 +241,7 @@ class Beamforming(MatrixProduct):
         return {
             "frequency": channel_centres(self.frequencies_hz()),
             "time": Coordinate(time, "s", "time"),
-            **beams_toward(self.directions()),
+            **steering.beams_toward(self.directions()),
             "antenna_position": antenna_positions(self.positions()),
         }
 
@@ -265,7 +266,7 @@ class Beamforming(MatrixProduct):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the beams' voltages, with frequency, direction and time."""
         title, units = f"{self.name}: beam voltages", times(staged.units, NAMES)
-        return Product("beams", result, AXES, beside_beams(staged), title, units)
+        return Product("beams", result, AXES, steering.beside_beams(staged), title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw each beam's mean power: a map over l and m, or a line over l or beams' numbers.

@@ -59,6 +59,15 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "others; what is left may be ['frequency', 'antenna', 'time'] or ['polarization', "
         "'antenna', 'time']: name all 4 in input.axes.samples",
     ),
+    (
+        {"select": {"samples": [1, ":", ":", ":"]}},
+        "input.select.samples: takes one entry of freque",
+    ),
+    (
+        {"select": {"samples": {"polarization": [1]}}, "axes": {"samples": list(AXES)}},
+        "input.select.samples: takes one entry of polarization, and weights have 2, whose "
+        "beams would all be of the same samples; take one of weights too",
+    ),
     ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
     (
         {"coordinates": {"channel": {"step_hz": 2}, "frequency": {"step_hz": 1}}},
