@@ -97,43 +97,6 @@ def test_a_second_term_may_be_cut_after_a_first_to_nearest(first):
     assert cut.u == 4 * row.u
 
 
-def test_a_multiple_of_fp32_less_another_is_rounded_to_tf32_with_ties_to_even():
-    """As `round_moderate_to_tf32` of `cuda/device/rounding.cuh` does, below 2^115."""
-    rng = np.random.default_rng(4)
-    bits = rng.integers(0x00800000, 0x79000000, 200_000, dtype=np.uint32)
-    bits[::3] = bits[::3] & np.uint32(0xFFFFE000) | np.uint32(0x1000)  # ties
-    ends = [0x3F800000, 0x3F800FFF, 0x3F801000, 0x3F801001, 0x3FFFEFFF, 0x3FFFF000, 0x3FFFFFFF]
-    x = np.concatenate([bits, np.array(ends, np.uint32)]).view(np.float32)
-    less = x * np.float32(8191)
-    found = 8192 * x.astype(np.float64) - less
-    np.testing.assert_array_equal(found, found.astype(np.float32))
-    # The rest of x needs no rounding either, so it need not wait for the first term.
-    np.testing.assert_array_equal(less - 8191 * x.astype(np.float64), x - found)
-    row = PRECISIONS["tf32"].with_rounding("nearest_even")
-    np.testing.assert_array_equal(found, round_operand(x, row))
-
-
-def test_a_number_less_8191_parts_of_8192_is_split_without_overflow():
-    """As `split_number_to_tf32` of `cuda/device/rounding.cuh` does, up to fp32's largest number."""
-    rng = np.random.default_rng(5)
-    bits = rng.integers(0x01000000, 0x7F800000, 300_000, dtype=np.uint32)
-    bits[::3] = bits[::3] & np.uint32(0xFFFFE000) | np.uint32(0x1000)  # ties
-    ends = [0x01000000, 0x3FFFEFFF, 0x3FFFF000, 0x7F7FEFFF, 0x7F7FF000, 0x7F7FFFFF]
-    x = np.concatenate([bits, np.array(ends, np.uint32)]).view(np.float32)
-    x[::2] *= -1
-    part = x - x * np.float32(8191 / 8192)
-    with np.errstate(over="ignore"):
-        first = part * np.float32(8192)
-    second = (x - 8192 * part.astype(np.float64)).astype(np.float32)  # exact, as one fma is
-    cut = (second.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-    big, small = split(x, PRECISIONS["3xtf32"])
-    np.testing.assert_array_equal(first, big)
-    finite = np.isfinite(big)
-    np.testing.assert_array_equal(cut[finite], small[finite])
-    assert np.isfinite(second).all()
-    assert not finite.all()
-
-
 def test_a_format_is_encoded_by_its_own_bits():
     halves = np.arange(1 << 16, dtype=np.uint16)
     halves = halves[~np.isnan(halves.view(np.float16))]

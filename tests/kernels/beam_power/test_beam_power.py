@@ -122,20 +122,6 @@ def test_a_long_bin_takes_the_memory_of_a_part() -> None:
     assert peak < 16e6
 
 
-def test_stokes_of_known_waves() -> None:
-    """Linear polarizations have Q or U, circular ones V, each of the whole intensity."""
-    x = np.ones((1, 8), complex)
-    waves = {"Q": 0 * x, "U": x, "V": 1j * x}
-    for at, y in enumerate(waves.values(), start=1):
-        found = beam_power(
-            np.ones((1, 1)), np.stack([x, y]), detect="stokes", integrate=8, precision="fp64"
-        )
-        intensity = 8.0 if at == 1 else 16.0
-        expected = np.zeros(4)
-        expected[0] = expected[at] = intensity
-        np.testing.assert_array_equal(found[:, 0, 0], expected)
-
-
 @pytest.mark.parametrize("precision", ["fp64", "3xtf32", "fp16"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, complex(0, np.nan)])
 def test_what_is_not_finite_stays_in_its_bin(bad: complex, precision: str) -> None:
@@ -202,14 +188,6 @@ def test_out_must_not_overlap_the_operands() -> None:
     out = x.view(np.float32)[:1, :8]
     with pytest.raises(ValueError, match="out must not overlap weights or samples"):
         beam_power(np.ones((1, 2), np.complex64), x, out=out, precision="fp32")
-
-
-def test_the_default_precision_is_that_of_the_data() -> None:
-    one = beams(3, 4, 16, 4, kind="complex128")
-    assert beam_power(one.weights, one.samples).dtype == np.float64
-    assert beam_power(one.weights, one.samples.astype(np.complex64)).dtype == np.float64
-    single = one.weights.astype(np.complex64), one.samples.astype(np.complex64)
-    assert beam_power(*single).dtype == np.float32
 
 
 def test_pairs_of_any_format_are_taken() -> None:

@@ -141,18 +141,6 @@ def test_signs_are_mirror_images() -> None:
     assert np.abs(found - one.power()).max() > 1e-3
 
 
-def test_a_wave_adds_coherently() -> None:
-    """Power antennas^2 p in its direction, for v = exp(2 pi i f x . s / c)."""
-    one = sky(12, 1, 5)
-    l, m = one.directions[3]  # noqa: E741
-    toward = np.array([l, m, np.sqrt(1 - l**2 - m**2)])
-    v = np.exp(2j * np.pi * one.frequencies[0] / SPEED_OF_LIGHT * one.positions @ toward)
-    wave = Sky(2.0 * np.outer(v, v.conj())[None], *one.arguments[1:])
-    found = image(*wave.arguments, precision="fp64")
-    assert found.argmax() == 3
-    assert found[3] == pytest.approx(2 * 144, rel=1e-9)
-
-
 def test_a_common_shift_of_positions_changes_nothing() -> None:
     one = SKIES["odd"]
     away = one.positions + np.array([6.4e6, -1e6, 3e5])

@@ -172,22 +172,6 @@ class TestRefusals:
         put(path, x=np.zeros((0, 3), np.complex64))
         assert "input.x must have elements along each of its axes" in refused(path)
 
-    @pytest.mark.parametrize(
-        ("data", "found"),
-        [
-            (np.zeros(3, "f4"), "got float32"),
-            (np.zeros(3, "u2"), "got uint16"),
-            (np.zeros(3, [("r", "u8"), ("i", "u8")]), "got a compound {r: uint64, i: uint64}"),
-            (np.zeros(3, [("x", "f4"), ("y", "f4")]), "got a compound {x: float32"),
-            (np.zeros(3, [("r", "f4"), ("i", "f8")]), "got a compound {r: float32, i: float64}"),
-            ("text", "got text or objects"),
-        ],
-    )
-    def test_types_of_a_complex_operand(self, path, data, found):
-        message = refused(put(path, x=data))
-        assert "input.x: /x must be complex64, complex128 or a compound {r, i}" in message
-        assert found in message
-
     @pytest.mark.parametrize("dtype", ["c8", "i8", "?", [("r", "f4"), ("i", "f4")]])
     def test_types_of_a_real_operand(self, path, dtype):
         assert "must be real, one of ['float16'" in refused(put(path, x=np.zeros(3, dtype)), real=1)
