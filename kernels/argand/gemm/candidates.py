@@ -56,10 +56,10 @@ def _of_wgmma(
             for slices in _slice_counts(plan, sm_count, sizes, precision.terms) if legal else ():
                 choice = GemmChoice(plan, swapped, slices)
                 fits = slices == 1 or _fits_in_slices(choice, question)
-                if fits and plan.takes(precision, -(-sizes.k // slices)):
+                if fits and plan.takes_k(precision, -(-sizes.k // slices)):
                     yield choice
             for clustered in _with_clusters(plan, precision, sm_count, turned):
-                if clustered.takes(precision, sizes.k):
+                if clustered.takes_k(precision, sizes.k):
                     yield GemmChoice(clustered, swapped)
 
 
@@ -221,7 +221,4 @@ def with_packing(
         return with_packing(replace(choice, wgmma=in_planes(plan, precision)), precision, a, b)
     odd_batches = plan.storage == "fp32" and rows.odd_batches
     fused = fused and not (odd_batches and rows.exchanges_k)
-    plan = replace(
-        plan, k_major=contiguous, fused_pack=fused, odd_pitch=odd_pitch, odd_batches=odd_batches
-    )
-    return replace(choice, wgmma=plan)
+    return replace(choice, wgmma=replace(laid, fused_pack=fused, odd_batches=odd_batches))

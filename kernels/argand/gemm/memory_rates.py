@@ -5,11 +5,14 @@ Needs no GPU and no CuPy.
 
 from __future__ import annotations
 
-TOGETHER_BYTES, SLICED_BYTES, APART_BYTES = 10e12, 8.7e12, 7e12
+SAME_K_BYTES = 10e12
 """Bytes a second that L2 gives all multiprocessors together: of tiles that are at the same k, whose
-loads of the same lines it serves at once; of tiles at different k, of which those of a slice alone
-share lines (split-K slices, slices of a cluster and tiles of stream-K alike); and of operands whose
-lines are not multiples of its sectors, 32 bytes."""
+loads of the same lines it serves at once."""
+DIFFERENT_K_BYTES = 8.7e12
+"""The same of tiles at different k, of which those of a slice alone share lines: split-K slices,
+slices of a cluster and tiles of stream-K alike."""
+UNALIGNED_BYTES = 7e12
+"""The same of operands whose lines are not multiples of its sectors, 32 bytes."""
 CACHE_BYTES = 50e6
 """Bytes of L2: of an operand that tiles at different k read, this much is read from memory once."""
 KEPT_BYTES = CACHE_BYTES / 4

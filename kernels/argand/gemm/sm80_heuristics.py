@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from argand.device import Arch
 from argand.gemm.memory import absmax_bytes
-from argand.gemm.memory_rates import APART_BYTES, KEPT_BYTES, LATENCY, TOGETHER_BYTES
+from argand.gemm.memory_rates import KEPT_BYTES, LATENCY, SAME_K_BYTES, UNALIGNED_BYTES
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80_costs import Costs, costs_of
 from argand.gemm.sm80_legality import check_mma_plan
@@ -215,7 +215,7 @@ def _copying(plan: MmaPlan, blocks: int, k: int) -> float:
     Lines of copies of 8 bytes begin within its sectors.
     """
     copied = plan.whole_k or k_tiles_of(plan, k) * plan.block_k
-    rate = TOGETHER_BYTES if plan.vector == 2 else APART_BYTES
+    rate = SAME_K_BYTES if plan.vector == 2 else UNALIGNED_BYTES
     return 8e6 * blocks * (plan.block_m + plan.block_n) * copied / rate
 
 

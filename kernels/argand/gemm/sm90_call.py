@@ -63,8 +63,10 @@ class WgmmaCall:
         self._multiply = WgmmaLaunch(
             precision, plan,
             WgmmaProblem(
-                num_rows, num_columns, problem.k, problem.batch, rows.batched, columns.batched,
-                complex(alpha), complex(beta), conjugate_result, slices, problem.mirror,
+                num_rows, num_columns, problem.k, problem.batch,
+                x_batched=rows.batched, y_batched=columns.batched,
+                alpha=complex(alpha), beta=complex(beta), conjugate_result=conjugate_result,
+                split_k_slices=slices, mirror=problem.mirror,
             ),
             WgmmaLayouts(
                 None if planar else rows.layout, columns.layout if plan.fused_pack else None,

@@ -56,7 +56,7 @@ until the boxes of a tile and of its mirror image have been read."""
 class _Product(NamedTuple):
     """A candidate's kernel on ``sm_count`` multiprocessors.
 
-    It computes Z = X Y^T in ``tiles``, split-K slices of them apart, of ``num_k_tiles`` each: X is
+    It computes Z = X Y^T in ``tiles``, those of every split-K slice, of ``num_k_tiles`` each: X is
     the row operand, ``rows`` by k, Y the column operand, ``columns`` by k. Memory gives
     ``memory_bytes`` a second.
     """
@@ -132,7 +132,7 @@ def _product(choice: GemmChoice, question: Question, sm_count: int, memory: floa
     x, y = (b, a) if choice.swapped else (a, b)
     return _Product(
         choice, plan, question, sm_count, memory * _MEMORY_BYTES, rows, columns, x, y,
-        tiles=slices * turned.tiles(plan.block_m, plan.columns_apart),
+        tiles=slices * turned.tiles(plan.block_m, plan.tile_stride_n),
         num_k_tiles=-(-k // (plan.block_k * slices * plan.cluster)),
     )  # fmt: skip
 
@@ -174,8 +174,9 @@ def _mainloop(product: _Product, *, in_turn: bool) -> float:
     choice, plan, question, sm_count, *_ = product
     precision, k = question.precision, question.sizes.k
     blocks = min(product.tiles * plan.cluster, sm_count)
-    apart = plan.cluster * choice.split_k_slices > 1
-    mainloop = product.num_k_tiles * plan.block_k * _seconds_of_k(product, blocks, apart=apart)
+    different_k = plan.cluster * choice.split_k_slices > 1
+    seconds = _seconds_of_k(product, blocks, different_k=different_k)
+    mainloop = product.num_k_tiles * plan.block_k * seconds
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
     ends = precision.terms == 1 and not (in_turn or choice.split_k_slices > 1)
     if ends and not in_16_bit_planes(plan, precision):
@@ -188,11 +189,11 @@ def _mainloop(product: _Product, *, in_turn: bool) -> float:
 def _split_tiles(product: _Product, division: TileDivision) -> tuple[float, float]:
     """Return the seconds in which all blocks compute parts of tiles along k, and exchange them."""
     plan, each = product.plan, division.k_tiles_per_block
-    seconds = _seconds_of_k(product, product.sm_count, apart=True)
+    seconds = _seconds_of_k(product, product.sm_count, different_k=True)
     return each * plan.block_k * seconds, partials_seconds(plan, each / product.num_k_tiles)
 
 
-def _seconds_of_k(product: _Product, blocks: int, *, apart: bool) -> float:
+def _seconds_of_k(product: _Product, blocks: int, *, different_k: bool) -> float:
     """Return the seconds of a tile for one k, one of so many blocks, at different k or not."""
     _, plan, question, *_ = product
     precision, k = question.precision, question.sizes.k
@@ -200,7 +201,7 @@ def _seconds_of_k(product: _Product, blocks: int, *, apart: bool) -> float:
     in_place = plan.storage != "planar"  # else a launch before has written X
     from_memory = in_place and 8 * copies * product.rows * k > KEPT_BYTES
     return seconds_of_k(
-        plan, precision, product.rows, k, blocks, apart=apart, from_memory=from_memory
+        plan, precision, product.rows, k, blocks, different_k=different_k, from_memory=from_memory
     )
 
 

@@ -84,7 +84,7 @@ def _scheduled(
 ) -> LaunchPlan:
     """Return the plan, with an overlapped epilogue where that is possible, and its schedule."""
     tiles = Tiles(
-        -(-problem.rows // plan.block_m), -(-problem.columns // plan.columns_apart),
+        -(-problem.rows // plan.block_m), -(-problem.columns // plan.tile_stride_n),
         problem.batch * problem.split_k_slices, plan.triangle,
     )  # fmt: skip
     if plan.cluster > 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import hypot, inf
 
-from argand.gemm.memory_rates import APART_BYTES, LATENCY, SLICED_BYTES, TOGETHER_BYTES
+from argand.gemm.memory_rates import DIFFERENT_K_BYTES, LATENCY, SAME_K_BYTES, UNALIGNED_BYTES
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES
 from argand.precision import Precision
@@ -41,30 +41,30 @@ def _rounds_in_place(plan: WgmmaPlan, precision: Precision) -> bool:
 
 
 def seconds_of_k(
-    plan: WgmmaPlan, precision: Precision, rows: int, k: int, blocks: int, *, apart: bool,
+    plan: WgmmaPlan, precision: Precision, rows: int, k: int, blocks: int, *, different_k: bool,
     from_memory: bool,
 ) -> float:  # fmt: skip
     """Return the time of a tile for one k of ``rows`` by k, one of so many blocks.
 
     Products, loads and accesses of shared memory hide each other, but where two take equally long,
     and warps that read and round rows one by one hide less. One warpgroup that rounds has no other
-    under whose products it does. ``apart`` says that blocks are at different k, ``from_memory``
-    that L2 has no X yet.
+    under whose products it does. ``different_k`` says that blocks are at different k,
+    ``from_memory`` that L2 has no X yet.
     """
     rounds = _rounds_in_place(plan, precision)
     rate = _CLOCK * _efficiency(plan, precision) * OPERAND_BYTES / precision.operand.bytes
     products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
     row_bytes = plan.block_m * plan.x_element_bytes(precision)
     column_bytes = plan.block_n * precision.planar_bytes
-    together, others = row_bytes + column_bytes, 0
+    aligned, unaligned = row_bytes + column_bytes, 0
     if plan.storage == "fp32":
         products *= _SPLITTING[precision.operand.bytes] if precision.terms > 1 else 1.0
         # Lines of complex64, as long as the contiguous axis.
         if (k if plan.k_major else rows) % 4:
-            together, others = column_bytes, row_bytes
-    shared = blocks * (together / TOGETHER_BYTES + others / APART_BYTES)
-    if apart:
-        shared = max(shared, blocks * (row_bytes + column_bytes) / SLICED_BYTES)
+            aligned, unaligned = column_bytes, row_bytes
+    shared = blocks * (aligned / SAME_K_BYTES + unaligned / UNALIGNED_BYTES)
+    if different_k:
+        shared = max(shared, blocks * (row_bytes + column_bytes) / DIFFERENT_K_BYTES)
     loads = max((row_bytes + column_bytes) / (_TILE_BYTES * _CLOCK), shared)
     latency = LATENCY / ((plan.stages - 1) * plan.block_k) if from_memory else 0.0
     rounding = plan.block_m / (_rounded_in_a_clock(plan, precision) * _CLOCK)

@@ -62,12 +62,12 @@ class WgmmaMaps:
         """
         length, lines, pitch, box = self._lines()
         batches = self._batches
-        apart = 1
+        step = 1
         if self.plan.odd_batches:
-            batches, apart = max(1, (batches + 1 - batch) // 2), 2
+            batches, step = max(1, (batches + 1 - batch) // 2), 2
 
         def made(address: int, length: int, lines: int) -> TensorMap:
-            return self._lines_map(address, (length, lines, batches), 2 * pitch, apart, box // 2)
+            return self._lines_map(address, (length, lines, batches), 2 * pitch, step, box // 2)
 
         whole = (lines + 1 - batch) // 2
         return (
@@ -92,12 +92,12 @@ class WgmmaMaps:
         return self._lines_map(address, (length, lines, self._batches), pitch, 1, box)
 
     def _lines_map(
-        self, address: int, shape: tuple[int, int, int], stride: int, apart: int, box: int
+        self, address: int, shape: tuple[int, int, int], stride: int, step: int, box: int
     ) -> TensorMap:
-        """Map lines ``stride`` elements apart, of every ``apart``-th product."""
+        """Map lines ``stride`` elements apart, of every ``step``-th product."""
         assert self._x is not None
         item = self.plan.x_element_bytes(self._precision)
-        strides = stride * item, (apart * self._x.batch_stride or stride) * item
+        strides = stride * item, (step * self._x.batch_stride or stride) * item
         return tensor_map(
             address, item, shape, strides,
             (self.plan.x_swizzle_elements(self._precision), box, 1), 128,

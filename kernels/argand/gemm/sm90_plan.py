@@ -125,7 +125,7 @@ class WgmmaPlan:
         return self.block_m == self.block_n or (alone and self.storage == "planar")
 
     @property
-    def columns_apart(self) -> int:
+    def tile_stride_n(self) -> int:
         """Columns from one tile to the next."""
         return self.block_n - self.shared_columns
 
@@ -135,7 +135,7 @@ class WgmmaPlan:
         Parts of sectors halve the rate of stores; computing four columns twice takes less.
         """
         shared = replace(self, shared_columns=SECTOR_COLUMNS)
-        tiles, more = -(-columns // self.block_n), -(-columns // shared.columns_apart)
+        tiles, more = -(-columns // self.block_n), -(-columns // shared.tile_stride_n)
         pays = tiles > 1 and more <= _MORE_TILES * tiles and k <= _SHORT_K
         other = self.fused_pack or self.half_output or self.power or self.triangle
         other |= self.cluster > 1  # each block of which stores columns of its own
@@ -179,17 +179,17 @@ class WgmmaPlan:
         return SPILL_INTERVAL
 
     def spills_accumulators(self, precision: Precision, k: int) -> bool:
-        """Return whether accumulators spill: those of split operands, where k is long.
+        """Return whether accumulators spill: those of split operands, where k is long."""
+        return not self._shares_k and self._exceeds_spill_interval(precision, k)
 
-        Warpgroups and blocks that share k would spill to the same memory: such a k is not theirs.
-        """
-        shares_k = self.k_warpgroups > 1 or self.cluster > 1
-        return not shares_k and self._exceeds_spill_interval(precision, k)
+    def takes_k(self, precision: Precision, k: int) -> bool:
+        """Return whether a k is short enough for the accumulators, or they spill."""
+        return not (self._shares_k and self._exceeds_spill_interval(precision, k))
 
-    def takes(self, precision: Precision, k: int) -> bool:
-        """Return whether accumulators of a k stay short enough, or spill."""
-        shares_k = self.k_warpgroups > 1 or self.cluster > 1
-        return not shares_k or not self._exceeds_spill_interval(precision, k)
+    @property
+    def _shares_k(self) -> bool:
+        """Whether warpgroups or blocks share a tile's k: they would spill to the same memory."""
+        return self.k_warpgroups > 1 or self.cluster > 1
 
     def _exceeds_spill_interval(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators of split operands are too long without a spill."""

@@ -87,7 +87,7 @@ def lookup(question: Question, device: int) -> GemmChoice | None:
     if found is None or found.wgmma is None:
         return found
     each, row = -(-sizes.k // found.split_k_slices), found.computed_at(question.precision)
-    return found if found.wgmma.takes(row, each) else None
+    return found if found.wgmma.takes_k(row, each) else None
 
 
 def lookup_within(question: Question, device: int, family: Family | None) -> GemmChoice | None:

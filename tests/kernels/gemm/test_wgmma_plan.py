@@ -222,10 +222,10 @@ def test_accumulators_of_a_long_k_spill(name: str) -> None:
     for storage in STORAGES:
         for plan in wgmma_tiles(row, storage):
             longest = 3 * SPILL_INTERVAL // 2 * plan.block_k * plan.k_warpgroups
-            assert plan.takes(row, longest)
+            assert plan.takes_k(row, longest)
             assert not plan.spills_accumulators(row, longest)
-            assert plan.takes(row, longest + 1) == plan.spills_accumulators(row, longest + 1)
-            assert plan.takes(row, longest + 1) == (plan.k_warpgroups == 1)
+            assert plan.takes_k(row, longest + 1) == plan.spills_accumulators(row, longest + 1)
+            assert plan.takes_k(row, longest + 1) == (plan.k_warpgroups == 1)
             assert f".spill_interval = {SPILL_INTERVAL}," in wgmma_source(row, plan)
     assert not LARGE.spills_accumulators(PRECISIONS["tf32"], 1 << 20)
 

@@ -60,7 +60,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
             const uint32 at = static_cast<uint32>(reinterpret_cast<uint64>(to[h])) / sizeof(Value);
             shift[h] = (2 * t - at) % kSector;
             if constexpr (plan.shared_columns > 0)
-                end = min(end, plan.columns_apart() + shift[h]);
+                end = min(end, plan.tile_stride_n() + shift[h]);
         }
         left[h] = inside[h] ? end - 2 * t - shift[h] : 0;
     }

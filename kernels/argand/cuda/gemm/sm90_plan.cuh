@@ -97,7 +97,7 @@ struct WgmmaPlan {
 
     constexpr int consumers() const { return m_warpgroups * k_warpgroups; }
     constexpr int block_m() const { return kWgmmaM * m_warpgroups; }
-    constexpr int columns_apart() const { return block_n - shared_columns; }
+    constexpr int tile_stride_n() const { return block_n - shared_columns; }
     constexpr int threads() const { return kWarpgroupThreads * (consumers() + 1); }
     // Threads and warps that hold a tile at its end: of those that share k the first warpgroup's.
     constexpr int tile_threads() const { return kWarpgroupThreads * m_warpgroups; }

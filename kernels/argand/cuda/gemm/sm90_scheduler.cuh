@@ -50,7 +50,7 @@ __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, u
                 first_k_tile,
                 max(0, min(args.k_tiles_per_slice, num_k_tiles - first_k_tile))};
     }
-    const uint32 tiles_n = (opaque(args.n) + plan.columns_apart() - 1) / plan.columns_apart();
+    const uint32 tiles_n = (opaque(args.n) + plan.tile_stride_n() - 1) / plan.tile_stride_n();
     const uint32 product = index / (tiles_m * tiles_n), tile = index % (tiles_m * tiles_n);
     const uint32 group_m = raster_group_m(tiles_n);
     const uint32 group = tile / (group_m * tiles_n), in_group = tile % (group_m * tiles_n);
@@ -61,7 +61,7 @@ __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, u
     return {int(product / slices),
             slice,
             int(group * group_m + in_group % height) * plan.block_m(),
-            int(in_group / height) * plan.columns_apart(),
+            int(in_group / height) * plan.tile_stride_n(),
             first_k_tile,
             max(0, min(args.k_tiles_per_slice, num_k_tiles - first_k_tile))};
 }
