@@ -1,4 +1,4 @@
-"""Form and plan of a softmax kernel, and what is legal. Needs no GPU and no CuPy.
+"""Form and plan of a softmax kernel. Needs no GPU and no CuPy.
 
 What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
 """
