@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from argand import Precision
-from argand.rounding import power_of_two, round_operand, scale_exponents
+from argand.rounding import round_operand
+from argand.softmax.problem import rounding_of
 
 from workflow.accuracy import bounds
 from workflow.accuracy.assessment import Accuracy, Checks, excess_of, ratio, same_shape
@@ -149,7 +150,7 @@ def assess_softmax(
 ) -> Accuracy:
     """Verify a softmax (..., columns) by its a-priori bound, element by element and row by row.
 
-    The input is rounded here by the precision's own rule (`argand.rounding`), so what a result is
+    The input is rounded here by the precision's own rule (`rounding_of`), so what a result is
     compared with is the softmax of the rounded input, in fp64: exp, sum and division remain,
     `rounding_bound`, and what is probable of them, `rounding_deviation`. A row's sum has the same
     bound, because rounded input still has probabilities that sum to 1. The rounding of the input is
@@ -260,12 +261,7 @@ def _of_rounded(x: Array, exact: Array, precision: Precision) -> tuple[Array, Ar
 
     The third array is how far that is from ``exact``. All are (rows, columns).
     """
-    held = x.astype(precision.real_output, copy=False)
-    if precision.scaled:
-        exponents = scale_exponents(held, -1, precision.operand)
-        held = round_operand(held * power_of_two(exponents), precision) * power_of_two(-exponents)
-    else:
-        held = round_operand(held, precision)
+    held = round_operand(x.astype(precision.real_output, copy=False), rounding_of(precision))
     if held.dtype == x.dtype and np.array_equal(held, x):
         wide = x.astype(float)
         return exact, wide.max(axis=-1, keepdims=True) - wide, np.zeros((1, 1))

@@ -34,6 +34,11 @@ def rounded_operand(precision: Precision) -> Format:
     return precision.counterpart.operand
 
 
+def rounding_of(precision: Precision) -> Precision:
+    """Return the row by which a softmax at a precision rounds numbers: to `rounded_operand`."""
+    return replace(precision, operand=rounded_operand(precision), scaled=False)
+
+
 @dataclass(frozen=True)
 class SoftmaxProblem:
     """A softmax, its logarithm or the logarithm of its denominator, over the last axis.
@@ -75,14 +80,13 @@ class SoftmaxProblem:
         """The precision whose rounding x needs.
 
         It is fp32, which rounds nothing, where the precision's operand holds every number of the
-        input's kind. The operand is `rounded_operand`.
+        input's kind. Else it is `rounding_of`.
         """
-        precision = self.precision
-        operand = rounded_operand(precision)
-        held = HALF_FORMATS.get(self.input)
-        if precision.real_output == "float32" and held and held.significand <= operand.significand:
+        rounding, held = rounding_of(self.precision), HALF_FORMATS.get(self.input)
+        single = rounding.real_output == "float32"
+        if single and held and held.significand <= rounding.operand.significand:
             return PRECISIONS["fp32"]
-        return replace(precision, operand=operand, scaled=False)
+        return rounding
 
     @property
     def result_type(self) -> str:

@@ -1,6 +1,7 @@
 """Softmax: references, error measures and verdicts."""
 
 import numpy as np
+import pytest
 from argand import PRECISIONS, softmax
 
 from workflow.accuracy.references import softmax_reference
@@ -29,6 +30,15 @@ class TestSoftmax:
             result = softmax(x, precision=name)
             assert assess_softmax(reference, result, PRECISIONS[name], backend="cpu").verified
             assert not assess_softmax(reference, result, PRECISIONS["fp32"], backend="cpu").verified
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_numbers_far_below_the_largest_magnitude_keep_their_bits(self, name):
+        """A masked row has such a magnitude: nothing is scaled by it, as operands of products."""
+        x = np.random.default_rng(18).normal(0, 3, (5, 100)).astype(np.float32)
+        x[:, 7] = -1e9
+        reference, result = softmax_reference(x), softmax(x, precision=name)
+        found = assess_softmax(reference, result, PRECISIONS[name], backend="cpu")
+        assert found.verified, found.reason
 
     def test_rows_that_do_not_sum_to_one_fail_where_elements_could_pass(self):
         x = np.random.default_rng(17).normal(0, 30, (5, 100)).astype(np.float32)
