@@ -150,16 +150,6 @@ def test_out_is_written_in_place(device: str) -> None:
         gemm(x, x, out=out.conj())
 
 
-def test_gates_act_on_a_tensor(device: str) -> None:
-    state = torch.zeros(8, dtype=torch.complex64, device=device)
-    state[0] = 1
-    flip = torch.tensor([[0, 1], [1, 0]], dtype=torch.complex64, device=device)
-    assert apply_gate(state, flip, [1]) is state
-    assert state[2] == 1
-    apply_gate(state, flip.cpu().numpy(), [0], controls=[1])
-    assert state[3] == 1
-
-
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 def test_half_types(device: str) -> None:
     x = drawn(8, 8, device=device, dtype=torch.complex32)

@@ -11,9 +11,17 @@ from argand.gates.gate import Dependencies
 from argand.gates.moved_phases import Tiled, with_fewer_sets
 from argand.gates.sequence_tables import count_gates
 
-from tests.kernels.gates.test_phases import qft
-
 LOW = (0, 1, 2, 3)
+
+
+def qft(qubits: int) -> list[Gate]:
+    gates = []
+    for target in reversed(range(qubits)):
+        gates.append(Gate(np.array([[1, 1], [1, -1]]) / 2**0.5, (target,)))
+        for control in range(target):
+            phase = np.diag([1, np.exp(1j * np.pi / 2 ** (target - control))])
+            gates.append(Gate(phase, (target,), (control,)))
+    return gates
 
 
 def sets(qubits: int, gates: list[Gate], groups: list[Tiled]) -> int:

@@ -6,64 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import Gate, apply_gate
-from argand.gates import sequence_plan as plans
-from argand.gates import sequence_tables as tables
 from argand.gates.canonical import gate_form
 from argand.gates.costs import SequenceCosts
-from argand.gates.fusion import checked_gates, fused_gate
 from argand.gates.phases import in_rows, is_controlled_phase, is_phase, phase_tables
-from argand.gates.sequences import in_groups, sequences_of
-
-from tests.kernels.gates.test_gate_sequences import PLAN
-
-
-def qft(qubits: int) -> list[Gate]:
-    gates = []
-    for target in reversed(range(qubits)):
-        gates.append(Gate(np.array([[1, 1], [1, -1]]) / 2**0.5, (target,)))
-        for control in range(target):
-            phase = np.diag([1, np.exp(1j * np.pi / 2 ** (target - control))])
-            gates.append(Gate(phase, (target,), (control,)))
-    return gates
-
-
-def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
-    """A Fourier transform of 15 qubits takes two passes; their tables say what its gates do."""
-    qubits = 15
-    circuit = checked_gates(qubits, qft(qubits))
-    passes, groups = sequences_of(qubits, circuit, 12, PLAN.gates)
-    assert len(groups) == 2
-    assert sorted(number for one in passes for number in one.gates) == [*range(len(circuit))]
-    state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
-    expected = state.copy()
-    for gate in circuit:
-        apply_gate(expected, gate.matrix, gate.targets, controls=gate.controls)
-    fused = [fused_gate([circuit[n] for n in one.gates], one.qubits) for one in passes]
-    forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in fused]
-    for group, members in zip(groups, in_groups(groups), strict=True):
-        own = forms[members]
-        assert sum(tables.count_gates(own, group.tile)) < 12
-        products = iter([form for form in own if not is_phase(form)])
-        outside = [qubit for qubit in range(qubits) if qubit not in group.tile]
-        gates, _, phases = tables.tables(qubits, own, group.tile, PLAN)
-        for gate in gates:
-            if gate["kind"] != plans.PHASE:
-                form = next(products)
-                apply_gate(state, form.matrix, form.targets, controls=form.controls)
-                continue
-            numbers = np.arange(2**qubits)
-            bits = [(numbers >> qubit & 1) for qubit in group.tile]
-            row = sum(
-                bit * int(one) for bit, one in zip(bits, gate["placed"]["phase_row"], strict=False)
-            )
-            table = phases[gate["index"]]
-            state *= table["inside"][row]
-            for bit in range(8):
-                for place, qubit in enumerate(outside):
-                    both = (row >> bit & 1) & (numbers >> qubit & 1)
-                    state *= np.where(both, table["outside"][bit, place], 1)
-    np.testing.assert_allclose(state, expected, atol=1e-12)
 
 
 def test_what_is_a_phase() -> None:
