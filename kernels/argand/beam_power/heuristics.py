@@ -59,9 +59,11 @@ from argand.runtime.plan import WGMMA_TARGET, PlanError
 AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan | Int8BeamPowerPlan | FewBeamsPlan
 
 _VECTOR = 16
+"""Bytes of an access, by which strides of aligned samples are divisible."""
 _FRAGMENT_BYTES = 32 * 16
 """Bytes of one MMA fragment: a row tile and one mma_k, in each complex part and term."""
 _FEW_BEAMS = 32
+"""Beams of two polarizations up to which mma.sync, whose blocks are smaller, goes before wgmma."""
 _FILLING = 0.5
 """Time in which a block fills its ring, in tiles."""
 

@@ -23,6 +23,7 @@ from argand.runtime.plan import PlanError, is_legal
 LARGEST_POINTS = 4096
 """Points of a transform in shared memory: channels of complex samples, half of those of real."""
 LARGEST_RADIX = 32
+"""Largest radix of a butterfly in registers."""
 LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
 _THREADS = 256

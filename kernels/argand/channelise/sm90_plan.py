@@ -31,6 +31,7 @@ _SPARE_SLOTS = 1
 _FEW_TAPS = 4
 """Taps up to which integers, which are converted, gain nothing by being kept in registers."""
 _MOST_DEPTH = 8
+"""Most frames of a ring."""
 _RING_BYTES = 32 << 10
 """Largest ring of frames: what is copied ahead hides the latency of memory."""
 _ROLES = {128: (1, 176, 80), 256: (3, 144, 64)}
@@ -38,6 +39,7 @@ _ROLES = {128: (1, 176, 80), 256: (3, 144, 64)}
 _LONG_ROLES = {128: (1, 144, 112), 256: (2, 144, 112)}
 """`_ROLES` where a stage has a radix above 16, whose butterfly takes twice the registers."""
 _SHORT_RADIX = 16
+"""Largest radix of a stage of `_ROLES`."""
 _SLOT_NUMBERS = 4096
 """Numbers of a batch in a cluster: butterflies enough for a group."""
 _LONGEST_TURN = 16

@@ -32,6 +32,7 @@ _BLOCK_RADICES = tuple(sorted((*CHIRP_RADICES, 14, 15)))
 _LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
 _RADER_RADICES = tuple(range(4, 17))
+"""Radices of Rader's convolutions, whose length is the prime less one."""
 SPARE = 1.2
 """Largest length of a Bluestein convolution, as a multiple of the least."""
 WARPS = (1, 2, 4, 8, 12, 16)
@@ -51,11 +52,13 @@ _SEEN = 128
 """First butterflies of a stage, whose accesses stand for those of all."""
 _BUTTERFLIES = np.arange(_SEEN)
 _LANES = _BUTTERFLIES // 16 * 16
+"""Their half warps, by 16: lanes of different ones meet in no bank."""
 _CLUSTERS = {
     1 << 15: ((8, 16, 16, 16),),
     1 << 16: ((16, 16, 16, 16),),
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),
 }
+"""Radices of powers of two that a cluster transforms, by length."""
 _SHORT = 1 << 10
 """Length of a convolution up to which a third stage takes longer than its instructions."""
 

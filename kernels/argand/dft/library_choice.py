@@ -64,6 +64,7 @@ _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""
 _LEAST, _LEAST_OF_LARGE = 1.05, 1.7
+"""Least times of cuFFT's single kernels in copies of the numbers, without such a prime and with."""
 OWN_KERNEL = 13
 """The smallest prime for which cuFFT has a kernel of its own, where it has several kernels."""
 _LONGEST_SINGLE = 1 << 15

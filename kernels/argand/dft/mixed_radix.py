@@ -16,6 +16,7 @@ from argand.precision import Precision
 MIXED_STAGES = 4
 """Largest number of radices of a plan."""
 LARGEST_MIXED_RADIX = 40
+"""Largest radix of a butterfly in registers."""
 _NEEDED = ((13, 40), (15, 48), (20, 56), (23, 64), (27, 80), (31, 96), (34, 104))
 """Largest radices, and the registers without which a thread spills (the tests compile some)."""
 _MOST_BLOCKS = 16

@@ -24,6 +24,7 @@ from argand.multiprocessor import registers
 _LARGEST_LENGTH = 27_000
 """Largest length that a block has room for."""
 _LEAST_RADIX = 4
+"""Smallest radix of a plan."""
 _LARGE_RADIX = {2: 27, 3: 22, 4: LARGEST_MIXED_RADIX}
 """Radix above which, if all of the fewest stages are, plans of one stage more are compared."""
 _SPLITS = 24
@@ -33,6 +34,7 @@ _MOST_NUMBERS = 9_000
 _TRANSFORMS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 19, 22, 26, 31)
 """Transforms of a tile among the candidates."""
 _WARPS = range(2, 25)
+"""Warps of a block among the candidates."""
 _ROUNDS = (1, 2, 3)
 """Butterflies of a thread in a stage among the candidates."""
 _CANDIDATES = 4

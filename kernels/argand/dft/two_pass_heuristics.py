@@ -37,7 +37,9 @@ take more time in stores than in loads."""
 _LARGEST_TILE = 224 * 1024
 """Bytes of the largest tile: shared memory of a block of Hopper."""
 _WARPS = range(2, 17)
+"""Warps of a block among the candidates."""
 _ROUNDS = (1, 2, 3, 4, 6, 8)
+"""Butterflies of a thread in a stage among the candidates."""
 _CANDIDATES = 8
 """Candidate plans of a length."""
 SPLIT_SECTORS = (0.0, 0.75, 0.5, 0.75)

@@ -20,6 +20,7 @@ from argand.gates.gate import UNITARY, Gate, diagonal_qubits
 from argand.gates.sequence_plan import LOW_QUBITS
 
 _MOST_QUBITS = 2
+"""Qubits of a run."""
 _MOST_GATES = 12
 """Gates of a run: a controlled rotation has six."""
 _ROUNDING = 2.0**-50

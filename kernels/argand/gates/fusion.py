@@ -22,6 +22,7 @@ _MOST_SEEDS = 6
 _MOST_BRANCHES = 4
 """Passes tried after the same ones: with more, those kept beside each other are too much alike."""
 _FEW_ROWS = 8
+"""Rows of a matrix up to which products go without BLAS."""
 _SINGLE_WEIGHT = 0.25
 """Weight of a gate on one qubit beside one on two: it can join almost any pass."""
 _LIGHT_WEIGHT = 0.02

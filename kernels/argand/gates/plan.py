@@ -22,6 +22,7 @@ LARGEST_TILE = PLANE_COLUMNS << MOST_WIDTH
 CUDA_CORE_WIDTH = 3
 """Up to here complex64 gates run on CUDA cores in fp32 at every precision: memory bounds them."""
 _TILE_BYTES = 16 * 1024
+"""Bytes of a tile of the state in shared memory, of kernels that have one."""
 WARP_SPECIALIZED_BUFFERS = 3
 """Buffers of split tiles between the warpgroups that split and those that multiply."""
 WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (2, 2), 7: (3, 1)}

@@ -32,6 +32,7 @@ LOW_QUBITS = 4
 LEAST_PRODUCTS, MOST_PRODUCTS = 5, 8
 """Gates of a sequence that are not phases: their matrices stay in shared memory."""
 ITEM = 8
+"""Bytes of an amplitude, complex64."""
 _ALIGNMENT = 1024
 _THREAD_BITS = 9
 """Most bits of the number of a thread in its group."""

@@ -18,7 +18,9 @@ from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_function
 
 _MOST_SEGMENTS = 20
+"""Most runs of bits of a tile's number that lie together among the qubits."""
 _MOST_THREAD_BITS = 9
+"""Most bits of the number of a thread."""
 
 ARGUMENTS: Fields = (
     ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),

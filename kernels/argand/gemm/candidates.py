@@ -176,6 +176,7 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
 _MIN_SLICE_K = {1: 256, 2: 320}
 """Shortest split-K slice by terms, in elements of k: prologue and reduction outweigh less."""
 _SLICED_WAVES = 2
+"""Waves of blocks that split-K slices may fill at most."""
 
 
 def most_slices(sm_count: int) -> int:

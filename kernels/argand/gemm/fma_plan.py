@@ -17,6 +17,7 @@ MAX_K = 24
 SHARED_K = range(9, 1025)
 """The k of results that lanes share. The model of time chooses among the plans within it."""
 _WARPS = 8
+"""Warps of a block."""
 
 
 @dataclass(frozen=True)

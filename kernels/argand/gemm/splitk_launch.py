@@ -15,6 +15,7 @@ from argand.runtime.kernel import bound_kernel
 from argand.runtime.layout import Layout
 
 _MOST_GROUPS = 8
+"""Most threads that share a result, each of which adds some of its slices."""
 
 
 class ReduceLaunch:

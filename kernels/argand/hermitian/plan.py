@@ -23,6 +23,7 @@ _THREADS = 128
 _MOST_PARTS = 8
 """Rows of a thread at most: more do not leave registers for a matrix."""
 _LARGEST_SIDE = 16
+"""Largest side of the square of threads that share a system."""
 _EXCHANGED = 8
 """Rows of right-hand sides that threads exchange at a time, at most."""
 _FUSED_PARTS = {"complex64": 8, "complex128": 5}

@@ -92,6 +92,7 @@ so nothing that it reads is cached, and no more, because the first touch of a by
 three copies of it."""
 _CPU_COPIES = 2
 _CPU_SIDE = 1024
+"""Copies, at least, and m = n = k of the real products that are timed."""
 _CPU_SECONDS = 0.05
 """Seconds for which a measurement is repeated, beyond its least number of times."""
 
@@ -133,6 +134,7 @@ def _best(call: Callable[[], object], repeats: int) -> float:
 
 _GPU_COPY_BYTES = 2 << 30
 _GPU_SIDE = 8192
+"""Most bytes of an array that is copied, and m = n = k of the real products."""
 
 
 def _measure_gpu(device: Device) -> Ceilings:

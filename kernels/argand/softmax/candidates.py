@@ -32,6 +32,7 @@ _MOST_WORDS, _MOST_SLAB_WORDS = 64, 96
 in a lane of a slab, whose next one is copied meanwhile."""
 _RING_THREADS = ((256, 128), (384, 128), (480, 160), (512, 128), (512, 256), (576, 192))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
+"""Threads of a ring that reduce and that write, and its epilogue stages, among the candidates."""
 _RING_BYTES = (23 << 10, 52 << 10)
 """Least and most bytes of a bulk copy, of one slice of a row."""
 

@@ -18,6 +18,7 @@ SMALL_BLOCK = 128
 STATIC_BYTES = 4 * 1024
 """Shared memory of a block beside its stages, with the kilobyte that the system reserves."""
 MOST_LOAD_STAGES, MOST_EPILOGUE_STAGES = 8, 6
+"""Most stages of a ring: rows that TMA copies at a time, and rows that wait for their sum."""
 _GRAIN_BYTES, _LINE = 16, 8
 LINE_BYTES = _LINE * _GRAIN_BYTES
 """A line of memory has eight accesses of 16 bytes. A block's part of a row begins at a line."""

@@ -34,6 +34,7 @@ _BUSY, _MANY_ROWS, _MANY_BYTES = 0.95, 16, 512 << 10
 from which on it may take fewer than all. The last are the bytes of x for each multiprocessor, those
 of about as many rows, from which on slices begin on lines."""
 _THREADS = 512
+"""Threads of a ring that reduce, but of widened values (`_WIDENED_THREADS`)."""
 _WRITE_THREADS = 256, 128
 """Threads of the write warps, the fastest first: some plans have no registers for 256."""
 _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))

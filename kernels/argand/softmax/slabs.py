@@ -20,6 +20,7 @@ _BYTES_FP32, _BYTES_16BIT = 8192, 6144
 """`_BYTES` of fp32 and of rows of 16 bits with results in fp32, and of others of 16 bits, whose
 lanes then hold up to 96 values: reductions take a lane as long whatever it holds."""
 _STAGES = 2
+"""Slabs of a warp or of a block: one is copied while the other is computed."""
 _BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _WARPS = 16

@@ -20,6 +20,7 @@ from argand.runtime.plan import WGMMA_TARGET
 _ALIGNMENT = 16
 """Bytes at whose multiples lines begin that bulk copies read whole."""
 _CLUSTERED_ITEM = 8
+"""Bytes of the numbers whose lines a cluster encodes: complex64."""
 
 
 def choose_encode_plan(

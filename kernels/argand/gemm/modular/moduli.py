@@ -18,6 +18,8 @@ from argand.precision import EXACT_PRECISIONS
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 MODULI = (241, 233, 229, 221, 205, 197, 193, 181, 173, 157, 149, 137, 113, 109, 101, 97, 89)
+"""The odd numbers from 255 down that are coprime to those before and whose prime factors are 1
+modulo 4, so that -1 has a square root (docs/kernels/modular.md)."""
 MODULAR_PRECISIONS: Mapping[str, int] = MappingProxyType(
     {name: row.moduli for name, row in EXACT_PRECISIONS.items()}
 )
