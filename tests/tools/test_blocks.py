@@ -1,4 +1,4 @@
-"""Tables in README.md and docs/: where they go and what they show; test_pages has them in step."""
+"""Tables in README.md and docs/: what records do not have; test_pages holds all else in step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 
-from benchmarks.harness.recorded import read_rows
+from benchmarks.harness.recorded import read_rows, timed_rows
 from tools.docs.blocks import fill_tables
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
 from workflow.records import BenchmarkRecord, Record
@@ -51,6 +51,8 @@ def test_only_what_is_not_verified_has_a_verdict(tmp_path: Path) -> None:
     assert [row["verdict"] for row in (a, b, c)] == [None, "suspect", "not verified"]
     assert [row["verified"] for row in (a, b, c)] == ["True", "False", "False"]
     assert (a["worst_bound"], a["bound"], a["ratio"]) == (1e-3, 1e-6, 2)
+    timed = [row | {"time_us_p50": 1.0} for row in (a, b, c)]
+    assert timed_rows([*timed, a | {"time_us_p50": None}]) == timed[:1]
 
 
 def test_columns_that_an_older_file_lacks_are_gaps(tmp_path: Path) -> None:
@@ -70,31 +72,10 @@ def products(folder: Path, *rows: dict[str, str], name: str = LARGE) -> Path:
     return folder
 
 
-GROWTH = "h200-gemm-growth.csv"
 MEASURED = {
     "workload": "w", "implementation": "argand", "precision": "tf32", "time_us_p50": "1400",
-    "tflops": "390", "input": "complex64", "output": "complex64", "real_tflops": "400",
-    "fraction_of_real": "0.975", "clock_mhz": "1755", "power_w": "699.6", "verified": "True",
+    "input": "complex64", "output": "complex64", "verified": "True",
 }  # fmt: skip
-
-
-def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
-    data = products(tmp_path, MEASURED, MEASURED | {"time_us_p50": "", "precision": "bf16"})
-    table = fill_tables(PAGE.format("h200-products-large"), data)
-    head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
-    assert "| precision | operands | result |" in head
-    assert head.endswith("| real TFLOP/s | of real (%) | clock (MHz) | power (W) |")
-    assert rows == ["| w | argand | tf32 | complex64 | complex64 | 1400 | 390 | 400 | 97.5 | 1755 "
-                    "| 700 |"]  # fmt: skip
-
-
-def test_each_suite_has_its_own_table(tmp_path: Path) -> None:
-    data = products(tmp_path, MEASURED | {"workload": "small"}, name=SMALL)
-    products(data, MEASURED, MEASURED | {"precision": "bf16"})
-    table = fill_tables(PAGE.format("h200-products-large"), data)
-    rows = [line.split(" | ") for line in table.splitlines() if "argand" in line]
-    assert [(row[0], row[2]) for row in rows] == [("| w", "tf32"), ("| w", "bf16")]
-    assert "| small |" in fill_tables(PAGE.format("h200-products-small"), data)
 
 
 def test_without_its_file_a_page_is_not_written(tmp_path: Path) -> None:
@@ -117,60 +98,6 @@ def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
     assert "argand" not in table
     table = fill_tables(PAGE.format("h200-products-left-out"), products(tmp_path, MEASURED))
     assert "Nothing was left out." in table
-
-
-def test_errors_stand_by_k_with_their_slopes(tmp_path: Path) -> None:
-    rows = [
-        {"implementation": name, "precision": precision, "k": str(k), "verified": str(k != 9),
-         "rel_frobenius": str(1e-7 * k**power)}
-        for k in (64, 1024, 16384, 9)
-        for name, precision, power in (("argand", "3xtf32", 0.0), ("cublas", "fp32", 0.5))
-    ]  # fmt: skip
-    table = fill_tables(PAGE.format("h200-products-growth"), products(tmp_path, *rows, name=GROWTH))
-    head, _, *lines = [line for line in table.splitlines() if line.startswith("|")]
-    assert head == "| k | argand 3xtf32 | cublas fp32 |"
-    assert [line.split(" | ")[0] for line in lines] == ["| 64", "| 1024", "| 16384", "| slope"]
-    assert lines[0] == "| 64 | 1.00e-07 | 8.00e-07 |"
-    assert lines[-1] == "| slope | +0.000 | +0.500 |"
-
-
-def test_the_profile_is_shown_as_it_was_printed(tmp_path: Path) -> None:
-    (tmp_path / "h200-ncu.txt").write_text("case | kernel\ntf32 8x8x8 | gemm_tf32\n")
-    assert "| tf32 8x8x8 | gemm_tf32 |" in fill_tables(
-        PAGE.format("h200-products-profile"), tmp_path
-    )
-
-
-def test_streams_have_a_row_for_each_repeat_and_their_medians(tmp_path: Path) -> None:
-    alone = {"read": 1.0, "copy": 0.5, "compute": 0.25, "write": 2.0}
-    runs = [
-        {"stream": {"seconds": s}, "alone": alone, "of_slowest": 2 / s,
-         "of_slowest_but_write": 1 / s}
-        for s in (4.0, 2.5, 2.0)
-    ]  # fmt: skip
-    report = {"runs": runs, "folder": "/dev/shm", "beams": 16}
-    (tmp_path / "h200-streaming.json").write_text(json.dumps([report]))
-    lines = fill_tables(PAGE.format("h200-streaming"), tmp_path).splitlines()
-    rows = [line for line in lines if line.startswith("| memory")]
-    assert len(rows) == 4
-    assert rows[0].startswith("| memory, 16 beams, repeat 1 | 4.00 | 1.00 | ")
-    assert rows[-1] == (
-        "| memory, 16 beams, median | 2.50 | 1.00 | 0.500 | 0.250 | 2.00 | 80.0 | 40.0 |"
-    )
-
-
-def test_scaling_is_against_one_gpu(tmp_path: Path) -> None:
-    run = {
-        "gpus": 1, "shards": 16, "wall_s": 30.0, "span_s": 24.0, "shards_per_s": 2 / 3,
-        "held_s": 1.0, "between_s": 0.5, "busy": 2 / 3,
-    }  # fmt: skip
-    many = run | {"gpus": 2, "shards": 64, "speedup": 1.5, "efficiency": 0.75}
-    (tmp_path / "h200-scaling.json").write_text(json.dumps({"runs": [run, many]}))
-    (tmp_path / "h200-scaling-4.json").write_text(json.dumps({"runs": [run | {"shards": 17}]}))
-    table = fill_tables(PAGE.format("h200-scaling"), tmp_path)
-    assert "| 1 | 16 | 30.0 | 24.0 | 0.667 | 1.00 | 100 | 1.00 | 0.500 | 66.7 |" in table
-    assert "| 1 | 17 | 30.0 |" in table
-    assert "| 2 | 64 | 30.0 | 24.0 | 0.667 | 1.50 | 75.0 | 1.00 | 0.500 | 66.7 |" in table
 
 
 STUDY = """workload,implementation,precision,time_us_p50,speedup,worst_bound,verdict,verified,reason
@@ -224,14 +151,3 @@ def test_how_the_study_ran_past_midnight(tmp_path: Path) -> None:
     assert "| calibrate | 1 | 4.00 | 4.00 | what this device can do | 4 |" in text
     assert "| run | 2 | 12.5 | 10.0 | square-8192 | 20 |" in text
     assert "| tabulate | 1 | 1.00 | 1.00 | results/tables | 21 |" in text
-
-
-def test_who_had_which_gpu_in_the_study(tmp_path: Path) -> None:
-    lines = [
-        {"time": f"2026-01-01T00:00:{second}+00:00", "event": event, "job": "run headline",
-         "pid": 7, "gpus": [{"index": 3, "uuid": "GPU-3"}], "host_peak_bytes": 3 << 29}
-        for second, event in (("01.000", "taken"), ("05.500", "given back"))
-    ]  # fmt: skip
-    (tmp_path / "h200-study-leases.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    text = fill_tables(PAGE.format("h200-study-leases"), tmp_path)
-    assert "| headline | 3 | 0 | 4.50 | 1.50 |" in text
