@@ -1,10 +1,9 @@
 """Whether a stream is behind the host, by which launches are chosen.
 
-On an H200 the driver's launch of a kernel takes the host 2 us longer than that of a graph, and an
-idle GPU answers 3 us later. But a kernel that is launched by itself begins while the one before
-ends, which takes 1.0 to 1.5 us less in a row of calls, and 3 us of two kernels, because nothing of
-a graph begins so early. So a GPU that waits for the host is given graphs, and one that has work for
-some more calls is given kernels.
+The driver's launch of a kernel takes the host longer than that of a graph, and an idle GPU answers
+it later. But a kernel that is launched by itself begins while the one before ends, and nothing of a
+graph begins so early. So a GPU that waits for the host is given graphs, and one that has work for
+some more calls is given kernels (docs/experiments/2026-11-28-launches-on-a-busy-stream.md).
 
 To ask at each call whether the stream is idle would not do: it is not for some microseconds after
 each launch, also where the GPU waits for the next one.
