@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from workflow.cpu_models import is_model
 from workflow.data import Product
 from workflow.figures import pictures
 from workflow.figures.marks import (
@@ -29,7 +30,6 @@ from workflow.figures.marks import (
 )
 from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
 from workflow.measurements import OURS
-from workflow.models import is_model
 from workflow.records import Record
 from workflow.tables.ranking import ordered, pareto
 

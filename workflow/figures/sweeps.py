@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from workflow.cpu_models import is_model
 from workflow.figures.marks import above_zero, legends, mark_exact, markers_of, plain_ticks
 from workflow.figures.style import colour_of, marker_key, save
 from workflow.measurements import OURS
-from workflow.models import is_model
 from workflow.records import Record
 from workflow.tables.ranking import ordered
 

@@ -13,10 +13,10 @@ from argand.precision import FP16, INT8, any_precision
 from workflow.accuracy.references import FLOP_BUDGET
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput
+from workflow.cpu_models import is_model
 from workflow.data import MOST_DRAWN_BYTES
 from workflow.implementation import Made
 from workflow.measuring.timing import SECONDS
-from workflow.models import is_model
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, outlined

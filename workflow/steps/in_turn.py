@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from argand import Device
 
+from workflow.cpu_models import is_model
 from workflow.data import Array
 from workflow.implementation import Implementation
 from workflow.measurements import READINGS
 from workflow.measuring.samplers import Timing
 from workflow.measuring.surroundings import Surroundings, watching
 from workflow.measuring.timing import REPEATS, measure_in_turn, rotations
-from workflow.models import is_model
 from workflow.steps.resident import free, moves, upload
 from workflow.storage.datasets import Result
 

@@ -11,7 +11,7 @@ from argand.gemm.modular.moduli import moduli
 from argand.precision import any_precision
 
 from workflow.config.case import Case
-from workflow.models import is_model
+from workflow.cpu_models import is_model
 from workflow.records import Record
 from workflow.workloads.base import Workload
 

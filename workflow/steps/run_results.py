@@ -11,10 +11,10 @@ from argand import Device
 from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.counted import counted
+from workflow.cpu_models import is_model
 from workflow.data import Staged
 from workflow.implementation import Implementation
 from workflow.measuring.timing import with_allocations
-from workflow.models import is_model
 from workflow.steps.in_turn import Ready
 from workflow.steps.resident import download, upload
 from workflow.storage.datasets import Result, RunWriter

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workflow.accuracy.measures import Measure, of_one_result
-from workflow.models import is_model
+from workflow.cpu_models import is_model
 from workflow.records import Record
 from workflow.tables.ranking import ordered
 from workflow.tables.readable import Column, number

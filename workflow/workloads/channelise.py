@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
 
-from workflow import spectrum
+from workflow import spectral_axes
 from workflow.accuracy import Accuracy
 from workflow.accuracy.channelise_accuracy import (
     ChanneliseReference,
@@ -245,14 +245,14 @@ class Channelise(Workload):
     def _channels(self, staged: Staged) -> tuple[str, dict[str, Coordinate]]:
         problem = self._problem(staged, PRECISIONS["fp64"])
         case = self.case
-        return spectrum.channels(staged, problem, centre_hz=case.centre_hz, shift=case.shift)
+        return spectral_axes.channels(staged, problem, centre_hz=case.centre_hz, shift=case.shift)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the spectra, with the frequency of each channel and the time of each spectrum."""
         axes = staged.axes["samples"]
         channels, own = self._channels(staged)
-        coordinates = spectrum.coordinates_beside(staged, own)
-        data = spectrum.shifted(result) if self.case.shift else result
+        coordinates = spectral_axes.coordinates_beside(staged, own)
+        data = spectral_axes.shifted(result) if self.case.shift else result
         return Product(
             "spectra", data, (*axes, channels), coordinates,
             f"{self.name}: channels of a filter bank", staged.units.get("samples", ""),

@@ -12,7 +12,7 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.spectrum.problem import DETRENDS
 
-from workflow import spectrum, transforms
+from workflow import spectral_axes, transforms
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
@@ -91,7 +91,7 @@ class Dft(Workload):
         if self.case.input is None:
             return
         found = operands.headers(self.case.input, self._operands, upstream)
-        spectrum.transformed(
+        spectral_axes.transformed(
             self.outline(upstream), inverse=self.case.inverse, shift=self.case.shift
         )
         length = found["samples"].shape[-1]
@@ -209,15 +209,15 @@ class Dft(Workload):
         The coordinate of the last axis follows from the samples' steps.
         """
         case = self.case
-        name, coordinate = spectrum.transformed(staged, inverse=case.inverse, shift=case.shift)
-        beside = spectrum.coordinates_beside(staged, {name: coordinate})
+        name, coordinate = spectral_axes.transformed(staged, inverse=case.inverse, shift=case.shift)
+        beside = spectral_axes.coordinates_beside(staged, {name: coordinate})
         if case.inverse:
             beside.pop(f"{SELECTED}{name}", None)  # it is in the times again
         else:
-            beside |= spectrum.first_sample(staged)
+            beside |= spectral_axes.first_sample(staged)
         axes = (*staged.axes["samples"][:-1], name)
         title = f"{self.name}: {'inverse ' if case.inverse else ''}Fourier transform"
-        data = spectrum.shifted(result) if case.shift else result
+        data = spectral_axes.shifted(result) if case.shift else result
         units = staged.units.get("samples", "")
         return Product("spectrum", data, axes, beside, title, units)
 

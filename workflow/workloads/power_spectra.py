@@ -13,7 +13,7 @@ from argand import PRECISIONS, Device, Precision, SpectrumProblem
 from argand import spectrum as estimate
 from argand.spectrum.problem import spectrum_problem
 
-from workflow import spectrum
+from workflow import spectral_axes
 from workflow.accuracy import Accuracy
 from workflow.accuracy.spectra_accuracy import SpectraReference, assess_spectra, spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS
@@ -154,7 +154,7 @@ class PowerSpectra(Dft):
         )  # fmt: skip
 
     def _scale(self, staged: Staged) -> dict[str, Any]:
-        step, _ = spectrum.sample_step(staged)  # below 0 where times descend, or channels fall
+        step, _ = spectral_axes.sample_step(staged)  # below 0 where times descend, or channels fall
         return {"scaling": self.case.scaling, "sample_rate": 1 / abs(step)}
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
@@ -229,15 +229,15 @@ class PowerSpectra(Dft):
 
     def _axes(self, staged: Staged) -> tuple[str, dict[str, Coordinate]]:
         problem = self._problem(staged, PRECISIONS["fp64"])
-        return spectrum.segments(staged, problem, shift=self.case.shift)
+        return spectral_axes.segments(staged, problem, shift=self.case.shift)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return powers, with the frequency of each bin and the middle of each group in time."""
         axes = staged.axes["samples"]
         bins, own = self._axes(staged)
-        coordinates = spectrum.coordinates_beside(staged, own)
-        data = spectrum.shifted(result) if self.case.shift else result
-        units = spectrum.power_units(
+        coordinates = spectral_axes.coordinates_beside(staged, own)
+        data = spectral_axes.shifted(result) if self.case.shift else result
+        units = spectral_axes.power_units(
             staged.units.get("samples", ""), own[bins].units, density=self.case.scaling == "density"
         )
         return Product(
