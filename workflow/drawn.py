@@ -1,6 +1,6 @@
-"""Operands that are made piece by piece while they are written, so that none is in memory whole.
+"""Arrays that are made piece by piece while they are written, so that none is in memory whole.
 
-A `Drawn` operand is made in chunks of the file, each from its place alone: whatever has been made
+A `Drawn` one is made in chunks of the file, each from its place alone: whatever has been made
 before, and by whatever thread. So the same numbers come out of a file that was written in pieces
 and of an array that was filled at once. A `Stretched` one comes in one order. Both are written
 by `storage.drawn`.

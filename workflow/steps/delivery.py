@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow.data import Array, Coordinate, Product, Staged
+from workflow.drawn import Stretched
 from workflow.inputs.provenance import MADE_OF
 from workflow.inputs.source_attributes import ATTRIBUTES
 from workflow.measurements import OURS
@@ -17,7 +18,7 @@ from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at
 from workflow.storage.datasets import open_run
-from workflow.storage.products import Slabs, write_product
+from workflow.storage.products import write_product
 from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload
 
@@ -73,7 +74,7 @@ def deliver(
         product = with_coordinates(workload.product(staged, outline), beside)
         pieces = pieces_of(workload, staged)
 
-        def slabs() -> Iterator[tuple[int, Array]]:
+        def stretches() -> Iterator[tuple[int, Array]]:
             for piece in pieces:
                 data = run.read(result, piece.within(product.axes, outline.shape))
                 yield piece.start, workload.product(piece.of(file).outline, data).data
@@ -83,7 +84,8 @@ def deliver(
             product = with_coordinates(workload.product(staged, run.read(result)), beside)
             write_product(product_path, product, certificate, workload=name, kind=kind)
         else:
-            along = Slabs(pieces.axis, pieces.entries, slabs)
+            data, axis = product.data, product.axes.index(pieces.axis)
+            along = Stretched(data.shape, data.dtype, axis, pieces.entries, stretches)
             write_product(product_path, product, certificate, along, workload=name, kind=kind)
     proof = "" if chosen.verified else f" NOT PROVED ({chosen.reason})"
     log.info("%s", f"{chosen.precision},{proof} error {chosen.rel_frobenius:.2g}, {product.title}")

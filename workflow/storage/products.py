@@ -9,15 +9,15 @@ the answer was computed and how far it was proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import h5py
 
-from workflow.data import Array, Product
+from workflow.data import Product
+from workflow.drawn import Stretched
 from workflow.storage.certificates import check_certificate, nexus_group, write_scalars
 from workflow.storage.datasets import (
     DataError,
@@ -27,32 +27,19 @@ from workflow.storage.datasets import (
     without_values,
     write_dataset,
 )
+from workflow.storage.drawn import write_drawn
 from workflow.storage.gathered import SourceFile, write_virtual
 from workflow.storage.product_arrays import check_product, read_arrays, read_whole, write_arrays
-from workflow.storage.slabs import write_slabs
 
 _SAID = ("precision", "device", "rel_frobenius", "error_limit", "verdict", "timestamp")
 """Certificate keys that are attributes of the file: what xarray shows beside the data."""
-
-
-@dataclass(frozen=True)
-class Slabs:
-    """A product's data in stretches of an axis, for what is larger than memory.
-
-    ``read`` gives, each time it is called, all of them in order: the first entry and the data, of
-    ``entries`` of the axis but the last; ``entries`` is a power of two.
-    """
-
-    axis: str
-    entries: int
-    read: Callable[[], Iterable[tuple[int, Array]]]
 
 
 def write_product(
     path: Path,
     product: Product,
     certificate: Mapping[str, Any],
-    slabs: Slabs | None = None,
+    stretched: Stretched | None = None,
     *,
     workload: str,
     kind: str,
@@ -61,9 +48,9 @@ def write_product(
 
     Args:
         path: where it goes.
-        product: the answer; each axis has a coordinate of its length or is numbered. With ``slabs``
-            only shape and type are taken of its data.
-        slabs: its data, written as they come.
+        product: the answer; each axis has a coordinate of its length or is numbered. With
+            ``stretched`` only shape and type are taken of its data.
+        stretched: its data, for what is larger than memory: written as they come.
         certificate: at least `certificates.CERTIFICATE_KEYS`, and ``verified`` is true; scalars,
             strings, and mappings of them. None is left out of the file.
         workload, kind: whose answer it is.
@@ -72,7 +59,7 @@ def write_product(
         ValueError: axes that do not fit the data, or a certificate that is incomplete or says that
             the result did not verify.
     """
-    _write(path, product, certificate, partial(_write_signal, product, slabs), workload, kind)
+    _write(path, product, certificate, partial(_write_signal, product, stretched), workload, kind)
 
 
 def write_gathered(
@@ -157,9 +144,8 @@ def read_outline(path: Path) -> Product:
 
 
 def _write_signal(
-    product: Product, slabs: Slabs | None, group: h5py.Group, name: str
+    product: Product, stretched: Stretched | None, group: h5py.Group, name: str
 ) -> h5py.Dataset:
-    if slabs is None:
+    if stretched is None:
         return write_dataset(group, name, product.data)
-    data, axis = product.data, product.axes.index(slabs.axis)
-    return write_slabs(group, name, data.shape, data.dtype, axis, slabs.entries, slabs.read())
+    return write_drawn(group, name, stretched)

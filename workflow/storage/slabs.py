@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -186,18 +186,3 @@ class SlabWriter:
             self._syncs.append(self._syncer.submit(synced, self._descriptor, self._path))
             if self._syncs[0].done():
                 self._syncs.popleft().result()
-
-
-def write_slabs(
-    group: h5py.Group, name: str, shape: Sequence[int], dtype: npt.DTypeLike, axis: int, most: int,
-    slabs: Iterable[tuple[int, Array]],
-) -> h5py.Dataset:  # fmt: skip
-    """Return a new dataset of slabs that come in order, each with its first entry.
-
-    The other arguments are those of `SlabWriter`.
-    """
-    with SlabWriter(group, name, shape, dtype, axis, most) as writer:
-        for start, values in slabs:
-            writer.write(start, values)
-        writer.finish()
-    return group[name]
