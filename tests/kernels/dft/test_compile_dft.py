@@ -12,7 +12,6 @@ from argand.dft.candidates import candidates as dft_candidates
 from argand.dft.candidates import ordered
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
-from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
@@ -117,22 +116,6 @@ def test_which_kernels_differ_by_precision(arch: Arch) -> None:
         plan = candidate.plan
         count = len({without_names(plan, row) for row in rows})
         assert count == (len(rows) if isinstance(plan, PRODUCT_PLANS) else 1), plan
-
-
-@pytest.mark.exhaustive
-@pytest.mark.pairwise
-@pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("length", [64, 97, 127, 251, 254, 1009, 1024, 3199, 20_011])
-def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
-    if refused(precision, arch):
-        return
-    row, method = PRECISIONS[precision], method_for(length)
-    for wide in {False, wide_fits(method.kind, length, length)}:
-        plan = own_plan(method, row, arch, wide=wide)
-        assert plan is not None
-        assert plan.wide_copies == (wide and plan.kind != "butterfly")
-        for name in kernel_names(plan, row):
-            assert_clean(dft_source(plan, row), arch.target, name)
 
 
 def test_the_factor_of_a_librarys_transforms(arch: Arch) -> None:

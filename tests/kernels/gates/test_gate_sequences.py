@@ -168,21 +168,6 @@ def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], si
     assert addresses == set(range(0, 8 << size, 8))
 
 
-def test_every_gate_of_a_tile_meets_all_banks() -> None:
-    from itertools import combinations
-
-    conflicts = 0
-    sizes = [(size, one) for size in plans.TILES for one in combinations(range(size), 4)]
-    for size, targets in sizes[::13]:
-        roles = tables.roles_of(targets, size)
-        assert sorted((*roles.rows, *roles.fast, roles.pair, *roles.slow)) == [*range(size)]
-        conflicts += not all(
-            independent([tables._VECTORS[place] for place in pattern])
-            for pattern in (roles.read[:3], roles.result[:3])
-        )
-    assert conflicts == 0
-
-
 @pytest.mark.parametrize("qubits", [13, 20, 25])
 @pytest.mark.parametrize("size", plans.TILES)
 def test_the_last_gate_stores_each_chunk_of_a_tile_once(size: int, qubits: int) -> None:

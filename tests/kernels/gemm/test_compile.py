@@ -14,7 +14,6 @@ from argand.gemm.absmax_source import ABSMAX_KERNEL, absmax_source
 from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
-from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, panel_rows
 from argand.gemm.pack_source import pack_kernel_name, pack_source
 from argand.gemm.pack_tiles import laid_out
@@ -222,17 +221,6 @@ def test_strides_beyond_32_bits() -> None:
     plan = replace(FMA_PLANS[-1], any_strides=True)
     assert_clean(mma_source(row, tile), WGMMA_TARGET, mma_kernel_name(row, tile))
     assert_clean(fma_source(row, plan), WGMMA_TARGET, fma_kernel_name(row, plan))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("precision", TENSOR)
-def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
-    row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_major=False)
-    plan = choose(
-        Question(row, GemmSizes(1, 4096, 4096, 4096), left, right), ARCHS[WGMMA_TARGET], 132
-    ).wgmma
-    assert plan is not None
-    assert_clean(wgmma_source(row, plan), WGMMA_TARGET, wgmma_kernel_name(row, plan))
 
 
 @pytest.mark.each_value

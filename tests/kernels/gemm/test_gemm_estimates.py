@@ -10,11 +10,8 @@ from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.runtime.plan import WGMMA_TARGET
 
-from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.choices import LARGE, PACKED, SM_COUNT, A, B, candidates_of, chosen, wgmma
-from tests.kernels.gemm.mma_plans import mma_plan
 from tests.kernels.precisions import SCALED, TENSOR
 
 
@@ -33,23 +30,6 @@ def test_large_products_take_the_largest_tile(precision: str, size: int) -> None
     choice = chosen(precision, 1, size, size, size)
     assert choice.wgmma is not None
     assert (choice.wgmma.block_m, choice.wgmma.block_n, choice.split_k_slices) == (128, 128, 1)
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_one_tile_of_long_k_is_cut(precision: str) -> None:
-    choice, row = chosen(precision, 1, 16, 16, 100_000), PRECISIONS[precision]
-    slices = choice.split_k_slices
-    if choice.wgmma is None:
-        slices = mma_plan(
-            choice.computed_at(row),
-            ARCHS[WGMMA_TARGET],
-            batch=1,
-            m=16,
-            n=16,
-            k=100_000,
-            sm_count=SM_COUNT,
-        ).slices
-    assert slices >= 32
 
 
 @pytest.mark.parametrize("precision", TENSOR)

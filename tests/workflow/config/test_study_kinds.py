@@ -137,23 +137,6 @@ def test_data_that_fit(path):
     check_study(load_study({"device": "cpu", "workloads": workloads}))
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
-        ("measure q[0] -> c[0];\nh q[0];\n", "meas"),
-        ("x q[0];\nreset q[0];\n", "reset"),
-        ("if (c==1) x q[0];\n", "if"),
-        ("h q[5];\n", "5"),
-        ("hello q[0];\n", "hello"),
-    ],
-)
-def test_circuits_that_are_refused(tmp_path, body, found):
-    (tmp_path / "c.qasm").write_text(HEAD + body)
-    line = error_of({"kind": "statevector", "circuit": {"file": str(tmp_path / "c.qasm")}})
-    assert line.startswith("workloads.x.circuit")
-    assert found in line
-
-
 def test_a_circuit_that_is_not_there(tmp_path):
     line = error_of({"kind": "statevector", "circuit": {"file": str(tmp_path / "none.qasm")}})
     assert line.startswith("workloads.x.circuit.file")

@@ -15,7 +15,6 @@ from argand import PRECISIONS
 from argand.device import cpu
 from axis_cases import AXES, SHAPE, beams, write_input
 
-from tests.normal import normal
 from tests.workflow.one_case import error_of, study_of
 from tests.workflow.whole_files import read_staged
 from workflow.inputs.axes import Operand, map_axes
@@ -280,18 +279,3 @@ def test_softmax_over_a_named_axis(file: Path, rng: np.random.Generator) -> None
     assert staged.axes["x"] == ("time", "cell", "class")
     np.testing.assert_array_equal(staged.operands["x"], np.moveaxis(x, 1, -1))
     assert one.split_axes(staged.axes) == ("time", "cell")
-
-
-def test_matrices_whose_axes_are_turned(file: Path, rng: np.random.Generator) -> None:
-    with h5py.File(file, "a") as held:
-        held["a"], held["b"] = normal(rng, 4, 3, 6), normal(rng, 5, 6, 4)
-        a, b = held["a"][...], held["b"][...]
-    axes = {"a": ["k", "m", "batch"], "b": ["n", "batch", "k"]}
-    source = {"file": str(file), "a": "a", "b": "b", "axes": axes}
-    for op_a in "NT":
-        one = workload({"kind": "gemm", "op_a": op_a, "input": source})
-        one.check()
-        staged = one.stage()
-        expected = a.transpose(2, 1, 0) if op_a == "N" else a.transpose(2, 0, 1)
-        np.testing.assert_array_equal(staged.operands["a"], expected)
-        np.testing.assert_array_equal(staged.operands["b"], b.transpose(1, 2, 0))

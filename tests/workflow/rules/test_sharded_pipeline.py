@@ -124,18 +124,6 @@ def by_precision(project: Project) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["workload"], row["precision"]): row for row in project.table("performance")}
 
 
-@pytest.mark.exhaustive
-def test_products_are_those_of_the_whole(sharded: Project, whole: Project) -> None:
-    """`tests/workflow/test_shards.py` sees it without Snakemake."""
-    assert_same(sharded, whole)
-    rows, others = by_precision(sharded), by_precision(whole)
-    assert rows.keys() == others.keys()
-    assert others["beams", "fp32"]["shards"] == ""
-    for key in ("batch", "m", "n", "k", "verified", "kernel_digest", "reference_rows"):
-        assert rows["beams", "fp32"][key] == others["beams", "fp32"][key]
-    assert not (whole.results / "tables" / "shards.csv").exists()
-
-
 def test_a_row_for_the_whole(sharded: Project) -> None:
     rows = by_precision(sharded)
     assert {name for name, _ in rows} == {"beams", "chance"}
