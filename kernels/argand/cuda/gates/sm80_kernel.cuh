@@ -177,9 +177,9 @@ struct MmaGate {
             float re[8], im[8];
             mainloop(args, stage, read_address, power_of_two(exponent), re, im);
             __syncthreads();
-            // Results go through shared memory, so that stores to the state are contiguous: direct
-            // stores took 3% longer at 4 and 5 qubits. Where qubits 0 or 1 are controls, columns on
-            // which they are 0 stay there as they were; bit 0 of a chunk's number is qubit 1 then.
+            // Results go through shared memory, so that stores to the state are contiguous. Where
+            // qubits 0 or 1 are controls, columns on which they are 0 stay there as they were; bit
+            // 0 of a chunk's number is qubit 1 then.
             const float2 descale =
                 split_power_of_two(kScaled ? -exponent - matrix_exponent_of(args) : 0);
             for_each_result_chunk<TargetsQubit0, 2>(re, im, descale, [&](int number, float4 chunk) {

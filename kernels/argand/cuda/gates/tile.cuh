@@ -103,7 +103,7 @@ __device__ __forceinline__ int matrix_exponent_of(const Arguments& args) {
     return args.matrix_exponent;
 }
 __device__ __forceinline__ int matrix_exponent_of(const GateArguments& args) {
-    // No load where the host knows it: one in each tile takes 1 to 2% of a gate.
+    // No load where the host knows it: a tile would wait for it.
     return args.exponent_at ? __ldg(args.exponent_at) : static_cast<int>(args.matrix_exponent);
 }
 
