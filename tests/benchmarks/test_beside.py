@@ -53,12 +53,6 @@ def test_a_folder_without_argand_is_refused(tmp_path: Path, capsys: Any) -> None
     assert f"{tmp_path}: ImportError: no argand in kernels/" in capsys.readouterr().err
 
 
-def test_the_end_of_a_process_is_an_error(tmp_path: Path) -> None:
-    other = checkout(tmp_path, "\nimport os\nos._exit(7)\n")
-    with pytest.raises(SideError, match="status 7"):
-        Side(other, Draw("small", 1, 3, "cpu"))
-
-
 @pytest.mark.slow
 def test_a_process_that_ended_in_a_call_answers_no_later_question(tmp_path: Path) -> None:
     ends = "\nimport os\n\n\ndef gemm(*args, **given):\n    os._exit(7)\n\n\nsoftmax = gemm\n"

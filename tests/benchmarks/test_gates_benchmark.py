@@ -140,20 +140,6 @@ def test_the_sanitizer_meets_every_kernel(rng: np.random.Generator, precision: s
                 assert tiles > plan.blocks * plan.stages
 
 
-def test_the_sanitizer_takes_the_widths_that_it_is_given(
-    rng: np.random.Generator, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = sanitized_gates.gates(PRECISIONS["fp16"], rng, {6, 7})
-    assert {len(gate.targets) for _, gate in found} == {6, 7}
-    for argv, message in (
-        (["3xtf32", "--widths", "7"], "3xtf32 has no kernels of its own of these"),
-        (["fp16", "--widths", "6,8"], "widths are 1 to 7, got ['8']"),
-    ):
-        with pytest.raises(SystemExit):
-            sanitized_gates.main(argv)
-        assert message in capsys.readouterr().err
-
-
 def widest(row: Precision) -> int:
     """Qubits of the widest gate that has a kernel."""
     return MOST_WIDTH if row.exact_operands else widest_mma(row)

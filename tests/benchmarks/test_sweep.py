@@ -187,6 +187,8 @@ def test_a_regret_is_that_of_the_chosen_plan(monkeypatch: pytest.MonkeyPatch) ->
     assert [(other.implementation, other.plan) for other in others] == [
         ("plan", "1.0"), ("plan", "3.0"),
     ]  # fmt: skip
+    monkeypatch.setattr(case, "plans", lambda *_: [0.5])
+    assert plan_times(case, one, ()) is None
 
 
 @pytest.mark.parametrize(("values", "sets"), [(1000, 16), (1 << 17, 8), (1 << 20, 4), (1 << 26, 1)])

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import csv
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from argand import PRECISIONS, Device
-from argand.runtime.plan import PlanError
+from argand import Device
 
-from benchmarks.peers import Candidate
 from benchmarks.sweep import __main__ as command
-from benchmarks.sweep.case import Case
 from benchmarks.sweep.compiling import with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.recorded import TITLES
-from benchmarks.sweep.regrets import plan_times
 
 
 def test_a_run_that_ends_early_keeps_the_rows_of_cases_before(
@@ -47,38 +42,6 @@ def test_what_no_sweep_of_a_cpu_can_have(given: list[str], capsys: Any) -> None:
     with pytest.raises(SystemExit):
         command.main(["small", "--seed", "8", "--device", "cpu", *given])
     assert given[0] in capsys.readouterr().err.splitlines()[-1]
-
-
-class _Refused(Case):
-    """A case none of whose plans can run."""
-
-    bytes_moved = float(1 << 30)
-
-    def plans(self, *_: Any) -> list[str]:
-        return ["a", "b"]
-
-    def with_plan(self, plan: Any) -> AbstractContextManager[object]:
-        raise PlanError(plan)
-
-    def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
-        return ()
-
-    def ours(self, device: Device) -> list[Candidate]:
-        return []
-
-    def peers(self, device: Device) -> list[Candidate]:
-        return []
-
-    def assessment(self, operands: Any, device: Device) -> Any:
-        return None
-
-    def peer_class(self, precision: Any) -> str:
-        return ""
-
-
-def test_a_case_whose_plans_are_all_refused_has_no_regret() -> None:
-    ours = Candidate("argand", PRECISIONS["tf32"], "", lambda: (), lambda: None)
-    assert plan_times(_Refused(), ours, ()) is None
 
 
 def test_no_case_spends_its_turn_on_exact_products() -> None:

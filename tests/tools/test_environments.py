@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.environments import definitions, requirements
+from tools.environments import definitions
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,6 @@ def test_conda_has_every_package_and_hash_of_the_lock(root: Path) -> None:
     hashes = re.findall(r"--hash=sha256:[0-9a-f]{64}", lock)
     assert re.findall(r"--hash=sha256:[0-9a-f]{64}", " ".join(packages)) == hashes
     assert all("--hash=" in line for line in packages)
-
-
-def test_lines_of_a_lock_are_joined_and_comments_left_out() -> None:
-    first = "a==1 \\\n    --hash=sha256:1 \\\n    --hash=sha256:2\n"
-    lock = f"# of a tool\n{first}b==2 ; x < 'y' \\\n --hash=z\n"
-    assert requirements(lock) == [
-        "a==1 --hash=sha256:1 --hash=sha256:2", "b==2 ; x < 'y' --hash=z",
-    ]  # fmt: skip
 
 
 def test_files_that_containers_copy_are_there(root: Path) -> None:

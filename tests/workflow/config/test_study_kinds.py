@@ -13,8 +13,6 @@ from workflow.preflight.loading import load_study
 from workflow.study import workload_from_json
 from workflow.workloads import KINDS
 
-HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[2];\ncreg c[2];\n'
-
 
 @pytest.fixture
 def path(tmp_path):

@@ -1,7 +1,6 @@
 """The schema and the keys in config/README.md: what they hold; tests/tools has them in step."""
 
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -139,7 +138,3 @@ def test_editors_refuse_what_the_study_refuses(config, schema):
 def test_editors_allow_what_the_study_allows(config, schema):
     schema.validate(config)
     load_study(config)
-
-
-def test_the_root_is_the_repository():
-    assert (Path(ROOT) / "pyproject.toml").is_file()
