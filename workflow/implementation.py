@@ -99,7 +99,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Made:
+class OtherWork:
     """Work of a call on a CPU beside the products whose operations `Shape` counts.
 
     Attributes:

@@ -145,7 +145,7 @@ def _figures(
     workloads: Sequence[Workload], drawn: AnswerFigures, delivered: Mapping[str, str]
 ) -> list[Shown]:
     """Return the figures below the answer: of sweeps, of errors, of limits, of each product."""
-    seen = {workload.name: workload.seen for workload in workloads}
+    captions = {workload.name: workload.caption for workload in workloads}
     return [
         *(Shown(f"{name}, swept", SWEPT, path) for name, path in drawn.sweeps.items()),
         Shown("Errors and their bounds", ACCURACY, drawn.accuracy),
@@ -153,7 +153,7 @@ def _figures(
         *(
             Shown(
                 f"{name} at {delivered[name]}",
-                f"{seen[name]} The numbers, with axes, units and a certificate, are in "
+                f"{captions[name]} The numbers, with axes, units and a certificate, are in "
                 f"products/{name}.h5 beside this page.",
                 path,
             )

@@ -59,7 +59,7 @@ rule draw:
         **asks("draw"),
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
-        seen=lambda wildcards: study.workload(wildcards.workload).seen,
+        caption=lambda wildcards: study.workload(wildcards.workload).caption,
         code=code_of_workload("draw"),
     message:
         "draw     {wildcards.workload}"

@@ -70,7 +70,7 @@ def deliver(
         if outline is None:
             raise DeliveryError(f"{workload.name}: {precision} has no result in {run_path}")
         certificate = certificate_of(workload, chosen, staged)
-        beside = workload.beside(records)
+        beside = workload.record_coordinates(records)
         product = with_coordinates(workload.product(staged, outline), beside)
         pieces = pieces_of(workload, staged)
 

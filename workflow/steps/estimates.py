@@ -15,7 +15,7 @@ from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.cpu_models import is_model
 from workflow.data import MOST_DRAWN_BYTES
-from workflow.implementation import Made
+from workflow.implementation import OtherWork
 from workflow.measuring.timing import SECONDS
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
@@ -179,10 +179,10 @@ def call_seconds(flops: float, moved: float, row: Precision, *, gpu: bool) -> fl
     return slowest if gpu else slowest * _steps(row) / _steps(get_precision("3xfp16"))
 
 
-def making_seconds(made: Made, *, peer: bool) -> float:
+def other_seconds(work: OtherWork, *, peer: bool) -> float:
     """Return seconds that a call of ours, or a peer's, on a CPU takes beside its products."""
-    seconds = _EXPONENTIAL_SECONDS * made.exponentials
-    return seconds + (made.peer_bytes / _PASS_RATE if peer else _TERM_SECONDS * made.terms)
+    seconds = _EXPONENTIAL_SECONDS * work.exponentials
+    return seconds + (work.peer_bytes / _PASS_RATE if peer else _TERM_SECONDS * work.terms)
 
 
 def _steps(row: Precision) -> int:
@@ -207,9 +207,9 @@ def _sizes(chain: tuple[str, ...]) -> _Sizes:
     They are kept by what `Study.chain` says, so that files are opened, and circuits built, once.
     """
     workload, staged = outlined(chain)
-    shape, made = workload.shape(staged, get_precision("fp64")), workload.made(staged)
+    shape, work = workload.shape(staged, get_precision("fp64")), workload.other_work(staged)
     found, piece = sizes(workload, staged), pieces_of(workload, staged).bytes
     return _Sizes(
         type(workload), float(found.volume), float(found.result), float(piece), shape.flops,
-        shape.bytes_moved, making_seconds(made, peer=False), making_seconds(made, peer=True),
+        shape.bytes_moved, other_seconds(work, peer=False), other_seconds(work, peer=True),
     )  # fmt: skip

@@ -60,7 +60,8 @@ def gather(
     shape = list(first.data.shape)
     shape[first.axes.index(axis)] = lengths[axis]
     product = with_coordinates(
-        workload.product(staged, blank(tuple(shape), first.data.dtype)), workload.beside(records)
+        workload.product(staged, blank(tuple(shape), first.data.dtype)),
+        workload.record_coordinates(records),
     )
     write_gathered(
         product_path, product, certificate, sources, workload=workload.name, kind=workload.kind

@@ -27,18 +27,18 @@ class Sizes:
 
     ``formed`` is the product that a result is made of, which peers hold whole: beams before their
     power is summed.
-    ``between`` is `Workload.between`.
+    ``intermediate`` is `Workload.intermediate_bytes`.
     """
 
     operands: dict[str, int]
     result: int
     formed: int = 0
-    between: int = 0
+    intermediate: int = 0
 
     @property
     def volume(self) -> int:
-        """Bytes of the operands, the larger of result and product, and what lies between."""
-        return sum(self.operands.values()) + max(self.result, self.formed) + self.between
+        """Bytes of the operands, the larger of result and product, and what lies between them."""
+        return sum(self.operands.values()) + max(self.result, self.formed) + self.intermediate
 
 
 def sizes(workload: Workload, outline: Staged) -> Sizes:
@@ -51,13 +51,13 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
     if workload.result_like:
         other = 8 * int(np.prod(workload.result_shape(outline), dtype=object))
         result = max(operands[workload.result_like], other)
-        return Sizes(operands, result, between=workload.between(outline))
+        return Sizes(operands, result, intermediate=workload.intermediate_bytes(outline))
     shape = workload.shape(outline, get_precision("fp64"))
     batch = (shape.batch or 1) if workload.peers_hold_batch else 1
     formed = 16 * int(np.prod([batch, shape.m or 0, shape.n or 0], dtype=object))
     size = 8 if workload.real_result else 16
     result = size * int(np.prod(workload.result_shape(outline), dtype=object))
-    return Sizes(operands, result, formed, workload.between(outline))
+    return Sizes(operands, result, formed, workload.intermediate_bytes(outline))
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Adaptive(Workload):
 
     kind: ClassVar[str] = "adaptive"
     operation: ClassVar[str] = "hermitian"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Power that the first channel's middle beam takes from each direction, in dB below the "
         "strongest: over the direction cosines l and m of a planar array, over l of a line. It is "
         "0 dB at the cross, where the beam looks, and has nulls at the circles, the sources of a "

@@ -19,7 +19,7 @@ from argand import Device, Precision
 from workflow.config.case import Case
 from workflow.config.file_input import products_in
 from workflow.data import Array, Coordinate, Product, Staged, blank
-from workflow.implementation import Implementation, Made, Shape
+from workflow.implementation import Implementation, OtherWork, Shape
 from workflow.inputs import operands
 from workflow.storage.products import read_outline
 
@@ -58,7 +58,7 @@ class Workload(ABC):
     other, the ones to split first foremost: `shards` and streaming take the first that is long
     enough. Empty where the kind has none. Where a study names the axes, see `split_axes`."""
 
-    seen: ClassVar[str] = ""
+    caption: ClassVar[str] = ""
     """The caption of `picture`, in a sentence or two."""
 
     small: ClassVar[Mapping[str, Any]]
@@ -142,7 +142,7 @@ class Workload(ABC):
         """Return the shape of the result for operands of these shapes."""
         return outline.operands[self.result_like].shape
 
-    def between(self, outline: Staged) -> int:
+    def intermediate_bytes(self, outline: Staged) -> int:
         """Return the bytes in fp64 that a job makes between operands and result: 0 in most kinds.
 
         Jobs ask for memory for it, and verify in pieces where it is large.
@@ -160,9 +160,9 @@ class Workload(ABC):
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Return the sizes and the nominal work; reads no values but those of integer operands."""
 
-    def made(self, outline: Staged) -> Made:
+    def other_work(self, outline: Staged) -> OtherWork:
         """Return what a call makes beside products: nothing that takes long in most kinds."""
-        return Made()
+        return OtherWork()
 
     @abstractmethod
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
@@ -189,7 +189,7 @@ class Workload(ABC):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the answer with its axes."""
 
-    def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
+    def record_coordinates(self, records: Sequence[Record]) -> dict[str, Coordinate]:
         """Return coordinates of the product that say what the records of all precisions found."""
         return {}
 

@@ -118,7 +118,7 @@ class Beamforming(MatrixProduct):
 
     kind: ClassVar[str] = "beamforming"
     operation: ClassVar[str] = "gemm"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Mean power of each beam over all channels, polarizations and times, in dB below the "
         "strongest: a map over the direction cosines of a grid, circles at the sources of a "
         "simulation, a dot for each beam of no grid, or a line over the beams. A source is a peak "

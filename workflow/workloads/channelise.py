@@ -49,7 +49,7 @@ class Channelise(Workload):
 
     kind: ClassVar[str] = "channelise"
     operation: ClassVar[str] = "channelise"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Mean power of each channel in dB below the strongest, over frequency. A tone is one "
         "channel, or two where it lies between them; noise is the floor, and what a tone leaves in "
         "channels far from it is the filter's stop band."

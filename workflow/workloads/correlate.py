@@ -63,7 +63,7 @@ class Correlate(Workload):
 
     kind: ClassVar[str] = "correlate"
     operation: ClassVar[str] = "herk"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Visibilities of the first channel and integration: on and below the diagonal their "
         "amplitude in dB below the largest, above it their phase. A source is a pattern of phases "
         "that repeats with the distance of two inputs; noise is the diagonal alone."

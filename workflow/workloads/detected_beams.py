@@ -43,7 +43,7 @@ class DetectedBeams(Beamforming):
     """Beams as detectors keep them: sums over time, without their voltages."""
 
     operation: ClassVar[str] = "beam_power"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Mean power of each beam (I of Stokes parameters) over all channels, polarizations and "
         "times, in dB below the strongest: a map over the direction cosines of a grid, circles at "
         "the sources of a simulation, or a line over the beams. One beam is drawn over time and "

@@ -42,7 +42,7 @@ class Dft(Workload):
 
     kind: ClassVar[str] = "dft"
     operation: ClassVar[str] = "dft"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Mean power of all transforms in dB below its largest value, over what the transform "
         "leads to. A tone is a peak, as narrow as the window lets it be; noise is the floor."
     )

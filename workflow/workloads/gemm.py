@@ -102,7 +102,7 @@ class Gemm(MatrixProduct):
 
     kind: ClassVar[str] = "gemm"
     operation: ClassVar[str] = "gemm"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Modulus of each element of the first product, row by column, in blocks where it is larger "
         "than the page. Bright rows or columns come from those of the operands."
     )

@@ -22,7 +22,7 @@ from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
 from workflow.data import PLACES, Array, Coordinate, Product, Staged, along, blank, places, summed
 from workflow.figures import pictures
-from workflow.implementation import Implementation, Made, Shape
+from workflow.implementation import Implementation, OtherWork, Shape
 from workflow.inputs import operands
 from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
@@ -44,7 +44,7 @@ class Image(Workload):
 
     kind: ClassVar[str] = "image"
     operation: ClassVar[str] = "image"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Power of the first image over the direction cosines l (east) and m (north), in dB below "
         "the brightest direction; circles are the sources of a simulation. A source is a peak as "
         "wide as the array resolves, with side lobes about it. Without autocorrelations directions "
@@ -141,13 +141,13 @@ class Image(Workload):
             k=antennas,
         )
 
-    def made(self, outline: Staged) -> Made:
+    def other_work(self, outline: Staged) -> OtherWork:
         """Return weights of channels, antennas and directions, and what steps over R w take."""
         channels, antennas = outline.operands["covariances"].shape[2:4]
         found = self.result_shape(outline)
         weights = float(channels * antennas * found[2] * found[3])
         images = found[0] * found[1]
-        return Made(weights, weights * images, bytes_of_image(weights, images))
+        return OtherWork(weights, weights * images, bytes_of_image(weights, images))
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.image`."""

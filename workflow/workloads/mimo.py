@@ -52,7 +52,7 @@ class Mimo(Workload):
     """Zero forcing and least mean square errors, a system a subcarrier."""
 
     kind: ClassVar[str] = "mimo"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Bit error rate over the signal-to-noise ratio at each precision, and of symbols the error "
         "vector magnitude, dashed. "
         "Where no bit is wrong the rate is drawn at half an error. A curve that becomes flat is "
@@ -178,7 +178,7 @@ class Mimo(Workload):
         h, y = (outline.operands[name].shape for name in ("channel", "received"))
         return (*y[:3], h[3], y[4])
 
-    def between(self, outline: Staged) -> int:
+    def intermediate_bytes(self, outline: Staged) -> int:
         """Return the systems H^H H + s I, one for each signal-to-noise ratio and channel."""
         h, y = (outline.operands[name].shape for name in ("channel", "received"))
         return int(16 * np.prod(y[:3], dtype=object) * h[3] ** 2)
@@ -268,7 +268,7 @@ class Mimo(Workload):
         title = f"{self.name}: equalised symbols"
         return Product("symbols", result, AXES, kept, title)
 
-    def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
+    def record_coordinates(self, records: Sequence[Record]) -> dict[str, Coordinate]:
         """See `curves_of`."""
         return curves_of(records)
 

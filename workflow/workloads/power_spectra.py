@@ -39,7 +39,7 @@ class PowerSpectra(Dft):
     """Means of |X|^2 over groups of segments: spectrograms and Welch's estimates."""
 
     operation: ClassVar[str] = "spectrum"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Power in dB below its largest value: over frequency, or of a spectrogram over time and "
         "frequency. A tone is a line as narrow as the window lets it be; noise is the floor."
     )

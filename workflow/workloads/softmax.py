@@ -91,7 +91,7 @@ class Softmax(Workload):
 
     kind: ClassVar[str] = "softmax"
     operation: ClassVar[str] = "softmax"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Probabilities: of beams, over time, bright where the beam is the likeliest; else of some "
         "rows, sorted, so that a steep curve is a row that decides for few columns and a level one "
         "is unsure."

@@ -52,7 +52,7 @@ class Solve(Workload):
 
     kind: ClassVar[str] = "solve"
     operation: ClassVar[str] = "solve"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "Modulus of the solutions of the first system for some right-hand sides. Of a wave on a "
         "cylinder it is the surface current over the angle, with dots at the Mie series: bright "
         "where the wave arrives, faint in the shadow."

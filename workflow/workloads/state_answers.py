@@ -86,7 +86,7 @@ class StateAnswers(Statevector):
     """Counts, expectation values or marginals of the state after a circuit."""
 
     operation: ClassVar[str] = ""  # of gates and of readout: no package has both
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "The 16 most frequent outcomes of counts or marginal probabilities, in the order of their "
         "numbers, or the expectation value of each Pauli string; of noisy circuits with their "
         "standard errors."

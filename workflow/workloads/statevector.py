@@ -58,7 +58,7 @@ class Statevector(Workload):
 
     kind: ClassVar[str] = "statevector"
     operation: ClassVar[str] = "gates"
-    seen: ClassVar[str] = (
+    caption: ClassVar[str] = (
         "The probabilities of the 16 likeliest basis states, in the order of their numbers; those "
         "of the others are smaller."
     )

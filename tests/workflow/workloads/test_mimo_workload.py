@@ -151,8 +151,8 @@ def test_systems_count_toward_the_memory_of_jobs():
     """With one symbol of 128 transmitters they are a hundred times as large as what arrives."""
     one = mimo(receivers=128, transmitters=128, subcarriers=10, symbols=1, snr_db=[0.0, 10.0])
     found = sizes(one, one.outline())
-    assert found.between == 16 * 2 * 10 * 128**2
-    assert found.volume == found.between + found.result + sum(found.operands.values())
+    assert found.intermediate == 16 * 2 * 10 * 128**2
+    assert found.volume == found.intermediate + found.result + sum(found.operands.values())
 
 
 def test_bit_errors_of_one_antenna_are_those_of_theory():
