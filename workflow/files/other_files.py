@@ -25,6 +25,15 @@ _BEGINNINGS = {
         + _COPY.format("scipy.io.wavfile.read(name)[1]")
         + ", with I and Q along the axis `complex`",
     ),
+    **{
+        begin: f"it is compressed; {command} -dk writes the file that it holds"
+        for command, begin in (
+            ("gzip", b"\x1f\x8b"),
+            ("bzip2", b"BZh"),
+            ("xz", b"\xfd7zXZ"),
+            ("zstd", b"\x28\xb5/\xfd"),
+        )
+    },
     b"CDF": "it is a netCDF file of an old format; nccopy -k nc4 makes one of it",
 }
 _TEXT = "it is text; where it is a table of numbers, " + _COPY.format(
