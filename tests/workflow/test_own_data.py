@@ -113,3 +113,43 @@ def test_names_of_antennas_go_along_to_the_beams(tmp_path: Path, feeds: int) -> 
     workloads["vis"]["input"]["coordinates"]["antenna"] = names
     with pytest.raises(StudyError, match="another operand along antenna, north to core, got core"):
         check_study(study_of(workloads))
+
+
+PLACED: dict[str, Any] = {
+    name: {"values": values, "units": "m", "axis": "antenna"}
+    for name, values in (("east", [0.0, 30.0, 0.0, 9.0]), ("north", [0.0, 0.0, 30.0, 9.0]))
+}
+OTHERS = [  # of antennas that weights are made of, and of samples; where these stand; the mistake
+    ("0:2", "0:2", PLACED, ""), ("0:2", "2:4", {}, "along antenna, 2 to 3, got 0 to 1; select"),
+    ([1, 0], "0:2", {}, "along antenna, 0 to 1, got 1 to 0; select"),
+    ([1, 0, 2, 3], ":", PLACED, "weights: antenna 1 stands 60 m from that of samples; select the"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made_of", "taken", "places", "mistake"), OTHERS)
+def test_weights_of_other_antennas_are_refused(
+    tmp_path: Path, made_of: Any, taken: Any, places: dict[str, Any], mistake: str
+) -> None:
+    """Without names too: by the numbers that are selected, or by where antennas stand."""
+    with h5py.File(path := tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((2, 4, 12), np.complex64)
+
+    def of(name: str, antennas: Any, known: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {
+            "file": str(path), name: "v", "axes": {name: ["frequency", "antenna", "time"]},
+            "select": {name: {"antenna": antennas}}, **more,
+            "coordinates": {"frequency": {"values": [1e8, 2e8], "units": "Hz"}, **known},
+        }  # fmt: skip
+
+    nulls = {"covariances": {"workload": "vis"}}
+    study = study_of({
+        "vis": {"kind": "correlate", "input": of("voltages", made_of, PLACED)},
+        "nulls": {"kind": "adaptive", "beams": 4, "loading": 3.0, "input": nulls},
+        "beams": {"kind": "beamforming", "input": of(
+            "samples", taken, places, weights={"workload": "nulls"}
+        )},
+    })  # fmt: skip
+    if not mistake:
+        return check_study(study)
+    with pytest.raises(StudyError, match=mistake):
+        check_study(study)

@@ -16,10 +16,12 @@ from workflow.arrays.antenna_places import (
     refuse_geocentric,
 )
 from workflow.arrays.plane_waves import steering_weights
-from workflow.data import PLACES, Array, Coordinate, Staged, blank
+from workflow.data import PLACES, Array, Coordinate, Staged, blank, is_blank
 from workflow.drawn import Drawn
 from workflow.files.input_error import InputError
+from workflow.inputs.equal_steps import OFF_STEP
 from workflow.inputs.input_operand import OperandHeader
+from workflow.inputs.product_operand import ProductOperand
 
 
 def beams_toward(directions: Array) -> dict[str, Coordinate]:
@@ -46,6 +48,33 @@ def refuse_repeated(weights: OperandHeader, samples: OperandHeader) -> None:
                 f"{counts[axis]}, whose beams would all be of the same samples; take "
                 "one of weights too"
             )
+
+
+def refuse_other_places(weights: ProductOperand, there: Mapping[str, Coordinate]) -> None:
+    """Raise InputError where antennas of weights stand elsewhere than those of samples.
+
+    Args:
+        weights: a product that may say where its antennas are, from any origin.
+        there: what stands along the samples' axes, such as where their antennas are.
+    """
+    said = weights.product.coordinates.get("antenna_position")
+    along = [name for name in PLACES if name in there and there[name].of(name) == ("antenna",)]
+    if said is None or len(along) < 2 or weights.renamed.get(said.axes[0]) != "antenna":
+        return
+    entries = weights.picked.axes[weights.product.axes.index(said.axes[0])].indices
+    ours = np.stack([in_hz_or_m(there, name) for name in along], axis=-1)
+    theirs = said.values[entries, : len(along)]
+    ours = ours[:, : theirs.shape[1]]
+    if ours.shape != theirs.shape or is_blank(said.values):
+        return
+    ours, theirs = ours - ours[:1], theirs - theirs[:1]
+    off = np.hypot.reduce(ours - theirs, axis=1)
+    apart = np.hypot.reduce(np.diff(ours, axis=0), axis=1)
+    if off.max() > OFF_STEP * apart[apart > 0].min(initial=np.inf):
+        raise InputError(
+            f"input.weights: antenna {off.argmax()} stands {off.max():.3g} m from that of samples; "
+            "select the same antennas, in the same order, by input.select"
+        )
 
 
 def steered(samples: Staged, directions: Array, axes: tuple[str, ...], *, held: bool) -> Staged:

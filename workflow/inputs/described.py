@@ -84,10 +84,25 @@ def describe(
             coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.raise_all()
     for name, one in made.items():
-        _carry(coordinates, source, name, one.coordinates())
+        own = one.coordinates()
+        if "antenna" in own and not ("antenna" in coordinates or "antenna_name" in own):
+            _check_antennas(name, own["antenna"], [headers[each.name] for each in plain])
+        _carry(coordinates, source, name, own)
     number_selected(coordinates, there, headers)
     _place_tuned(coordinates, headers)
     return Described(headers, made, coordinates, left_out)
+
+
+def _check_antennas(operand: str, carried: Coordinate, others: Sequence[OperandHeader]) -> None:
+    """Raise InputError where a number selects others of a dataset's antennas than an operand has.
+
+    Numbers of entries tell nothing of most axes. Those of a product's antennas without names are
+    of the voltages that it is made of, and weights of others would be multiplied with the samples.
+    """
+    if carried.values.dtype.kind in "iu":
+        for taken in [each.numbers.get("antenna") for each in others]:
+            if taken is not None:
+                check_agrees(operand, "antenna", Coordinate(taken.indices), carried)
 
 
 def _carry(

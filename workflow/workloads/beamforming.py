@@ -35,6 +35,7 @@ from workflow.figures.power_pictures import draw_powers
 from workflow.files.units import times
 from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
+from workflow.inputs.described import describe
 from workflow.inputs.operands import Operand
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, log_uniform, register
@@ -176,10 +177,12 @@ class Beamforming(MatrixProduct):
         if self.case.steered:
             self.outline(upstream)
         elif self.case.input is not None:
-            found = operands.headers(self.case.input, OPERANDS, upstream)
-            shapes = {name: header.shape for name, header in found.items()}
+            found = describe(self.case.input, OPERANDS, upstream, check=True)
+            shapes = {name: header.shape for name, header in found.headers.items()}
             matrix_product.check_shapes(OPERANDS, shapes)
-            steering.refuse_repeated(found["weights"], found["samples"])
+            steering.refuse_repeated(found.headers["weights"], found.headers["samples"])
+            if "weights" in found.made:
+                steering.refuse_other_places(found.made["weights"], found.coordinates)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operands weights and samples; complex64 when drawn."""
