@@ -78,7 +78,7 @@ print((peak() - before) * 1024 / y.nbytes)
 """
 
 
-def _said(program: str, *arguments: str) -> float:
+def _printed_number(program: str, *arguments: str) -> float:
     """Return the number that a process of this program prints."""
     command = [sys.executable, "-c", PEAK_OF_PROCESS + program, *arguments]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -86,7 +86,7 @@ def _said(program: str, *arguments: str) -> float:
 
 def softmax_memory_ratio() -> Ratio:
     """Return peak memory that a softmax adds, over its result; a tile a thread may come on top."""
-    ratio = _said(SOFTMAX_PEAK)
+    ratio = _printed_number(SOFTMAX_PEAK)
     what = "memory that softmax fp32 4096 x 16384 adds over its result"
     return Ratio(what, ratio, 1.0, "results", ratio)
 
@@ -158,7 +158,7 @@ print((peak() - before) * 1024 / (3 * 8 * size * size))
 def job_memory_ratio(size: int = 3072) -> Ratio:
     """Return the peak memory of staging and running a product at all precisions, in one process."""
     with tempfile.TemporaryDirectory() as folder:
-        ratio = _said(JOBS_PEAK, folder, str(size))
+        ratio = _printed_number(JOBS_PEAK, folder, str(size))
     what = f"the same of the stage and run jobs, all precisions, {size}^3 complex64"
     return Ratio(what, ratio, 1.0, "operands", ratio)
 
@@ -167,7 +167,7 @@ def memory_ratios(size: int = 3072) -> list[Ratio]:
     """Return the peak memory of a process that multiplies, over operands plus result."""
     found = []
     for precision in ("fp32", "tf32", "3xtf32", "3xfp16", "fp16", "fp64"):
-        ratio = _said(PRODUCT_PEAK, str(size), precision)
+        ratio = _printed_number(PRODUCT_PEAK, str(size), precision)
         what = f"peak memory of gemm {precision} at {size}^3 over operands plus result"
         found.append(Ratio(what, ratio, 1.0, "operands", ratio))
     return found

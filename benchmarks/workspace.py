@@ -124,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for limit in LIMITS:
             with workspace_limit(limit):
                 if arguments.compile:
-                    _made(problem.call)
+                    _needed_bytes(problem.call)
                     continue
                 measured = _measured(cupy, problem, limit, streams)
             row = WorkspaceRow(
@@ -211,7 +211,7 @@ def _transforms(cupy: Any, x: Any, out: Any) -> Transforms:
     return Transforms(cupy, x, plan_bound(plan, get_precision("3xfp16"), x.shape[1]))
 
 
-def _made(call: Callable[[], Any]) -> int:
+def _needed_bytes(call: Callable[[], Any]) -> int:
     """Make a call; return the bytes that an error says it needs, else 0."""
     try:
         call()
@@ -227,7 +227,7 @@ def _measured(
     call, out = problem.call, problem.out
     out.fill(cupy.nan)
     with launched() as names:
-        needed = _made(call)
+        needed = _needed_bytes(call)
     if needed:
         return -1, -1, needed, "", 0.0, True
     right = problem.reference.holds(out, problem.precision)

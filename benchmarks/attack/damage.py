@@ -57,10 +57,12 @@ class Job:
         )  # fmt: skip
         script = root / "workflow" / "scripts" / f"{self.script}.py"
         runpy.run_path(str(script), init_globals={"snakemake": stand_in})
-        return {key: _made(Path(path)) for key, path in out.items() if not path.endswith(".html")}
+        return {
+            key: _contents_of(Path(path)) for key, path in out.items() if not path.endswith(".html")
+        }
 
 
-def _made(path: Path) -> Any:
+def _contents_of(path: Path) -> Any:
     return contents(path) if path.suffix == ".h5" else path.read_text()
 
 

@@ -17,7 +17,7 @@ def recorded_table(data: Path, *names: str) -> str:
     lines = ["| recorded in | on | day |", "| --- | --- | --- |"]
     versions = set[str]()
     for name in names:
-        said = list(_said(data / name))
+        said = list(_rows_of(data / name))
         versions |= {row["versions"] for row in said if row.get("versions")}
         days = sorted({row["timestamp"][:_DAY] for row in said if row.get("timestamp")})
         devices = sorted({row["device"] for row in said if row.get("device")})
@@ -27,7 +27,7 @@ def recorded_table(data: Path, *names: str) -> str:
     return "\n".join(lines) + "\n" + with_versions
 
 
-def _said(path: Path) -> Iterator[Mapping[str, Any]]:
+def _rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of a CSV or objects of a JSON file, which may say device and versions."""
     if path.suffix == ".csv":
         yield from plain_rows(path)

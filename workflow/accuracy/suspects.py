@@ -14,8 +14,8 @@ Beyond these a result is wrong. A probable error is far smaller (`_probable`): r
 independent of each other add in quadrature.
 
 A GPU may scale slices of a line, or nothing (`product_in_tf32`). It then keeps
-what the line's scale flushes, and may round ties the other way: `_kept` bounds what that is of an
-element.
+what the line's scale flushes, and may round ties the other way: `_scaling_difference` bounds what
+that is of an element.
 
 One dimension apart: with one column or row BLAS runs a dot product in interleaved lanes, whose
 partial sums are not contiguous; such products are not inspected.
@@ -157,7 +157,7 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> In
     exact = sum(a[p][0, 0] @ b[q][0] for p, q in sides.products)
     kept = np.zeros(exact.shape)
     if precision.scaled and sides.backend == "cuda":
-        kept = _kept(left[0, 0], right[0], precision)
+        kept = _scaling_difference(left[0, 0], right[0], precision)
     both = _allowed(sides, reduce(np.add, a)[0, 0], reduce(np.add, b)[0], exact, kept)
     got = sides.result(result, batch, batch + 1)[0, row, columns].astype(complex)
     exact = reference.alpha * exact
@@ -182,7 +182,7 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> In
     return Inspected(*said)
 
 
-def _kept(a: Array, b: Array, precision: Precision) -> Array:
+def _scaling_difference(a: Array, b: Array, precision: Precision) -> Array:
     """Return (columns,): how far products of (k,) and (k, columns) with less scaling may differ.
 
     A line's scale and a larger one, or none, round a component to the same bits where its terms are

@@ -68,7 +68,7 @@ def write_modified(program: ast.Program) -> None:
             if name in _PHASED:
                 needed[name] = _PHASED[name]
             elif any(map(_is_fractional, call.modifiers)):
-                needed[name] = _same(name, len(call.arguments))
+                needed[name] = _forwarding_definition(name, len(call.arguments))
             else:
                 continue
             call.name.name += OF_LANGUAGE
@@ -145,7 +145,7 @@ def _as_cu(call: ast.QuantumGate) -> bool:
     return True
 
 
-def _same(name: str, angles: int) -> str:
+def _forwarding_definition(name: str, angles: int) -> str:
     """Return the definition of a gate that is only called by the same name."""
     parameters = ", ".join(f"a{place}" for place in range(angles))
     qubits = ", ".join(f"q{place}" for place in range(_LIBRARY[name]))

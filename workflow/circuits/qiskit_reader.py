@@ -65,7 +65,7 @@ def as_text(content: bytes, form: str) -> str:
 
     circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
     text = qasm2.dumps(_in_plain_registers(circuit))
-    said = _said(circuit) if form == "qpy" else {}
+    said = _name_and_metadata(circuit) if form == "qpy" else {}
     return f"{NAMES}{json.dumps(_named(circuit))}\n{SAID}{json.dumps(said)}\n{text}"
 
 
@@ -218,7 +218,7 @@ def _name_apart(circuit: QuantumCircuit, known: set[str], done: dict[int, object
             circuit.data[place] = instruction.replace(operation=named)
 
 
-def _said(circuit: QuantumCircuit) -> dict[str, str]:
+def _name_and_metadata(circuit: QuantumCircuit) -> dict[str, str]:
     """Return a circuit's name, and its metadata as JSON, where it has them."""
     metadata = json.dumps(circuit.metadata, ensure_ascii=False) if circuit.metadata else ""
     found = {"name": circuit.name or "", "metadata": metadata}

@@ -17,13 +17,13 @@ def products_list(study: Study) -> str:
 
     Coordinates that a check makes no values of, such as the times of many samples, have none here.
     """
-    lines = [f"- {name}: {_made(study, name)}" for name in study.names[:_MOST]]
+    lines = [f"- {name}: {_product_line(study, name)}" for name in study.names[:_MOST]]
     if (more := len(study.names) - _MOST) > 0:
         lines.append(f"- and {counted(more, 'workload')} more")
     return "\n".join(lines)
 
 
-def _made(study: Study, name: str) -> str:
+def _product_line(study: Study, name: str) -> str:
     workload, staged = outlined(study.chain(name))
     product = workload.product_outline(staged)
     parts = [f"{product.name} {sizes_in_words(product.axes, product.data.shape)} {product.units}"]

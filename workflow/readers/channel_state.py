@@ -130,21 +130,21 @@ class ChannelState(Reader):
                 f"code {_CHANNEL_STATE:#x})"
             )
         fields = np.frombuffer(headers, _HEADER)
-        one = {name: self._same(fields[name], name) for name in ("receivers", "transmitters")}
-        wide = self._same(fields["rate"] & _WIDE != 0, "width of the channel (40 MHz or not)")
+        one = {name: self._common(fields[name], name) for name in ("receivers", "transmitters")}
+        wide = self._common(fields["rate"] & _WIDE != 0, "width of the channel (40 MHz or not)")
         antennas = (fields["antennas"][:, None] >> np.arange(0, 2 * one["receivers"], 2)) & 3
         order = np.argsort(antennas, axis=1)
         ordered = np.take_along_axis(antennas, order, axis=1)
         if np.any(ordered[:, 1:] == ordered[:, :-1]) or np.any(ordered >= _MOST_CHAINS):
             raise InputError(f"input.file: {self.path} names an antenna twice, or one of no card")
         each = ["".join(_ANTENNAS[number] for number in packet) for packet in ordered.tolist()]
-        letters = self._same(np.array(each), "receiving antennas")
+        letters = self._common(np.array(each), "receiving antennas")
         numbers = tuple(_ANTENNAS.index(letter) + 1 for letter in letters)
         return _Packets(
             np.array(starts, np.int64), fields["clock"], order, numbers, **one, wide=bool(wide)
         )
 
-    def _same(self, values: Array, what: str) -> Any:
+    def _common(self, values: Array, what: str) -> Any:
         """Return the value that all packets have; raises InputError where they differ."""
         if np.any(values != values[0]):
             place = int(np.argmax(values != values[0]))

@@ -87,14 +87,14 @@ def _kinds() -> str:
     for kind, case in kinds.items():
         own = [text for _, text in _mappings(case) if text not in several]
         shared = [f"`{name}`" for name, text in _mappings(case) if text in several]
-        parts += [f"### {kind}", _text(case), _table(_own(case))]
+        parts += [f"### {kind}", _text(case), _table(_own_keys(case))]
         if shared:
             parts.append(f"{', '.join(shared)}: see [{_SEVERAL.lower()}]({_SEVERAL_LINK}).")
         parts += own
     return "\n\n".join(parts)
 
 
-def _own(case: type[Case]) -> dict[str, FieldInfo]:
+def _own_keys(case: type[Case]) -> dict[str, FieldInfo]:
     """Return a kind's own keys, and the common ones with another default."""
     return {
         name: field
@@ -107,7 +107,7 @@ def _mappings(case: type[Case]) -> list[tuple[str, str]]:
     """Return a kind's own keys that are mappings, and what these hold."""
     return [
         (name, _nested(name, field, model))
-        for name, field in _own(case).items()
+        for name, field in _own_keys(case).items()
         for model in models_within(field.annotation)
     ]
 

@@ -56,8 +56,8 @@ def combine(
     for shard, row in rows.items():
         if row.keys() != first.keys():
             raise CombinationError(
-                f"{workload.name}: shard {shard} has records of {_said(row)}, the first shard of "
-                f"{_said(first)}; delete records/{workload.name} in the results and run "
+                f"{workload.name}: shard {shard} has records of {_in_words(row)}, the first shard "
+                f"of {_in_words(first)}; delete records/{workload.name} in the results and run "
                 "again"
             )
     records = [_whole(workload, staged, [row[key] for row in rows.values()]) for key in first]
@@ -70,7 +70,7 @@ def _key(record: Record) -> tuple[str, str]:
     return record.implementation, record.precision
 
 
-def _said(keys: Iterable[tuple[str, str]]) -> str:
+def _in_words(keys: Iterable[tuple[str, str]]) -> str:
     return ", ".join(" ".join(key) for key in keys)
 
 

@@ -51,15 +51,15 @@ def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list
             for one in touched if known else ():
                 if files[one].st_size >= _SAID_BYTES:
                     size = in_words(files[one].st_size)
-                    say(f"{_shown(one)}: touched since it was staged; reading its {size}")
+                    say(f"{_printable(one)}: touched since it was staged; reading its {size}")
             replaced = [one for one in touched if known and digest_of(one) != known.get(str(one))]
         except (OSError, DataError):
             continue
         if replaced:
             os.utime(staged, ns=(status.st_atime_ns, 0))
             aged.append(staged)
-            names = ", ".join(map(_shown, replaced))
-            say(f"{names}: not what {_shown(staged)} was made of, so that is made again")
+            names = ", ".join(map(_printable, replaced))
+            say(f"{names}: not what {_printable(staged)} was made of, so that is made again")
         elif known:
             with contextlib.suppress(PermissionError):  # another user's: it is read each time
                 os.utime(staged, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -76,5 +76,5 @@ def _is_touched(path: Path, given: os.stat_result, staged: os.stat_result) -> bo
     return changed >= staged.st_ctime_ns and given.st_mtime_ns <= staged.st_mtime_ns
 
 
-def _shown(path: Path) -> str:
+def _printable(path: Path) -> str:
     return printable(str(path))

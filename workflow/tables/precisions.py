@@ -68,20 +68,20 @@ def _lines(own: Sequence[Record], tolerance: float | None) -> Iterator[tuple[str
     if not all(one.verified for one in own):
         yield "verdict", [one.verdict for one in own]
     within = "" if tolerance is None else f" (tolerance {number(tolerance, scientific=True)})"
-    error = _shown(lambda one: one.rel_frobenius, scientific=True)
+    error = _number_text(lambda one: one.rel_frobenius, scientific=True)
     yield f"error{within}", [error(one) for one in own]
     held = {column: value for one in own for column, value in one.measures.items()}
     for measure in of_one_result(held):
         yield measure.heading(held), [_measured(measure, one) for one in own]
     exact = next((one.time_us_p50 for one in own if one.precision == "fp64" and one.verified), None)
     if exact and len(own) > 1:
-        gain = _shown(lambda one: _gain(one, exact))
+        gain = _number_text(lambda one: _gain(one, exact))
         yield "times as fast as fp64", [gain(one) for one in own]
-    joules = _shown(lambda one: one.energy_j if one.verified else None)
+    joules = _number_text(lambda one: one.energy_j if one.verified else None)
     yield "energy of a call (J)", [joules(one) for one in own]
 
 
-def _shown(
+def _number_text(
     value: Callable[[Record], float | None], *, scientific: bool = False
 ) -> Callable[[Record], str]:
     def text(one: Record) -> str:

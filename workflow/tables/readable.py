@@ -77,7 +77,7 @@ def _number(field: str, heading: str, write: Callable[[Any], str] = _text) -> Co
     return Column(field, heading, write, numeric=True)
 
 
-def _own(measure: Measure) -> Column:
+def _measure_column(measure: Measure) -> Column:
     """Return the column of a measure that one kind has."""
 
     def write(value: Any) -> str:
@@ -131,7 +131,7 @@ ACCURACY = (
     _number("componentwise_re", "componentwise, real", scientific),
     _number("componentwise_im", "componentwise, imag.", scientific),
     _number("max_row_error", "largest row error", scientific),
-    *(_own(measure) for measure in every_measure().values() if not measure.text),
+    *(_measure_column(measure) for measure in every_measure().values() if not measure.text),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", scientific),
     _number("tolerance", "tolerance", scientific),

@@ -60,7 +60,7 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
         wide = method is not None and wide_fits(method.kind, length, length)
     if method is not None:
         name = key(problem.rows, length, problem.precision, wide=wide)
-        measured = _found(name, device.index, TABLE.generation)
+        measured = _measured_choice(name, device.index, TABLE.generation)
         if measured is not None:
             return measured
     arch, precision, rows = device.require_arch(), problem.precision, problem.rows
@@ -83,7 +83,7 @@ def library_kernels(length: int, rows: int, device: int) -> LibraryKernels | Non
 
 
 @lru_cache(maxsize=1024)
-def _found(name: str, device: int, generation: int) -> Choice | None:
+def _measured_choice(name: str, device: int, generation: int) -> Choice | None:
     tuned = TABLE.find(name, device)
     return None if tuned is None else Choice(tuned.plan, "the fastest plan measured on this device")
 

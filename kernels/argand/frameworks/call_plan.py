@@ -136,13 +136,13 @@ class CallPlan:
     def _computed(self, every: tuple[Any, ...]) -> Any:
         """Compute it on the CPU, for operands and last ``out``."""
         if has_foreign(*every):
-            return self._on_foreign(self._own, every)
+            return self._on_foreign(self._on_own_arrays, every)
         self._refuse(every[:-1])
         if every[-1] is not None:
             require_form("out", every[-1], self._result)
         return self._call(*every[:-1], out=every[-1])
 
-    def _own(self, **arrays: Any) -> Any:
+    def _on_own_arrays(self, **arrays: Any) -> Any:
         """Compute it for NumPy's or CuPy's arrays by their names."""
         every = tuple(arrays[name] for name in (*self.names, "out"))
         found = self._computed(every) if self._on_gpu is None else self._on_gpu.queue(every)
@@ -151,7 +151,7 @@ class CallPlan:
     def _otherwise(self, every: tuple[Any, ...]) -> Any:
         """Compute it for arrays of other libraries; raise ValueError for what a plan refuses."""
         if has_foreign(*every):
-            return self._on_foreign(self._own, every)
+            return self._on_foreign(self._on_own_arrays, every)
         planned = self._on_gpu
         assert planned is not None  # on a CPU a plan computes or raises
         if self._start != planned.queue:

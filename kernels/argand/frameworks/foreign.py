@@ -81,10 +81,10 @@ def call_on_foreign(
     from argand.frameworks.rules import ForeignCall
 
     adapted = adapted if rules is None else rules.adapted
-    return _made(ForeignCall(function, rules, adapted, written, pairs), arrays, options)
+    return _call_library(ForeignCall(function, rules, adapted, written, pairs), arrays, options)
 
 
-def _made(call: ForeignCall, arrays: Mapping[str, Any], options: dict[str, Any]) -> Any:
+def _call_library(call: ForeignCall, arrays: Mapping[str, Any], options: dict[str, Any]) -> Any:
     """Make a call by the module of the library that its arrays are of."""
     found = {framework_of(x) for x in arrays.values()} - {None}
     if len(found - {"masked"}) > 1:
@@ -92,7 +92,7 @@ def _made(call: ForeignCall, arrays: Mapping[str, Any], options: dict[str, Any])
     if "masked" in found:
         plain = _unmasked(arrays)
         alone = len(found) == 1
-        made = call.function(**plain, **options) if alone else _made(call, plain, options)
+        made = call.function(**plain, **options) if alone else _call_library(call, plain, options)
         written = call.written
         return arrays[written] if made is not None and made is plain.get(written) else made
     if "exchange" in found:

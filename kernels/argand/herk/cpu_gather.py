@@ -37,7 +37,7 @@ their diagonals; the same numbers in a row; their conjugates; both; which of bot
 plain tuple, which Python unpacks in 0.1 us less than one with names."""
 
 
-def _kept(problem: HerkProblem) -> KeptMemory[_Memory]:
+def _kept_memory(problem: HerkProblem) -> KeptMemory[_Memory]:
     """Return memory of a form: of results, their conjugates, and as many indices."""
     numbers = problem.batch * problem.n * problem.n
     nbytes = numbers * (2 * np.dtype(problem.dtype).itemsize + np.dtype(np.intp).itemsize)
@@ -58,7 +58,7 @@ def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
 
     Of contiguous operands they need no mirror where ``is_hermitian``.
     """
-    kept, conjugate, few = _kept(problem), np.conjugate, _has_few_numbers(problem)
+    kept, conjugate, few = _kept_memory(problem), np.conjugate, _has_few_numbers(problem)
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         try:
@@ -87,7 +87,7 @@ def gathered_alone(problem: HerkProblem) -> Run:
 
     NumPy's matmul of a small matrix takes longer.
     """
-    kept, conjugate, is_flat = _kept(problem), np.conjugate, len(problem.shape) == 2
+    kept, conjugate, is_flat = _kept_memory(problem), np.conjugate, len(problem.shape) == 2
     routine, trans, few = herk_alone(problem), trans_of(problem.op), _has_few_numbers(problem)
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:

@@ -84,7 +84,7 @@ def make_passes(qubits: int, item: int, paulis: Sequence[Pauli]) -> list[PauliPa
             room -= len(taken[kind])
             if taken[kind] != numbers:
                 rest.append((flips, numbers[len(taken[kind]) :]))
-        passes.append(_made(qubits, item, basis, flips_of, taken))
+        passes.append(_completed_pass(qubits, item, basis, flips_of, taken))
         waiting = rest
     return passes
 
@@ -126,7 +126,7 @@ def _place_qubits(item: int) -> int:
     return (CHUNK // item).bit_length() - 1
 
 
-def _made(
+def _completed_pass(
     qubits: int, item: int, basis: _Basis, flips: list[int], taken: dict[int, list[int]]
 ) -> PauliPass:
     """Complete the masks by single qubits: the lowest for lanes that read side by side."""

@@ -65,7 +65,7 @@ class Estimator:
             return found
         rows = rows_of(x, len(problem.leading))
         target = found.reshape(problem.rows, problem.groups, problem.bins)
-        work = partial(_done, problem, rows, self._h, target)
+        work = partial(_write_means, problem, rows, self._h, target)
         workers = min(available_cores(), len(blocks))
         if workers < 2 or self.is_short:
             _collect(problem, blocks, map(work, blocks), target)
@@ -97,7 +97,7 @@ def _blocks(problem: SpectrumProblem) -> Iterator[_Block]:
                 yield _Block(rows, start, min(start + most, first + average))
 
 
-def _done(
+def _write_means(
     problem: SpectrumProblem, rows: Array, h: Array, target: Array, block: _Block
 ) -> Array | None:
     """Write the means of a block of whole groups; of a part of a group, return its sums in fp64."""

@@ -121,7 +121,7 @@ def test_bf16_in_tf32_has_its_bits() -> None:
 def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) -> None:
     """Elsewhere they are as close: with ties, and lines that spread beyond the full range.
 
-    Where terms are not normal numbers scales lose up to the floor (`suspects._kept`).
+    Where terms are not normal numbers scales lose up to the floor (`suspects._scaling_difference`).
     """
     row = PRECISIONS[precision]
     plain = row.without_scales

@@ -78,7 +78,11 @@ def modular_gemm(
     for name, x in (("c", c), ("out", out)):
         if isinstance(x, Packed):
             raise ValueError(f"{name} must be an array or Pairs, got a packed operand")
-    given = a, b, c = _taken(a, "a"), _taken(b, "b"), _taken(c, "c")
+    given = a, b, c = (
+        _any_operand(a, "a"),
+        _any_operand(b, "b"),
+        _any_operand(c, "c"),
+    )
     arrays = left, right, addend = _array(a), _array(b), _array(c)
     on_a_gpu = _all_on_gpu(x for x in (*arrays, out) if x is not None)
     problem = gemm_problem(
@@ -160,7 +164,7 @@ def pack_modular(x: Any, count: int, op: Op, side: Side) -> Any:
     return pack_lines(x, op, count, side)
 
 
-def _taken(x: Any, name: str) -> Any:
+def _any_operand(x: Any, name: str) -> Any:
     return x if x is None or isinstance(x, Packed) else as_operand(x, name)
 
 
