@@ -26,5 +26,5 @@ class Uvh5Site(Model):
     channel_width_hz: float | None = Field(
         None, gt=0,
         description="Width of each channel; the least distance of channels where not given, so "
-        "needed for one.",
+        "needed for one, and where `select` takes no neighbours.",
     )  # fmt: skip

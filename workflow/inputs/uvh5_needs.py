@@ -12,6 +12,7 @@ from workflow.data import PLACES, Array, Coordinate, Staged, is_blank, middles
 from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS, check_arrived, convertible, in_base
 from workflow.inputs.dates import date_in, julian_date
+from workflow.inputs.selections import PickedAxis
 from workflow.readers.polarizations import check_written, feeds_of
 
 _DAY_S = FACTORS["s"]["d"]
@@ -21,10 +22,13 @@ _FIRST = 1 << 16
 """Integrations of known length whose dates are looked at, where their samples are many."""
 
 
-def check_for_uvh5(voltages: Staged, site: Uvh5Site, each: int) -> None:
+def check_for_uvh5(
+    voltages: Staged, site: Uvh5Site, each: int, taken: PickedAxis | None = None
+) -> None:
     """Raise InputError where the outline of voltages lacks what a UVH5 file has to say.
 
-    ``each`` is the number of samples of an integration.
+    ``each`` is the number of samples of an integration, and ``taken`` says which channels a study
+    selects, if not all: their distance is no width where no two are neighbours.
     """
     channels, polarizations, _, samples = voltages.operands["voltages"].shape
     _check_coordinates(voltages.coordinates, site)
@@ -33,6 +37,13 @@ def check_for_uvh5(voltages: Staged, site: Uvh5Site, each: int) -> None:
         raise InputError(f"uvh5: must be of two samples or more, for their length, got {samples}")
     if channels == 1 and site.channel_width_hz is None:
         raise InputError("uvh5.channel_width_hz: must be given for one channel")
+    if taken is not None and site.channel_width_hz is None:
+        apart = int(np.abs(np.diff(taken.indices)).min())
+        if apart != 1:
+            raise InputError(
+                "uvh5.channel_width_hz: must be given where input.select takes no neighbouring "
+                f"channels, got {apart} entries from one to the next at least"
+            )
     times = voltages.coordinates["time"]
     if not is_blank(times.values):
         dates_of(site, replace(times, values=middles(times.values, each)))

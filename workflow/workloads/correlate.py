@@ -97,13 +97,15 @@ class Correlate(Workload):
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where an integration does not divide the file's samples."""
+        taken = None
         if self.case.input is not None:
-            found = operands.headers(self.case.input, (VOLTAGES,), upstream)
-            self._integrations(found["voltages"].shape[-1])
+            found = operands.headers(self.case.input, (VOLTAGES,), upstream)["voltages"]
+            self._integrations(found.shape[-1])
+            taken = found.numbers.get("frequency")
         if self.case.uvh5 is not None:
             outline = self.outline(upstream)
             each = self._integrations(outline.operands["voltages"].shape[-1])[1]
-            check_for_uvh5(outline, self.case.uvh5, each)
+            check_for_uvh5(outline, self.case.uvh5, each, taken)
             refuse_geocentric(outline.coordinates)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:

@@ -167,3 +167,27 @@ def test_what_is_transformed_is_selected_at_equal_steps(
     with pytest.raises(StudyError, match="at equal steps along time, which is transformed") as said:
         check_study(study)
     assert str(said.value).endswith(wrong)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "apart"), [("::2", 2), ([0, 3, 0], 3), ("1:3", 1), ([3, 0, 1], 1)]
+)
+def test_the_distance_of_selected_channels_is_no_width(
+    tmp_path: Path, chosen: Any, apart: int
+) -> None:
+    """UVH5 has the width of channels, which is that of neighbours alone."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((4, 2, 8), np.complex64)
+    place = {"values": [0, 1], "units": "m", "axis": "antenna"}
+    source = {
+        "file": str(path), "voltages": "v", "axes": ["frequency", "antenna", "time"],
+        "select": {"voltages": {"frequency": chosen}}, "sample_rate_hz": 1e3,
+        "coordinates": {"frequency": {"step_hz": 1e3}, "east": place, "north": place},
+    }  # fmt: skip
+    site = {"latitude_deg": 1, "longitude_deg": 2, "julian_date": 2459000.5}
+    study = study_of({"w": {"kind": "correlate", "uvh5": site, "input": source}})
+    if apart == 1:
+        return check_study(study)
+    with pytest.raises(StudyError, match=rf"neighbouring channels, got {apart} entries from one"):
+        check_study(study)
