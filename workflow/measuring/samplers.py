@@ -46,6 +46,8 @@ class Timing:
         time_us_p20, time_us_p50, time_us_p80: over batches, of each the shortest call. On a GPU
             each call is a batch of its own, for no other program of the host delays it.
         iterations: how many batches.
+        energy_j: None where there is no counter, or calls are so short, or take the host so long,
+            that the GPU would wait for it.
         time_us_low, time_us_high: the interval of the median (`workflow.measuring.spread`); None
             where there are too few batches.
         settled: whether it is narrow; None where nobody asks.
@@ -170,7 +172,9 @@ class GpuSampler(Sampler):
         followed = None
         if self._held:
             followed = _back_to_back(self._calls[0], max(found.time_us_p50, host))
-        energy = self._energy_j if self._sustained else self._joules()
+        energy = None
+        if host <= found.time_us_p50:  # else the GPU waits for the host, which takes energy too
+            energy = self._energy_j if self._sustained else self._joules()
         return replace(
             found, energy_j=energy, host_us=host, held=self._held, back_to_back_us=followed
         )

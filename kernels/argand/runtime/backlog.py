@@ -6,7 +6,8 @@ graph begins so early. So a GPU that waits for the host is given graphs, and one
 some more calls is given kernels (docs/experiments/2026-11-28-launches-on-a-busy-stream.md).
 
 To ask at each call whether the stream is idle would not do: it is not for some microseconds after
-each launch, also where the GPU waits for the next one.
+each launch, also where the GPU waits for the next one. All forms of calls on a stream share its
+marks, because kernels do not overlap where a mark is between them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _REFUSED_SECONDS = 1.0
 """Seconds until the next try where the driver refuses a mark, as in a thread without a context."""
 _WORDS = 1024
 """Marks with a word of their own. Of two that share one, one may seem to lag, for an answer."""
+_MOST_STREAMS = 256
+"""Streams whose backlogs are kept for further forms of calls."""
 
 
 class Mark(Protocol):
@@ -45,7 +48,8 @@ class Mark(Protocol):
 class Backlog:
     """Whether one stream lags behind the host, asked for by `look` whenever it is due.
 
-    Without a mark it is never due, and the stream never behind.
+    Without a mark it is never due, and the stream never behind. Threads that look at the same time
+    put a mark too many or take an answer that the other one took.
     """
 
     def __init__(self, mark: Mark | None) -> None:
@@ -91,6 +95,24 @@ class WordMark:
     def is_reached(self) -> bool:
         """Return whether the work before the mark is done."""
         return bool(self._words[self._number] == self._value)
+
+
+NEVER_BEHIND = Backlog(None)
+"""That of launches that begin no sooner without a graph."""
+_of_streams: dict[tuple[int, int], Backlog] = {}
+
+
+def backlog_of(stream: int) -> Backlog:
+    """Return the backlog of a stream of the current GPU, which all launches on it share."""
+    import cupy
+
+    key = cupy.cuda.runtime.getDevice(), stream
+    found = _of_streams.get(key)
+    if found is None:
+        if len(_of_streams) >= _MOST_STREAMS:
+            _of_streams.clear()
+        found = _of_streams[key] = Backlog(WordMark(stream))
+    return found
 
 
 _marks, _values = count(), count(1)

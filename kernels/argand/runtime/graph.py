@@ -18,7 +18,7 @@ from typing import Any
 
 import cupy
 
-from argand.runtime.backlog import Backlog, WordMark
+from argand.runtime.backlog import NEVER_BEHIND, Backlog, backlog_of
 from argand.runtime.driver_bindings import checked, driver_bindings
 from argand.runtime.graph_memory import destroy_with, relaxed_capture
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
@@ -121,12 +121,11 @@ def _room_for_one(most: int) -> bool:
     return len(_alive) < most
 
 
-class _StreamGraphs(Backlog):
+class _StreamGraphs:
     """Graphs of a form on one stream, by addresses, the most recently used one last."""
 
-    def __init__(self, mark: WordMark | None, graphs: dict[tuple[int, ...], LaunchGraph]) -> None:
-        super().__init__(mark)
-        self.graphs = graphs
+    def __init__(self, backlog: Backlog, graphs: dict[tuple[int, ...], LaunchGraph]) -> None:
+        self.backlog, self.graphs = backlog, graphs
         #: The graph of the last launch, and its addresses.
         self.last: LaunchGraph | None = None
         self.at: tuple[int, ...] = ()
@@ -179,10 +178,11 @@ class LaunchSequence:
             # The legacy stream, which is 0, cannot be captured.
             captured = stream and _runtime.streamIsCapturing(stream)
             if on is not None and not captured:
-                if now >= on.due:
-                    on.look(now)
+                backlog = on.backlog
+                if now >= backlog.due:
+                    backlog.look(now)
                 graph = None
-                if not on.behind:
+                if not backlog.behind:
                     # A plan's addresses are the same object again: they are not to be hashed.
                     graph = on.last if addresses is on.at else on.graphs.get(addresses)
                     if graph is None or graph is not on.last:  # else it stands last already
@@ -283,8 +283,7 @@ class LaunchSequence:
             return
         try:
             graphs = {} if self._single else {self._written: self._new_graph()}
-            self._streams[stream] = _StreamGraphs(
-                WordMark(stream) if self._begins_early else None, graphs
-            )
+            backlog = backlog_of(stream) if self._begins_early else NEVER_BEHIND
+            self._streams[stream] = _StreamGraphs(backlog, graphs)
         except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError):
             self._calls[stream] = _NEVER  # launched one by one from now on

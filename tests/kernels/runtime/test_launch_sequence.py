@@ -69,6 +69,27 @@ def test_calls_become_graphs(
     assert found[1] >= CALLS // 2
 
 
+def test_all_forms_on_a_stream_share_its_marks(
+    modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU with work for many calls reaches no mark; passes of a circuit are a form each."""
+    cupy, graph, backlog, _ = modules
+    times, marks = count(), []
+    monkeypatch.setattr(graph, "monotonic", lambda: 5e-6 * next(times))
+    forms = [sequence_of(modules, monkeypatch, driver(), kernels=1) for _ in range(8)]
+    monkeypatch.setattr(
+        backlog, "driver_function", lambda name: lambda *args: marks.append(args) or 0
+    )
+    for _ in range(CALLS):
+        for sequence, _ in forms:
+            sequence((1 << 20, 1 << 21), STREAM)
+    seconds = 5e-6 * next(times)
+    assert 0 < len(marks) <= seconds / (backlog.BEHIND_SECONDS + backlog.HOLDS_SECONDS) + 1
+    graphs = cupy.cuda.runtime.graphLaunch.call_count
+    assert sum(len(started) for _, started in forms) == CALLS * len(forms) - graphs
+    assert 5e-6 * graphs <= backlog.BEHIND_SECONDS + 5e-6  # until the first mark is asked for
+
+
 def test_the_least_recently_used_graph_gets_new_addresses(
     modules: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

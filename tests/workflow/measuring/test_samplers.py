@@ -1,8 +1,9 @@
-"""Times of calls behind a held stream, where one of them waits for the device."""
+"""Times of calls behind a held stream, and their energy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 import pytest
 from argand.runtime.timing import Queued
@@ -27,3 +28,14 @@ def test_a_call_that_waits_is_timed_once_more(
     made.clear()
     assert not samplers.queued_times([lambda: None], held=False).held
     assert made == [False]
+
+
+@pytest.mark.parametrize(("host_us", "joules"), [(90.0, 0.5), (110.0, None)])
+def test_a_gpu_that_waits_for_the_host_has_no_energy(
+    monkeypatch: pytest.MonkeyPatch, host_us: float, joules: float | None
+) -> None:
+    sampler = object.__new__(samplers.GpuSampler)
+    sampler.seconds, sampler._host, sampler._held = [1e-4] * 9, [1e-6 * host_us] * 9, False
+    sampler._calls, sampler._turn, sampler._sustained = [lambda: None], count(), False
+    monkeypatch.setattr(samplers.GpuSampler, "_joules", lambda self: 0.5)
+    assert sampler.timing().energy_j == joules
