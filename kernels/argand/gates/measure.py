@@ -27,6 +27,8 @@ from argand.gates.sequence_plan import (
     TILES,
     WIDTH,
     completed_tile,
+    for_few_tiles,
+    kernel_source,
     plan_sequence,
 )
 from argand.gates.source import gate_source
@@ -39,9 +41,10 @@ _STATES = 4
 """Largest memory of a measurement, in states."""
 _CALLS, _TIMES = 8, 7
 """Calls of a measurement in a row, and measurements, of which the median counts."""
-SETTLE_SECONDS = 0.3
+SETTLE_SECONDS = 0.1
 """Calls before a pass is timed, in seconds: in circuits, without pauses, the power limit lowers an
-H200's clock, and passes of 7 qubits take a fifth longer than after a rest."""
+H200's clock, and passes of 7 qubits take a fifth longer than after a rest; after longer rows they
+take as long (docs/tables/gate-costs.md)."""
 _LEAST_COPIES = 1e-3
 """Least cost of a pass, in copies of the state: launches may take all of its time."""
 
@@ -191,11 +194,16 @@ def _mixed_counts(most: int) -> tuple[int, int]:
 
 
 def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm]) -> None:
-    """Compile the kernels of all gates at once: one after another takes a minute."""
+    """Compile the kernels of all passes at once: one after another takes a minute."""
     from argand.gates.gpu import plan_for
 
     plans = [plan_for(qubits, form, row, device) for form in forms]
-    compile_all((gate_source(plan), device.target) for plan in plans if plan is not None)
+    shared = [plan_sequence(row, device.require_arch(), size) for size in TILES if size <= qubits]
+    sources = [gate_source(plan) for plan in plans if plan is not None]
+    sources += [
+        kernel_source(for_few_tiles(plan, qubits, device.sm_count)) for plan in shared if plan
+    ]
+    compile_all((source, device.target) for source in sources)
 
 
 def _seconds(calls: Sequence[Callable[[], object]], device: Device, settle: float) -> list[float]:
