@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import cupy
@@ -10,7 +11,7 @@ import cupy
 from argand.device import Device, gpu
 from argand.gates.canonical import GateForm, GatePlace
 from argand.gates.direct import direct_mma_values, direct_values
-from argand.gates.layout import make_tile, tile_columns
+from argand.gates.layout import CHUNK, make_tile, tile_columns
 from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.plan import GatePlan, check_gate_plan
 from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_name
@@ -18,6 +19,7 @@ from argand.gates.tile_tables import segments_of, table_values, tile_steps
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 
 _DTYPE = arguments_dtype(ARGUMENTS)
@@ -62,8 +64,13 @@ class GateLaunch:
             [bound], lambda numbers: [bound.argument_update(_MEMBERS, (), numbers)]
         )
 
-    def _bound(self) -> BoundKernel:
+    def for_state(self, matrix: int, exponent: int) -> BoundKernel:
+        """Return a launch with a matrix at an address; its ``state`` is to be set."""
+        return self._bound({"matrix": matrix, "matrix_exponent": exponent})
+
+    def _bound(self, members: Mapping[str, int] = MappingProxyType({})) -> BoundKernel:
         arguments = Arguments(_DTYPE, self._values)
+        arguments.set(members)
         plan = self.plan
         return BoundKernel(
             self._kernel, self._blocks, plan.threads, arguments, shared_bytes=plan.shared_bytes
@@ -76,6 +83,17 @@ class GateLaunch:
     def __call__(self, state: int, matrix: int, exponent: int) -> None:
         """Queue it on the current stream, for a state and a matrix at addresses, its exponent."""
         self._launches((state, matrix, exponent), _current_stream(self._device).ptr)
+
+
+def launch_at_chunk(state: Any, launch: Callable[[int], object]) -> None:
+    """Call a launch with the address of a state, or of a copy where it begins within a chunk."""
+    if state.data.ptr % CHUNK == 0:
+        launch(state.data.ptr)
+        return
+    with device_of(state):
+        copied = state.copy()
+        launch(copied.data.ptr)
+        state[...] = copied
 
 
 def _blocks(plan: GatePlan, kernel: Any, tiles: int, device: Device) -> int:

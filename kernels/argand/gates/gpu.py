@@ -16,7 +16,7 @@ import numpy as np
 from argand.device import Device, gpu
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.cpu import gate_view, multiply_by_diagonal, product_precision
-from argand.gates.gate_launch import GateLaunch
+from argand.gates.gate_launch import GateLaunch, launch_at_chunk
 from argand.gates.heuristics import GateTraits, plan_gate
 from argand.gates.layout import CHUNK
 from argand.gates.matrix_source import SOURCES
@@ -35,6 +35,7 @@ from argand.runtime.captured_memory import keep_in_graph
 from argand.runtime.cublas import LEAST_WORKSPACE_BYTES
 from argand.runtime.device_table import stream_table
 from argand.runtime.kept_call import Run
+from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
 from argand.runtime.loading import compile_later
 from argand.runtime.plan_override import PlanOverride
@@ -120,13 +121,8 @@ def apply_device_matrix(
         if cupy.may_share_memory(read, state):
             read = read.copy()
         run = launch.for_matrices(targets, read)
-        if state.data.ptr % CHUNK:  # a view that begins within a chunk
-            copied = state.copy()
-            run(read.data.ptr, copied.data.ptr)
-            state[...] = copied
-            return True
-        run(read.data.ptr, state.data.ptr)
-        if read is matrix:
+        launch_at_chunk(state, lambda at: run(read.data.ptr, at))
+        if read is matrix and state.data.ptr % CHUNK == 0:
             CALLS.keep(key, run, (matrix,), state, state.shape, precision.output)
         return True
 
@@ -151,14 +147,11 @@ class PreparedGate:
 
     def __call__(self, state: Any) -> None:
         """Queue it on the current stream."""
-        at = state.data.ptr
-        if at % CHUNK:  # a view that begins within a chunk
-            with device_of(state):
-                copied = state.copy()
-                self._launch(copied.data.ptr, *self._numbers)
-                state[...] = copied
-        else:
-            self._launch(at, *self._numbers)
+        launch_at_chunk(state, lambda at: self._launch(at, *self._numbers))
+
+    def kernel(self) -> BoundKernel:
+        """Return its launch, for a ``state`` that is to be set."""
+        return self._launch.for_state(*self._numbers)
 
     def for_matrix(self, matrix: Array) -> Run:
         """Return the call for the call cache, which takes host matrices of the same bits."""

@@ -12,11 +12,10 @@ from argand.device import Device, gpu
 from argand.gates import sequence_plan as plans
 from argand.gates import sequence_tables as tables
 from argand.gates.canonical import GateForm
-from argand.gates.layout import CHUNK
+from argand.gates.gate_launch import launch_at_chunk
 from argand.precision import Precision
 from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import bound_kernel
-from argand.runtime.layout import device_of
+from argand.runtime.kernel import BoundKernel, bound_kernel
 from argand.runtime.plan import PlanError
 
 
@@ -63,10 +62,8 @@ class PreparedSequence:
 
     def __call__(self, state: Any) -> None:
         """Queue it on the current stream."""
-        if state.data.ptr % CHUNK:  # a view that begins within a chunk
-            with device_of(state):
-                copied = state.copy()
-                self._launch({"state": copied.data.ptr})
-                state[...] = copied
-        else:
-            self._launch({"state": state.data.ptr})
+        launch_at_chunk(state, lambda at: self._launch({"state": at}))
+
+    def kernel(self) -> BoundKernel:
+        """Return its launch, for a ``state`` that is to be set."""
+        return self._launch

@@ -37,8 +37,13 @@ def prepared_gates(
         else:
             calls += [prepared_gate(state, form, precision) for form in own]
 
+    from argand.gates.gpu_passes import launched_together
+
+    with state.device:
+        together = launched_together(calls)
+
     def apply(to: Any) -> None:
-        for call in calls:
+        for call in together:
             call(to)
 
     return apply

@@ -11,6 +11,7 @@ from argand.device import Device
 from argand.gates.canonical import gate_form
 from argand.gates.costs import _GPUS, gate_costs, kept_costs, table_costs
 from argand.gates.prepared_gates import prepared_gates
+from argand.gates.sequences import SharedPass
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 from tests.kernels.gates.test_diagonal_runs import COSTS, ising_circuit
@@ -119,3 +120,33 @@ def test_kernels_are_compiled_beside_each_other(
     forms = [gate_form(12, random_unitary(rng, width), range(3, 3 + width)) for width in widths]
     prepared_gates(state, forms, PRECISIONS["3xtf32"])
     assert len(begun) == len(set(begun)) == len(set(widths))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_passes_launched_together_are_its_gates(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, *, shared: bool
+) -> None:
+    """As kernels, as graphs from the third call on, at other addresses and within a chunk.
+
+    Between them is a gate on 8 qubits, which is a product. Bits are those of gates one by one, but
+    where two share a pass.
+    """
+    monkeypatch.setattr("argand.gates.gpu_passes._MOST_KERNELS", 3)
+    qubits, row = 14, PRECISIONS["3xfp16"]
+    places = [rng.permutation(qubits)[:width].tolist() for width in (1, 2, 4, 3, 5, 8, 7, 4)]
+    places += [[0, 2, 5, 7], [1, 3, 4, 9]]
+    forms = [gate_form(qubits, random_unitary(rng, len(place)), place) for place in places]
+    groups = [SharedPass(1)] * len(forms)
+    if shared:
+        groups[-2:] = [SharedPass(2, tuple(range(12)))]
+    memory, given = cp.zeros((2, 2**qubits + 1), np.complex64), random_state(rng, qubits)
+    apply = prepared_gates(memory[0, :-1], forms, row, groups)
+    gates = [prepared_gates(memory[0, :-1], [one], row) for one in forms]
+    for start in (0, 0, 0, 0, 1, 0):
+        state, expected = memory[:, start:][:, : 2**qubits]
+        state[...] = expected[...] = cp.asarray(given, np.complex64)
+        apply(state)
+        for gate in gates:
+            gate(expected)
+        bound = 4 * gate_bound(row, 4) if shared else 0
+        assert float(cp.linalg.norm(state - expected)) <= bound
