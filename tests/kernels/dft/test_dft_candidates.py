@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES, arch_for
+from argand.device import ARCHITECTURES
 from argand.dft.candidates import (
     best_legal,
-    best_of_each_kind,
-    candidates,
     fullest_legal,
     is_held,
     kinds_of,
@@ -19,22 +17,6 @@ from argand.dft.candidates import (
 )
 from argand.dft.hankel import HankelPlan
 from argand.dft.method import method_for
-
-HOPPER = arch_for(90)
-
-
-def test_the_best_of_each_kind() -> None:
-    row = PRECISIONS["3xfp16"]
-    plans = candidates(method_for(1009), row, HOPPER, wide=False)
-    plans += candidates(method_for(14_009), row, HOPPER, wide=False)
-    found = best_of_each_kind(plans, 2, row)
-    assert [plan.kind for plan in found] == [
-        "butterfly",
-        "butterfly",
-        "three_kernel",
-        "three_kernel",
-    ]
-    assert found[0] == ordered(plans, row)[0]
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "tf32"])

@@ -164,19 +164,6 @@ def test_candidates_of_the_shortest_lengths() -> None:
         assert bool(found) == (length > 1)
 
 
-def test_candidates_of_convolutions_fit() -> None:
-    row = PRECISIONS["3xfp16"]
-    for length, most in ((1009, 3), (10_007, 1)):
-        every = candidates(method_for(length), row, HOPPER, wide=False)
-        found = [plan for plan in every if isinstance(plan, ButterflyPlan)]
-        assert {plan.groups for plan in found} >= {most}
-        for plan in found:
-            assert plan.size == length - 1 if plan.rader else plan.size >= 2 * length - 1
-            assert plan.method.length == length
-        # 10006 is 2 times a prime.
-        assert {plan.rader for plan in found} == ({False, True} if length == 1009 else {False})
-
-
 @pytest.mark.parametrize("arch", ARCHS.values(), ids=lambda arch: arch.target)
 def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: Arch) -> None:
     """Lengths of a prime factor above cuFFT's radices, which cuFFT convolves too."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from argand import PRECISIONS
 from argand.dft.plan import kernel_names
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_tables
-from argand.dft.three_kernel_heuristics import three_kernel_cycles, three_kernel_plans
 
 from tests.kernels.dft.test_dft_butterfly import back, there
 
@@ -68,17 +66,3 @@ def test_grids_cover_every_line_and_column() -> None:
     assert [PLAN.grid_blocks(which, 3) for which in KERNELS] == [30, 96, 30]
     assert PLAN.kernel_shared_bytes("forward_columns", ROW) == 256 * 16 * 8
     assert len(set(kernel_names(PLAN, ROW))) == 3
-
-
-@pytest.mark.parametrize("length", [14_009, 57_337, 1 << 20])
-def test_every_plan_is_long_enough_and_ranked(length: int) -> None:
-    plans = list(three_kernel_plans(length))
-    assert plans
-    for plan in plans:
-        assert 2 * length - 1 <= plan.size < 2.7 * length
-        assert plan.line.size % plan.width == 0
-        assert three_kernel_cycles(plan) > 0
-    shortest = min(plans, key=lambda plan: plan.size)
-    longest = replace(shortest, columns=(2 * shortest.columns[0], shortest.columns[1]))
-    assert three_kernel_cycles(longest) > three_kernel_cycles(shortest)
-    assert not list(three_kernel_plans(100))

@@ -104,22 +104,6 @@ def test_missing_axes_are_named_and_said(file: Path, tmp_path: Path, caplog: Any
     np.testing.assert_array_equal(read_staged(tmp_path / "s.h5").operands["samples"][0, 0], volt)
 
 
-def test_a_selection_by_name_and_a_dropped_axis_of_any_name(file: Path) -> None:
-    with h5py.File(file, "a") as held:
-        held["more"] = held["volt"][...][:, :, None]
-        volt = held["volt"][...]
-    one = workload(
-        beams(
-            file,
-            samples="more",
-            axes={"samples": ["channel", "polarization", "window", "antenna", "time"]},
-            select={"samples": {"window": 0, "time": "1:6:2"}},
-        )
-    )
-    one.check()
-    np.testing.assert_array_equal(one.stage().operands["samples"], volt[..., 1:6:2])
-
-
 @pytest.mark.parametrize("place", [0, 2, 4])
 @pytest.mark.parametrize("memory", [None, 4_000])
 def test_an_axis_of_both_parts(

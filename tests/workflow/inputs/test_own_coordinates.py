@@ -256,21 +256,6 @@ def test_unsigned_times_of_64_bits(
         assert name == "falling" or one.long_name == f"time{date}"
 
 
-def test_a_gap_and_a_hole_are_named(source: dict[str, Any]) -> None:
-    """The error names the entry behind a gap, and the entry that is NaN."""
-    with h5py.File(source["file"], "a") as file:
-        file["t"] = np.delete(np.arange(130.0), [40, 41])
-        file["hole"] = np.array([1e9, np.nan, 1.1e9])
-    for name, values, said in (
-        ("time", {"dataset": "t", "units": "ms"}, "time must have equal steps, but entry 40 is at "
-         "42, 3 after the one before it, where most are 1 apart; take entries of equal steps"),
-        ("frequency", {"dataset": "hole", "units": "Hz"}, "frequency: its values must be finite "
-         "numbers, entry 1 of what is selected is nan; take others by input.select"),
-    ):  # fmt: skip
-        given = {**source, "coordinates": {**source["coordinates"], name: values}}
-        assert f"input.coordinates.{said}" in mistake(b={**BANK, "input": given})
-
-
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_compound_of_i_and_q(tmp_path: Path, source: dict[str, Any], order: int) -> None:
     """Names tell the parts, whichever comes first; Q before I was refused."""
