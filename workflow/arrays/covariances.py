@@ -75,24 +75,35 @@ def check_inputs(outline: Staged) -> None:
                 f"input.select.covariances: rows and columns must be of the same {what}s, got "
                 f"another selection of input than of conjugated_input"
             )
+    row, column = there.get("antenna"), there.get("column")
+    if row is None or column is None or row.long_name != NUMBERED.format("antenna"):
+        return
+    if not np.array_equal(row.values, column.values):
+        raise InputError(
+            "input.select.covariances: rows and columns must be of the same antennas, got "
+            f"{listed(row.values.tolist())} and {listed(column.values.tolist())}"
+        )
 
 
-def checked_values(staged: Staged) -> Staged:
+def checked_values(staged: Staged, *, silent: bool = False) -> Staged:
     """Return operands whose covariances are Hermitian, of antennas that all have power.
 
     A matrix of one triangle is not Hermitian, which solvers would not notice, since they read the
     lower triangle alone. Beams of least power would consist of an antenna without power, such as
-    one that is flagged. Raises InputError; where covariances come in stretches, while these are
-    read.
+    one that is flagged; images may have some (``silent``). Raises InputError; where covariances
+    come in stretches, while these are read.
     """
     name = COVARIANCES.name
     drawn = staged.drawn.get(name)
     rows = COVARIANCES.axes.index("antenna")
     if not isinstance(drawn, Stretched) or drawn.axis >= rows:
         # A stretch along rows has some of a matrix that is too large for one.
+        if silent and isinstance(drawn, Stretched):
+            return staged  # argand.image looks at it, and it is not held here
         values = drawn.held() if isinstance(drawn, Stretched) else staged.operands[name]
         _refuse_not_hermitian(values)
-        _refuse_silent(staged, _powers(values).sum(axis=0))
+        if not silent:
+            _refuse_silent(staged, _powers(values).sum(axis=0))
         return staged
 
     def read() -> Iterator[tuple[int, Array]]:
@@ -103,7 +114,8 @@ def checked_values(staged: Staged) -> Staged:
             place[drawn.axis] = slice(start, start + values.shape[drawn.axis])
             power[tuple(place[1:])] += _powers(values).sum(axis=0)
             yield start, values
-        _refuse_silent(staged, power)
+        if not silent:
+            _refuse_silent(staged, power)
 
     return replace(staged, drawn={**staged.drawn, name: replace(drawn, read=read)})
 

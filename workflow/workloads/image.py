@@ -16,7 +16,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
 from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, mirrored, unresolved
-from workflow.arrays.covariances import COVARIANCES, check_covariances, placed
+from workflow.arrays.covariances import COVARIANCES, check_covariances, checked_values, placed
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
@@ -86,7 +86,7 @@ class Image(Workload):
         """Return the operand covariances; complex64 where it is simulated."""
         case = self.case
         if case.input is not None:
-            return placed(self.staged_input((COVARIANCES,), upstream))
+            return checked_values(placed(self.staged_input((COVARIANCES,), upstream)), silent=True)
         frequencies, where = self.case.frequencies.centres(self.case.channels), self._places()
         found = sky.covariances(
             frequencies, where, case.sources, case.noise, case.samples, self.rng
