@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.docs.file_tables import FILE_TABLES
 from tools.docs.pages import COMMAND, DATA, ROOT, generated
 
 
@@ -42,3 +43,19 @@ def test_commands_that_recorded_tables_are_there() -> None:
     modules = set(re.findall(r"python -m ([\w.]+)", text))
     assert modules
     assert [name for name in sorted(modules) if find_spec(name) is None] == []
+
+
+def test_every_folder_of_the_package_has_a_page() -> None:
+    pages = ROOT / "docs/kernels/files"
+    listed = (ROOT / "docs/kernels/files.md").read_text(encoding="utf-8")
+    for name in FILE_TABLES:
+        page = pages / f"{name.removeprefix('files-')}.md"
+        assert f"<!-- table: {name} -->" in page.read_text(encoding="utf-8")
+        assert f"(files/{page.name})" in listed
+    assert len(list(pages.iterdir())) == len(FILE_TABLES)
+
+
+def test_every_file_of_the_package_says_what_it_is() -> None:
+    rows = [line for table in FILE_TABLES.values() for line in table(Path()).splitlines()[2:]]
+    assert len([row for row in rows if row]) > 500
+    assert [row for row in rows if row and not row.rstrip(" |").endswith(".")] == []

@@ -1,4 +1,4 @@
-"""An error is seen where squares of values overflow or underflow in fp64."""
+"""Samples of another size: their errors are seen at any, and bounds of powers are relative."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ CASES: dict[str, tuple[dict[str, Any], tuple[str, ...], int]] = {
     ),
 }
 """Parameters of a kind, the operands whose scale is changed, and by which power of two."""
+POWERS: dict[str, Any] = {
+    "kind": "dft", "power": True, "length": 32, "segments": 6, "batch": 2, "window": "hann",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -107,3 +110,22 @@ def test_complex_numbers_divided_by_their_unit_are_finite(exponent: int) -> None
     unit = unit_of(x, -1)
     assert unit == max(2.0**exponent, 2.0**-1022)
     assert (np.abs(x / unit) == np.abs(x) / unit).all()
+
+
+@pytest.mark.parametrize("detrend", [None, "linear"])
+@pytest.mark.parametrize("exponent", [-20, 20])
+def test_a_power_of_two_changes_no_bound_of_powers(exponent: int, detrend: str | None) -> None:
+    one = workload_of(POWERS | {"detrend": detrend}, "fp32")
+    staged = one.stage()
+    scaled = {**staged.operands, "samples": staged.operands["samples"] * 2.0**exponent}
+    found = []
+    for given in (staged, replace(staged, operands=scaled)):
+        ours = one.argand(given, PRECISIONS["fp32"], cpu())
+        result = ours.compute(ours.prepare(given.operands))
+        accuracy = one.assess(
+            one.as_computed(given, ours.plan_words), one.reference(given), result,
+            PRECISIONS["fp32"], "cpu",
+        )  # fmt: skip
+        assert accuracy.verified, accuracy.reason
+        found.append((accuracy.bound, accuracy.worst_bound, accuracy.error_limit))
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
