@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 
 from workflow.files.input_error import InputError
-from workflow.files.other_files import cut_short, found_instead
+from workflow.files.other_files import found_instead, half_written
 from workflow.storage.failures import WriteError, cause_of, is_of_system
 from workflow.storage.files import absent, file_state, is_file
 
@@ -40,5 +40,5 @@ def opened(path: Path) -> Iterator[h5py.File]:
     except DAMAGE as error:
         if is_of_system(error):
             raise InputError(f"input.file: {path} cannot be read ({cause_of(error)})") from error
-        why = found_instead(path) or cut_short(str(error)) or str(error)
+        why = found_instead(path) or half_written(str(error)) or str(error)
         raise InputError(f"input.file: {path} is not a readable HDF5 file ({why})") from error

@@ -78,8 +78,16 @@ def found_instead(path: Path) -> str:
     return _TEXT if is_text else _NUMBERS
 
 
-def cut_short(error: str) -> str:
-    """Return how short a file was cut, by an error of HDF5; "" for errors about something else."""
+def half_written(error: str) -> str:
+    """Return why a file is not whole, by an error of HDF5; "" for errors about something else.
+
+    It was cut, or a program that writes it for readers meanwhile (SWMR) has not closed it.
+    """
+    if "file is already open for write" in error:
+        return (
+            "another program is writing it, or was ended while it did; after that h5clear -s makes "
+            "it readable"
+        )
     found = _CUT.search(error)
     if not found:
         return ""

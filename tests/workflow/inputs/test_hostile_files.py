@@ -150,16 +150,23 @@ def test_attributes_are_not_read(path: Path) -> None:
 
 
 def test_a_file_that_is_being_written(path: Path) -> None:
-    with h5py.File(path, "w") as file:
-        file["x"] = np.ones(3, np.complex64)
-    code = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print('open', flush=True); input()"
+    """Also one that may be read meanwhile (SWMR), by programs that ask for it."""
+    shared = path.with_name("shared.h5")
+    for one in (path, shared):
+        with h5py.File(one, "w", libver="latest") as file:
+            file["x"] = np.ones(3, np.complex64)
+    code = (
+        "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); g = h5py.File(sys.argv[2], 'r+', "
+        "libver='latest'); g.swmr_mode = True; print('open', flush=True); input()"
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(path)],
+        [sys.executable, "-c", code, str(path), str(shared)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as writer:  # fmt: skip
         assert writer.stdout is not None
         assert writer.stdout.readline() == "open\n"
         assert "another program is writing" in refused(path)
+        assert "another program is writing it, or was ended while it did; " in refused(shared)
         writer.communicate("\n")
     assert read(path).sum() == 3
 
