@@ -30,29 +30,28 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class BeamPowerReference:
-    """Detected beams in fp64 and what they are of.
-
-    ``exact`` is of operands as given, ``coherence`` that of their roundings (`coherence`).
-    """
+    """Detected beams in fp64 and what they are of; ``exact`` is of operands as given."""
 
     problem: BeamPowerProblem
     weights: Array
     samples: Array
     exact: Powers
-    coherence: float
+    seed: int
+
+    def coherence(self, precision: Precision) -> float:
+        """Return the factor of roundings over independent ones on these data (`coherence`)."""
+        if not (self.weights.size and self.samples.size):
+            return 1.0
+        w, x = (one.reshape(-1, *one.shape[-2:])[0] for one in (self.weights, self.samples))
+        return sampled(w, x, precision, np.random.default_rng([self.seed, 0xC0]))
 
 
 def beam_power_reference(
     problem: BeamPowerProblem, weights: Array, samples: Array, *, seed: int = 0
 ) -> BeamPowerReference:
     """Return the powers of a problem's operands in fp64; its precision does not matter."""
-    coherence = 1.0
-    if weights.size and samples.size:
-        w, x = (one.reshape(-1, *one.shape[-2:])[0] for one in (weights, samples))
-        coherence = sampled(w, x, np.random.default_rng([seed, 0xC0]))
-    return BeamPowerReference(
-        problem, weights, samples, detected(problem, weights, samples), coherence
-    )
+    exact = detected(problem, weights, samples)
+    return BeamPowerReference(problem, weights, samples, exact, seed)
 
 
 def assess_beam_power(
@@ -76,7 +75,8 @@ def assess_beam_power(
     exact, checks = reference.exact, Checks()
     held = detected(problem, reference.weights, reference.samples, precision)
     bound = allowed(problem, exact, held, precision, backend)
-    likely = allowed(problem, exact, held, precision, backend, reference.coherence)
+    coherence = reference.coherence(precision)
+    likely = allowed(problem, exact, held, precision, backend, coherence)
     # Nothing underflows where all samples are zero, such as those of a channel that is blank. Where
     # their squares underflow in fp64 powers need not.
     blank = (exact.moduli == 0) & (exact.power == 0)

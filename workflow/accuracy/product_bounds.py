@@ -52,9 +52,10 @@ def relative_bounds(
         backend, underflow(precision, backend, reference.k).of_largest))  # fmt: skip
 
     u = bounds.accumulator_roundoff(precision)
-    coherence = reference.coherence if reference.k else 1.0
-    summed = accumulation_errors(precision, reference.k, backend, coherence)
-    exact = accumulation_errors(PRECISIONS["fp64"], reference.k, "cpu", coherence)
+    summed, exact = (
+        accumulation_errors(row, reference.k, where, reference.coherence(row))
+        for row, where in ((precision, backend), (PRECISIONS["fp64"], "cpu"))
+    )
     elements = 2.0 * math.prod(reference.shape)
     # The result of exact integers is rounded once, the sums are not.
     scaled = (

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from argand import Precision
 from argand.dft.problem import NORMS
 
 from workflow.accuracy.coherence import sampled
@@ -94,14 +95,13 @@ class ProductReference:
         exponent = int(np.frexp(largest)[1]) if largest else 0
         return 2.0 ** -max(-1000, min(1000, exponent))
 
-    @cached_property
-    def coherence(self) -> float:
-        """Factor of roundings over independent ones on these data (`coherence`), at least 1."""
+    def coherence(self, precision: Precision) -> float:
+        """Return the factor of roundings over independent ones on these data (`coherence`)."""
         if 0 in (self.batch, self.m, self.n, self.k):
             return 1.0
         rng = np.random.default_rng([self.seed, 0xC0])
         index = int(rng.integers(self.batch))
-        return sampled(self.item(self.a, index), self.item(self.b, index), rng)
+        return sampled(self.item(self.a, index), self.item(self.b, index), precision, rng)
 
     def item(self, operand: Array, index: int) -> Array:
         """Return one product's matrix of an operand whose leading axes may have been broadcast."""

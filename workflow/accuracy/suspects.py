@@ -255,7 +255,7 @@ def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
     u = bounds.accumulator_roundoff(precision)
     tests = 2 * math.prod(sides.reference.shape)
     strength = deviations(tests)
-    apart = coherence(a[None], b)
+    apart = coherence(a[None], b, precision)
     squares = (partial**2).sum(axis=0)
     rounded = strength * apart * u * 2 * np.sqrt(squares + np.abs(partial[-1]) ** 2)
     if not bounds.on_tensor_cores(precision, sides.backend):

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import cpu
+from argand.precision import EXACT_PRECISIONS
+from argand.rounding import split
 
 from workflow import workloads
 from workflow.accuracy import Accuracy
@@ -135,12 +137,49 @@ def test_the_limit_of_the_estimate_holds_for_any_rank(rank: int) -> None:
 
 def test_repeating_data_are_coherent_and_random_ones_are_not() -> None:
     rng = np.random.default_rng(3)
-    shape = (4, 4096)
+    shape, fp32 = (4, 4096), PRECISIONS["fp32"]
     random = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
-    assert coherence(random, random.T.copy()) < 1.5
+    for row in PRECISIONS.values():
+        assert coherence(random, random.T.copy(), row) < 1.5
     constant = np.full(shape, 0.1 + 0.3j)
-    assert coherence(constant, constant.T / 3) > 5
-    assert coherence(random[:, :0], random.T[:0]) == 1
+    assert coherence(constant, constant.T / 3, fp32) > 5
+    assert coherence(random[:, :0], random.T[:0], fp32) == 1
+    integers = np.rint(4 * random)  # whose sums are exact, also of first terms
+    for row in PRECISIONS.values():
+        assert coherence(integers, integers.T.copy(), row) == 1
+    assert coherence(constant, constant.T, EXACT_PRECISIONS["7xint8"]) == 1
+
+
+def _after_a_large_number() -> tuple[Array, Array]:
+    a = np.full((1, 1, 1592), 1.6114166798572385, complex)
+    a[..., 0] = 2017572800.2196712
+    return a, np.full((1, 1592, 2), 1.476008644399475 + 0j)
+
+
+def _nearly_constant() -> tuple[Array, Array]:
+    """Return numbers with the same first terms, and second ones of either sign."""
+    rng = np.random.default_rng(163)
+    noise = [1 + 2.0**-14 * rng.uniform(-1, 1, shape) for shape in ((1, 1, 1060), (1, 1060, 3))]
+    return 0.541 * noise[0] + 0j, 1.352 * noise[1] + 0j
+
+
+@pytest.mark.parametrize(
+    ("precision", "data"), [("fp64", _after_a_large_number), ("3xtf32", _nearly_constant)]
+)
+def test_right_sums_of_repeating_data_are_verified(
+    precision: str, data: Callable[[], tuple[Array, Array]]
+) -> None:
+    """The products are summed one after another, as a dot product does it."""
+    a, b = data()
+    row = PRECISIONS[precision]
+    dtype = np.dtype(row.output)
+    terms = [split(x.astype(dtype), row) for x in (a[0], b[0])]
+    result = np.zeros((1, 1, b.shape[-1]), dtype)
+    for i, j in row.products:
+        products = terms[0][i].T * terms[1][j]
+        result[0, 0] += np.cumsum(products, axis=0)[-1]
+    found = assess_product(product_reference(a, b), result, row, backend="cpu")
+    assert found.verified, found.reason
 
 
 def record(precision: str, verdict: str, limit: float = 1e-6, time: float = 1.0) -> Record:
