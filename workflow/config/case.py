@@ -136,7 +136,9 @@ class Case(Model):
         """Raise ValueError for an ``axis`` where no data of the user's have several."""
         named = getattr(self, "axis", None) is not None
         if named and not isinstance(self.data_source, file_input):
-            raise ValueError("axis must be given beside an input's operands: others have their own")
+            raise ValueError(
+                "axis may be given beside an input's operands alone: others have their own"
+            )
 
     def parameters(self) -> str:
         """Return the keys of the kind as JSON, also those that were not given, but for ``input``.

@@ -59,7 +59,7 @@ class CorrelateCase(ProductCase):
             ("array", "frequencies", "sources", "noise"),
         )
         if self.uvh5 is not None and self.form != "full":
-            raise ValueError(f"uvh5 must be given beside form: full, got {self.form!r}")
+            raise ValueError(f"uvh5 may be given beside form: full alone, got {self.form!r}")
         if self.samples is not None:
             integrated(self.samples, self.integrate)
         return self

@@ -234,7 +234,7 @@ def test_what_pyuvdata_finds(written: tuple[Product, Path]) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"form": "triangle"}, "uvh5 must be given beside form: full, got 'triangle'"),
+        ({"form": "triangle"}, "uvh5 may be given beside form: full alone, got 'triangle'"),
         ({"polarizations": 3}, "uvh5: there must be at most 2 polarizations, got 3"),
         ({"channels": 1}, "uvh5.channel_width_hz: must be given for one channel"),
         ({"uvh5": {**SITE, "latitude_deg": 91}}, "uvh5.latitude_deg: must be at least -90 and"),
