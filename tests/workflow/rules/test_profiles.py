@@ -1,4 +1,4 @@
-"""The profiles: each repeats the default one, and names existing rules."""
+"""The profiles: each repeats the default one, names existing rules, and mistakes are one line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from workflow.profile import ProfileError, check_profile
 
 GPU_RULES = {"run", "growth_of_errors"}
 THREADED = {"verify", "verify_shard"}
@@ -50,3 +52,32 @@ def test_every_rule_that_is_submitted_says_what_it_needs(rules: str, root: Path)
     }  # fmt: skip
     for name in submitted:
         assert "**asks(" in bodies[name], name
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ("executor: [slurm", "config.yaml: not valid YAML: "),
+        ("[slurm]", "config.yaml: must be a mapping of options"),
+        ("exectuor: slurm", "exectuor: must be an option of Snakemake; did you mean 'executor'?"),
+        ("executor: slrum", "got 'slrum'; did you mean 'slurm'?"),
+    ],
+)
+def test_each_mistake_is_one_line(tmp_path: Path, profile: str, message: str) -> None:
+    """Snakemake says it below 150 lines of its own usage."""
+    (tmp_path / "config.yaml").write_text(profile)
+    with pytest.raises(ProfileError) as error:
+        check_profile(tmp_path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("profile", ["executor: $WHERE", "--jobs: 4", "__use_yte__: true\nx: 1"])
+def test_what_snakemake_alone_can_read_is_left_to_it(tmp_path: Path, profile: str) -> None:
+    (tmp_path / "config.yaml").write_text(profile)
+    check_profile(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["default", "slurm"])
+def test_ours_are_right(root: Path, name: str) -> None:
+    check_profile(root / "profiles" / name)

@@ -1,4 +1,4 @@
-"""Values of a plan of the wgmma family that Python and CUDA C++ both derive are the same."""
+"""Values of a plan of products that Python and CUDA C++ both derive are the same."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
+from argand.gemm.sm80_source import mma_source
+from argand.gemm.sm80_tiles import mma_tiles, one_tile_of, with_copies
 from argand.gemm.sm90_legality import check_wgmma_plan
 from argand.gemm.sm90_plan import ALIGNMENT, WORK_QUEUE_BYTES, Storage, WgmmaPlan
 from argand.gemm.sm90_source import wgmma_source
@@ -67,3 +69,23 @@ def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
     )
     with pytest.raises(CompileError, match="stage_bytes"):
         compile_plans(HEADER, [wrong])
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
+def test_cuda_derives_a_plan_of_mma_sync_alike(precision: str) -> None:
+    """Sums of small products, which the estimate of registers counts, above all."""
+    row, plans, seen = PRECISIONS[precision], [], set()
+    for tile in (*mma_tiles(row, HOPPER), *one_tile_of(row, HOPPER, 16)):
+        for k in (8, 64, 97, 128, 200, 10_000):
+            plan = with_copies(tile, row, HOPPER, k)
+            again = "kPlan.small_apart() && kPlan.whole_k > kPlan.promoted_k()"
+            seen.add((plan.small_apart, plan.promoted_again))
+            plans.append(plan_in_cuda(
+                mma_source(row, plan),
+                f"kPlan.threads() == {plan.threads}",
+                f"kPlan.small_apart() == {str(plan.small_apart).lower()}",
+                f"({again}) == {str(plan.promoted_again).lower()}",
+            ))  # fmt: skip
+    whole = {(False, False), (True, False), (True, True)}
+    assert seen == (whole if row.terms > 1 else {(False, False)})
+    compile_plans("gemm/sm80_plan.cuh", plans)
