@@ -98,11 +98,11 @@ KERNELS = _in(
     ("rounding: the rest of an infinity", "rounding.py",
      "                rest[~np.isfinite(term)] = 0\n", "", ("rounding", *_GEMM)),
     ("files: no fsync of the file", "runtime/files.py",
-     "        _sync(temporary)\n", "", ("atomic_files", "faults", "blame")),
+     "        _sync(temporary)\n", "", ("files", "faults", "blame")),
     ("files: no fsync of the folder", "runtime/files.py",
-     "        _sync(path.parent)\n", "", ("atomic_files", "faults", "blame")),
+     "        _sync(path.parent)\n", "", ("files", "faults", "blame")),
     ("files: a temporary file is left", "runtime/files.py",
-     "temporary.unlink(missing_ok=True)", "pass", ("atomic_files", "faults")),
+     "temporary.unlink(missing_ok=True)", "pass", ("files", "faults")),
 )  # fmt: skip
 
 WORKFLOW = _in(
