@@ -39,7 +39,7 @@ watch() {
   log="$LOGS/$tool $program"
   # racecheck does not see that the lanes of a warp have met when one of them arrives at a barrier for
   # all: in rings of softmax each arrives for itself (docs/kernels/softmax.md).
-  if [[ $tool == racecheck && $program =~ softmax\ (fp|bf) ]]; then
+  if [[ $tool == racecheck && $program =~ softmax\ (fp|bf|complex) ]]; then
     how=--watched
   fi
   # cuda-bindings asks the driver for functions that it may not have: no error of ours.
