@@ -19,13 +19,21 @@ constexpr int vector_offset(int index) {
     return index * plan.threads_per_row() * plan.vector_width;
 }
 
+// Whether tests of an access leave out that the row may begin in it: in all but the first ones of a
+// ring, where instructions of each row and access bound rows that begin anywhere.
+template <RowPlan plan>
+constexpr bool begins_before(int index) {
+    return !plan.partial_vectors() || (plan.ring && !plan.may_begin_in(index));
+}
+
 // Whether all of a vector belongs to the row.
 template <RowPlan plan, typename T>
 __device__ __forceinline__ bool inside_row(const RowView<T>& row, int index) {
     if (!plan.needs_predicate(index)) return true;
     const int offset = vector_offset<plan>(index);
     if constexpr (!plan.partial_vectors()) return offset < row.end;
-    return offset >= row.begin && offset + plan.vector_width <= row.end;
+    return (begins_before<plan>(index) || offset >= row.begin) &&
+           offset + plan.vector_width <= row.end;
 }
 
 // Whether any of a vector belongs to the row.
@@ -33,7 +41,8 @@ template <RowPlan plan, typename T>
 __device__ __forceinline__ bool overlaps_row(const RowView<T>& row, int index) {
     if (!plan.needs_predicate(index)) return true;
     const int offset = vector_offset<plan>(index);
-    return offset < row.end && (!plan.partial_vectors() || offset + plan.vector_width > row.begin);
+    return offset < row.end &&
+           (begins_before<plan>(index) || offset + plan.vector_width > row.begin);
 }
 
 // Whether one access may load a vector: all of it lies in the array of x. What belongs to a

@@ -97,33 +97,49 @@ struct RowSlice {
     }
 
     // Seldom does anything: most slices hold neither end of the row, or it lies between accesses.
+    // All warps of a row wait for the one that has an end, so few instructions depend on it.
     __device__ __forceinline__ void mask_slice(const In* row, Fragment<plan>& fragment) const {
         const auto whole_slice = view(row, misalignment_of(row), 0);
-        if (whole_slice.begin % plan.copy_alignment() == 0 &&
-            whole_slice.end % plan.copy_alignment() == 0)
-            return;
+        const int begin = whole_slice.begin, end = whole_slice.end;
+        if (begin % plan.copy_alignment() == 0 && end % plan.copy_alignment() == 0) return;
         const int thread_offset = static_cast<int>(threadIdx.x) * plan.vector_width;
-        const auto from = view(row, misalignment_of(row), thread_offset);
         const CopyRange copied(whole_slice, args);
-        // One thread at most has the vector in which the row begins, and one that in which it ends.
-        const int rest = whole_slice.end % vector_offset<plan>(1) - thread_offset;
-        const bool has_begin = from.begin > 0 && from.begin < plan.vector_width;
-        const bool has_end = rest > 0 && rest < plan.vector_width;
-        if (copied.complete && !has_begin && !has_end) return;
-        if (!copied.complete) {
+        if (!copied.complete)
+            load_uncopied(view(row, misalignment_of(row), thread_offset), copied, fragment);
+        if (thread_offset < begin) {  // in a thread's first access (`may_begin_in`)
 #pragma unroll
-            for (int i = 0; i < plan.vectors_per_thread(); ++i) {
-                const int offset = vector_offset<plan>(i), at = offset + thread_offset;
-                if (at >= copied.begin && at < copied.end) continue;
-#pragma unroll
-                for (int e = 0; e < plan.vector_width; ++e) {
-                    if (offset + e >= from.begin && offset + e < from.end) {
-                        fragment.set(i * plan.vector_width + e, from.base[offset + e]);
-                    }
-                }
+            for (int e = 0; e < plan.vector_width; ++e) {
+                if (thread_offset + e < begin) fragment.set_minus_infinity(e);
             }
         }
-        mask_outside_row<plan>(from, fragment);
+        const int last = end / vector_offset<plan>(1);  // the access in which the row ends
+        const int rest = end - last * vector_offset<plan>(1) - thread_offset;
+        if (rest <= 0 || rest >= plan.vector_width) return;
+#pragma unroll
+        for (int i = 0; i < plan.vectors_per_thread(); ++i) {
+            if (i != last) continue;
+#pragma unroll
+            for (int e = 1; e < plan.vector_width; ++e) {
+                if (e >= rest) fragment.set_minus_infinity(i * plan.vector_width + e);
+            }
+        }
+    }
+
+    // Loads those of a thread's elements that no copy of 16 bytes may bring.
+    __device__ __forceinline__ static void load_uncopied(const RowView<const In>& from,
+                                                         const CopyRange& copied,
+                                                         Fragment<plan>& fragment) {
+#pragma unroll
+        for (int i = 0; i < plan.vectors_per_thread(); ++i) {
+            const int offset = vector_offset<plan>(i);
+            const int at = offset + static_cast<int>(threadIdx.x) * plan.vector_width;
+            if (at >= copied.begin && at < copied.end) continue;
+#pragma unroll
+            for (int e = 0; e < plan.vector_width; ++e) {
+                if (offset + e >= from.begin && offset + e < from.end)
+                    fragment.set(i * plan.vector_width + e, from.base[offset + e]);
+            }
+        }
     }
 
     // Stores a fragment to an epilogue stage, as values or as exponentials.
