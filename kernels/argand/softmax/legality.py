@@ -39,6 +39,10 @@ _MOST_SPLIT_RING_WORDS = {False: 24, True: 20}
 and for approximate exponentials (True) their maximum in both forms."""
 
 
+_FEW_OTHERS_VALUES = 22
+"""Values of complex elements from which on a thread has fewer registers beside them."""
+
+
 def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     require_precision(form.precision, arch)
@@ -191,6 +195,8 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
         found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit_scale else 8)
         if form.half and not plan.packed(form) and not plan.slab:
             found += 4 if plan.row_threads > WARP else 12
+    elif _has_few_others(form, plan):
+        found = 36
     else:
         found = 44
     if plan.slab:
@@ -198,6 +204,14 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
     if plan.staged:
         return found + (12 if form.precision.exact_operands else 44)
     return found if plan.resident else found + 28
+
+
+def _has_few_others(form: SoftmaxForm, plan: RowPlan) -> bool:
+    """Return whether values of complex elements are so many that others need fewer registers."""
+    exact = form.precision.exact_operands and form.unit_scale and form.operation == "softmax"
+    aligned = form.input == "complex64" and not form.unaligned_rows
+    held = plan.resident and not plan.staged and plan.row_threads > WARP
+    return exact and aligned and held and plan.values >= _FEW_OTHERS_VALUES
 
 
 def limited(form: SoftmaxForm, plan: RowPlan) -> RowPlan:

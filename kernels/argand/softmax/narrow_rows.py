@@ -32,6 +32,13 @@ _WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
 """Lanes of aligned rows of exact exponentials of 16 bits, and their most values."""
 
 
+_ROUNDED_COLUMNS, _ROUNDED_VALUES, _ROUNDED_FULL = range(17, 257), 8, 0.62
+"""Lengths of rows of 16 bits that are rounded and have results of 32, values of a lane, whose
+results are two accesses, and least share of these that a row fills."""
+_ROUNDED_HALVED = 64
+"""The longest of these that are slabs where they fill less; longer ones have half the lanes."""
+
+
 def narrow_candidate(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> SoftmaxCandidate | None:
@@ -63,10 +70,22 @@ def _lanes_of_halves(form: SoftmaxForm, columns: int) -> int:
         return _SUM_LANES
     if is_cut(form):
         return 0
+    if form.approximate and not form.half and form.element_bytes == ELEMENT_BYTES["fp32"]:
+        return _lanes_of_rounded(form, columns)
     if form.packed and form.written in HALF_FORMATS and ends_in_a_sector(form, columns):
         return next((lanes for limit, lanes in NARROW_HALVES if columns <= limit), 0)
     most = _WIDENED_LANES * _WIDENED_LANE_VALUES if form.widened else 0
     return _WIDENED_LANES if APPROXIMATE_COLUMNS < columns <= most else 0
+
+
+def _lanes_of_rounded(form: SoftmaxForm, columns: int) -> int:
+    """Return the lanes of a row of 16 bits whose values are rounded and whose results have 32."""
+    if columns not in _ROUNDED_COLUMNS:
+        return 0
+    lanes = 1 << (-(-columns // _ROUNDED_VALUES) - 1).bit_length()
+    if columns >= _ROUNDED_FULL * lanes * values_of(form, lanes, 1, columns):
+        return lanes
+    return lanes // 2 if columns > _ROUNDED_HALVED else 0
 
 
 def _lanes_of_fp32(form: SoftmaxForm, columns: int) -> int:

@@ -24,19 +24,22 @@ from argand.softmax.plan import (
 _COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
 """Longest rows that are not rings, by bytes of a value: registers of a block or of a cluster of two
 hold them; the second of packed unaligned rows, which a cluster would stage."""
-_LOADED, _WAITING, _WAITING_PACKED, _WAITING_FEW = 2, 4, 5, 3
-"""Least slices in shared memory: those that are loaded, and those that wait for their sum; the
-third of packed values, whose exponentials are computed twice, the last of widened ones and of few
-rows. Fewer are slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks
-that wait for each other."""
+_LOADED, _WAITING, _WAITING_FEW = 2, 5, 3
+"""Least slices in shared memory: those that are loaded, and those that wait for their sum; the last
+of widened values and of few rows. Fewer are slower (docs/tables/softmax-rings.md), and more leave
+smaller slices, of more blocks that wait for each other."""
 _BUSY, _MANY_ROWS, _MANY_BYTES = 0.95, 16, 512 << 10
 """Smallest fraction of the multiprocessors that a ring takes, and the rows of each team of blocks
 from which on it may take fewer than all. The last are the bytes of x for each multiprocessor, those
 of about as many rows, from which on slices begin on lines."""
-_THREADS = 512
-"""Threads of a ring that reduce, but of widened values (`_WIDENED_THREADS`)."""
-_WRITE_THREADS = 256, 128
-"""Threads of the write warps, the fastest first: some plans have no registers for 256."""
+_THREADS = ((512, 256), (512, 128))
+"""Threads of a ring that reduce and that write, the fastest first: some plans have no registers for
+256 that write."""
+_FP32_THREADS = (480, 160)
+"""Such threads of rows of fp32."""
+_FULL, _MORE, _FAR = 0.9, 1.125, 1.3
+"""Share of registers that a slice of fp32 is to fill, since empty ones take instructions; how many
+times the blocks that suffice may be taken for that, and how many times those before are far."""
 _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))
 """Threads that reduce and that write, of exact exponentials of 16 bits, whose instructions bound a
 ring, those of registers without a value included."""
@@ -121,32 +124,50 @@ def _has_room(form: SoftmaxForm, arch: Arch, columns: int, count: int, waiting: 
 
 def _blocks_of_many(form: SoftmaxForm, arch: Arch, columns: int, sm_count: int) -> int | None:
     """Return the blocks that share one of many rows; None where no blocks have room for it."""
-    waiting = _WAITING_PACKED if form.packed else _WAITING
-    for count in range(1, sm_count + 1):
-        idle = sm_count % count
-        if idle > (1 - _BUSY) * sm_count or not _has_room(form, arch, columns, count, waiting):
-            continue
-        if idle == 0 or not _has_room(form, arch, columns, count, waiting + 1):
-            return count
+    busy = [n for n in range(1, sm_count + 1) if sm_count % n <= (1 - _BUSY) * sm_count]
+    count = next((n for n in busy if _has_room(form, arch, columns, n, _WAITING)), None)
+    if count is None:
+        return None
+    if form.input == "fp32":
+        return _blocks_of_fp32(form, arch, columns, busy, count)
+    if sm_count % count and _has_room(form, arch, columns, count, _WAITING + 1):
         # Slices are smaller than need be, because the count before is far, and blocks idle.
         for fewer in _divisors(sm_count):
-            if fewer < count and _has_room(form, arch, columns, fewer, waiting - 1):
+            if fewer < count and _has_room(form, arch, columns, fewer, _WAITING - 1):
                 return fewer
-        return count
-    return None
+    return count
+
+
+def _blocks_of_fp32(
+    form: SoftmaxForm, arch: Arch, columns: int, busy: list[int], count: int
+) -> int:
+    """Return the blocks of a row of fp32, of which ``count`` of the ``busy`` ones suffice.
+
+    They are more where slices then fill the registers of the threads that reduce, and fewer where
+    ``count`` is so many more than those before that slices are much smaller than need be.
+    """
+    before = max((n for n in busy if n < count), default=count)
+    if count > _FAR * before and _has_room(form, arch, columns, before, _WAITING_FEW):
+        return before
+    threads = _FP32_THREADS[0]
+    for more in busy:
+        if count <= more <= _MORE * count:
+            plan = ring(form, arch, SoftmaxCandidate(threads, more), columns)
+            if plan.slice_columns >= _FULL * threads * plan.values:
+                return more
+    return count
 
 
 def _threads(form: SoftmaxForm, arch: Arch, blocks: int, columns: int) -> list[tuple[int, int]]:
     """Return the threads that reduce and that write, the fastest first."""
-    usual = [(_THREADS, write) for write in _WRITE_THREADS]
-    if not form.widened:
-        return usual
 
     def registers(threads: tuple[int, int]) -> int:
         candidate = SoftmaxCandidate(threads[0], blocks)
         return threads[0] * ring(form, arch, candidate, columns).values
 
-    return [*sorted(_WIDENED_THREADS, key=registers), *usual]
+    if form.widened:
+        return [*sorted(_WIDENED_THREADS, key=registers), *_THREADS]
+    return [_FP32_THREADS, *_THREADS] if form.input == "fp32" else list(_THREADS)
 
 
 def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:

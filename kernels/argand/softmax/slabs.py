@@ -73,8 +73,8 @@ def ends_in_a_sector(form: SoftmaxForm, columns: int) -> bool:
 
 
 def _is_wider(form: SoftmaxForm) -> bool:
-    """Return whether results of unrounded values of 16 bits have 32 or more."""
-    return form.half and form.written not in HALF_FORMATS
+    """Return whether results of values of 16 bits have 32 or more."""
+    return form.input in HALF_FORMATS and form.written not in HALF_FORMATS
 
 
 def _has_parts(form: SoftmaxForm, columns: int) -> bool:

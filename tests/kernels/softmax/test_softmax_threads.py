@@ -223,3 +223,11 @@ def test_many_packed_rows_have_blocks_of_their_own() -> None:
     held = [plan_of(form, 8192) for form in (aligned, replace(aligned, output="fp32", vector=4))]
     assert held[0].row_threads > 256
     assert all(plan.cluster == 1 for plan in held)
+
+
+def test_a_block_alone_holds_few_complex_values_of_a_thread() -> None:
+    form = replace(EXACT, input="complex64", vector=2, unaligned_rows=False)
+    plans = [plan_of(form, columns) for columns in range(16_000, 32_768, 998)]
+    assert all(plan.kind == "resident" for plan in plans)
+    assert all(plan.blocks > 1 or plan.values <= 36 for plan in plans)
+    assert any(plan.row_threads > 512 for plan in plans)
