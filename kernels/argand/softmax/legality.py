@@ -37,10 +37,8 @@ _MOST_RING_WORDS = 64
 _MOST_SPLIT_RING_WORDS = {False: 24, True: 20}
 """Words of values that are rounded to two terms: ptxas keeps them beside those that are not yet,
 and for approximate exponentials (True) their maximum in both forms."""
-
-
 _FEW_OTHERS_VALUES = 22
-"""Values of complex elements from which on a thread has fewer registers beside them."""
+"""Values from which on a thread of whole complex accesses has fewer registers beside them."""
 
 
 def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -207,7 +205,10 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
 
 
 def _has_few_others(form: SoftmaxForm, plan: RowPlan) -> bool:
-    """Return whether values of complex elements are so many that others need fewer registers."""
+    """Return whether a thread's complex values are so many that it needs few registers beside them.
+
+    With fewer it is the accesses in flight that take registers, not what comes after them.
+    """
     exact = form.precision.exact_operands and form.unit_scale and form.operation == "softmax"
     aligned = form.input == "complex64" and not form.unaligned_rows
     held = plan.resident and not plan.staged and plan.row_threads > WARP

@@ -30,8 +30,6 @@ _SUM_LANES, _SUM_COLUMNS, _SUM_ACCESS = 4, range(65, 257), 4
 registers."""
 _WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
 """Lanes of aligned rows of exact exponentials of 16 bits, and their most values."""
-
-
 _ROUNDED_COLUMNS, _ROUNDED_VALUES, _ROUNDED_FULL = range(17, 257), 8, 0.62
 """Lengths of rows of 16 bits that are rounded and have results of 32, values of a lane, whose
 results are two accesses, and least share of these that a row fills."""

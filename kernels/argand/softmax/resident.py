@@ -119,9 +119,6 @@ def _resident_plans(
     found = []
     # A block alone on its multiprocessor has none that copies meanwhile. Exact exponentials of 16
     # bits take nearly as long as copying, and wide elements are requested eight accesses at a time.
-    # On an H200 such blocks had 0.68 of a copy's rate at 25817 columns of 16 bits, where two blocks
-    # of half a row had 0.82, and 0.75 to 0.93 at 9 lengths of complex64 from 19371 to 32383, where
-    # blocks of half a row had 0.93 to 0.99.
     wide = ELEMENT_BYTES[form.input] > ELEMENT_BYTES["fp32"]
     for cluster, threads in product(_CLUSTERS, _ROW_THREADS):
         candidate = SoftmaxCandidate(threads, cluster)

@@ -11,10 +11,14 @@ from argand.device import ARCHITECTURES, arch_for
 from argand.multiprocessor import CLUSTER_SM, WARP
 from argand.softmax.candidates import fitted
 from argand.softmax.few_rows import are_few_rows
-from argand.softmax.formats import ELEMENT_BYTES
+from argand.softmax.formats import ELEMENT_BYTES, Operation
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
+from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.resident import estimated_time, resident_candidate
+from argand.softmax.source import kernel_name, softmax_source
+
+from tests.kernels.compiled import assert_clean
 
 HOPPER = arch_for(90)
 EXACT = SoftmaxForm(
@@ -225,9 +229,45 @@ def test_many_packed_rows_have_blocks_of_their_own() -> None:
     assert all(plan.cluster == 1 for plan in held)
 
 
-def test_a_block_alone_holds_few_complex_values_of_a_thread() -> None:
+@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize("operation", ["softmax", "log_softmax"])
+def test_no_block_of_a_complex_row_is_alone(operation: Operation, edges: bool) -> None:
+    """On its multiprocessor, where none would copy while it computes."""
+    form = replace(EXACT, operation=operation, input="complex64", vector=2, unaligned_rows=edges)
+    for columns in range(8_000, 32_768, 998):
+        plan = plan_of(form, columns)
+        assert plan.kind == "resident"
+        assert plan.blocks > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [8_000, 11_000, 14_000, 17_000, 21_000, 26_000, 30_000, 32_000])
+def test_blocks_of_complex_rows_do_not_spill(columns: int) -> None:
     form = replace(EXACT, input="complex64", vector=2, unaligned_rows=False)
-    plans = [plan_of(form, columns) for columns in range(16_000, 32_768, 998)]
-    assert all(plan.kind == "resident" for plan in plans)
-    assert all(plan.blocks > 1 or plan.values <= 36 for plan in plans)
-    assert any(plan.row_threads > 512 for plan in plans)
+    plan = plan_of(form, columns)
+    assert plan.values >= 22
+    assert_clean(softmax_source(form, plan), HOPPER.target, kernel_name(form, plan))
+
+
+@pytest.mark.parametrize(
+    ("columns", "lanes"),
+    [
+        (20, 4),
+        (28, 4),
+        (36, 1),
+        (40, 8),
+        (60, 8),
+        (72, 8),
+        (76, 8),
+        (100, 16),
+        (136, 16),
+        (200, 32),
+    ],
+)
+def test_lanes_of_rounded_halves_hold_two_accesses(columns: int, lanes: int) -> None:
+    """Or, where these were mostly empty, three, and slabs hold short rows."""
+    rounding = SoftmaxProblem((1, columns), "softmax", PRECISIONS["bf16"], "fp16", "fp32").rounding
+    form = replace(HALVES, output="fp32", precision=rounding, vector=4, unaligned_rows=False)
+    plan = plan_of(form, columns)
+    assert plan.row_threads == lanes
+    assert plan.slab == (columns == 36)
