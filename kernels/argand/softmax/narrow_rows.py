@@ -31,8 +31,8 @@ registers."""
 _WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
 """Lanes of aligned rows of exact exponentials of 16 bits, and their most values."""
 _ROUNDED_COLUMNS, _ROUNDED_VALUES, _ROUNDED_FULL = range(17, 257), 8, 0.62
-"""Lengths of rows of 16 bits that are rounded and have results of 32, values of a lane, whose
-results are two accesses, and least share of these that a row fills."""
+"""Lengths of rows of 16 bits that are rounded, have results of 32 and end within a sector, values
+of a lane, whose results are two accesses, and least share of these that a row fills."""
 _ROUNDED_HALVED = 64
 """The longest of these that are slabs where they fill less; longer ones have half the lanes."""
 
@@ -68,7 +68,8 @@ def _lanes_of_halves(form: SoftmaxForm, columns: int) -> int:
         return _SUM_LANES
     if is_cut(form):
         return 0
-    if form.approximate and not form.half and form.element_bytes == ELEMENT_BYTES["fp32"]:
+    rounded = form.approximate and not form.half
+    if rounded and form.written == "fp32" and ends_in_a_sector(form, columns):
         return _lanes_of_rounded(form, columns)
     if form.packed and form.written in HALF_FORMATS and ends_in_a_sector(form, columns):
         return next((lanes for limit, lanes in NARROW_HALVES if columns <= limit), 0)

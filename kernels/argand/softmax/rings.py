@@ -14,6 +14,7 @@ from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import (
     MOST_EPILOGUE_STAGES,
+    MOST_UNPACKED_COLUMNS,
     SoftmaxForm,
     ring_bytes,
     ring_line,
@@ -37,9 +38,12 @@ _THREADS = ((512, 256), (512, 128))
 256 that write."""
 _FP32_THREADS = (480, 160)
 """Such threads of rows of fp32."""
-_FULL, _MORE, _FAR = 0.9, 1.125, 1.3
+_FULL, _MORE, _EVEN_ROWS = 0.9, 1.125, 64
 """Share of registers that a slice of fp32 is to fill, since empty ones take instructions; how many
-times the blocks that suffice may be taken for that, and how many times those before are far."""
+times the blocks that suffice may be taken for that, and the least rows of each of several teams,
+of which the last one's then matter little."""
+_FAR = 1.3
+"""How many times the next smaller number that keeps multiprocessors busy is far from one."""
 _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))
 """Threads that reduce and that write, of exact exponentials of 16 bits, whose instructions bound a
 ring, those of registers without a value included."""
@@ -82,9 +86,12 @@ def ring_candidates(
     """Yield rings of the fewest blocks whose shared memory holds the slices and fills the card.
 
     A block alone goes before them for many rows of fp32, and a cluster for a few rows of 16 bits.
-    Rows that need no ring have no candidates here.
+    Rows that need no ring have no candidates here. Many unaligned rows of exact exponentials of 16
+    bits need one from where registers of two blocks do not hold them.
     """
-    if columns <= _longest_without_ring(form, columns):
+    many = rows >= _MANY_ROWS * sm_count
+    cut = many and form.widened and form.unaligned_rows
+    if columns <= (MOST_UNPACKED_COLUMNS if cut else _longest_without_ring(form, columns)):
         return
     held = [
         count
@@ -102,8 +109,9 @@ def ring_candidates(
     enough = (
         count for count in held if rows * count >= sm_count or columns // count < 2 * LEAST_PART
     )
-    many = not form.widened and rows * held[0] >= _MANY_ROWS * sm_count
-    of_many = _blocks_of_many(form, arch, columns, sm_count) if many else None
+    of_many = None
+    if not form.widened and rows * held[0] >= _MANY_ROWS * sm_count:
+        of_many = _blocks_of_many(form, arch, rows, columns, sm_count)
     blocks = of_many or next(enough, held[-1])
     for threads, write_threads in _threads(form, arch, blocks, columns):
         yield SoftmaxCandidate(
@@ -122,14 +130,19 @@ def _has_room(form: SoftmaxForm, arch: Arch, columns: int, count: int, waiting: 
     return needed <= ring_bytes(arch, 1)
 
 
-def _blocks_of_many(form: SoftmaxForm, arch: Arch, columns: int, sm_count: int) -> int | None:
+def _blocks_of_many(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
+) -> int | None:
     """Return the blocks that share one of many rows; None where no blocks have room for it."""
     busy = [n for n in range(1, sm_count + 1) if sm_count % n <= (1 - _BUSY) * sm_count]
     count = next((n for n in busy if _has_room(form, arch, columns, n, _WAITING)), None)
     if count is None:
         return None
     if form.input == "fp32":
-        return _blocks_of_fp32(form, arch, columns, busy, count)
+        before = max((n for n in busy if n < count), default=count)
+        if count > _FAR * before and _has_room(form, arch, columns, before, _WAITING_FEW):
+            return before  # slices are much smaller than need be
+        return _filling_blocks(form, arch, rows, columns, busy, count)
     if sm_count % count and _has_room(form, arch, columns, count, _WAITING + 1):
         # Slices are smaller than need be, because the count before is far, and blocks idle.
         for fewer in _divisors(sm_count):
@@ -138,23 +151,24 @@ def _blocks_of_many(form: SoftmaxForm, arch: Arch, columns: int, sm_count: int) 
     return count
 
 
-def _blocks_of_fp32(
-    form: SoftmaxForm, arch: Arch, columns: int, busy: list[int], count: int
+def _filling_blocks(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, busy: list[int], count: int
 ) -> int:
-    """Return the blocks of a row of fp32, of which ``count`` of the ``busy`` ones suffice.
+    """Return ``count`` blocks of a row of fp32, or few more whose slices fill registers.
 
-    They are more where slices then fill the registers of the threads that reduce, and fewer where
-    ``count`` is so many more than those before that slices are much smaller than need be.
+    ``busy`` has the numbers of blocks that leave few multiprocessors idle, all of them the last.
     """
-    before = max((n for n in busy if n < count), default=count)
-    if count > _FAR * before and _has_room(form, arch, columns, before, _WAITING_FEW):
-        return before
-    threads = _FP32_THREADS[0]
+
+    def fills(blocks: int) -> bool:
+        threads = _FP32_THREADS[0]
+        plan = ring(form, arch, SoftmaxCandidate(threads, blocks), columns)
+        return plan.slice_columns >= _FULL * threads * plan.values
+
     for more in busy:
-        if count <= more <= _MORE * count:
-            plan = ring(form, arch, SoftmaxCandidate(threads, more), columns)
-            if plan.slice_columns >= _FULL * threads * plan.values:
-                return more
+        teams = busy[-1] // more
+        even = teams > 1 and rows >= _EVEN_ROWS * teams
+        if count <= more <= _MORE * count and fills(more) and (even or more == count):
+            return more
     return count
 
 

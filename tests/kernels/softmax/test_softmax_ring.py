@@ -188,6 +188,8 @@ def test_slices_of_rings_begin_on_lines() -> None:
         ("fp32", 65_536, 2048, 9),  # 126 of 132 multiprocessors; of 8, registers would be empty
         ("fp32", 65_536, 256, 6),  # all, for fewer rows
         ("fp32", 131_072, 1024, 18),
+        ("fp32", 100_000, 200, 13),  # of 14, teams have too few rows
+        ("fp32", 990_884, 135, 126),  # one team
         ("fp32", 444_989, 301, 44),  # 63 have much smaller slices
         ("fp32", 40_000, 900, 5),
         ("complex64", 131_072, 1024, 21),

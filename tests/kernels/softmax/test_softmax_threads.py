@@ -251,23 +251,24 @@ def test_blocks_of_complex_rows_do_not_spill(columns: int) -> None:
 
 @pytest.mark.parametrize(
     ("columns", "lanes"),
-    [
-        (20, 4),
-        (28, 4),
-        (36, 1),
-        (40, 8),
-        (60, 8),
-        (72, 8),
-        (76, 8),
-        (100, 16),
-        (136, 16),
-        (200, 32),
-    ],
+    [(20, 4), (28, 4), (36, 1), (60, 8), (76, 8), (80, 8), (100, 16), (132, 16), (204, 32)],
 )
 def test_lanes_of_rounded_halves_hold_two_accesses(columns: int, lanes: int) -> None:
-    """Or, where these were mostly empty, three, and slabs hold short rows."""
+    """Or, where these were mostly empty, three, and slabs hold short rows.
+
+    Rows of 80 columns are whole sectors, and have others.
+    """
     rounding = SoftmaxProblem((1, columns), "softmax", PRECISIONS["bf16"], "fp16", "fp32").rounding
     form = replace(HALVES, output="fp32", precision=rounding, vector=4, unaligned_rows=False)
     plan = plan_of(form, columns)
     assert plan.row_threads == lanes
     assert plan.slab == (columns == 36)
+
+
+@pytest.mark.parametrize(("columns", "kind"), [(20_001, "resident"), (21_001, "ring")])
+def test_many_unaligned_rows_of_widened_halves_are_rings(columns: int, kind: str) -> None:
+    """Where registers of two blocks of a multiprocessor do not hold their exponentials."""
+    form = replace(HALVES, output="fp32", vector=4)
+    assert plan_of(form, columns).kind == kind
+    assert plan_of(form, columns, 500).kind == "resident"
+    assert plan_of(replace(form, unaligned_rows=False), columns - 1).kind == "resident"

@@ -103,9 +103,15 @@ struct RowSlice {
         const int begin = whole_slice.begin, end = whole_slice.end;
         if (begin % plan.copy_alignment() == 0 && end % plan.copy_alignment() == 0) return;
         const int thread_offset = static_cast<int>(threadIdx.x) * plan.vector_width;
+        const auto from = view(row, misalignment_of(row), thread_offset);
         const CopyRange copied(whole_slice, args);
-        if (!copied.complete)
-            load_uncopied(view(row, misalignment_of(row), thread_offset), copied, fragment);
+        if (!copied.complete) load_uncopied(from, copied, fragment);
+        if constexpr (plan.packed) {  // of which a value takes more operations to mask
+            if (!copied.complete || is_within(begin - thread_offset) ||
+                is_within(end % vector_offset<plan>(1) - thread_offset))
+                mask_outside_row<plan>(from, fragment);
+            return;
+        }
         if (thread_offset < begin) {  // in a thread's first access (`may_begin_in`)
 #pragma unroll
             for (int e = 0; e < plan.vector_width; ++e) {
@@ -114,7 +120,7 @@ struct RowSlice {
         }
         const int last = end / vector_offset<plan>(1);  // the access in which the row ends
         const int rest = end - last * vector_offset<plan>(1) - thread_offset;
-        if (rest <= 0 || rest >= plan.vector_width) return;
+        if (!is_within(rest)) return;
 #pragma unroll
         for (int i = 0; i < plan.vectors_per_thread(); ++i) {
             if (i != last) continue;
@@ -123,6 +129,11 @@ struct RowSlice {
                 if (e >= rest) fragment.set_minus_infinity(i * plan.vector_width + e);
             }
         }
+    }
+
+    // Whether an end of the row so many values after an access's first one is within it.
+    __device__ __forceinline__ static bool is_within(int values) {
+        return values > 0 && values < plan.vector_width;
     }
 
     // Loads those of a thread's elements that no copy of 16 bytes may bring.
