@@ -57,7 +57,8 @@ def by_file(folder: Path, name: str, more: dict[str, Any]) -> dict[str, Any]:
     """The case of a reader, of the file of the product."""
     case, operand, of, axes, _ = READERS[name]
     path = folder / of / "products" / "w.h5"
-    source = {"file": str(path), operand: f"/entry/data/{of}", "axes": {operand: axes}}
+    data = of if of == "spectrum" else f"/entry/data/{of}"  # either of the product's two names
+    source = {"file": str(path), operand: data, "axes": {operand: axes}}
     return {**case, "input": source | more}
 
 

@@ -170,7 +170,7 @@ class InputOperand:
         place = mapped.place(axis)
         if place is not None:
             return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
-        names = [operand_axis(name) for name in self.names or ()]
+        names = [operand_axis(name) for name in self.names or self.own_names or ()]
         return names.index(axis) if axis in mapped.missing and axis in names else None
 
     def _component(self, dataset: h5py.Dataset) -> str:

@@ -104,8 +104,8 @@ def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:
     They are by name, such as ``selected_time``, the time of the first sample that is transformed.
     There are none where a link leads to the dataset from ``file``, as in `own_coordinates`.
     """
-    group = dataset.parent
-    if PRODUCT not in group.attrs or dataset.file.filename != file.filename:
+    group = _group_of_product(dataset)
+    if group is None or dataset.file.filename != file.filename:
         return {}
     found: dict[str, str] = {}
     for name in itertools.islice(group, _MOST):
@@ -116,6 +116,20 @@ def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:
                 if one.shape == (1,) and BESIDE_AXES in one.attrs:
                     found[name] = path
     return found
+
+
+def _group_of_product(dataset: h5py.Dataset) -> h5py.Group | None:
+    """Return the group that has what stands beside a product of Argand's; None of other datasets.
+
+    The product has a second name in the root group.
+    """
+    if PRODUCT in dataset.parent.attrs:
+        return dataset.parent
+    with contextlib.suppress(DatasetError):
+        same = find_dataset(dataset.file, f"/entry/data/{str(dataset.name).rpartition('/')[2]}")
+        if same == dataset and PRODUCT in same.parent.attrs:
+            return same.parent
+    return None
 
 
 def _of_renamed(dataset: h5py.Dataset, path: str, called: str, axis: str, external: bool) -> str:

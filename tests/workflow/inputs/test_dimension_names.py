@@ -108,6 +108,15 @@ def test_the_same_order_and_other_names_tell_nothing(
         }
 
 
+def test_the_entry_that_a_number_takes_keeps_its_value(tmp_path: Path) -> None:
+    path = written(tmp_path / "v.h5", AXES)
+    with h5py.File(path, "r+") as file:
+        file["frequency"][...] = [1.1, 1.3, 1.2, 1.4]
+        file["frequency"].attrs["units"] = "GHz"
+    one = study_of(case(path, select={"voltages": {"frequency": 2}})).workload("w")
+    assert one.stage().coordinates["frequency"].values.tolist() == [1.2]
+
+
 def test_a_name_that_stands_there_twice_tells_nothing(tmp_path: Path) -> None:
     path = written(tmp_path / "v.h5", ("antenna", "antenna"), labels=True)
     check_study(study_of(case(path)))
