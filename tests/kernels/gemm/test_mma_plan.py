@@ -39,20 +39,6 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
         assert plan.shared_bytes <= arch_row.shared_bytes
 
 
-@pytest.mark.each_value
-@pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
-@pytest.mark.parametrize("precision", TENSOR)
-def test_every_architecture_has_a_plan_of_a_long_k(arch_row: Arch, precision: str) -> None:
-    """Few tiles, whose slices receive partial sums in shared memory, in every layout."""
-    if refused(precision, arch_row):
-        return
-    for m, n, (a_k_major, b_k_major) in product((16, 40, 131), (3498, 11224), LAYOUTS):
-        mma_plan(
-            PRECISIONS[precision], arch_row, batch=1, m=m, n=n, k=5502, sm_count=170,
-            a_k_major=a_k_major, b_k_major=b_k_major, vector=2,
-        )  # fmt: skip
-
-
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("k", [1, 40, 256, 257])
 def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) -> None:
