@@ -67,10 +67,15 @@ class ButterflyPlan:
         last = self.radices[-1]
         return n + (0 if last % 2 else n // last)
 
-    def shared_bytes(self, precision: Precision) -> int:
-        """Return the dynamic shared memory of a block, in fp32 at every precision."""
+    @property
+    def block_bytes(self) -> int:
+        """Dynamic shared memory of a block."""
         tile = -(-(self.place(self.size - 1) + 1) * 8 // 128) * 128
         return self.groups * (tile + 8 + 4 * self.warps)
+
+    def shared_bytes(self, precision: Precision) -> int:
+        """Return the dynamic shared memory of a block, in fp32 at every precision."""
+        return self.block_bytes
 
     @property
     def data_registers(self) -> int:
@@ -98,7 +103,7 @@ class ButterflyPlan:
         if self.rader:
             return 56
         large = [radix for radix in self.radices if radix > 16]
-        many = 16 * (self._waiting > 40)
+        many = 16 * (self._waiting > 40) or 8 * (self._waiting > 16 and not large)
         return 32 + 8 * bool(large) + 24 * any(radix != 32 for radix in large) + many
 
     @property

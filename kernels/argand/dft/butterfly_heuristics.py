@@ -39,8 +39,10 @@ WARPS = (1, 2, 4, 8, 12, 16)
 """Warps of a transform."""
 _MARGIN = 1.1
 """Factor of the cycles of blocks of other numbers of warps, as estimates are 7% off."""
-_GROUPS = 8
-"""Most groups of warps of a block."""
+_GROUPS = 16
+"""Most groups of warps of a block: more take longer, as threads have fewer registers."""
+_SCHEDULERS = 4
+"""Schedulers of a multiprocessor, each of which issues for a part of the warps."""
 _ROWS_AT_ONCE = (1, 2, 4)
 """Transforms of a block at a time, where there are few."""
 _MOST_THREADS = 512
@@ -79,11 +81,25 @@ def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
         ]  # fmt: skip
     for rader, radices in splits:
         for warps in _block_warps(radices):
-            plan = ButterflyPlan(
-                length, rader, radices, warps, min(_GROUPS, LARGEST_BLOCK // (32 * warps))
-            )
+            most = min(_GROUPS, LARGEST_BLOCK // (32 * warps))
+            plan = ButterflyPlan(length, rader, radices, warps, group_counts(warps, most)[0])
             if rader or plan.first_butterflies <= LARGEST_FIRST_BUTTERFLIES:
                 yield plan
+
+
+@lru_cache(maxsize=256)
+def group_counts(warps: int, most: int) -> tuple[int, ...]:
+    """Return the numbers of groups of ``warps`` up to ``most``, the best by `_waiting` first."""
+    return tuple(sorted(range(1, most + 1), key=lambda groups: _waiting(warps * groups)))
+
+
+def _waiting(warps: int) -> float:
+    """Return the time of a multiprocessor of so many warps over that of its instructions.
+
+    Each warp has as many rows, so all wait for the scheduler of the most warps.
+    """
+    uneven = -(-warps // _SCHEDULERS) * _SCHEDULERS / warps
+    return (1 + 4 / warps) * float(uneven**0.55)
 
 
 @lru_cache(maxsize=4096)
@@ -190,7 +206,7 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     slower *= (1 + 0.2 * more) * (1.12 if line & (line - 1) else 1)
     if plan.length < size <= _SHORT and len(plan.radices) > 2:
         slower *= 1.05  # so does a third of a chirp's short one
-    return float(issued / 4 * (1 + 4 / warps) * slower)
+    return float(issued / _SCHEDULERS * _waiting(warps) * slower)
 
 
 @lru_cache(maxsize=4096)

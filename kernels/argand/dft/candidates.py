@@ -11,7 +11,12 @@ from itertools import chain
 
 from argand.device import Arch
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.butterfly_heuristics import butterfly_order, butterfly_plans, large_plans
+from argand.dft.butterfly_heuristics import (
+    butterfly_order,
+    butterfly_plans,
+    group_counts,
+    large_plans,
+)
 from argand.dft.cluster import ClusterPlan
 from argand.dft.dense_heuristics import dense_order, dense_plans
 from argand.dft.hankel import HankelPlan
@@ -159,11 +164,17 @@ def best_legal(
 def fullest_legal(plan: Plan, precision: Precision, arch: Arch) -> Plan | None:
     """Return the legal plan of the most groups up to a plan's, which differs in nothing else.
 
-    Hankel plans' groups share the buffers, so that one of fewer is another candidate.
+    Of butterflies it is that whose warps wait least (`group_counts`). Hankel plans' groups share
+    the buffers, so that one of fewer is another candidate.
     """
     if not isinstance(plan, DensePlan | TwoFactorPlan | ButterflyPlan):
         return plan if is_legal(check_dft_plan, plan, precision, arch) else None
-    every = (replace(plan, groups=groups) for groups in range(plan.groups, 0, -1))
+    counts = (
+        group_counts(plan.warps, plan.groups)
+        if isinstance(plan, ButterflyPlan)
+        else range(plan.groups, 0, -1)
+    )
+    every = (replace(plan, groups=groups) for groups in counts)
     return next((one for one in every if is_legal(check_dft_plan, one, precision, arch)), None)
 
 

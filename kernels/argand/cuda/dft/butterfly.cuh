@@ -203,12 +203,13 @@ __device__ __forceinline__ void rader_transform(const DftArguments& args, const 
     for (int start = group.thread; start < kSize; start += kElementsInFlight * group.kThreads) {
         float2 value[kElementsInFlight];
         int offset[kElementsInFlight];
+        const float2* const from = x + 1 + start;
+        const unsigned short* const offsets = args.gather_offsets + start;
 #pragma unroll
         for (int i = 0; i < kElementsInFlight; ++i) {
-            const int n = start + i * group.kThreads;
-            if (n >= kSize) continue;
-            value[i] = x[n + 1];
-            offset[i] = __ldg(args.gather_offsets + n);
+            if (start + i * group.kThreads >= kSize) continue;
+            value[i] = from[i * group.kThreads];
+            offset[i] = __ldg(offsets + i * group.kThreads);
         }
 #pragma unroll
         for (int i = 0; i < kElementsInFlight; ++i) {
@@ -250,18 +251,17 @@ __device__ __forceinline__ void rader_transform(const DftArguments& args, const 
 #pragma unroll 1
     for (int start = group.thread; start < kSize; start += kElementsInFlight * group.kThreads) {
         int offset[kElementsInFlight];
+        float2* const to = out + 1 + start;
+        const unsigned short* const offsets = args.scatter_offsets + start;
+#pragma unroll
+        for (int i = 0; i < kElementsInFlight; ++i)
+            if (start + i * group.kThreads < kSize) offset[i] = __ldg(offsets + i * group.kThreads);
 #pragma unroll
         for (int i = 0; i < kElementsInFlight; ++i) {
-            const int n = start + i * group.kThreads;
-            if (n < kSize) offset[i] = __ldg(args.scatter_offsets + n);
-        }
-#pragma unroll
-        for (int i = 0; i < kElementsInFlight; ++i) {
-            const int n = start + i * group.kThreads;
-            if (n >= kSize) continue;
+            if (start + i * group.kThreads >= kSize) continue;
             const float2 z = tile[offset[i]];
-            out[n + 1] = {fmaf(z.x * args.alternate_scale, descale, x0.x),
-                          fmaf(-z.y * args.alternate_scale, descale, x0.y)};
+            to[i * group.kThreads] = {fmaf(z.x * args.alternate_scale, descale, x0.x),
+                                      fmaf(-z.y * args.alternate_scale, descale, x0.y)};
         }
     }
     group.sync();  // the tile and dc may be overwritten
