@@ -85,11 +85,19 @@ class ThreeKernelPlan:
 
     def kernel_shared_bytes(self, role: str, precision: Precision) -> int:
         """Return the dynamic shared memory of a block of one of `KERNELS`."""
-        return (
-            self.line.shared_bytes(precision)
-            if role == "convolve_lines"
-            else 8 * self.lines * self.width
-        )
+        return self._kernel_bytes(role)
+
+    def _kernel_bytes(self, role: str) -> int:
+        """Return these bytes, in fp32 at every precision."""
+        if role == "convolve_lines":
+            return self.line.block_bytes
+        return 8 * self.lines * self.width
+
+    def kernel_blocks(self, role: str) -> int:
+        """Return the blocks of a multiprocessor that registers and shared memory allow."""
+        by_memory = SHARED_BYTES // (self._kernel_bytes(role) + RESERVED_BYTES)
+        by_registers = REGISTERS // (self.kernel_threads(role) * self.kernel_registers(role))
+        return max(1, min(_MOST_BLOCKS, by_memory, by_registers))
 
     def grid_blocks(self, role: str, rows: int) -> int:
         """Return the grid size of one of `KERNELS` for ``rows`` transforms."""
@@ -115,7 +123,9 @@ class ThreeKernelPlan:
         """Return the registers of a thread of one of `KERNELS`, so that it does not spill."""
         if role == "convolve_lines":
             largest = max(self.radices)
-            return 2 * largest + (64 if largest <= 16 else 80 if largest == 32 else 96)
+            if largest <= 12 and self.radices[-1] < 12:
+                return 64
+            return 80 if largest <= 16 else 128 if largest <= 24 else 144
         return 2 * max(self.columns) + 48
 
     @property
@@ -151,7 +161,7 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
             "ThreeKernelArguments",
             f"dft_three_kernel_{role}<kPlan>(args);",
             plan.kernel_threads(role),
-            _blocks(plan, role, precision),
+            plan.kernel_blocks(role),
         )
         for role in KERNELS
     )
@@ -167,14 +177,6 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
         '"as the plan counts it");\n'
         f"{kernels}"
     )
-
-
-def _blocks(plan: ThreeKernelPlan, role: str, precision: Precision) -> int:
-    """Return the blocks a multiprocessor that registers and shared memory allow."""
-    threads = plan.kernel_threads(role)
-    by_memory = SHARED_BYTES // (plan.kernel_shared_bytes(role, precision) + RESERVED_BYTES)
-    by_registers = REGISTERS // (threads * plan.kernel_registers(role))
-    return max(1, min(_MOST_BLOCKS, by_memory, by_registers))
 
 
 def three_kernel_tables(plan: ThreeKernelPlan, *, inverse: bool) -> dict[str, Array]:

@@ -62,17 +62,16 @@ def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
 def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
     """Return a multiprocessor's estimated cycles for a three-kernel transform: traffic and stalls.
 
-    Fitted to measurements on an H200; it only has to rank.
+    A line's kernel takes longer where a multiprocessor has room for few of its blocks. Fitted to
+    measurements on an H200; it only has to rank.
     """
-    line, largest, two = plan.line, max(plan.radices), len(plan.radices) == 2
+    line = plan.line
     butterflies = -(-line.size // min(plan.radices) // (32 * plan.warps))
     a_number = (
-        1.77 + 0.89 * plan.length / plan.size  # traffic: columns and lines
-        + 0.39 * butterfly_cycles(line) / line.size
-        # Butterflies of many numbers and large tiles leave room for few threads.
-        + 0.31 * (min(plan.columns) > 16) + 0.28 * (8 * plan.width * plan.lines >= _LARGE_TILE)
-        + (0.17 if two else 0.28) * (largest >= 20)
-        + 0.28 * (two and plan.radices[-1] == 16) + 0.025 * max(0, butterflies - 2)
+        1.1 + 0.93 * plan.length / plan.size  # traffic: columns and lines
+        + 0.43 * butterfly_cycles(line) / line.size + 0.053 * max(0, butterflies - 2)
+        + 0.89 / plan.kernel_blocks("convolve_lines")
+        + 0.39 * (8 * plan.width * plan.lines >= _LARGE_TILE)
     )  # fmt: skip
     return plan.size * a_number
 

@@ -84,10 +84,10 @@ struct TileThread {
                 static_cast<int>(threadIdx.x / plan.tile_width)};
     }
 
-    // Whether number a of a butterfly, at index `at` of the transform, is not padding.
-    static __device__ __forceinline__ bool in_range(int a, int at) {
+    // Whether number a of a butterfly is not padding; number 0 has index `first` of the transform.
+    static __device__ __forceinline__ bool in_range(int a, int first) {
         constexpr int kEach = plan.column_radices[1] * plan.line_length();
-        return (a + 1) * kEach <= plan.length || at < plan.length;
+        return (a + 1) * kEach <= plan.length || a * kEach + first < plan.length;
     }
 };
 
@@ -117,18 +117,21 @@ __device__ __forceinline__ void dft_three_kernel_forward_columns(const ThreeKern
 #pragma unroll 1
     for (int b = thread.first_butterfly; b < B; b += thread.kButterflyStride) {
         float2 z[A];
+        const int first = b * kLine + thread.column;
+        const float2 *const from = x + first, *const chirp = args.chirp + first;
 #pragma unroll
         for (int a = 0; a < kInputsPerButterfly; ++a) {
-            const int at = (B * a + b) * kLine + thread.column;
+            const int at = a * B * kLine;
             z[a] = float2{0.0f, 0.0f};
-            if (thread.in_range(a, at)) z[a] = complex_product(x[at], __ldg(args.chirp + at));
+            if (thread.in_range(a, first)) z[a] = complex_product(from[at], __ldg(chirp + at));
         }
         butterfly<A>(z, kInputsPerButterfly);
         float2* const to = tile + b * kWidth + thread.tile_column;
+        const float2* const twiddles = args.twiddles + b;
         to[0] = z[0];
 #pragma unroll
         for (int k = 1; k < A; ++k)
-            to[k * B * kWidth] = complex_product(z[k], __ldg(args.twiddles + k * B + b));
+            to[k * B * kWidth] = complex_product(z[k], __ldg(twiddles + k * B));
     }
     __syncthreads();
     float2* const workspace = args.workspace + thread.row * plan.size() + thread.column;
@@ -162,8 +165,11 @@ __device__ __forceinline__ void dft_three_kernel_convolve_lines(const ThreeKerne
     float2* const workspace = args.workspace + row * plan.size() + line * kLine.size();
     First::for_each([&](int at) {
         float2 z[First::kRadix];
+        // All loads have one address: of workspace[i * First::kStride + at] each would have its
+        // own, in as many registers again as its number.
+        const float2* const from = workspace + at;
 #pragma unroll
-        for (int i = 0; i < First::kRadix; ++i) z[i] = workspace[i * First::kStride + at];
+        for (int i = 0; i < First::kRadix; ++i) z[i] = from[i * First::kStride];
         butterfly<First::kRadix>(z);
         First::apply_twiddles(z, twiddles, at);
         First::store(z, First::address(tile, at));
@@ -176,8 +182,9 @@ __device__ __forceinline__ void dft_three_kernel_convolve_lines(const ThreeKerne
         First::load(z, First::address(tile, at));
         First::apply_twiddles(z, twiddles, at);
         butterfly<First::kRadix>(z);
+        float2* const to = workspace + at;
 #pragma unroll
-        for (int i = 0; i < First::kRadix; ++i) workspace[i * First::kStride + at] = z[i];
+        for (int i = 0; i < First::kRadix; ++i) to[i * First::kStride] = z[i];
     });
 }
 
@@ -198,10 +205,10 @@ __device__ __forceinline__ void dft_three_kernel_inverse_columns(const ThreeKern
         for (int j = 0; j < B; ++j) z[j] = workspace[(k * B + j) * kLine];
         apply_column_twiddles<plan>(z, args.twiddles, k, thread.column);
         butterfly<B>(z);
+        float2* const to = tile + k * B * kWidth + thread.tile_column;
+        const float2* const twiddles = args.twiddles + k * B;
 #pragma unroll
-        for (int b = 0; b < B; ++b)
-            tile[(k * B + b) * kWidth + thread.tile_column] =
-                complex_product(z[b], __ldg(args.twiddles + k * B + b));
+        for (int b = 0; b < B; ++b) to[b * kWidth] = complex_product(z[b], __ldg(twiddles + b));
     }
     __syncthreads();
     float2* const out = args.out + thread.row * args.out_stride;
@@ -211,12 +218,15 @@ __device__ __forceinline__ void dft_three_kernel_inverse_columns(const ThreeKern
 #pragma unroll
         for (int k = 0; k < A; ++k) z[k] = tile[(k * B + b) * kWidth + thread.tile_column];
         butterfly<A>(z);
+        const int first = b * kLine + thread.column;
+        float2* const to = out + first;
+        const float2* const chirp = args.chirp + first;
 #pragma unroll
         for (int a = 0; a < kInputsPerButterfly; ++a) {
-            const int at = (B * a + b) * kLine + thread.column;
-            if (!thread.in_range(a, at)) continue;
-            out[at] = complex_product({z[a].x * args.scale, -z[a].y * args.scale},
-                                      __ldg(args.chirp + at));
+            const int at = a * B * kLine;
+            if (!thread.in_range(a, first)) continue;
+            to[at] = complex_product({z[a].x * args.scale, -z[a].y * args.scale},
+                                     __ldg(chirp + at));
         }
     }
 }

@@ -154,11 +154,12 @@ __device__ __forceinline__ void first_stage(int begin, int end, int step, const 
             if (item + u * step >= end) continue;
             const auto [index, to] = place(item + u * step);
             if constexpr (kRadix > 1) butterfly<kRadix>(z[u]);
+            const float2* const from = twiddles + index;
             to[0] = z[u][0];
 #pragma unroll
             for (int k = 1; k < kRadix; ++k)
                 to[k * kStride * kPitch] =
-                    complex_product(z[u][k], __ldg(twiddles + k * kStride + index));
+                    complex_product(z[u][k], __ldg(from + k * kStride));
         }
     }
 }
