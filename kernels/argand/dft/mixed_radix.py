@@ -21,6 +21,8 @@ _NEEDED = ((13, 40), (15, 48), (20, 56), (23, 64), (27, 80), (31, 96), (34, 104)
 """Largest radices, and the registers without which a thread spills (the tests compile some)."""
 _MOST_BLOCKS = 16
 """Most blocks of a multiprocessor that a plan asks registers for."""
+_FEW_REGISTERS, _MORE_BEFORE_HOPPER = 72, 8
+"""Registers of a thread up to which it needs some more on targets before Hopper."""
 _BANKS = 16
 """Numbers of 8 bytes that the banks hold side by side."""
 _SEEN, _SEEN_LANES = 4, 512
@@ -93,13 +95,23 @@ class MixedRadixPlan:
         """Blocks of a multiprocessor that registers, shared memory and threads allow."""
         return mixed_radix_blocks(self.radices, self._tile_bytes, self.warps)
 
+    @property
+    def blocks_before_hopper(self) -> int:
+        """Blocks of a multiprocessor on targets before Hopper."""
+        few = needed_registers(self.radices) <= _FEW_REGISTERS
+        more = _MORE_BEFORE_HOPPER if few else 0
+        return mixed_radix_blocks(self.radices, self._tile_bytes, self.warps, more)
 
-def mixed_radix_blocks(radices: tuple[int, ...], shared: int, warps: int) -> int:
-    """Return the blocks of a multiprocessor, of some bytes of shared memory each."""
+
+def mixed_radix_blocks(radices: tuple[int, ...], shared: int, warps: int, more: int = 0) -> int:
+    """Return the blocks of a multiprocessor, of some bytes of shared memory each.
+
+    A thread needs ``more`` registers than `needed_registers`.
+    """
     most = min(
         _MOST_BLOCKS, SHARED_BYTES // (shared + RESERVED_BYTES), RESIDENT_THREADS // (WARP * warps)
     )
-    needed = needed_registers(radices)
+    needed = needed_registers(radices) + more
     every = range(most, 1, -1)
     return next((blocks for blocks in every if registers(WARP * warps * blocks) >= needed), 1)
 

@@ -225,7 +225,8 @@ def dft_source(plan: Plan, precision: Precision) -> str:
             "stages": len(plan.radices), "transforms": plan.transforms, "warps": plan.warps,
         }  # fmt: skip
         # After Hopper, where threads of as many blocks would spill, the assembler decides.
-        blocks = f"__CUDA_ARCH__ < 1000 ? {plan.blocks_per_sm} : 1"
+        older = f"__CUDA_ARCH__ < 900 ? {plan.blocks_before_hopper} : {plan.blocks_per_sm}"
+        blocks = f"__CUDA_ARCH__ < 1000 ? ({older}) : 1"
     elif isinstance(plan, SingleCtaPlan):
         pass
     elif isinstance(plan, ClusterPlan):

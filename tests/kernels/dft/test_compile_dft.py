@@ -15,9 +15,12 @@ from argand.dft.hankel import HankelPlan
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
+from argand.dft.mixed_radix import LARGEST_MIXED_RADIX, MixedRadixPlan
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, dft_source, kernel_names
 from argand.dft.registers import other_registers
 from argand.dft.scale import SCALE_KERNEL, scale_source
+from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.two_pass import TwoPassPlan
 from argand.multiprocessor import registers
 from argand.precision import Precision
 
@@ -83,8 +86,14 @@ def kernels_of(precision: str, arch: Arch, method: Method, *, wide: bool) -> Ite
 
 
 def spare_registers(plan: Plan, precision: Precision) -> int:
-    """Registers of a thread that the plan's legality counts no use of."""
-    blocks = plan.blocks_per_sm if isinstance(plan, ClusterPlan) else 1
+    """Registers of a thread that the plan counts no use of, in the blocks that it asks for."""
+    if isinstance(plan, ThreeKernelPlan | TwoPassPlan):
+        return min(
+            registers(plan.kernel_blocks(role) * plan.kernel_threads(role))
+            - plan.kernel_registers(role)
+            for role in plan.roles
+        )
+    blocks = plan.blocks_per_sm if isinstance(plan, ClusterPlan | MixedRadixPlan) else 1
     have = registers(blocks * plan.threads)
     return have - plan.data_registers - other_registers(precision, plan)
 
@@ -100,6 +109,22 @@ def test_every_transform(arch: Arch, precision: str) -> None:
         check_dft_plan(plan, row, arch)
         for name in kernel_names(plan, row):
             assert_clean(dft_source(plan, row), arch.target, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 1] if EXHAUSTIVE else [0])
+@pytest.mark.parametrize("radix", range(13, LARGEST_MIXED_RADIX + 1, 1 if EXHAUSTIVE else 8))
+def test_mixed_radices_of_no_spare_register(arch: Arch, radix: int, place: int) -> None:
+    """Plans of two stages whose blocks leave a thread the fewest registers that a radix needs."""
+    row = PRECISIONS["3xfp16"]
+    other = 11 if radix > 17 else 9
+    radices = (radix, other) if place == 0 else (other, radix)
+    every = (
+        MixedRadixPlan(radices, transforms, warps) for transforms in (3, 7) for warps in (2, 3, 4)
+    )
+    plan = min(every, key=lambda plan: spare_registers(plan, row))
+    assert spare_registers(plan, row) < 32
+    assert_clean(dft_source(plan, row), arch.target, kernel_names(plan, row)[0])
 
 
 def test_which_kernels_differ_by_precision(arch: Arch) -> None:

@@ -21,6 +21,14 @@ struct MixedRadixPlan {
     // On an H200 products of few twiddles (powers.cuh) are faster than loads of all where there are
     // three stages, and as fast where there are two.
     constexpr bool loads_few_twiddles() const { return stages > 2; }
+    // Whether the first of two stages hides its thread and adds offsets to one address of twiddles.
+    // Else the compiler keeps what follows from the thread, and an address of each twiddle, and
+    // spills where the first radix needs as many registers as the second. Some of the other plans
+    // are slower with it.
+    constexpr bool saves_registers() const {
+        return stages == 2 && radices[0] + 2 >= radices[1] &&
+               (radices[0] <= 23 || first_factor(radices[0]) == 1);
+    }
     // L_s.
     constexpr int rest(int stage) const {
         int product = 1;
@@ -84,10 +92,12 @@ __device__ __forceinline__ void mixed_radix_stages(const float2* x, float2* out,
     constexpr int kRadix = plan.radices[kStage], kRest = plan.rest(kStage),
                   kPitch = plan.pitches[kStage], kEach = plan.length() / kRadix;
     constexpr bool kFirst = kStage == 0, kLast = kStage + 1 == plan.stages;
+    constexpr bool kSaves = kFirst && plan.saves_registers();
     const float2* const twiddles =
         reinterpret_cast<const float2*>(args.twiddles) + plan.twiddles(kStage);
 #pragma unroll 1
-    for (int item = threadIdx.x; item < rows * kEach; item += plan.threads()) {
+    for (int item = kSaves ? opaque_thread() : threadIdx.x; item < rows * kEach;
+         item += plan.threads()) {
         const int row = item / kEach, within = item % kEach, rest = within % kRest;
         float2 z[kRadix];
         float2* place = numbers + row * plan.row_pitch();
@@ -116,9 +126,12 @@ __device__ __forceinline__ void mixed_radix_stages(const float2* x, float2* out,
             for (int k = 0; k < kRadix; ++k)
                 to[k * kEach] = {z[k].x * args.scale, z[k].y * args.alternate_scale};
         } else {
+            const float2* const mine = twiddles + rest;
             place[0] = z[0];
             for_each_power<kRadix, plan.loads_few_twiddles()>(
-                [&](int k) { return __ldg(twiddles + k * kRest + rest); },
+                [&](int k) {
+                    return __ldg(kSaves ? mine + k * kRest : twiddles + k * kRest + rest);
+                },
                 [&](int k, float2 w) { place[k * kPitch] = complex_product(z[k], w); });
         }
     }
