@@ -55,11 +55,14 @@ _MARGIN = 1.05
 taken where they are near."""
 _PASSES_MARGIN = 1.1
 """Factor of the estimated times of two passes, which are 7% off."""
-_MIXED_MARGIN, _NEAR_COPY_MARGIN = 1.1, 1.2
-"""Factors of the estimated times of mixed radices, which are 8% off: the second where cuFFT's
-kernel is near a copy's rate (`_near_copy`), mostly faster than estimated."""
-_NEAR_COPY_NUMBERS = 9
-"""Fewest numbers a thread with which a single kernel of several blocks is near a copy's rate."""
+_NEAR_COPY_MARGIN, _MIXED_MARGIN, _MANY_NUMBERS_MARGIN = 1.2, 1.0, 0.95
+"""Factors of the estimated times of mixed radices, which are too long at plans that are taken:
+where cuFFT's kernel is near a copy's rate (`_near_copy`), mostly faster than estimated; elsewhere;
+and, of two stages, where its threads hold more numbers and are few."""
+_NEAR_COPY_NUMBERS = range(9, 29)
+"""Numbers a thread with which a single kernel of several blocks is near a copy's rate."""
+_SHORT_LINE, _SHORT_SPLIT = 11, 1.2
+"""Numbers below which a line is short, and the factor where it begins within a sector."""
 _LARGE_PRIME, _LARGEST_PRIME = 37, 59
 """Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
 `_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""
@@ -147,22 +150,26 @@ def needs_library_kernels(plan: Plan, precision: Precision) -> bool:
 
 
 def _margin(plan: Plan, library: LibraryKernels | None = None) -> float:
-    if isinstance(plan, MixedRadixPlan):
-        near_copy = library is not None and _near_copy(plan.length, library)
-        return _NEAR_COPY_MARGIN if near_copy else _MIXED_MARGIN
-    return _PASSES_MARGIN if isinstance(plan, TwoPassPlan) else _MARGIN
+    """Return the factor of a plan's estimated time beside cuFFT's; the largest without kernels."""
+    if not isinstance(plan, MixedRadixPlan):
+        return _PASSES_MARGIN if isinstance(plan, TwoPassPlan) else _MARGIN
+    if library is None or _near_copy(plan.length, library):
+        return _NEAR_COPY_MARGIN
+    many = not library.several and library.numbers >= _NEAR_COPY_NUMBERS.stop
+    return _MANY_NUMBERS_MARGIN if many and len(plan.radices) == 2 else _MIXED_MARGIN
 
 
 def _near_copy(length: int, library: LibraryKernels) -> bool:
     """Return whether a single kernel of cuFFT's mostly has 0.84 of an H200's copy rate or more.
 
-    Kernels of few numbers a thread and different radices have less.
+    Kernels of few numbers a thread and different radices have less, and those of so many numbers
+    that a multiprocessor holds few threads.
     """
     if library.several or library.blocks == 1:
         return False
     numbers = round(library.numbers)
     powers = (numbers**stages for stages in range(1, length.bit_length() + 1))
-    return numbers >= _NEAR_COPY_NUMBERS or length & (length - 1) == 0 or length in powers
+    return numbers in _NEAR_COPY_NUMBERS or length & (length - 1) == 0 or length in powers
 
 
 def own_time(plan: Plan, precision: Precision, memory: float = 1.0) -> float:
@@ -186,12 +193,16 @@ def library_time(length: int, library: LibraryKernels, memory: float = 1.0) -> f
 
     A single one loads, computes and stores in turn, which only other blocks of a multiprocessor
     overlap. In the stage of a prime that is larger than the numbers of a thread, threads are idle.
+    The threads of a row load a line at a time, which takes longer where lines are short and begin
+    within sectors.
     ``memory`` as of `library_is_faster`.
     """
     if library.several:
         return several_time(length, memory)
     idle = max(1.0, max(prime_factors(length)) / library.numbers)
-    return (1.12 + 0.74 / library.blocks) * float(idle**0.28)
+    line = round(length / library.numbers)
+    split = _SHORT_SPLIT if line < _SHORT_LINE and line % 4 else 1.0
+    return (1.12 + 0.74 / library.blocks) * float(idle**0.28) * split
 
 
 def several_time(length: int, memory: float = 1.0) -> float:

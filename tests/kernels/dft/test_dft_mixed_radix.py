@@ -111,12 +111,13 @@ def test_cufft_keeps_what_its_kernels_are_fast_at() -> None:
 @pytest.mark.parametrize(
     ("length", "numbers", "blocks", "ours"),
     [(720, 6, 8, True), (504, 7, 13, True), (1000, 10, 8, False), (1000, 5, 8, True),
-     (343, 7, 3, False), (343, 5, 3, True), (1000, 10, 1, True)],
+     (343, 7, 3, False), (343, 5, 3, True), (1000, 10, 1, True), (486, 3, 10, True),
+     (728, 26, 20, False), (186, 31, 20, True), (2880, 30, 5, True)],
 )  # fmt: skip
 def test_kernels_near_a_copys_rate_are_left_to_cufft(
     length: int, numbers: int, blocks: int, ours: bool
 ) -> None:
-    """cuFFT keeps lengths of several blocks that have many numbers a thread or a single radix."""
+    """cuFFT keeps lengths of several blocks and 9 to 28 numbers a thread, or of a single radix."""
     kernels = LibraryKernels(several=False, numbers=numbers, blocks=blocks)
     found = choose(method_for(length), ROW, HOPPER, wide=False, full=True, library=kernels)
     assert isinstance(found.plan, MixedRadixPlan) == ours
