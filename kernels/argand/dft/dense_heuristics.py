@@ -8,6 +8,7 @@ What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from argand.dft.method import LARGEST_DENSE, LARGEST_FACTOR
 from argand.dft.plan import DensePlan, folded_tiles
@@ -38,11 +39,9 @@ def dense_plans(length: int, precision: Precision, wide: bool) -> Iterator[Dense
     for warps in (1, 2, 3, 4, 6, 8, 12, 16):
         if warps > 1 and folded_tiles(length, warps) == folded_tiles(length, warps - 1):
             continue  # no fewer columns for each
-        for rows in (1, 2):
-            for buffers in (1, 2, 3):
-                for resident in (True, False):
-                    groups = _MOST_WARPS // warps
-                    yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
+        groups = _MOST_WARPS // warps
+        for m_tiles, buffers, in_shared in product((1, 2), (1, 2, 3), (True, False)):
+            yield DensePlan(length, warps, m_tiles, groups, buffers, in_shared, wide)
 
 
 def dense_order(plan: DensePlan) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ _MOST_WARPS = 16
 
 
 def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:
-    """Return plans of every N1 >= N2 up to `LARGEST_FUSED` with the product N, legal or not.
+    """Yield plans of every N1 >= N2 up to `LARGEST_FUSED` with the product N, legal or not.
 
     Each has the most groups.
     """
@@ -30,12 +30,12 @@ def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:
         first = length // second
         if length % second or first > LARGEST_FUSED:
             continue
-        for rows in (1, 2):
-            least = -(-second // (16 * rows))
+        for m_tiles in (1, 2):
+            least = -(-second // (16 * m_tiles))
             for warps, buffers in product(sorted({least, max(least, -(-first // 16))}), (1, 2, 3)):
                 groups = _MOST_WARPS // warps
                 if groups:
-                    yield TwoFactorPlan(first, second, warps, rows, groups, buffers, wide)
+                    yield TwoFactorPlan(first, second, warps, m_tiles, groups, buffers, wide)
 
 
 def two_factor_order(plan: TwoFactorPlan, precision: Precision) -> tuple[float, ...]:

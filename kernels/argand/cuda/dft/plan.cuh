@@ -94,9 +94,9 @@ constexpr bool kHasTma = false;
 //
 // `scale` and `alternate_scale` multiply results:
 //
-//     dense, two_factor, hankel  products with a table, and sums without one
-//     butterfly                  x_0 and X_0, and results of the convolution
-//     single_cta, cluster        real parts, and imaginary parts
+//     dense, two_factor, hankel         products with a table, and sums without one
+//     butterfly                         x_0 and X_0, and results of the convolution
+//     mixed_radix, single_cta, cluster  real parts, and imaginary parts
 struct DftArguments {
     const float2* x;
     float2* out;

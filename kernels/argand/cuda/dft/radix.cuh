@@ -1,6 +1,6 @@
 // Butterflies: transforms of N numbers in a thread's registers, X_k = sum_n W_N^(n k) x_n, in fp32.
 // The compiler unrolls them and computes their roots of unity. The fp32 kernels (butterfly,
-// three_kernel, single_cta, cluster) are made of them.
+// mixed_radix, two_pass, three_kernel, single_cta, cluster) are made of them.
 #pragma once
 #include "device/complex.cuh"
 
