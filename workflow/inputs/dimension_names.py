@@ -20,6 +20,8 @@ _LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
 
 The first is that of files of CHIME and others on draco, the last that of arrays of xarray.
 """
+_MOST_POLARIZATIONS = 4
+"""Products of two feeds; of voltages there are two."""
 _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
 
 
@@ -165,6 +167,25 @@ def moved_by_number(
         f"{name} has {rank} axes that nothing names, and a number drops one between others; what "
         f"is left may be {[here[place] for place in places]} or {[*here[rank - len(places) :]]}: "
         f"name all {rank} in input.axes.{operand.name}"
+    )
+
+
+def many_polarizations(
+    name: str, operand: Operand, own: Sequence[str] | None, found: AxisMap
+) -> str:
+    """Return an error's text where an axis is read as more polarizations than an array has.
+
+    Nothing names it: the channels of a dataset without polarizations would be taken for these, and
+    multiplied with each other.
+    """
+    count = dict(zip(found.axes, found.shape, strict=True)).get("polarization", 1)
+    if count <= _MOST_POLARIZATIONS or "polarization" in (own or ()):
+        return ""
+    axes = [axis for axis in found.axes if axis not in found.missing]
+    return (
+        f"{name} is read as {axes} where input.axes says nothing, which makes {count} "
+        f"polarizations, and an array has at most {_MOST_POLARIZATIONS}; name its axes in "
+        f"input.axes.{operand.name}"
     )
 
 

@@ -33,6 +33,7 @@ from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axi
 from workflow.inputs.dimension_names import (
     axes_by_matlab,
     check_exchanged,
+    many_polarizations,
     moved_by_number,
     names_of_parts,
     of_each_axis,
@@ -158,6 +159,8 @@ class InputOperand:
             there = [axis.kept for axis in self.picked.axes]
             if wrong := moved_by_number(self.name, self.operand, own, there, self.picked.shape):
                 raise InputError(f"input.select.{self.operand.name}: {wrong}")
+            if wrong := many_polarizations(self.name, self.operand, own, found):
+                raise InputError(f"{self.key}: {wrong}")
         if own is None:
             return
         kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]

@@ -18,6 +18,7 @@ def write_input(folder: Path, rng: np.random.Generator) -> Path:
     """Voltages, weights, and what stands along their axes."""
     path = folder / "in.h5"
     with h5py.File(path, "w") as held:
+        held["six"] = np.ones((6, 1, 1), np.complex64)
         held["volt"] = normal(rng, *SHAPE)
         held["weights"] = normal(rng, 3, 2, 4, 5)
         held["freq_hz"] = 1e8 + 1e6 * np.arange(3)

@@ -68,6 +68,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "input.select.samples: takes one entry of polarization, and weights have 2, whose "
         "beams would all be of the same samples; take one of weights too",
     ),
+    (
+        {"samples": "six", "weights": "six"},
+        "input.weights: /six is read as ['polarization', 'beam', 'antenna'] where input.axes says "
+        "nothing, which makes 6 polarizations, and an array has at most 4; name its axes in "
+        "input.axes.weights",
+    ),
     ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
     (
         {"coordinates": {"channel": {"step_hz": 2}, "frequency": {"step_hz": 1}}},
