@@ -167,6 +167,8 @@ def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
         (lambda: gemm(X, X, tolerance=10**400), "tolerance"),
         (lambda: softmax(X.real, scale=10**400), "scale"),
         (lambda: spectrum(X, 4, sample_rate=10**400), "sample_rate"),
+        (lambda: contract("ij,jk->ik", X.astype(complex), X, scale=10**400), "scale"),
+        (lambda: contract("ij,jk->ik", X, X, bias=10**400), "bias"),
     ],
 )
 def test_integers_beyond_fp64_are_named(call: Callable[[], Any], name: str) -> None:

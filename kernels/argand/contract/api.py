@@ -105,8 +105,7 @@ def contract(
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
     if precision is None and tolerance is None and _widens((a, b), (out, scale, bias)):
         precision = "fp64"  # also where the product is given none of them
-    if _is_number(scale) and scale != 1 and not _in_fp64((a, b), precision):
-        check_scalar("scale", as_number(scale, "scale"), "complex64")
+    _check_numbers({"scale": scale, "bias": bias}, double=_in_fp64((a, b), precision))
     product = partial(gemm, precision=precision, tolerance=tolerance, rounding=rounding)
     with context_of(a, b, out):
         of_result = a if framework_of(a) or not framework_of(b) else b
@@ -204,6 +203,13 @@ def _factor(x: Any, name: str, shape: tuple[int, ...]) -> Any:
     ):
         raise ValueError(f"{name} must broadcast to the result's shape {shape}, got {given}")
     return x
+
+
+def _check_numbers(factors: dict[str, Any], *, double: bool) -> None:
+    """Raise ValueError, by its name, for a number that a product's type would make infinite."""
+    for name, x in factors.items():
+        if _is_number(x) and x != 1:
+            check_scalar(name, as_number(x, name), "complex128" if double else "complex64")
 
 
 def _is_number(x: Any) -> bool:

@@ -100,11 +100,12 @@ def test_other_arguments_that_do_not_fit() -> None:
         contract("ij,jk->ik", x, pairs(np.ones((2, 2, 2), np.int8)))
 
 
-def test_a_scale_beyond_the_type_of_the_result() -> None:
-    x = np.eye(2, dtype=np.complex64)
-    with pytest.raises(ValueError, match="scale must be within the range of fp32"):
-        contract("ij,jk->ik", x, x, scale=1e39)
-    assert contract("ij,jk->ik", x, x, scale=1e39, precision="fp64")[0, 0] == 1e39
+@pytest.mark.parametrize(("name", "expected"), [("scale", 1e39), ("bias", 1 + 1e39)])
+def test_a_number_beyond_the_type_of_the_result(name: str, expected: float) -> None:
+    x, given = np.eye(2, dtype=np.complex64), {name: 1e39}
+    with pytest.raises(ValueError, match=f"{name} must be within the range of fp32"):
+        contract("ij,jk->ik", x, x, **given)
+    assert contract("ij,jk->ik", x, x, **given, precision="fp64")[0, 0] == expected
 
 
 def test_an_infinite_bias_makes_no_nan() -> None:
