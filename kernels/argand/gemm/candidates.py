@@ -173,8 +173,9 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
     return ["planar"] if precision.scaled and precision.terms == 1 else ["fp32", "planar"]
 
 
-_MIN_SLICE_K = {1: 256, 2: 320}
-"""Shortest split-K slice by terms, in elements of k: prologue and reduction outweigh less."""
+_MIN_SLICE_K, _MIN_TRIANGLE_SLICE_K = {1: 128, 2: 96}, {1: 256, 2: 320}
+"""Shortest split-K slice by terms, in elements of k: prologue and reduction outweigh less. Shorter
+ones of triangles were not timed."""
 _SLICED_WAVES = 2
 """Waves of blocks that split-K slices may fill at most."""
 
@@ -191,7 +192,8 @@ def _slice_counts(plan: WgmmaPlan, sm_count: int, sizes: GemmSizes, terms: int) 
     Results of 4 bytes are rounded or squared once, from the sum over all of k, which is not cut.
     """
     tiles = sizes.tiles(plan.block_m, plan.block_n)
-    most = sizes.k // _MIN_SLICE_K[terms]
+    shortest = _MIN_TRIANGLE_SLICE_K if sizes.triangle else _MIN_SLICE_K
+    most = sizes.k // shortest[terms]
     if sizes.narrow or most < 2:
         return [1]
     found = {1}
