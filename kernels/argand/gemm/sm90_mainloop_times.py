@@ -29,7 +29,8 @@ _SPLIT_EFFICIENCY = {1: 0.875, 2: 0.75}
 _ROW_COLUMNS, _COLUMN = 36, 0.78
 """Columns, at that rate without loss, whose products take as long as a warpgroup loads and splits
 rows of X at two terms; and what each column of the tile takes then, with its promotions. So narrow
-tiles reach 0.65 of the rate, those from 96 columns on `_SPLIT_EFFICIENCY`."""
+tiles reach 0.65 of the rate, those from 96 columns on `_SPLIT_EFFICIENCY`. Warpgroups that share
+the k of a tile load and split rows at once."""
 _SPLITTING = {4: 1.1, 2: 1.22}
 """Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
 of an operand: 16 bits are scaled too, and leave half as long for it."""
@@ -106,5 +107,5 @@ def _efficiency(plan: WgmmaPlan, precision: Precision) -> float:
     if precision.terms == 1:
         rounds = _rounds_in_place(plan, precision)
         return _EFFICIENCY * (_ROUNDED_BESIDE.get(plan.block_n, 1.0) if rounds else 1.0)
-    narrow = plan.block_n / (_ROW_COLUMNS + _COLUMN * plan.block_n)
+    narrow = plan.block_n / (_ROW_COLUMNS / plan.k_warpgroups + _COLUMN * plan.block_n)
     return min(_SPLIT_EFFICIENCY[plan.k_warpgroups], narrow)
