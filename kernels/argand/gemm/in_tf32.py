@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from argand.gemm.families import ChosenFamily
 from argand.precision import BF16, TF32, Precision
 
 BF16_IN_TF32 = replace(BF16, name="tf32", bytes=TF32.bytes, cublas=TF32.cublas, ptx=TF32.ptx)
@@ -30,9 +31,9 @@ _SCALED_MARGIN = 1.09
 """`tf32_margin` of fp16."""
 _SHORT_K, _PACKED_MARGIN = 128, 1.2
 """Longest k at which bf16 with both operands packed has a margin, and that margin."""
-_OTHER_PLAN_MARGIN = 1.03
-"""Margin of bf16 by another plan than tf32's, where the errors of two estimates add. By the same
-plan bf16 is no slower."""
+_OTHER_PLAN_MARGIN, _OTHER_WGMMA_MARGIN = 1.03, 1.12
+"""Margins of bf16 by another plan than tf32's, where the errors of two estimates add, and by
+another of wgmma. By the same plan bf16 is as a rule no slower."""
 SAME_TILE = 1.03
 """Time over that of tf32's plan, by estimate, up to which the same plan of mma.sync at bf16 is
 taken to be no slower. Beyond, registers leave room for fewer blocks."""
@@ -45,8 +46,8 @@ beside mma.sync in 3xtf32."""
 
 
 def tf32_margin(
-    precision: Precision, k: int, *, packs: bool, same_plan: bool, seconds: float = 1.0,
-    families_differ: bool = False,
+    precision: Precision, k: int, *, family: ChosenFamily, packs: bool, same_plan: bool,
+    seconds: float = 1.0, families_differ: bool = False,
 ) -> float:  # fmt: skip
     """Return the factor within which a plan of 16 bits counts as no faster than one in tf32.
 
@@ -60,4 +61,6 @@ def tf32_margin(
         return _SCALED_MARGIN
     if packs and k <= _SHORT_K:
         return _PACKED_MARGIN
-    return 1.0 if same_plan else _OTHER_PLAN_MARGIN
+    if same_plan:
+        return 1.0
+    return _OTHER_WGMMA_MARGIN if family == "wgmma" else _OTHER_PLAN_MARGIN

@@ -62,7 +62,8 @@ def _of_tiles(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
         (plan.storage == "planar" or not plan.k_major or plan.block_k % span == 0,
          f"block_k must be a multiple of {span} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
-        (plan.block_n * row_bytes % ALIGNMENT == 0, "a plane must begin where a swizzle does"),
+        # A swizzle of eight rows repeats in planes of eights of columns, however narrow it is.
+        (2 * plan.block_n * row_bytes % ALIGNMENT == 0, "a stage must begin where a swizzle does"),
         (plan.k_warpgroups == 1 or (plan.k_warpgroups == 2 and plan.m_warpgroups == 1
                                     and plan.stages % 2 == 0 and precision.terms == 2
                                     and whole_box),

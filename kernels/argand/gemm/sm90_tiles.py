@@ -27,10 +27,8 @@ _ONE_TERM = (
 _BETWEEN = (
     WgmmaPlan(2, 160, 32, 3), WgmmaPlan(2, 112, 32, 3), WgmmaPlan(2, 80, 32, 3),
     WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 80, 32, 4), WgmmaPlan(1, 48, 32, 5),
+    *(WgmmaPlan(2, columns, 32, 3) for columns in (120, 104, 88)),
 )  # fmt: skip
-# Widths between these are for tf32 alone: rows of 16-bit planes would not begin where a swizzle
-# does.
-_EIGHTS = tuple(WgmmaPlan(2, columns, 32, 3) for columns in (120, 104, 88))
 # At two terms a warp's loads, splitting and promotion take longer than its MMAs, so two warpgroups
 # share the k of a tile of 64 rows.
 _TWO_TERMS = (
@@ -61,8 +59,6 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> tuple[WgmmaPlan, ...]
     tiles: tuple[WgmmaPlan, ...] = _ONE_TERM if precision.terms == 1 else _TWO_TERMS
     if precision.terms == 1 and (precision.operand.name == "tf32" or storage == "fp32"):
         tiles = (*tiles, *_BETWEEN)
-    if precision.terms == 1 and precision.operand.name == "tf32":
-        tiles = (*tiles, *_EIGHTS)
     if precision.terms > 1 and storage == "planar":
         tiles = _TWO_TERMS_IN_PLANES
     if precision.terms > 1 and storage == "fp32" and precision.scaled:

@@ -56,7 +56,7 @@ def test_tiles_that_fit_are_legal() -> None:
         ("bf16", LARGE, {"block_k": 16, "k_major": True, "storage": "half"},
          "multiple of 32 where k is contiguous"),
         ("tf32", LARGE, {"stages": 1}, "stages must be at least 2"),
-        ("tf32", LARGE, {"block_n": 8, "block_k": 8}, "a plane must begin where a swizzle does"),
+        ("tf32", LARGE, {"block_n": 8, "block_k": 8}, "a stage must begin where a swizzle does"),
         ("tf32", LARGE, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
