@@ -153,14 +153,20 @@ def moved_by_number(
 
     Those before it would move to the places of the next ones, channels to that of polarizations,
     or stay in theirs. Behind all of them, as of matrices at one frequency, an axis that the operand
-    lacks is dropped, as of a dataset of more axes than it has. ``kept`` are the axes that stay, of
+    lacks is dropped, as of a dataset of more axes than it has. Axes of a ``free`` operand are of
+    any names. ``kept`` are the axes that stay, of
     these ``lengths``; ``own`` are the file's names, of which one of the operand's tells.
     """
     rank, axes = len(kept), operand.axes
     places = [place for place, there in enumerate(kept) if there]
     pairs = zip(places, lengths, strict=True)
     moved = [place for place, n in pairs if n > 1 and not all(kept[place : places[-1]])]
-    if rank > len(axes) or not moved or any(own[place] in axes for place in moved if own):
+    if (
+        operand.free
+        or rank > len(axes)
+        or not moved
+        or any(own[place] in axes for place in moved if own)
+    ):
         return ""
     here = axes[len(axes) - rank :]
     return (

@@ -155,12 +155,12 @@ class InputOperand:
     def _check_order(self, found: AxisMap) -> None:
         """Raise InputError where nobody names the axes, or the file alone in another order."""
         own = self.own_names
-        if self.names is None and not self.operand.free:
+        if self.names is None:
+            if wrong := many_polarizations(self.name, self.operand, own, found):
+                raise InputError(f"{self.key}: {wrong}")
             there = [axis.kept for axis in self.picked.axes]
             if wrong := moved_by_number(self.name, self.operand, own, there, self.picked.shape):
                 raise InputError(f"input.select.{self.operand.name}: {wrong}")
-            if wrong := many_polarizations(self.name, self.operand, own, found):
-                raise InputError(f"{self.key}: {wrong}")
         if own is None:
             return
         kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]

@@ -166,6 +166,12 @@ def test_axes_that_are_not_there(file: Path, more: dict[str, Any], message: str)
     assert error_of({"kind": "dft", "input": source, **more}).startswith(message)
 
 
+def test_polarizations_of_a_filter_bank_by_their_place(file: Path) -> None:
+    source = {"file": str(file), "samples": "six"}
+    case = {"kind": "channelise", "channels": 2, "taps": 1, "axis": -1, "input": source}
+    assert "is read as ['polarization', 'antenna', 'time'] where input.axes" in error_of(case)
+
+
 def test_an_axis_of_the_name_of_the_answer(file: Path) -> None:
     source = {"file": str(file), "samples": "volt", "axes": ["spectrum", "b", "c", "d"]}
     case = {"kind": "dft", "axis": "d", "input": source}
