@@ -51,7 +51,7 @@ def coherence(rows: Array, columns: Array, precision: Precision) -> float:
         products[0::2] = row.real * column.real
         products[1::2] = -(row.imag * column.imag)
         sums = np.cumsum(products)
-        expected += float(sums @ sums + products @ products)
+        expected += _square(sums) + _square(products)
         coherent += _coherent(products, sums, precision.accumulator.significand, octaves)
     if not expected:
         return 1.0
@@ -76,8 +76,13 @@ def _coherent(products: Array, sums: Array, bits: int, octaves: int) -> Array:
     for octave in range(octaves):
         np.multiply(scaled, 2.0**octave, out=rest)
         rest -= np.rint(rest, out=whole)
-        found[octave] = np.ldexp(rest.sum() ** 2 - rest @ rest, 2 * (top - octave))
+        found[octave] = np.ldexp(rest.sum() ** 2 - _square(rest), 2 * (top - octave))
     return found
+
+
+def _square(x: Array) -> float:
+    """Return the sum of squares; threads of a BLAS cost more than they gain here."""
+    return float(np.einsum("i,i->", x, x))
 
 
 def _spread(count: int, lines: int) -> Array:
