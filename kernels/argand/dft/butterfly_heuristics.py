@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length that cycles are fitted to.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _splits(size: int, stages: int, radices: tuple[int, ...]) -> tuple[tuple[int
 def butterfly_cycles(plan: ButterflyPlan) -> float:
     """Return the estimated cycles of a multiprocessor for a transform: issue and stalls.
 
-    Fitted to measurements on an H200; it only has to rank.
+    The estimate is fitted to measurements on an H200; it only has to rank.
     """
     threads, warps, size = 32 * plan.warps, plan.warps * plan.groups, plan.size
     issued = 0.0
@@ -248,7 +248,7 @@ def _bank_ways(radices: tuple[int, ...]) -> tuple[float, ...]:
 def butterfly_time(plan: ButterflyPlan) -> float:
     """Return the estimated time of many transforms over that of a copy of their numbers.
 
-    Fitted to times of an H200.
+    The estimate is fitted to times of an H200.
     """
     alone = 0.9 if plan.groups == 1 else 1
     a_number = 0.63 + 0.78 * butterfly_cycles(plan) / plan.length

@@ -123,7 +123,7 @@ def ordered(plans: Iterable[Plan], precision: Precision) -> list[Plan]:
 def plan_order(plan: Plan, precision: Precision) -> tuple[float, ...]:
     """Return the sort key of plans, the best first: cycles of a convolution, ranks of the others.
 
-    Fitted to measurements on an H200; it only has to rank.
+    The key is fitted to measurements on an H200; it only has to rank.
     """
     if isinstance(plan, ButterflyPlan):
         return (butterfly_order(plan),)
@@ -164,8 +164,8 @@ def best_legal(
 def fullest_legal(plan: Plan, precision: Precision, arch: Arch) -> Plan | None:
     """Return the legal plan of the most groups up to a plan's, which differs in nothing else.
 
-    Of butterflies it is that whose warps wait least (`group_counts`). Hankel plans' groups share
-    the buffers, so that one of fewer is another candidate.
+    Among butterfly plans it is the one whose warps wait least (`group_counts`). Hankel plans'
+    groups share the buffers, so that one of fewer is another candidate.
     """
     if not isinstance(plan, DensePlan | TwoFactorPlan | ButterflyPlan):
         return plan if is_legal(check_dft_plan, plan, precision, arch) else None

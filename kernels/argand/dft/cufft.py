@@ -1,6 +1,6 @@
 """Transforms by cuFFT, where it is the faster and at fp32 and fp64.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

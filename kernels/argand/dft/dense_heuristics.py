@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

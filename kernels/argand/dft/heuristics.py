@@ -1,6 +1,6 @@
 """The choice of a transform's plan on a GPU. Needs no GPU.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _best_of_others(
 def _convolution_instead(plan: HankelPlan, precision: Precision, arch: Arch) -> Plan | None:
     """Return the convolution of a prime, where it is faster than a Hankel plan whose tiles wait.
 
-    It is where the plan has no wide copies, which leaves it fewer buffers.
+    It is faster where the plan has no wide copies, which leaves it fewer buffers.
     """
     best = best_legal(butterfly_plans(plan.length), precision, arch)
     if not isinstance(best, ButterflyPlan) or not plan.wide_copies:

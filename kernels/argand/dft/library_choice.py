@@ -4,7 +4,7 @@
 how far estimates were off (docs/experiments/2026-11-28-times-of-transforms.md and
 2026-11-29-mixed-radices.md).
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -194,8 +194,7 @@ def library_time(length: int, library: LibraryKernels, memory: float = 1.0) -> f
     A single one loads, computes and stores in turn, which only other blocks of a multiprocessor
     overlap. In the stage of a prime that is larger than the numbers of a thread, threads are idle.
     The threads of a row load a line at a time, which takes longer where lines are short and begin
-    within sectors.
-    ``memory`` as of `library_is_faster`.
+    within sectors. ``memory`` is that of `library_is_faster`.
     """
     if library.several:
         return several_time(length, memory)
@@ -211,7 +210,7 @@ def several_time(length: int, memory: float = 1.0) -> float:
     Each prime of the length has one, with all of its powers; beyond `_LONGEST_POWER` they take
     longer. Primes from `OWN_KERNEL` on have one for each square, large ones one for each power, and
     twiddles before it where a larger power comes after it. Memory bounds those of small primes.
-    Fitted to an H200's times.
+    The estimate is fitted to an H200's times.
     """
     counts = Counter(prime_factors(length))
     largest = max(prime**count for prime, count in counts.items())
@@ -231,7 +230,7 @@ def several_time(length: int, memory: float = 1.0) -> float:
 def _dense_is_faster(plan: DensePlan, precision: Precision, memory: float) -> bool:
     """Return whether a dense plan is faster at a length of factors that cuFFT is fast at.
 
-    Measured on an H200.
+    The rule follows measurements on an H200.
     """
     if plan.length < _SHORTEST_DENSE or _fast_row(plan.length, memory):
         return False

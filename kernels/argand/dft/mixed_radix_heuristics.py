@@ -1,6 +1,6 @@
 """Candidate mixed-radix plans, and their estimated times. Needs no GPU.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _time(plan: MixedRadixPlan, blocks: int) -> float:
     """Return the estimated time of a plan of which a multiprocessor holds some blocks.
 
     Threads that have a butterfly hide the latency of memory and of each other's instructions, and
-    numbers in flight that of loads. Results are lines of the numbers before the last radix. Fitted
-    to times of an H200.
+    numbers in flight that of loads. Results are lines of the numbers before the last radix. The
+    estimate is fitted to times of an H200.
     """
     length, idle, several = plan.length, [], 0
     for radix in plan.radices:

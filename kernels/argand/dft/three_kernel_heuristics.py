@@ -1,6 +1,6 @@
 """Candidate three-kernel plans in fp32, and their estimated time. Needs no GPU.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
 def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
     """Return a multiprocessor's estimated cycles for a three-kernel transform: traffic and stalls.
 
-    A line's kernel takes longer where a multiprocessor has room for few of its blocks. Fitted to
-    measurements on an H200; it only has to rank.
+    A line's kernel takes longer where a multiprocessor has room for few of its blocks. The
+    estimate is fitted to measurements on an H200; it only has to rank.
     """
     line = plan.line
     butterflies = -(-line.size // min(plan.radices) // (32 * plan.warps))

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length that the estimate is fitted to.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def two_factor_time(plan: TwoFactorPlan, precision: Precision) -> float:
 
     Warps compute all rows of their tiles, also those that no transform has; where there are none,
     no lane branches. In the second stage some warps wait for others. Lines of some pitches conflict
-    in banks; those with gaps in shared memory, and odd lengths, are copied by threads. Fitted to
-    times of an H200 at 3xfp16 and tf32.
+    in banks; those with gaps in shared memory, and odd lengths, are copied by threads. The
+    estimate is fitted to times of an H200 at 3xfp16 and tf32.
     """
     mma_k, pairs = precision.operand.mma_k, len(precision.products)
     tiles = (plan.warps * plan.m_tiles, -(-plan.n1 // 16))

@@ -1,6 +1,6 @@
 """The two-pass plan: long transforms by two kernels through a workspace; tables. Needs no GPU.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.dft.plans`` times the candidates of a length that times are fitted to.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def pass_time(
 
     Threads that have a butterfly, or a share, hide the latency of memory and of shared memory. A
     tile loads lines of its columns, or stores lines of its results, which take longer where they
-    begin within a sector. Fitted to times of an H200.
+    begin within a sector. The estimate is fitted to times of an H200.
     """
     (first, last), threads = radices, 32 * warps
     blocks = pass_blocks(radices, width, warps, in_lines=in_lines)

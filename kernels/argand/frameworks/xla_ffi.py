@@ -1,7 +1,7 @@
 """A function of Python as a call that XLA makes, by the C interface of its foreign functions.
 
-Of the interface (``xla/ffi/api/c_api.h``, whose copy `jax.ffi.include_dir` has) only what is used
-here is declared: buffers, one attribute, the stream and errors. XLA calls on the thread that
+Only what is used here of the interface (``xla/ffi/api/c_api.h``, whose copy `jax.ffi.include_dir`
+has) is declared: buffers, one attribute, the stream and errors. XLA calls on the thread that
 called the program or on one of its own and, on a GPU, with the device set; the function queues its
 work on the stream that it is given.
 
@@ -68,7 +68,7 @@ class _StreamOf(Structure):
 
 _MEMORY = (ctypes.c_char * (1 << 62)).from_address(0)
 """The memory of this process by addresses, in which `struct` reads."""
-# Of structures that XLA gives, as C lays them out, the members that are read; x are bytes between.
+# These read members of structures that XLA gives, as C lays them out; x are bytes between.
 _CALL_FRAME = Struct("8x3P8x 16xq8xP 32xP 40xP").unpack_from
 """XLA_FFI_CallFrame: extension, API, context; of its operands the number and the addresses of
 their buffers; those of results and of attributes' scalars."""

@@ -1,6 +1,6 @@
 """The choice of a gate's plan on a GPU. Needs no GPU and no CuPy.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

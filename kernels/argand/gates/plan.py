@@ -2,7 +2,7 @@
 
 Needs no GPU and no CuPy.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

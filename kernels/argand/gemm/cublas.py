@@ -43,7 +43,7 @@ _current_stream = cupy.cuda.get_current_stream
 def cublas_precision(compute: str) -> Precision:
     """Return the precision of a compute type: FAST_TF32 rounds operands to nearest, ties to even.
 
-    Measured on an H200 with cuBLAS 13.1, also through torch: every one of 32768 ties went to even.
+    On an H200 every one of 32768 ties went to even with cuBLAS 13.1, also through torch.
     """
     return get_precision(compute, "nearest_even")
 

@@ -1,7 +1,7 @@
 """The model of the fma family's time. Nothing here needs a GPU or CuPy.
 
-``python -m benchmarks.sweep gemm --plans 1`` times all candidates of drawn products; what constants
-were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+``python -m benchmarks.sweep gemm --plans 1`` times all candidates of drawn products.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

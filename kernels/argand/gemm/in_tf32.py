@@ -1,7 +1,7 @@
 """Products of 16-bit precisions by kernels of tf32. Nothing here needs a GPU or CuPy.
 
-A margin is a factor of a plan's estimate within which it counts as no faster than another. What
-margins were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+A margin is a factor of a plan's estimate within which it counts as no faster than another. The
+products that margins are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ BF16_IN_TF32 = replace(BF16, name="tf32", bytes=TF32.bytes, cublas=TF32.cublas, 
 def product_in_tf32(precision: Precision) -> Precision | None:
     """Return the precision by whose kernels a GPU may compute a product at ``precision``, or None.
 
-    Of a scaled one it is the counterpart: one term has ties away from zero, no further than to
-    even, and a second one is cut, which `Precision.term_roundoffs` allows. So the same bounds hold.
+    A scaled one has its counterpart: one term has ties away from zero, no further than to even, and
+    a second one is cut, which `Precision.term_roundoffs` allows. So the same bounds hold.
     bf16 keeps its bits.
     """
     if precision.operand == BF16 and precision.terms == 1:
@@ -53,7 +53,7 @@ def tf32_margin(
 
     ``packs`` says that it packs the row operand, too, ``same_plan`` that the other does alike,
     ``families_differ`` that it is of wgmma and the other of mma.sync; ``seconds`` are its estimate.
-    Of two terms the estimates are fitted to the same times but for short calls.
+    At two terms the estimates are fitted to the same times but for short calls.
     """
     if precision.terms > 1:
         return _SHORT_CALL_MARGIN if families_differ and seconds < _SHORT_CALL else 1.0

@@ -14,8 +14,8 @@ from argand.gemm.sm80_plan import MmaPlan
 class Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
-    Fitted to times in rows of calls on an H200: docs/experiments/2026-11-30-fitted-constants.md and
-    2026-11-28-estimates-of-calls-in-rows.md.
+    They are fitted to times in rows of calls on an H200 (in docs/experiments:
+    2026-11-30-fitted-constants.md and 2026-11-28-estimates-of-calls-in-rows.md).
 
     Attributes:
         clock: cycles of a microsecond.

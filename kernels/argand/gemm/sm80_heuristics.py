@@ -1,7 +1,7 @@
 """The choice of a plan of the mma.sync family, and the model of its time.
 
-Needs no GPU and no CuPy. ``python -m benchmarks.sweep gemm --plans 1`` times all candidates; what
-constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+Needs no GPU and no CuPy. ``python -m benchmarks.sweep gemm --plans 1`` times all candidates.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from argand.precision import Precision
 _REGISTERS = {1: (46, 2.0), 2: (50, 3.4)}
 """By terms, registers of a thread beside its accumulators, and registers for each accumulator.
 
-Fitted so that the occupancy of every tile compiled for Hopper follows."""
+They are fitted so that the occupancy of every tile compiled for Hopper follows."""
 _APART_REGISTERS = {False: 4.75, True: 9.6}
 """Registers for each accumulator where small products have sums of their own, by whether these are
 promoted again; three tiles compiled for Hopper have 125 to 127 and 202 to 204."""

@@ -1,6 +1,6 @@
 """Parts of a wgmma plan that its launch adds: ping-pong, epilogue, overlap, schedule.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tiles of the wgmma family, by the storage of the row operand.
 
-Nothing here needs a GPU or CuPy. What constants were fitted to is in
+Nothing here needs a GPU or CuPy. The times that constants are fitted to are in
 docs/experiments/2026-11-30-fitted-constants.md.
 """
 

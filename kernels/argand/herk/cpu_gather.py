@@ -56,7 +56,7 @@ def _has_few_numbers(problem: HerkProblem) -> bool:
 def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
     """Return what computes products that are only to be mirrored, by their lower triangles.
 
-    Of contiguous operands they need no mirror where ``is_hermitian``.
+    Those of contiguous operands need no mirror where ``is_hermitian``.
     """
     kept, conjugate, few = _kept_memory(problem), np.conjugate, _has_few_numbers(problem)
 

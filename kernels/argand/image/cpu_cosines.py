@@ -14,7 +14,7 @@ _HALF_TURN, _TURN = np.array(math.pi), np.array(2 * math.pi)
 def cosines_and_sines(turns: Any, cosines: Any, sines: Any) -> None:
     """Write the cosines and sines of phases, which are reduced to half a turn in fp64 in place.
 
-    Of fp64 they come from the tangent of half the angle, t: with q = 2 / (1 + t^2) they are q - 1
+    Those of fp64 come from the tangent of half the angle, t: with q = 2 / (1 + t^2) they are q - 1
     and t q, because NumPy's tangent takes a tenth of the time of its cosine. t is finite: no number
     of fp64 is a quarter of a turn in radians.
     """

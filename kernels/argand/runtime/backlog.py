@@ -98,7 +98,7 @@ class WordMark:
 
 
 NEVER_BEHIND = Backlog(None)
-"""That of launches that begin no sooner without a graph."""
+"""The backlog of launches that begin no sooner without a graph."""
 _of_streams: dict[tuple[int, int], Backlog] = {}
 
 

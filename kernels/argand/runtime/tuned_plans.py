@@ -77,7 +77,7 @@ class TunedPlans(Generic[C]):
     def keep(self, device: int, measured: dict[str, C]) -> None:
         """Add entries to a device's table and use them from now on.
 
-        Of two processes that write at once, the entries of the first may be lost. Raises OSError
+        Where two processes write at once, the entries of the first may be lost. Raises OSError
         where the table cannot be written.
         """
         self.forget()  # another process may have added to it

@@ -1,6 +1,6 @@
 """The choice of lanes of narrow rows in registers, where these fill the card. No GPU, no CuPy.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The choice of a ring, and of clusters in its place, for the longest rows. No GPU, no CuPy.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations

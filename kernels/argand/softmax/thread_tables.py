@@ -1,6 +1,6 @@
 """Tables of the threads that share a row in registers, by its length, as measured on an H200.
 
-What constants were fitted to is in docs/experiments/2026-11-30-fitted-constants.md.
+The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ THREADS: dict[int, tuple[_Entry, ...]] = {
 }  # fmt: skip
 """Entries by bytes of a value: (largest columns, threads, blocks that share a row, staged).
 
-The next entry of the same columns is taken where one is not legal. Measured on an H200 by
-``benchmarks/softmax/plans.py``; the entries of fp64 follow those of fp32."""
+The next entry of the same columns is taken where one is not legal. They were measured on an H200
+by ``benchmarks/softmax/plans.py``; the entries of fp64 follow those of fp32."""
 NARROW_FP32: dict[bool, tuple[tuple[int, int], ...]] = {
     True: ((22, 4), (28, 0), (56, 8), (160, 16), (512, 32)),
     False: ((56, 0), (160, 8), (240, 16), (256, 32), (280, 16), (512, 32)),

@@ -49,7 +49,7 @@ class Library(Protocol):
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """Overwrite b (w, columns), row-major or column-major, by the solution x of t x = b.
 
-        Of the row-major t (w, w) only one triangle is read: the lower one with a diagonal of ones,
+        Only one triangle of the row-major t (w, w) is read: the lower one with a diagonal of ones,
         or the upper one with its diagonal.
         """
         ...
