@@ -90,8 +90,8 @@ def _fastest_beside_tf32(
             return False
         packs = choice.wgmma is not None and choice.wgmma.storage == "planar"
         margin = tf32_margin(
-            precision, k, family=choice.family, packs=packs, same_plan=choice == alike,
-            seconds=seconds, families_differ=(choice.family, alike.family) == ("wgmma", "mma.sync"),
+            precision, k, family=choice.family, tf32_family=alike.family, packs=packs,
+            same_plan=choice == alike, seconds=seconds,
         )  # fmt: skip
         return margin * seconds < other[0]
 

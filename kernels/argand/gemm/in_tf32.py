@@ -46,17 +46,18 @@ beside mma.sync in 3xtf32."""
 
 
 def tf32_margin(
-    precision: Precision, k: int, *, family: ChosenFamily, packs: bool, same_plan: bool,
-    seconds: float = 1.0, families_differ: bool = False,
+    precision: Precision, k: int, *, family: ChosenFamily, tf32_family: ChosenFamily, packs: bool,
+    same_plan: bool, seconds: float,
 ) -> float:  # fmt: skip
     """Return the factor within which a plan of 16 bits counts as no faster than one in tf32.
 
-    ``packs`` says that it packs the row operand, too, ``same_plan`` that the other does alike,
-    ``families_differ`` that it is of wgmma and the other of mma.sync; ``seconds`` are its estimate.
+    ``family`` and ``tf32_family`` are theirs; ``packs`` says that it packs the row operand, too,
+    ``same_plan`` that the other does alike; ``seconds`` are its estimate.
     At two terms the estimates are fitted to the same times but for short calls.
     """
     if precision.terms > 1:
-        return _SHORT_CALL_MARGIN if families_differ and seconds < _SHORT_CALL else 1.0
+        beside_mma = family == "wgmma" and tf32_family == "mma.sync"
+        return _SHORT_CALL_MARGIN if beside_mma and seconds < _SHORT_CALL else 1.0
     if precision.scaled:
         return _SCALED_MARGIN
     if packs and k <= _SHORT_K:
