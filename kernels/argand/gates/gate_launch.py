@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy
@@ -64,11 +63,11 @@ class GateLaunch:
             [bound], lambda numbers: [bound.argument_update(_MEMBERS, (), numbers)]
         )
 
-    def for_state(self, matrix: int, exponent: int) -> BoundKernel:
+    def with_matrix(self, matrix: int, exponent: int) -> BoundKernel:
         """Return a launch with a matrix at an address; its ``state`` is to be set."""
-        return self._bound({"matrix": matrix, "matrix_exponent": exponent})
+        return self._bound(matrix=matrix, matrix_exponent=exponent)
 
-    def _bound(self, members: Mapping[str, int] = MappingProxyType({})) -> BoundKernel:
+    def _bound(self, **members: int) -> BoundKernel:
         arguments = Arguments(_DTYPE, self._values)
         arguments.set(members)
         plan = self.plan

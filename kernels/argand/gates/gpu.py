@@ -151,7 +151,7 @@ class PreparedGate:
 
     def kernel(self) -> BoundKernel:
         """Return its launch, for a ``state`` that is to be set."""
-        return self._launch.for_state(*self._numbers)
+        return self._launch.with_matrix(*self._numbers)
 
     def for_matrix(self, matrix: Array) -> Run:
         """Return the call for the call cache, which takes host matrices of the same bits."""

@@ -46,7 +46,7 @@ def launched_together(passes: Sequence[Pass]) -> list[Pass]:
     found: list[Pass] = []
     together: list[PreparedGate | PreparedSequence] = []
 
-    def launched() -> None:
+    def end_launch() -> None:
         if together:
             found.append(LaunchedPasses(list(together)) if len(together) > 1 else together[0])
             together.clear()
@@ -55,9 +55,9 @@ def launched_together(passes: Sequence[Pass]) -> list[Pass]:
         if isinstance(one, (PreparedGate, PreparedSequence)):
             together.append(one)
             if len(together) == _MOST_KERNELS:
-                launched()
+                end_launch()
         else:
-            launched()
+            end_launch()
             found.append(one)
-    launched()
+    end_launch()
     return found
