@@ -19,9 +19,9 @@ constexpr int vector_offset(int index) {
     return index * plan.threads_per_row() * plan.vector_width;
 }
 
-// Whether a test of an access leaves out that the row may begin in it: in all but a thread's first
-// one of a ring whose instructions bound it. Packed values and rows of whole accesses were up to 2%
-// slower with fewer tests on an H200.
+// Whether the tests of an access leave out that the row may begin in it: those of all accesses but
+// a thread's first one do, in rings that instructions bound. Packed values and rows of whole
+// accesses gain nothing by fewer tests (docs/experiments/2026-11-30-softmax-of-long-rows.md).
 template <RowPlan plan>
 constexpr bool begins_before(int index) {
     return !plan.partial_vectors() ||
