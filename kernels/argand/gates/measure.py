@@ -26,6 +26,7 @@ from argand.gates.sequence_plan import (
     PHASE_QUBITS,
     TILES,
     WIDTH,
+    SequencePlan,
     completed_tile,
     for_few_tiles,
     kernel_source,
@@ -164,9 +165,7 @@ def _sequences(
     """
     if device.backend == "cpu":
         return
-    for size in TILES:
-        if qubits < size or (plan := plan_sequence(row, device.require_arch(), size)) is None:
-            continue
+    for size, plan in _shared_plans(row, device, qubits):
         chosen = [round(place * (qubits - 1) / (size - 1)) for place in range(size)]
         tile = completed_tile(qubits, chosen[-(size - LOW_QUBITS) :], size)
         products = []
@@ -187,6 +186,13 @@ def _sequences(
         yield size, found
 
 
+def _shared_plans(row: Precision, device: Device, qubits: int) -> list[tuple[int, SequencePlan]]:
+    """Return the qubits of each tile that a state has room for, with the plan of its passes."""
+    sizes = [size for size in TILES if size <= qubits]
+    plans = [plan_sequence(row, device.require_arch(), size) for size in sizes]
+    return [(size, plan) for size, plan in zip(sizes, plans, strict=True) if plan is not None]
+
+
 def _mixed_counts(most: int) -> tuple[int, int]:
     """Return the products, and the sets of phases between them, of a pass that tells their cost."""
     products = most // 2
@@ -198,10 +204,10 @@ def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm])
     from argand.gates.gpu import plan_for
 
     plans = [plan_for(qubits, form, row, device) for form in forms]
-    shared = [plan_sequence(row, device.require_arch(), size) for size in TILES if size <= qubits]
     sources = [gate_source(plan) for plan in plans if plan is not None]
     sources += [
-        kernel_source(for_few_tiles(plan, qubits, device.sm_count)) for plan in shared if plan
+        kernel_source(for_few_tiles(plan, qubits, device.sm_count))
+        for _, plan in _shared_plans(row, device, qubits)
     ]
     compile_all((source, device.target) for source in sources)
 
