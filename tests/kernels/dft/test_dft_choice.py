@@ -263,7 +263,7 @@ def test_plans_come_back_from_words(length: int) -> None:
     ("length", "warps", "groups"), [(134, 1, 16), (215, 2, 14), (524, 1, 16), (1835, 8, 4)]
 )
 def test_schedulers_have_as_many_warps_of_butterflies(length: int, warps: int, groups: int) -> None:
-    """Of the groups that named barriers and registers allow 14 of two warps are the most."""
+    """14 groups of two warps are the most that named barriers and registers allow."""
     plan = own_plan(method_for(length), PRECISIONS["3xfp16"], HOPPER, wide=False)
     assert isinstance(plan, ButterflyPlan)
     assert (plan.warps, plan.groups) == (warps, groups)

@@ -123,10 +123,10 @@ def test_kernels_are_compiled_beside_each_other(
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_passes_launched_together_are_its_gates(
+def test_passes_launched_together_apply_their_gates(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, *, shared: bool
 ) -> None:
-    """As kernels, as graphs from the third call on, at other addresses and within a chunk.
+    """They run as kernels, as graphs from the third call on, at other addresses and within a chunk.
 
     Between them is a gate on 8 qubits, which is a product. Bits are those of gates one by one, but
     where two share a pass.

@@ -232,7 +232,7 @@ def test_many_packed_rows_have_blocks_of_their_own() -> None:
 @pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("operation", ["softmax", "log_softmax"])
 def test_no_block_of_a_complex_row_is_alone(operation: Operation, edges: bool) -> None:
-    """On its multiprocessor, where none would copy while it computes."""
+    """Another one on its multiprocessor copies while it computes."""
     form = replace(EXACT, operation=operation, input="complex64", vector=2, unaligned_rows=edges)
     for columns in range(8_000, 32_768, 998):
         plan = plan_of(form, columns)
