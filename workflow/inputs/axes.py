@@ -38,6 +38,15 @@ class Operand:
     named: bool = False
     amplitudes: bool = False
 
+    def by_place(self, rank: int) -> tuple[str, ...] | None:
+        """Return what the ``rank`` axes of a dataset are that nothing names: the last axes.
+
+        None for more axes than the operand has, and where they may have any names.
+        """
+        if self.free or rank > len(self.axes):
+            return None
+        return self.axes[len(self.axes) - rank :]
+
 
 @dataclass(frozen=True)
 class AxisMap:

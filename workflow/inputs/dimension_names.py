@@ -145,6 +145,23 @@ def order_by_file(
     return f"{where}; add `axes: {{{operand.name}: [{', '.join(given)}]}}` to the input"
 
 
+def by_name_or_place(
+    operand: Operand, rank: int, own: Sequence[str] | None
+) -> Sequence[str] | None:
+    """Return what the ``rank`` axes of a dataset are, where the study names none of them.
+
+    They are what the file's ``own`` names say. The place says it of an axis whose name is none of
+    the operand's, unless another axis has the name of that place.
+    """
+    by_place = operand.by_place(rank)
+    if own is None or by_place is None:
+        return own or by_place
+    return [
+        name if name in operand.axes or place in own else place
+        for name, place in zip(own, by_place, strict=True)
+    ]
+
+
 def moved_by_number(
     name: str, operand: Operand, own: Sequence[str] | None, kept: Sequence[bool],
     lengths: Sequence[int],
@@ -153,22 +170,16 @@ def moved_by_number(
 
     Those before it would move to the places of the next ones, channels to that of polarizations,
     or stay in theirs. Behind all of them, as of matrices at one frequency, an axis that the operand
-    lacks is dropped, as of a dataset of more axes than it has. Axes of a ``free`` operand are of
-    any names. ``kept`` are the axes that stay, of
-    these ``lengths``; ``own`` are the file's names, of which one of the operand's tells.
+    lacks is dropped, as of a dataset of more axes than it has (`Operand.by_place`). ``kept`` says
+    of each axis whether it stays, ``lengths`` are those of the ones that do; ``own`` are the file's
+    names, of which one of the operand's tells.
     """
-    rank, axes = len(kept), operand.axes
+    rank, here = len(kept), operand.by_place(len(kept))
     places = [place for place, there in enumerate(kept) if there]
     pairs = zip(places, lengths, strict=True)
     moved = [place for place, n in pairs if n > 1 and not all(kept[place : places[-1]])]
-    if (
-        operand.free
-        or rank > len(axes)
-        or not moved
-        or any(own[place] in axes for place in moved if own)
-    ):
+    if here is None or not moved or any(own[place] in operand.axes for place in moved if own):
         return ""
-    here = axes[len(axes) - rank :]
     return (
         f"{name} has {rank} axes that nothing names, and a number drops one between others; what "
         f"is left may be {[here[place] for place in places]} or {[*here[rank - len(places) :]]}: "

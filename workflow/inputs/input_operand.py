@@ -32,6 +32,7 @@ from workflow.files.text_attributes import unit_of_parts
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.inputs.dimension_names import (
     axes_by_matlab,
+    by_name_or_place,
     check_exchanged,
     many_polarizations,
     moved_by_number,
@@ -128,9 +129,8 @@ class InputOperand:
         if units is None:
             units = unit_of_parts(self.datasets, self.key)
         mapped = self.mapped()
-        rank, axes = len(self.picked.axes), self.operand.axes
-        by_place = None if self.operand.free or rank > len(axes) else axes[len(axes) - rank :]
-        numbers = self.picked.numbers(self.datasets[0].shape, mapped, self.names or by_place)
+        names = self.names or by_name_or_place(self.operand, len(self.picked.axes), self.own_names)
+        numbers = self.picked.numbers(self.datasets[0].shape, mapped, names)
         return OperandHeader(mapped, f"{kind}{bits << wide}", units, numbers)
 
     def mapped(self) -> AxisMap:

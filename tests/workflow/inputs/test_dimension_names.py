@@ -117,6 +117,22 @@ def test_the_entry_that_a_number_takes_keeps_its_value(tmp_path: Path) -> None:
     assert one.stage().coordinates["frequency"].values.tolist() == [1.2]
 
 
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize(
+    ("names", "taken"),
+    [(("antenna", "time", "polarization"), [":", ":", 2]),
+     (("polarization", "x", "antenna", "time"), [2, 0, ":", ":"]),
+     (("x", "y", "antenna", "time"), [0, 2, ":", ":"])],
+)  # fmt: skip
+def test_the_entry_that_a_number_takes_is_of_the_axis_that_the_file_names(
+    tmp_path: Path, names: tuple[str, ...], taken: list[Any], labels: bool
+) -> None:
+    """The place tells it of names that are none of the operand's alone."""
+    path = written(tmp_path / "v.h5", names, labels=labels)
+    one = study_of(case(path, select={"voltages": taken})).workload("w")
+    assert one.stage().coordinates["polarization"].values.tolist() == [2]
+
+
 def test_a_name_that_stands_there_twice_tells_nothing(tmp_path: Path) -> None:
     path = written(tmp_path / "v.h5", ("antenna", "antenna"), labels=True)
     check_study(study_of(case(path)))
