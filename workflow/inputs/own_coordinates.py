@@ -18,6 +18,7 @@ from workflow.data import SELECTED
 from workflow.files.links import DatasetError, find_dataset
 from workflow.files.text_attributes import guarded_once, text_attribute
 from workflow.inputs.dimension_names import dimension_names, dimension_scales
+from workflow.storage.gathered import SIGNALS
 from workflow.storage.product_arrays import BESIDE_AXES, PRODUCT
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _group_of_product(dataset: h5py.Dataset) -> h5py.Group | None:
     if PRODUCT in dataset.parent.attrs:
         return dataset.parent
     with contextlib.suppress(DatasetError):
-        same = find_dataset(dataset.file, f"/entry/data/{str(dataset.name).rpartition('/')[2]}")
+        same = find_dataset(dataset.file, f"/{SIGNALS}/{str(dataset.name).rpartition('/')[2]}")
         if same == dataset and PRODUCT in same.parent.attrs:
             return same.parent
     return None
