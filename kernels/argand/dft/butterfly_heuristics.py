@@ -40,7 +40,7 @@ WARPS = (1, 2, 4, 8, 12, 16)
 _MARGIN = 1.1
 """Factor of the cycles of blocks of other numbers of warps, as estimates are 7% off."""
 _GROUPS = 16
-"""Most groups of warps of a block: more take longer, as threads have fewer registers."""
+"""Most groups of warps of a block: with more, threads have fewer registers."""
 _SCHEDULERS = 4
 """Schedulers of a multiprocessor, each of which issues for a part of the warps."""
 _ROWS_AT_ONCE = (1, 2, 4)
@@ -54,7 +54,7 @@ _SEEN = 128
 """First butterflies of a stage, whose accesses stand for those of all."""
 _BUTTERFLIES = np.arange(_SEEN)
 _LANES = _BUTTERFLIES // 16 * 16
-"""Their half warps, by 16: lanes of different ones meet in no bank."""
+"""The first butterfly of each one's half warp: lanes of different half warps meet in no bank."""
 _CLUSTERS = {
     1 << 15: ((8, 16, 16, 16),),
     1 << 16: ((16, 16, 16, 16),),

@@ -106,7 +106,7 @@ class MixedRadixPlan:
 def mixed_radix_blocks(radices: tuple[int, ...], shared: int, warps: int, more: int = 0) -> int:
     """Return the blocks of a multiprocessor, of some bytes of shared memory each.
 
-    A thread needs ``more`` registers than `needed_registers`.
+    ``more`` is how many registers a thread needs beyond `needed_registers`.
     """
     most = min(
         _MOST_BLOCKS, SHARED_BYTES // (shared + RESERVED_BYTES), RESIDENT_THREADS // (WARP * warps)

@@ -25,7 +25,7 @@ _COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
 _WIDTHS = (16, 32)
 """Columns of a tile: 128 and 256 bytes of a line."""
 _LEAST_LINE, _LARGEST_LINE = 128, 8192
-"""Lengths of the transforms of lines."""
+"""Least and largest length of the transforms of lines."""
 _BLOCK_WARPS = 8
 """Warps of a block, which has as many lines at a time as they suffice for."""
 _LARGE_TILE = 48 * 1024

@@ -34,7 +34,7 @@ LARGEST_BUTTERFLY = 40
 LEAST_SHARED_PRIME = 17
 """The smallest prime whose last stage sums shares of its results from shared memory."""
 LARGEST_SHARED_PRIME = 127
-"""The largest of these."""
+"""The largest such prime."""
 _MOST_BLOCKS = 8
 """Most blocks of a multiprocessor that a plan asks registers for."""
 _MOST_PAIRS = 8

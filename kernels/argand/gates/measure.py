@@ -41,7 +41,7 @@ _LEAST_QUBITS, _MOST_QUBITS = 10, 26
 _STATES = 4
 """Largest memory of a measurement, in states."""
 _CALLS, _TIMES = 8, 7
-"""Calls of a measurement in a row, and measurements, of which the median counts."""
+"""Calls in a row of a measurement, and measurements, whose median is taken."""
 SETTLE_SECONDS = 0.1
 """Calls before a pass is timed, in seconds: in circuits, without pauses, the power limit lowers an
 H200's clock, and passes of 7 qubits take a fifth longer than after a rest; after longer rows they
