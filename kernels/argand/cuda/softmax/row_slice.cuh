@@ -106,7 +106,7 @@ struct RowSlice {
         const auto from = view(row, misalignment_of(row), thread_offset);
         const CopyRange copied(whole_slice, args);
         if (!copied.complete) load_uncopied(from, copied, fragment);
-        if constexpr (plan.packed) {  // of which a value takes more operations to mask
+        if constexpr (plan.packed) {  // whose values take more operations to mask
             if (!copied.complete || is_within(begin - thread_offset) ||
                 is_within(end % vector_offset<plan>(1) - thread_offset))
                 mask_outside_row<plan>(from, fragment);
@@ -131,7 +131,7 @@ struct RowSlice {
         }
     }
 
-    // Whether an end of the row so many values after an access's first one is within it.
+    // Whether an end of the row, so many values after the first of an access, is within the access.
     __device__ __forceinline__ static bool is_within(int values) {
         return values > 0 && values < plan.vector_width;
     }
