@@ -122,7 +122,8 @@ PLACED: dict[str, Any] = {
 OTHERS = [  # of antennas that weights are made of, and of samples; where these stand; the mistake
     ("0:2", "0:2", PLACED, ""), ("0:2", "2:4", {}, "along antenna, 2 to 3, got 0 to 1; select"),
     ([1, 0], "0:2", {}, "along antenna, 0 to 1, got 1 to 0; select"),
-    ([1, 0, 2, 3], ":", PLACED, "weights: antenna 1 stands 60 m from that of samples; select the"),
+    ([1, 0, 2, 3], ":", PLACED, "weights: antenna 1 must stand where that of samples does, 30 m "
+     "east, 0 m north of the first, got -30 m east, 0 m north; select the same antennas"),
 ]  # fmt: skip
 
 

@@ -71,9 +71,14 @@ def refuse_other_places(weights: ProductOperand, there: Mapping[str, Coordinate]
     off = np.hypot.reduce(ours - theirs, axis=1)
     apart = np.hypot.reduce(np.diff(ours, axis=0), axis=1)
     if off.max() > OFF_STEP * apart[apart > 0].min(initial=np.inf):
+        number = int(off.argmax())
+        must, got = (
+            ", ".join(f"{m:.6g} m {name}" for m, name in zip(one[number], along, strict=False))
+            for one in (ours, theirs)
+        )
         raise InputError(
-            f"input.weights: antenna {off.argmax()} stands {off.max():.3g} m from that of samples; "
-            "select the same antennas, in the same order, by input.select"
+            f"input.weights: antenna {number} must stand where that of samples does, {must} of the "
+            f"first, got {got}; select the same antennas, in the same order, by input.select"
         )
 
 
