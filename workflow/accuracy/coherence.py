@@ -31,8 +31,8 @@ _INDEPENDENT = 1 / 3
 def coherence(rows: Array, columns: Array, precision: Precision) -> float:
     """Return how many times independent roundings' the errors of sums at a precision may be.
 
-    At least 1. The roundings of independent remainders are part of what `probabilistic` counts, so
-    the sum of their squares is taken off.
+    It is at least 1. The roundings of independent remainders are part of what `probabilistic`
+    counts, so the sum of their squares is taken off.
 
     Args:
         rows: (r, k) of A, with values that are not finite set to 0.
@@ -43,7 +43,8 @@ def coherence(rows: Array, columns: Array, precision: Precision) -> float:
         return 1.0
     lines = min(LINES if rows.shape[1] <= _LONG else 2, max(len(rows), columns.shape[1]))
     a, b = (_first_terms(x[_spread(len(x), lines)], precision) for x in (rows, columns.T))
-    # Of n remainders at q 2^-o no more than 2^-o of n is left, of independent ones sqrt(n).
+    # At a last place 2^-o q n remainders add up to at most 2^-o n in units of q, independent
+    # roundings at q to sqrt(n). So no place below q / sqrt(n) is the worst.
     octaves = 1 + (2 * rows.shape[1]).bit_length() // 2
     expected, coherent = 0.0, np.zeros(octaves)
     for row, column in zip(a, b, strict=True):
@@ -68,7 +69,7 @@ def sampled(a: Array, b: Array, precision: Precision, rng: np.random.Generator) 
 def _coherent(products: Array, sums: Array, bits: int, octaves: int) -> Array:
     """Return the squares of what remainders add up to beyond independent ones, in u of 2^-``bits``.
 
-    One for each of so many exponents of partial sums, from that of the largest down.
+    There is one for each of so many exponents of partial sums, from that of the largest down.
     """
     top = int(np.frexp(np.abs(sums).max())[1])
     found, rest, whole = np.zeros(octaves), np.empty_like(products), np.empty_like(products)
