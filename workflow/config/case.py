@@ -119,10 +119,8 @@ class Case(Model):
 
         Beside an input, `parameters` omits them and the parameters of ``drawn`` data. Raises
         ValueError for a size that is missing without an input, and for a size or a parameter of
-        drawn data that is given beside one, and for ``allow_nonfinite`` of a kind that never does.
+        drawn data that is given beside one.
         """
-        if self.allow_nonfinite and self.needs_finite:
-            raise ValueError(f"allow_nonfinite: {self.needs_finite}")
         from_file = self.data_source is not None
         for name in (*sizes, *drawn):
             if from_file and name in self.model_fields_set:
@@ -195,6 +193,13 @@ class Case(Model):
         if name not in allowed:
             raise ValueError(f"must be one of {allowed}, got {name!r}{nearest(name, allowed)}")
         return name
+
+    @field_validator("allow_nonfinite")
+    @classmethod
+    def _nonfinite_has_a_result(cls, allowed: bool) -> bool:
+        if allowed and cls.needs_finite:
+            raise ValueError(f"must be false, got true: {cls.needs_finite}")
+        return allowed
 
     @field_validator("rounding")
     @classmethod
