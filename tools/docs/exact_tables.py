@@ -14,7 +14,7 @@ SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
 LARGE, LARGE_H100 = "h200-exact-large.csv", "h100-exact-large.csv"
 SOLVE = "h200-solve.csv"
 """Files that `benchmarks.exact` wrote of its suite up to 4096, of shapes drawn at random, and of
-larger ones with a proof; `benchmarks.sweep solve`'s."""
+larger ones with a proof; the last is of `benchmarks.sweep solve`."""
 _SIZES = ("batch", "m", "n", "k")
 _SHAPE = "m x n x k"
 

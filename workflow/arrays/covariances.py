@@ -16,7 +16,7 @@ from workflow.arrays.antenna_places import (
     refuse_geocentric,
 )
 from workflow.counted import listed
-from workflow.data import PLACES, Array, Staged
+from workflow.data import PLACES, Array, Coordinate, Staged
 from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
 from workflow.inputs.agreement import check_agrees
@@ -70,19 +70,23 @@ def check_inputs(outline: Staged) -> None:
                 "array's covariances are of one; take one, such as "
                 f"{{input: {part}, conjugated_input: {part}}}"
             )
-        if not np.array_equal(row.values, column.values):
-            raise InputError(
-                f"input.select.covariances: rows and columns must be of the same {what}s, got "
-                f"another selection of input than of conjugated_input"
-            )
+        _check_same(f"{what}s", row, column)
     row, column = there.get("antenna"), there.get("column")
-    if row is None or column is None or row.long_name != NUMBERED.format("antenna"):
+    if row is not None and column is not None and row.long_name == NUMBERED.format("antenna"):
+        _check_same("antennas", row, column)
+
+
+def _check_same(what: str, row: Coordinate, column: Coordinate) -> None:
+    """Raise InputError where rows and columns are of other antennas or polarizations."""
+    if np.array_equal(row.values, column.values):
         return
-    if not np.array_equal(row.values, column.values):
-        raise InputError(
-            "input.select.covariances: rows and columns must be of the same antennas, got "
-            f"{listed(row.values.tolist())} and {listed(column.values.tolist())}"
-        )
+    both = list(zip(row.values.tolist(), column.values.tolist(), strict=False))
+    first = next((place for place, (one, other) in enumerate(both) if one != other), len(both))
+    rows, columns = (listed(one.values[first:].tolist()) for one in (row, column))
+    raise InputError(
+        f"input.select.covariances: rows and columns must be of the same {what}, got {rows} and "
+        f"{columns} from entry {first} on; select the same entries of both"
+    )
 
 
 def checked_values(staged: Staged, *, silent: bool = False) -> Staged:
