@@ -133,6 +133,18 @@ def test_the_entry_that_a_number_takes_is_of_the_axis_that_the_file_names(
     assert one.stage().coordinates["polarization"].values.tolist() == [2]
 
 
+def test_weights_of_several_channels_of_one_that_the_file_names(tmp_path: Path) -> None:
+    """The channel is selected where the file has it, not where the operand has it."""
+    path = written(tmp_path / "v.h5", ("polarization", "frequency", "antenna", "time"), labels=True)
+    with h5py.File(path, "r+") as file:
+        file["w"] = np.ones((4, 1, 5, 4), np.complex64)
+    source = {"file": str(path), "weights": "w", "samples": "v"}
+    source |= {"select": {"samples": [":", 1, ":", ":"]}}
+    assert error_of({"kind": "beamforming", "input": source}).startswith(
+        "input.select.samples: takes one entry of frequency, and weights have 4"
+    )
+
+
 def test_a_name_that_stands_there_twice_tells_nothing(tmp_path: Path) -> None:
     path = written(tmp_path / "v.h5", ("antenna", "antenna"), labels=True)
     check_study(study_of(case(path)))
