@@ -1,4 +1,4 @@
-"""Weights that steer beams by where the antennas of measured samples stand."""
+"""Weights that steer beams by where antennas stand, and checks of weights that a file has."""
 
 from __future__ import annotations
 
