@@ -40,6 +40,7 @@ class AdaptiveCase(BeamGrid):
     """
 
     needs_finite: ClassVar[str] = "a covariance with NaN or Inf has no weights"
+    takes_no_rounding: ClassVar[str] = "each precision rounds in its own way"
 
     kind: Literal["adaptive"]
     beams: int | None = Field(None, ge=1, le=1 << 16, description="Beams formed.")
@@ -74,6 +75,4 @@ class AdaptiveCase(BeamGrid):
             raise ValueError("beams must be given where input.weights is not: their number")
         if not given:
             self.check_above_horizon()
-        if self.rounding:
-            raise ValueError("rounding must not be given: each precision rounds in its own way")
         return self

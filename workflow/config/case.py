@@ -60,6 +60,8 @@ class Case(Model):
     precision_names: ClassVar[tuple[str, ...]] = tuple(PRECISIONS)
     needs_finite: ClassVar[str] = ""
     """Why a kind takes no NaN or Inf, where it never does."""
+    takes_no_rounding: ClassVar[str] = ""
+    """Why a kind takes no ``rounding``, where it takes none."""
     needs_value: ClassVar[Mapping[str, tuple[str, str]]] = {"tolerance": ("precision", "auto")}
     """Keys that do something at one value of another key alone, with that key and its value. Such a
     key is a mistake beside other values, unless a case of the same sweep has the value."""
@@ -179,6 +181,12 @@ class Case(Model):
             raise ValueError(
                 "allow_unproven needs a precision by name: auto takes none that is not proved"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _rounding_is_taken(self) -> Case:
+        if self.rounding and self.takes_no_rounding:
+            raise ValueError(f"rounding must not be given: {self.takes_no_rounding}")
         return self
 
     @field_validator("precisions")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from argand.channelise.problem import check_sizes, oversampling_of
 from pydantic import Field, model_validator
@@ -26,6 +26,7 @@ class ChanneliseInput(FileInput):
 class ChanneliseCase(Case):
     """Channels of a polyphase filter bank, critically sampled or oversampled."""
 
+    takes_no_rounding: ClassVar[str] = "argand.channelise takes none"
     kind: Literal["channelise"]
     channels: int = Field(ge=2, le=1 << 20, description="M, points of a transform.")
     taps: int = Field(8, ge=1, le=1 << 10, description="T; the filter has T M coefficients.")
@@ -92,8 +93,6 @@ class ChanneliseCase(Case):
                 f"{self.samples}"
             )
         self._arriving()
-        if self.rounding:
-            raise ValueError("rounding must not be given: argand.channelise takes none")
         return self
 
     def _arriving(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -30,6 +30,7 @@ class ImageCase(Case):
     image each, but for the axes that `sum` names.
     """
 
+    takes_no_rounding: ClassVar[str] = "argand.image rounds each precision alike"
     kind: Literal["image"]
     directions: Directions = Field(description="The grid of directions.")
     sum: tuple[Literal["time", "polarization"], ...] = Field(
@@ -62,6 +63,4 @@ class ImageCase(Case):
         self.check_sizes_or_input(("antennas",), drawn)
         if len(set(self.sum)) != len(self.sum):
             raise ValueError(f"sum: must name each axis once, got {list(self.sum)}")
-        if self.rounding:
-            raise ValueError("rounding must not be given: argand.image rounds each precision alike")
         return self

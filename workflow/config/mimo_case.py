@@ -30,6 +30,7 @@ class MimoCase(Case):
     """
 
     needs_finite: ClassVar[str] = "a channel with NaN or Inf carries no symbols"
+    takes_no_rounding: ClassVar[str] = "products round in their own way"
 
     kind: Literal["mimo"]
     equaliser: Literal["zf", "lmmse"] = Field("lmmse", description="Method that finds the symbols.")
@@ -91,6 +92,4 @@ class MimoCase(Case):
                 f"shards must be 1 beside bits, got {self.shards}: those of all subcarriers and "
                 "times are made at once, as the noise of soft bits is that of all"
             )
-        if self.rounding:
-            raise ValueError("rounding must not be given: products round in their own way")
         return self

@@ -35,6 +35,7 @@ class SolveCase(Case):
 
     precision_names: ClassVar[tuple[str, ...]] = PRODUCT_PRECISIONS
     needs_finite: ClassVar[str] = "no x solves a system with NaN or Inf"
+    takes_no_rounding: ClassVar[str] = "argand.solve rounds as its products do"
     kind: Literal["solve"]
     n: int | None = Field(None, ge=1, le=1 << 17, description="Unknowns, and equations.")
     rhs: int = Field(1, ge=1, le=1 << 20, description="Right-hand sides of each matrix.")
@@ -56,8 +57,6 @@ class SolveCase(Case):
     @model_validator(mode="after")
     def _one_source(self) -> SolveCase:
         self.check_sizes_or_input(("n", "rhs", "batch"), ("source", "ka"))
-        if self.rounding:
-            raise ValueError("rounding must not be given: argand.solve rounds as its products do")
         if (self.ka is None) != (self.source != "cylinder"):
             raise ValueError("ka must be given where source is cylinder, and only there")
         if self.source == "cylinder" and self.batch != 1:
