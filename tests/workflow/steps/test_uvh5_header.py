@@ -1,4 +1,4 @@
-"""What else is in a UVH5 file beside visibilities: the telescope, the date and flags."""
+"""A UVH5 file has the telescope, the date and flags beside its visibilities."""
 
 from __future__ import annotations
 
