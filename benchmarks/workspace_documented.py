@@ -11,7 +11,7 @@ from typing import Any
 from argand import Pairs
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.modular.moduli import EXACT
-from argand.gemm.pack_plan import pitch_of
+from argand.gemm.pack.plan import pitch_of
 from argand.precision import any_precision
 from argand.runtime.workspace_limit import allowed_workspace
 

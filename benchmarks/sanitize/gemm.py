@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import ARCHITECTURES, gpu
-from argand.gemm import sm90_plan as wgmma_plan
 from argand.gemm.candidates import candidates
 from argand.gemm.choice import GemmChoice
 from argand.gemm.families import Family
-from argand.gemm.fma_plan import fma_plans
+from argand.gemm.fma.plan import fma_plans
 from argand.gemm.operands import OPS
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_plan import SPLIT_K_SLICES
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80.plan import SPLIT_K_SLICES
+from argand.gemm.sm80.tiles import mma_tiles
+from argand.gemm.sm90 import plan as wgmma_plan
 from argand.multiprocessor import CLUSTER_SM
 from argand.runtime.plan import WGMMA_TARGET
 
@@ -56,7 +56,7 @@ LONG = Shape(66, 34, 4500)
 WAVES = Shape(1540, 1500, 308)
 """More tiles than multiprocessors: overlapped epilogues, and stream-K splits of the last wave."""
 SPILL_INTERVAL = 16
-"""Stages between accumulator spills, for `gemm.sm90_plan.SPILL_INTERVAL`: the least that all tiles
+"""Stages between accumulator spills, for `gemm.sm90.plan.SPILL_INTERVAL`: the least that all tiles
 allow, so that accumulators of these shapes are spilled."""
 THROTTLE = (4, 1)
 """Stages between waits of the CTA throttle and its maximum lead, in place of `find_throttle`'s,
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     import cupy
 
     cupy.cuda.set_allocator(None)
-    from argand.gemm import sm90_launch as cuda_wgmma
+    from argand.gemm.sm90 import launch as cuda_wgmma
 
     wgmma_plan.SPILL_INTERVAL = SPILL_INTERVAL
     cuda_wgmma.find_throttle = lambda *_: THROTTLE  # type: ignore[attr-defined]

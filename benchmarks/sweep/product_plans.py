@@ -11,7 +11,7 @@ from argand.gemm.candidates import candidates, candidates_in_tf32
 from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
-from argand.gemm.sm80_heuristics import cut_tiles
+from argand.gemm.sm80.heuristics import cut_tiles
 from argand.gemm.tuned import trial
 from argand.precision import Precision
 from argand.runtime.loading import NotLaunchedError

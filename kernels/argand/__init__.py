@@ -22,8 +22,8 @@ from argand.gates.trajectories import run_trajectories
 from argand.gemm.api import gemm
 from argand.gemm.call_plan import GemmPlan
 from argand.gemm.modular.proof import WrongProductError
-from argand.gemm.pack_api import pack
-from argand.gemm.packed import Packed
+from argand.gemm.pack.api import pack
+from argand.gemm.pack.packed import Packed
 from argand.gemm.pairs import Pairs, pairs, to_pairs
 from argand.gemm.problem import GemmProblem
 from argand.gemm.tune import tune

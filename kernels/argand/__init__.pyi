@@ -17,7 +17,7 @@ from argand.gates.trajectories import run_trajectories as run_trajectories
 from argand.gemm.families import Family
 from argand.gemm.modular.proof import WrongProductError as WrongProductError
 from argand.gemm.operands import Op, Side
-from argand.gemm.packed import Packed as Packed
+from argand.gemm.pack.packed import Packed as Packed
 from argand.gemm.pairs import Pairs as Pairs
 from argand.gemm.problem import GemmProblem as GemmProblem, Output
 from argand.gemm.tune import tune as tune

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argand.array_types import Array, ArrayT, PrecisionLike, TensorType
 from argand.gates.gate import GateLike
-from argand.gemm.packed import Operand
+from argand.gemm.pack.packed import Operand
 from argand.readout.problem import Observable
 
 __all__ = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm.fma_plan import fma_plans
-from argand.gemm.sm80_tiles import MAX_BLOCK_ABSMAX_K, mma_tiles
+from argand.gemm.fma.plan import fma_plans
+from argand.gemm.sm80.tiles import MAX_BLOCK_ABSMAX_K, mma_tiles
 
 from benchmarks.gemm.shapes import Shape
 from benchmarks.sanitize import gemm as sanitized_gemm

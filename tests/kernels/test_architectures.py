@@ -17,7 +17,7 @@ from argand.gemm.families import require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_legality import check_mma_plan
+from argand.gemm.sm80.legality import check_mma_plan
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.plan import WGMMA_TARGET, PlanError

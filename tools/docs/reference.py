@@ -13,7 +13,7 @@ import argand
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Note|Yields):$", re.MULTILINE)
 _ANNOTATION = re.compile(r": (?:ForwardRef\()?'([^']*)'\)?")
 _SUBJECTS = {
-    "argand.gemm.pack_api": "operands", "argand.gemm.packed": "operands",
+    "argand.gemm.pack.api": "operands", "argand.gemm.pack.packed": "operands",
     "argand.gemm.pairs": "operands",
     "argand.gates.circuit_search": "circuits", "argand.gates.circuits": "circuits",
     "argand.gates.prepared_circuit": "circuits", "argand.gates.trajectories": "circuits",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from argand.gemm.sm90_plan import SPILL_INTERVAL
-from argand.gemm.sm90_scheduler import MAX_PARTIAL_TILES
+from argand.gemm.sm90.plan import SPILL_INTERVAL
+from argand.gemm.sm90.scheduler import MAX_PARTIAL_TILES
 
 SLICE = 16
 """Least k whose sum leaves the tensor cores' accumulators at once, but for a tile's last stage."""

@@ -16,7 +16,7 @@ import numpy as np
 from argand.beam_power.problem import LONGEST_SUM, BeamPowerProblem
 from argand.gemm.api import gemm
 from argand.gemm.cpu import terms_of
-from argand.gemm.pack_api import pack
+from argand.gemm.pack.api import pack
 from argand.gemm.pairs import Pairs
 from argand.precision import PRECISIONS
 from argand.runtime.quiet import quietly

@@ -12,7 +12,7 @@ import numpy as np
 
 from argand.checks import refuse_masked
 from argand.gates.canonical import KEPT, KEPT_WIDTH
-from argand.gemm.packed import Operand
+from argand.gemm.pack.packed import Operand
 
 UNITARY = 1e-3
 """Largest deviation of U^H U of a unitary gate from the identity, in an element."""

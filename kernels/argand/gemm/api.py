@@ -16,7 +16,7 @@ from argand.gemm.families import Family, require_family
 from argand.gemm.modular.api import check_modular, modular_gemm
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
-from argand.gemm.packed import Packed, check_packed
+from argand.gemm.pack.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.problem import GemmProblem, OperandKind, Output, gemm_problem, result_type
 from argand.gemm.rules import RULES

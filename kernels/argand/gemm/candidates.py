@@ -13,12 +13,12 @@ from typing import NamedTuple
 from argand.device import HOPPER, Arch, arch_for
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import slices_bytes, slices_capacity
-from argand.gemm.fma_plan import fma_plans
+from argand.gemm.fma.plan import fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_legality import check_wgmma_plan
-from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
-from argand.gemm.sm90_tiles import CLUSTERS, covering_tiles, in_planes, wgmma_tiles, with_cluster
+from argand.gemm.sm90.legality import check_wgmma_plan
+from argand.gemm.sm90.plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
+from argand.gemm.sm90.tiles import CLUSTERS, covering_tiles, in_planes, wgmma_tiles, with_cluster
 from argand.precision import Precision
 from argand.runtime.plan import WGMMA_TARGET, is_legal
 

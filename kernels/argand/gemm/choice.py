@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argand.gemm.families import ChosenFamily
-from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.fma.plan import FmaPlan
 from argand.gemm.in_tf32 import product_in_tf32
-from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm80.plan import MmaPlan
+from argand.gemm.sm90.plan import WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 

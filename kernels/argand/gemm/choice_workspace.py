@@ -15,9 +15,9 @@ from argand.gemm.memory import (
     aligned,
     slices_pitch,
 )
-from argand.gemm.pack_plan import pitch_of, planes_bytes
+from argand.gemm.pack.plan import pitch_of, planes_bytes
 from argand.gemm.question import GemmSizes, Question
-from argand.gemm.sm80_slices import partial_bytes
+from argand.gemm.sm80.slices import partial_bytes
 
 
 def workspace_of(choice: GemmChoice, question: Question) -> int:

@@ -11,10 +11,10 @@ from argand.device import gpu
 from argand.gemm import cublas, tuned
 from argand.gemm.families import require_family
 from argand.gemm.gpu_calls import CALLS, empty, run_of
-from argand.gemm.gpu_packed import PackedOperand, on_hopper, rows_by_k
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.operands import Op, Side
-from argand.gemm.pack_launch import Planes, planes_for
+from argand.gemm.pack.gpu import PackedOperand, on_hopper, rows_by_k
+from argand.gemm.pack.launch import Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.prepare import PLAN_OVERRIDE, prepare

@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 
 from argand.gemm import tuned
-from argand.gemm.packed import Packed
+from argand.gemm.pack.packed import Packed
 from argand.gemm.pairs import PAIR_FORMATS, Pairs
 from argand.gemm.prepare import PLAN_OVERRIDE
 from argand.precision import HALF_FORMATS

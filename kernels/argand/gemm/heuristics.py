@@ -2,7 +2,7 @@
 
 `choose` lists the candidates (`candidates`), drops those that take more workspace than is allowed
 (`choice_workspace`), and takes the one of the least estimated time, of which each family has a
-model (`sm90_heuristics`, `sm80_heuristics`, `fma_heuristics`). A tuned plan comes first
+model (`heuristics` of `sm90`, `sm80` and `fma`). A tuned plan comes first
 (`tuned.chosen`). Nothing here needs a GPU or CuPy.
 """
 
@@ -12,14 +12,16 @@ from dataclasses import replace
 from operator import itemgetter
 
 from argand.device import HOPPER, Arch, arch_for
-from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
 from argand.gemm.candidates import candidates, candidates_in_tf32
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
+from argand.gemm.fma import heuristics as fma_heuristics
 from argand.gemm.in_tf32 import FROM_WGMMA, SAME_TILE, tf32_margin
 from argand.gemm.question import Question
-from argand.gemm.sm80_heuristics import plan_mma
+from argand.gemm.sm80 import heuristics as sm80_heuristics
+from argand.gemm.sm80.heuristics import plan_mma
+from argand.gemm.sm90 import heuristics as sm90_heuristics
 from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
 from argand.runtime.workspace_limit import workspace_error
 

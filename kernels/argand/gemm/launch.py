@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from argand.device import Device
 from argand.gemm.choice import GemmChoice
-from argand.gemm.fma_launch import FmaLaunch
+from argand.gemm.fma.launch import FmaLaunch
 from argand.gemm.names import computed_name, in_place_name, wgmma_name
-from argand.gemm.pack_launch import Planes
+from argand.gemm.pack.launch import Planes
 from argand.gemm.product_form import ProductForm
-from argand.gemm.sm80_launch import MmaLaunch
-from argand.gemm.sm90_call import WgmmaCall
+from argand.gemm.sm80.launch import MmaLaunch
+from argand.gemm.sm90.call import WgmmaCall
 from argand.runtime import kernel_trace
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.plan import PlanError

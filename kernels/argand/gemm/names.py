@@ -6,11 +6,11 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.gemm.choice import GemmChoice
-from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.fma.plan import FmaPlan
 from argand.gemm.question import OperandTraits
-from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import TileDivision
+from argand.gemm.sm80.plan import MmaPlan
+from argand.gemm.sm90.plan import WgmmaPlan
+from argand.gemm.sm90.scheduler import TileDivision
 from argand.precision import Precision
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from argand.gemm.choice import GemmChoice
 from argand.gemm.launch import GemmLaunch
-from argand.gemm.pack_launch import Planes
+from argand.gemm.pack.launch import Planes
 from argand.gemm.panels import Panels
 from argand.gemm.product_form import OperandForm, ProductForm
 from argand.gemm.question import GemmSizes

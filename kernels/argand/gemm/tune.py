@@ -15,7 +15,7 @@ from argand.gemm.candidates import candidates, candidates_in_tf32
 from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.operands import OPS, Op, Side
-from argand.gemm.pack_api import pack
+from argand.gemm.pack.api import pack
 from argand.gemm.pairs import to_pairs
 from argand.gemm.problem import GemmProblem, OperandKind, Output, gemm_problem
 from argand.precision import HALF_FORMATS, ROUNDED_PRECISIONS, Precision, get_precision

@@ -18,10 +18,10 @@ from argand.gemm.candidates import EVERY_CLUSTER_K, candidates, candidates_in_tf
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
-from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.fma.plan import FmaPlan
 from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90.plan import WgmmaPlan
 from argand.precision import PRECISIONS
 from argand.runtime.tuned_plans import TunedPlans, size_bucket
 

@@ -17,7 +17,7 @@ from argand.gemm.families import Family, require_family
 from argand.gemm.modular.exact import exact_moduli
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.operands import Op, as_operand, on_gpu
-from argand.gemm.packed import Packed
+from argand.gemm.pack.packed import Packed
 from argand.gemm.pairs import Pairs
 from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, herk_problem

@@ -15,7 +15,7 @@ from argand.gemm.families import Family, check_family
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.operands import Op, oriented_shape
 from argand.gemm.problem import GemmProblem, check_c
-from argand.gemm.sm90_scheduler import triangle_row
+from argand.gemm.sm90.scheduler import triangle_row
 from argand.precision import Precision
 
 Form = Literal["full", "triangle"]

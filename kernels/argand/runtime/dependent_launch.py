@@ -1,7 +1,7 @@
 """Programmatic dependent launch (sm_90): a kernel begins while the one before it ends.
 
 Every kernel of ours begins with `WAIT_FIRST`, but for a product by wgmma behind the packing of its
-own operands (``begins_early`` of `argand.gemm.sm90_launch`), which waits before it reads what that
+own operands (``begins_early`` of `argand.gemm.sm90.launch`), which waits before it reads what that
 wrote. One that is launched so (`runtime.launch_config`), or follows by an edge of a graph, takes
 its multiprocessors as soon as all blocks of the one before have ended or have said that they may,
 and waits there until that one's writes are visible.

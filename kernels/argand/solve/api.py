@@ -12,7 +12,7 @@ from argand.checks import as_flag
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import adapted_system
 from argand.gemm.operands import as_operand, on_gpu
-from argand.gemm.packed import Packed
+from argand.gemm.pack.packed import Packed
 from argand.gemm.pairs import Pairs
 from argand.runtime.numpy_calls import Key, NumpyCalls
 from argand.solve.cpu import CpuLibrary, WholeFactors

@@ -11,7 +11,7 @@ from argand.gemm.candidates import candidates
 from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90.plan import WgmmaPlan
 
 HOPPER = arch_for(90)
 SM_COUNT = 132  # of an H200

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argand.device import Arch
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_heuristics import plan_mma
-from argand.gemm.sm80_plan import MmaPlan
+from argand.gemm.sm80.heuristics import plan_mma
+from argand.gemm.sm80.plan import MmaPlan
 from argand.precision import Precision
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision, gemm, get_precision
-from argand.gemm.sm90_plan import SPILL_INTERVAL, WgmmaPlan
+from argand.gemm.sm90.plan import SPILL_INTERVAL, WgmmaPlan
 
 from tests.normal import normal
 

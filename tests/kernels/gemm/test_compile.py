@@ -13,20 +13,20 @@ from argand.device import Arch
 from argand.gemm.absmax_source import ABSMAX_KERNEL, absmax_source
 from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
-from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
-from argand.gemm.pack_plan import PackPlan, panel_rows
-from argand.gemm.pack_source import pack_kernel_name, pack_source
-from argand.gemm.pack_tiles import laid_out
+from argand.gemm.fma.plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
+from argand.gemm.pack.plan import PackPlan, panel_rows
+from argand.gemm.pack.source import pack_kernel_name, pack_source
+from argand.gemm.pack.tiles import laid_out
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_legality import check_mma_plan, whole_passes
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan
-from argand.gemm.sm80_source import mma_kernel_name, mma_source
-from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
-from argand.gemm.sm90_legality import check_wgmma_plan
-from argand.gemm.sm90_plan import EPILOGUES, WgmmaPlan
-from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
-from argand.gemm.sm90_tiles import with_ping_pong
-from argand.gemm.splitk_source import REDUCE_KERNEL, reduce_source
+from argand.gemm.sm80.legality import check_mma_plan, whole_passes
+from argand.gemm.sm80.plan import SPLIT_K_SLICES, MmaPlan
+from argand.gemm.sm80.source import mma_kernel_name, mma_source
+from argand.gemm.sm80.tiles import mma_tiles, with_copies, within_registers
+from argand.gemm.sm90.legality import check_wgmma_plan
+from argand.gemm.sm90.plan import EPILOGUES, WgmmaPlan
+from argand.gemm.sm90.source import wgmma_kernel_name, wgmma_source
+from argand.gemm.sm90.splitk_source import REDUCE_KERNEL, reduce_source
+from argand.gemm.sm90.tiles import with_ping_pong
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal

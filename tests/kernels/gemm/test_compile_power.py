@@ -7,7 +7,7 @@ from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
+from argand.gemm.sm90.source import wgmma_kernel_name, wgmma_source
 from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import assert_clean

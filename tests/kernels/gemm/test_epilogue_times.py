@@ -7,7 +7,7 @@ from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.candidates import candidates
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_epilogue_times import sectors_factor
+from argand.gemm.sm90.epilogue_times import sectors_factor
 
 HOPPER, SM_COUNT = arch_for(90), 132
 

@@ -13,7 +13,7 @@ from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_legality import check_wgmma_plan
+from argand.gemm.sm90.legality import check_wgmma_plan
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.kernels.compiled import refused

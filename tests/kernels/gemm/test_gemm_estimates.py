@@ -9,7 +9,7 @@ from argand import PRECISIONS, Device
 from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90.plan import WgmmaPlan
 
 from tests.kernels.gemm.choices import LARGE, PACKED, SM_COUNT, A, B, candidates_of, chosen, wgmma
 from tests.kernels.precisions import SCALED, TENSOR

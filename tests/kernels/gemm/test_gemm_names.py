@@ -16,8 +16,8 @@ from argand.gemm.heuristics import choose
 from argand.gemm.names import in_place_name, wgmma_name
 from argand.gemm.problem import gemm_problem
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import TileDivision, divide
+from argand.gemm.sm90.plan import WgmmaPlan
+from argand.gemm.sm90.scheduler import TileDivision, divide
 from argand.runtime import kernel_trace
 from argand.runtime.plan import PlanError
 

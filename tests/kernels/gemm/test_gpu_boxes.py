@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import gemm
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm90_plan import STORE_BOX_SIDE
+from argand.gemm.sm90.plan import STORE_BOX_SIDE
 
 from tests.kernels.gemm.wgmma_cases import choices, overridden
 

@@ -8,7 +8,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm90_epilogue_times import stores_directly
+from argand.gemm.sm90.epilogue_times import stores_directly
 
 from tests.kernels.gemm.wgmma_cases import choices
 from tests.kernels.precisions import TENSOR
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 @pytest.mark.parametrize("columns", [4096, 4098, 4097])
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_tile_is_stored_as_a_launch_stores_it(cp: Any, precision: str, columns: int) -> None:
-    from argand.gemm.sm90_epilogue_choice import with_tma_epilogue
+    from argand.gemm.sm90.epilogue_choice import with_tma_epilogue
     from argand.runtime.layout import Layout
 
     row, rows = PRECISIONS[precision], 512

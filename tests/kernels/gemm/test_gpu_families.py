@@ -13,8 +13,8 @@ import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80.plan import MmaPlan
+from argand.gemm.sm80.tiles import mma_tiles
 from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import ARCHS
@@ -183,7 +183,7 @@ def test_planes_are_wgmmas(cp: Any) -> None:
 def test_a_family_that_the_card_has_not(cp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from argand.device import gpu
     from argand.gemm import gpu as cuda_gemm
-    from argand.gemm import pack_api
+    from argand.gemm.pack import api as pack_api
 
     older = replace(gpu(cp.cuda.Device().id), arch=ARCHS["sm_80"])
     monkeypatch.setattr(cuda_gemm, "gpu", lambda index: older)

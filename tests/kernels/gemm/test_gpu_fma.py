@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import gemm, launched
 from argand.gemm.choice import GemmChoice
-from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan
+from argand.gemm.fma.plan import FMA_PLANS, MAX_K, FmaPlan
 
 from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored
 from tests.kernels.gemm.wgmma_cases import overridden

@@ -16,7 +16,7 @@ from argand import PRECISIONS, gemm, launched
 from argand.gemm.candidates import candidates
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, Question
-from argand.gemm.sm90_scheduler import divide, min_saved_k
+from argand.gemm.sm90.scheduler import divide, min_saved_k
 
 from tests.kernels.gemm.product_cases import (
     OPS,
@@ -167,7 +167,7 @@ def test_a_long_k_and_many_tiles(
 
 def test_a_plan_that_shifts_no_odd_line_is_wrong(cp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second map begins one element early; without that every odd row is off."""
-    from argand.gemm.sm90_maps import WgmmaMaps
+    from argand.gemm.sm90.maps import WgmmaMaps
 
     rng = np.random.default_rng(3)
     a, b = (cp.asarray(normal(rng, *s)) for s in ((71, 35), (35, 69)))

@@ -13,7 +13,7 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80.tiles import mma_tiles
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import normal

@@ -25,7 +25,7 @@ SHAPE = (131, 75, 1100)
 def pack_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Each panel height and source of the absmax, while it is in force."""
     yield "as it is, in clusters"
-    launches = sys.modules["argand.gemm.pack_launch"]
+    launches = sys.modules["argand.gemm.pack.launch"]
     for elements, rows in ((1024, 4), (2048, 8), (4096, 16)):
         tile = partial(replace, elements=elements, rows=rows, cluster=8)
         monkeypatch.setattr(launches, "laid_out", lambda plans, *_, tile=tile: [*map(tile, plans)])

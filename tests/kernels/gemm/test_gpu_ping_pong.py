@@ -76,7 +76,7 @@ def test_turns_change_no_bit(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str, k: int
 ) -> None:
     """Results of one MMA, and of several k-tiles of operands in place, where depths are equal."""
-    from argand.gemm import sm90_launch_plan
+    from argand.gemm.sm90 import launch_plan as sm90_launch_plan
 
     a, b = cp.asarray(normal(rng, 2308, k)), cp.asarray(normal(rng, k, 2100))
     found = [

@@ -11,9 +11,9 @@ import pytest
 from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
 from argand.gemm.choice import GemmChoice
-from argand.gemm.sm80_plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
-from argand.gemm.sm80_slices import k_tiles_of
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80.plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.sm80.slices import k_tiles_of
+from argand.gemm.sm80.tiles import mma_tiles
 from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import ARCHS

@@ -51,7 +51,7 @@ def test_the_same_bits_with_any_throttle(
     expected = products(cp, precision, left, right)
     for throttle in THROTTLES:
         monkeypatch.setattr(
-            sys.modules["argand.gemm.sm90_launch"],
+            sys.modules["argand.gemm.sm90.launch"],
             "find_throttle",
             lambda *_, throttle=throttle: throttle,
         )
@@ -72,7 +72,7 @@ def test_blocks_that_start_late_are_not_waited_for(
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     how: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
     expected = gemm(left, right, **how)
-    monkeypatch.setattr(sys.modules["argand.gemm.sm90_launch"], "find_throttle", lambda *_: (4, 1))
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90.launch"], "find_throttle", lambda *_: (4, 1))
     forget_calls()
     device = cp.cuda.Device()
     taken, shared = device.attributes["MultiProcessorCount"] // 2, 200 << 10

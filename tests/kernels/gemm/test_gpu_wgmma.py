@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.device import Device
-from argand.gemm.pack_plan import PackPlan, panel_rows, panels_resident, pitch_of
+from argand.gemm.pack.plan import PackPlan, panel_rows, panels_resident, pitch_of
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm90_scheduler import divide, min_saved_k
+from argand.gemm.sm90.scheduler import divide, min_saved_k
 
 from tests.kernels.gemm.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored
 from tests.kernels.gemm.wgmma_cases import choices, first_choices, overridden
@@ -142,7 +142,7 @@ def test_an_overlapped_epilogue_changes_no_bit(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At tf32 alone. Tiles of so short a k are not split, so that both divide the work alike."""
-    from argand.gemm import sm90_launch_plan
+    from argand.gemm.sm90 import launch_plan as sm90_launch_plan
 
     a, b = cp.asarray(normal(rng, 1540, 126)), cp.asarray(normal(rng, 126, 1500))
     results = []

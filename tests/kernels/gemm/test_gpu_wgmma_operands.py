@@ -96,7 +96,7 @@ def test_accumulators_that_spill(
 
     They spill to a result of any layout, or beside a C that the result replaces.
     """
-    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SPILL_INTERVAL", 16)
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90.plan"], "SPILL_INTERVAL", 16)
     m, n, k = shape
     a, b, c = normal(rng, m, k), normal(rng, k, n), normal(rng, m, n)
     left, right = cp.asarray(a), cp.asarray(b)

@@ -15,7 +15,7 @@ from argand.gemm.heuristics import choose, estimate
 from argand.gemm.in_tf32 import SAME_TILE, product_in_tf32
 from argand.gemm.names import computed_name
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_heuristics import plan_mma
+from argand.gemm.sm80.heuristics import plan_mma
 from argand.rounding import scale_exponents, split
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import product
 
 from argand import PRECISIONS
-from argand.gemm.sm80_occupancy import launched_bytes
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80.occupancy import launched_bytes
+from argand.gemm.sm80.plan import SPLIT_K_SLICES, MmaPlan
+from argand.gemm.sm80.tiles import mma_tiles
 from argand.multiprocessor import RESERVED_BYTES, SHARED_BYTES
 
 from tests.kernels.compiled import ARCHS

@@ -11,10 +11,10 @@ import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm80_heuristics import estimated_microseconds
-from argand.gemm.sm80_legality import check_mma_plan
-from argand.gemm.sm80_plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
-from argand.gemm.sm80_tiles import mma_tiles, with_copies
+from argand.gemm.sm80.heuristics import estimated_microseconds
+from argand.gemm.sm80.legality import check_mma_plan
+from argand.gemm.sm80.plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.sm80.tiles import mma_tiles, with_copies
 from argand.runtime.plan import PlanError
 
 from tests.covers import covered

@@ -21,8 +21,10 @@ from tests.kernels.without_device import without_device
 
 CARD = Device("cuda", "NVIDIA H200", arch=arch_for(HOPPER), cores=132, cache_bytes=50 << 20)
 TENSOR = ("tf32", "3xtf32", "fp16", "3xfp16", "bf16")
-LAUNCHES = ("sm90_launch", "sm90_call", "sm80_launch", "fma_launch", "pack_launch", "absmax_launch",
-            "splitk_launch")  # fmt: skip
+LAUNCHES = (
+    "sm90.launch", "sm90.call", "sm90.splitk_launch", "sm80.launch", "fma.launch", "pack.launch",
+    "absmax_launch",
+)  # fmt: skip
 
 
 class Unlaunched:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm.pack_plan import THREADS, TILE, PackPlan, panel_rows, panels_resident, pitch_of
-from argand.gemm.pack_tiles import laid_out, panel_cluster
-from argand.gemm.sm90_fused_pack import FusedPack, plan_fused_pack
-from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import TileDivision, Tiles, divide
+from argand.gemm.pack.plan import THREADS, TILE, PackPlan, panel_rows, panels_resident, pitch_of
+from argand.gemm.pack.tiles import laid_out, panel_cluster
+from argand.gemm.sm90.fused_pack import FusedPack, plan_fused_pack
+from argand.gemm.sm90.plan import WgmmaPlan
+from argand.gemm.sm90.scheduler import TileDivision, Tiles, divide
 
 K_BLOCK = 256  # kPackBlockK of gemm/sm90_fused_pack.cuh
 WARPS = 3

@@ -14,7 +14,7 @@ from argand.gemm.heuristics import choose
 from argand.gemm.memory import absmax_bytes
 from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_slices import partial_bytes
+from argand.gemm.sm80.slices import partial_bytes
 
 from tests.kernels.gemm.mma_plans import mma_plan
 

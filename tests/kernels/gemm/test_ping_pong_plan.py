@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.sm90_legality import check_wgmma_plan
-from argand.gemm.sm90_plan import Storage, WgmmaPlan
-from argand.gemm.sm90_tiles import wgmma_tiles, with_ping_pong
+from argand.gemm.sm90.legality import check_wgmma_plan
+from argand.gemm.sm90.plan import Storage, WgmmaPlan
+from argand.gemm.sm90.tiles import wgmma_tiles, with_ping_pong
 from argand.runtime.plan import is_legal
 
 from tests.kernels.precisions import TENSOR

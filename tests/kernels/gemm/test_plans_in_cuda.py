@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.sm80_source import mma_source
-from argand.gemm.sm80_tiles import mma_tiles, one_tile_of, with_copies
-from argand.gemm.sm90_legality import check_wgmma_plan
-from argand.gemm.sm90_plan import ALIGNMENT, WORK_QUEUE_BYTES, Storage, WgmmaPlan
-from argand.gemm.sm90_source import wgmma_source
-from argand.gemm.sm90_tiles import wgmma_tiles
+from argand.gemm.sm80.source import mma_source
+from argand.gemm.sm80.tiles import mma_tiles, one_tile_of, with_copies
+from argand.gemm.sm90.legality import check_wgmma_plan
+from argand.gemm.sm90.plan import ALIGNMENT, WORK_QUEUE_BYTES, Storage, WgmmaPlan
+from argand.gemm.sm90.source import wgmma_source
+from argand.gemm.sm90.tiles import wgmma_tiles
 from argand.runtime.nvrtc import CompileError
 from argand.runtime.plan import is_legal
 

@@ -1,7 +1,7 @@
 """The choice among plans of mma.sync whose times on an H200 were recorded.
 
 ``recorded_mma_plans.csv`` has candidates of drawn products, 27 of which a library won at tf32
-(`python -m benchmarks.sweep gemm --seed 20261124`). The model of `argand.gemm.sm80_heuristics`
+(`python -m benchmarks.sweep gemm --seed 20261124`). The model of `argand.gemm.sm80.heuristics`
 has been fitted to later kernels since; a change of its constants must not lose what it reaches
 here.
 """
@@ -16,10 +16,10 @@ import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm80_heuristics import estimated_microseconds
-from argand.gemm.sm80_legality import whole_passes
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80.heuristics import estimated_microseconds
+from argand.gemm.sm80.legality import whole_passes
+from argand.gemm.sm80.plan import SPLIT_K_SLICES, MmaPlan
+from argand.gemm.sm80.tiles import mma_tiles
 
 from tests.kernels.gemm.recorded_times import (
     EVENTS_US,

@@ -27,7 +27,7 @@ from argand.gemm.candidates import candidates, candidates_in_tf32
 from argand.gemm.choice import GemmChoice
 from argand.gemm.heuristics import choose, estimate
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_heuristics import cut_tiles
+from argand.gemm.sm80.heuristics import cut_tiles
 
 from tests.kernels.gemm.recorded_times import (
     Case,

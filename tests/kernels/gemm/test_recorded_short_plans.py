@@ -2,7 +2,7 @@
 
 ``recorded_short_plans.csv`` has candidates of drawn products (`benchmarks.sweep.products.draw`,
 seeds 20261128 to 20261202) with a side of up to 300 or a k of up to 128. The models of
-`argand.gemm.heuristics` and `argand.gemm.sm80_heuristics` are fitted to them; a change must not
+`argand.gemm.heuristics` and `argand.gemm.sm80.heuristics` are fitted to them; a change must not
 lose what they reach here.
 """
 
@@ -14,13 +14,13 @@ from functools import cache
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm import sm80_heuristics
 from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
-from argand.gemm.sm80_plan import SPLIT_K_SLICES
-from argand.gemm.sm80_slices import with_grid_slices
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80 import heuristics as sm80_heuristics
+from argand.gemm.sm80.plan import SPLIT_K_SLICES
+from argand.gemm.sm80.slices import with_grid_slices
+from argand.gemm.sm80.tiles import mma_tiles
 
 from tests.kernels.gemm.recorded_times import (
     EVENTS_US,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import Tiles, divide
-from argand.gemm.sm90_throttle import MIN_WAVES, find_throttle
+from argand.gemm.sm90.plan import WgmmaPlan
+from argand.gemm.sm90.scheduler import Tiles, divide
+from argand.gemm.sm90.throttle import MIN_WAVES, find_throttle
 
 from tests.kernels.precisions import SPLIT
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from argand.gemm.sm90_scheduler import (
+from argand.gemm.sm90.scheduler import (
     CallWorkspace,
     OwnPlanes,
     TileDivision,

@@ -15,7 +15,7 @@ from argand.gemm import tuned
 from argand.gemm.candidates import candidates, candidates_in_tf32
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90.plan import WgmmaPlan
 from argand.runtime import tuned_plans
 
 from tests.covers import covered, fields_of

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, arch_for
-from argand.gemm.sm90_legality import check_wgmma_plan
-from argand.gemm.sm90_plan import (
+from argand.gemm.sm90.legality import check_wgmma_plan
+from argand.gemm.sm90.plan import (
     EPILOGUES,
     SPILL_INTERVAL,
     STORE_BOX_SIDE,
     Storage,
     WgmmaPlan,
 )
-from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
-from argand.gemm.sm90_tiles import wgmma_tiles
+from argand.gemm.sm90.source import wgmma_kernel_name, wgmma_source
+from argand.gemm.sm90.tiles import wgmma_tiles
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.kernels.precisions import TENSOR
@@ -234,6 +234,6 @@ def test_a_kernel_spills_at_the_interval_of_its_plan(monkeypatch: pytest.MonkeyP
     """Tests and sanitizers shorten it, so that products of a short k spill."""
     row = PRECISIONS["3xtf32"]
     plan = wgmma_tiles(row, "planar")[0]
-    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SPILL_INTERVAL", 8)
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90.plan"], "SPILL_INTERVAL", 8)
     assert plan.spills_accumulators(row, 12 * plan.block_k + 1)
     assert ".spill_interval = 8," in wgmma_source(row, plan)

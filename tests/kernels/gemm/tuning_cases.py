@@ -6,7 +6,7 @@ from argand import PRECISIONS, Device
 from argand.device import arch_for
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits
-from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90.plan import WgmmaPlan
 
 HOPPER = arch_for(90)
 TF32 = PRECISIONS["tf32"]

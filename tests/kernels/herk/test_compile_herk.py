@@ -11,12 +11,12 @@ from argand import PRECISIONS
 from argand.device import Arch
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm80_source import mma_kernel_name, mma_source
-from argand.gemm.sm80_tiles import one_tile_of
-from argand.gemm.sm90_legality import check_wgmma_plan
-from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
+from argand.gemm.sm80.plan import MmaPlan
+from argand.gemm.sm80.source import mma_kernel_name, mma_source
+from argand.gemm.sm80.tiles import one_tile_of
+from argand.gemm.sm90.legality import check_wgmma_plan
+from argand.gemm.sm90.plan import WgmmaPlan
+from argand.gemm.sm90.source import wgmma_kernel_name, wgmma_source
 from argand.herk.kernel_sources import (
     FinishName,
     finish_name,

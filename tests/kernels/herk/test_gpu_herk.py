@@ -14,8 +14,8 @@ from argand.gemm.candidates import candidates
 from argand.gemm.choice import GemmChoice
 from argand.gemm.families import families_of
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_tiles import mma_tiles
-from argand.gemm.sm90_scheduler import CallWorkspace, Tiles
+from argand.gemm.sm80.tiles import mma_tiles
+from argand.gemm.sm90.scheduler import CallWorkspace, Tiles
 from argand.gemm.tuned import trial
 from argand.runtime.plan import WGMMA_TARGET
 
@@ -281,8 +281,8 @@ def test_the_same_as_a_full_product(cp: Any, rng: np.random.Generator) -> None:
 
 def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
     """Those of a result that is wanted whole store mirror images instead."""
-    from argand.gemm.sm90_launch_plan import schedule_with_overlap
-    from argand.gemm.sm90_problem import WgmmaProblem
+    from argand.gemm.sm90.launch_plan import schedule_with_overlap
+    from argand.gemm.sm90.problem import WgmmaProblem
 
     traits = OperandTraits(), OperandTraits(conjugated=True)
     sizes = GemmSizes(900, 128, 128, 700, triangle=True)

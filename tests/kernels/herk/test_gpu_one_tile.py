@@ -13,7 +13,7 @@ from argand.device import gpu
 from argand.gemm.candidates import candidates
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_heuristics import cut_tiles
+from argand.gemm.sm80.heuristics import cut_tiles
 from argand.gemm.tuned import trial
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 

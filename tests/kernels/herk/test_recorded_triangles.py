@@ -21,7 +21,7 @@ from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_heuristics import cut_tiles, estimated_microseconds, plan_mma
+from argand.gemm.sm80.heuristics import cut_tiles, estimated_microseconds, plan_mma
 
 from tests.kernels.gemm.mma_plans import mma_plan
 

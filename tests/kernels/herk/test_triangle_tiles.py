@@ -10,11 +10,11 @@ from argand.device import arch_for
 from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80_heuristics import cut_tiles
-from argand.gemm.sm80_legality import check_mma_plan
-from argand.gemm.sm80_occupancy import multiplying_warps
-from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm90_scheduler import Tiles, raster_group_m
+from argand.gemm.sm80.heuristics import cut_tiles
+from argand.gemm.sm80.legality import check_mma_plan
+from argand.gemm.sm80.occupancy import multiplying_warps
+from argand.gemm.sm80.plan import MmaPlan
+from argand.gemm.sm90.scheduler import Tiles, raster_group_m
 from argand.runtime.plan import PlanError
 
 from tests.kernels.gemm.mma_plans import mma_plan

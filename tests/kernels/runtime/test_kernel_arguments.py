@@ -7,9 +7,9 @@ import ctypes
 import pytest
 from argand.gates.source import ARGUMENTS as GATE_ARGUMENTS
 from argand.gemm.absmax_source import ABSMAX_ARGUMENTS
-from argand.gemm.pack_source import PACK_SOURCE
-from argand.gemm.sm80_source import GEMM_ARGUMENTS
-from argand.gemm.sm90_source import WGMMA_ARGUMENTS
+from argand.gemm.pack.source import PACK_SOURCE
+from argand.gemm.sm80.source import GEMM_ARGUMENTS
+from argand.gemm.sm90.source import WGMMA_ARGUMENTS
 from argand.runtime.arguments import (
     Arguments,
     Fields,

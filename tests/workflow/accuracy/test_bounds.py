@@ -9,9 +9,9 @@ import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
 from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
-from argand.gemm.sm80_tiles import mma_tiles
-from argand.gemm.sm90_plan import SPILL_INTERVAL, Storage
-from argand.gemm.sm90_tiles import wgmma_tiles
+from argand.gemm.sm80.tiles import mma_tiles
+from argand.gemm.sm90.plan import SPILL_INTERVAL, Storage
+from argand.gemm.sm90.tiles import wgmma_tiles
 from argand.precision import any_precision
 from argand.rounding import split
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import arch_for
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80.tiles import mma_tiles
 from scipy import stats
 
 from tests.kernels.tensor_core_sums import added

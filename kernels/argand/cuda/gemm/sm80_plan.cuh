@@ -1,5 +1,5 @@
 // The plan and the arguments of a kernel of the mma.sync family (sm_80 and newer).
-// argand/gemm/sm80_source.py generates the plan as a template argument; argand/gemm/sm80_launch.py
+// argand/gemm/sm80/source.py generates the plan as a template argument; argand/gemm/sm80/launch.py
 // fills the arguments, which fma_kernel.cuh takes too. The kernel computes C = alpha op(A) op(B) +
 // beta C on interleaved complex64 operands.
 #pragma once

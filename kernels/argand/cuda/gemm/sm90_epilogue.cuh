@@ -1,7 +1,7 @@
 // The part of the epilogue that both stores of the wgmma family share: an element of Z is descaled,
 // becomes alpha x + beta C, and is converted to the output format. An elementwise epilogue is added
 // beside alpha and beta in device/complex.cuh, and `epilogue_of` of
-// argand/gemm/sm90_epilogue_choice.py must then take `combine`. sm90_epilogue_direct.cuh stores
+// argand/gemm/sm90/epilogue_choice.py must then take `combine`. sm90_epilogue_direct.cuh stores
 // from registers, sm90_epilogue_tma.cuh through shared memory.
 #pragma once
 #include "device/complex.cuh"

@@ -1,6 +1,6 @@
-// The plan and the arguments of a kernel of the wgmma family (sm_90a). argand/gemm/sm90_source.py
+// The plan and the arguments of a kernel of the wgmma family (sm_90a). argand/gemm/sm90/source.py
 // generates the plan as a template argument, so every tile size and layout is a compile-time
-// constant; argand/gemm/sm90_launch.py fills the arguments.
+// constant; argand/gemm/sm90/launch.py fills the arguments.
 //
 // The family computes Z = X Y^T of complex matrices. X (m by k) is the row operand: it reaches the
 // tensor cores through registers and is read interleaved or from planes. Y (n by k) is the column
@@ -211,7 +211,7 @@ struct WgmmaArguments {
     int y_pitch, pack_conjugate;          // k of a row of planes; whether packing conjugates
     int pack_rows, panels_per_wave;       // rows of a unit; panels that one wave of tiles reads
     int pack_maximum_lead;                // k-blocks that packing may be ahead of its producer
-    // The kernel before only packs operands of this call, so the entry (argand/gemm/sm90_source.py)
+    // The kernel before only packs operands of this call, so the entry (argand/gemm/sm90/source.py)
     // does not wait for its end.
     int begins_early;
     int64 y_stride_n, y_stride_batch;

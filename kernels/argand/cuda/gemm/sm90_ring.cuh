@@ -1,5 +1,5 @@
 // Dynamic shared memory of a block of the wgmma family: the ring of stages, the store boxes of the
-// epilogue, two mbarriers a stage and the work slots. `shared_bytes` of argand/gemm/sm90_plan.py is
+// epilogue, two mbarriers a stage and the work slots. `shared_bytes` of argand/gemm/sm90/plan.py is
 // all of it. The producer fills stages and arrives on `full`; consumer warps read them and arrive
 // on `empty`.
 #pragma once

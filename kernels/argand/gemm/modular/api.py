@@ -20,7 +20,7 @@ from argand.gemm.modular.packed_lines import pack as pack_lines
 from argand.gemm.modular.problem import ModularCall
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side, as_operand, on_gpu
-from argand.gemm.packed import Packed, check_packed
+from argand.gemm.pack.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import GemmProblem, check_scalars, gemm_problem
 from argand.precision import EXACT_PRECISIONS

@@ -1,0 +1,1 @@
+"""Products by mma.sync, on every card: plans, times, launches."""

@@ -1,0 +1,1 @@
+"""Products on Hopper by wgmma: plans, times, launches."""
