@@ -6,9 +6,9 @@ import itertools
 import random
 import time
 import tracemalloc
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from argand import Device
@@ -73,7 +73,6 @@ def measure_in_turn(
     held: bool = False,
     observe: Callable[[], object] = lambda: None,
     clock: Clock = time.perf_counter,
-    coarse: Collection[int] = (),
 ) -> list[Timing]:
     """Time computations in turn, a batch of each in every round, until all of them have settled.
 
@@ -93,8 +92,6 @@ def measure_in_turn(
         held: on a GPU, have the device begin only when calls are queued (`runtime.timing.queued`).
         observe: is called after each round.
         clock: seconds, on the CPU.
-        coarse: places of computations whose times decide nothing: they have `COARSE` rounds beside
-            the others, no interval and no warm-up, and the limits are the others' alone.
 
     Raises ValueError where there is nothing to call.
     """
@@ -106,42 +103,50 @@ def measure_in_turn(
         samplers: list[Sampler] = [
             GpuSampler(calls, turn, device, limits.warmup, limits.sustain, held)
             if device.backend == "cuda"
-            else CpuSampler(
-                calls, turn, clock, 0 if place in coarse else limits.warmup, limits.sustain
-            )
-            for place, calls in enumerate(tasks)
+            else CpuSampler(calls, turn, clock, limits.warmup, limits.sustain)
+            for calls in tasks
         ]
-        _rounds(samplers, limits, observe, coarse)
+        _rounds(samplers, limits, observe)
         return [sampler.timing() for sampler in samplers]
 
 
-def _rounds(
-    samplers: Sequence[Sampler],
-    limits: Limits,
+def measure_coarsely(
+    tasks: Sequence[Sequence[Call]],
     observe: Callable[[], object],
-    coarse: Collection[int],
-) -> None:
+    clock: Clock = time.perf_counter,
+) -> list[Timing]:
+    """Time computations on the CPU that have been called before and whose times decide nothing.
+
+    Each has `COARSE` batches, and no interval. The arguments are those of `measure_in_turn`.
+    """
+    turn = itertools.count()
+    samplers = [CpuSampler(calls, turn, clock, warmup=0, sustain=0.0) for calls in tasks]
+    for _ in range(COARSE):
+        for sampler in samplers:
+            sampler.sample()
+        observe()
+    return [replace(sampler.timing(), settled=None) for sampler in samplers]
+
+
+def _rounds(samplers: Sequence[Sampler], limits: Limits, observe: Callable[[], object]) -> None:
     """Sample each computation once a round, until `Limits` end it."""
     count = len(samplers)
     order = list(samplers)
-    fine = [one for place, one in enumerate(samplers) if place not in coarse] or order[:]
     shuffle = random.Random(count).shuffle
-    for rounds in itertools.count(1):
+    while True:
         for sampler in order:
             sampler.sample()
-        if rounds == COARSE:
-            order = fine[:]
         # In one order, times would keep step with what comes back as often as a round does.
         shuffle(order)
         observe()
-        done = min(len(sampler.seconds) for sampler in fine)
+        spent = sum(sampler.spent for sampler in samplers)
+        done = min(len(sampler.seconds) for sampler in samplers)
         if done < FEWEST:
-            spent = sum(sampler.spent for sampler in samplers)
             if spent / done * FEWEST > limits.max_seconds * count:
                 return
             continue
-        if sum(sampler.spent for sampler in fine) >= limits.seconds * len(fine) or (
-            done >= limits.repeats and all(spread_of(sampler.seconds).settled for sampler in fine)
+        if spent >= limits.seconds * count or (
+            done >= limits.repeats and all(spread_of(one.seconds).settled for one in samplers)
         ):
             return
 

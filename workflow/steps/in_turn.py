@@ -3,7 +3,8 @@
 Ours and the peers take a batch of calls each in every round, so that what changes meanwhile (clock,
 load of other programs) is in the times of all. For that their operands are in memory together,
 those that are equal once. Where they do not fit, those of one type of result are timed in turn, and
-at the last each implementation by itself.
+at the last each implementation by itself. Models of a GPU's precisions, which allocate the most,
+are timed after the others, whose operands are no longer in memory then.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from workflow.implementation import Implementation
 from workflow.measurements import READINGS
 from workflow.measuring.samplers import Timing
 from workflow.measuring.surroundings import Surroundings, watching
-from workflow.measuring.timing import REPEATS, measure_in_turn, rotations
+from workflow.measuring.timing import REPEATS, measure_coarsely, measure_in_turn, rotations
 from workflow.steps.resident import free, moves, upload
 from workflow.storage.datasets import Result
 
@@ -57,31 +58,39 @@ def times_in_turn(
 
     Raises MemoryError where the operands of one alone do not fit.
     """
-    prepared = _shared(ready, operands)
-    jobs = list(zip(ready, prepared, strict=True))
     found: dict[int, Measured] = {}
-    waiting = [list(range(len(jobs)))] if jobs else []
+    waiting = _by_use(ready, device)
     while waiting:
         places = waiting.pop(0)
-        group = [jobs[place] for place in places]
+        group = [ready[place] for place in places]
         try:
-            if len(group) > 1 and _bytes(group, device) > device.memory_bytes // _SHARE:
-                raise MemoryError("operands of all precisions do not fit together")
-            found |= zip(places, _measured(group, device), strict=True)
+            found |= zip(places, _measured(group, operands, device), strict=True)
         except MemoryError as error:
             if len(group) == 1:
                 raise
             free(device)
-            parts = _parts(places, [one.implementation for one, _ in group])
+            parts = _parts(places, [one.implementation for one in group])
             log.warning("timed in %d groups, each in turn: %s", len(parts), error)
             waiting = parts + waiting
-    return [found[place] for place in range(len(jobs))]
+    return [found[place] for place in range(len(ready))]
 
 
 def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
     """Return the result with its times and what the machine did meanwhile."""
     found = {**asdict(timing), **asdict(around)}
     return replace(result, **{name: found[name] for name in READINGS if name in found})
+
+
+def _by_use(ready: Sequence[Ready], device: Device) -> list[list[int]]:
+    """Return the places of those whose times are compared, and of models of a GPU's precisions."""
+    groups: dict[bool, list[int]] = {False: [], True: []}
+    for place, one in enumerate(ready):
+        groups[_is_model(one, device)].append(place)
+    return [places for places in groups.values() if places]
+
+
+def _is_model(one: Ready, device: Device) -> bool:
+    return is_model(one.implementation.precision.name, device.backend)
 
 
 def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> list[list[int]]:
@@ -93,23 +102,42 @@ def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> 
 
 
 def _shared(ready: Sequence[Ready], operands: Operands) -> list[Operands]:
-    """Return the operands of each implementation, equal arrays once in memory."""
-    known: dict[tuple[str, str, tuple[int, ...]], list[Array]] = {}
+    """Return the operands of each implementation, equal arrays once in memory.
+
+    What one function makes is made once, so that two casts of large operands are not in memory
+    beside each other, to be compared.
+    """
+    made: dict[Any, Operands] = {}
+    known: dict[Any, list[Array]] = {}
 
     def one(name: str, value: Any) -> Any:
         if not moves(value):
             return value
-        others = known.setdefault((name, value.dtype.str, value.shape), [])
+        others = known.setdefault((name, value.dtype, value.shape, value.strides), [])
         for other in others:
-            if other is value or np.array_equal(other, value, equal_nan=True):
+            if other is value or _same_bits(other, value):
                 return other
         others.append(value)
         return value
 
-    return [
-        {name: one(name, value) for name, value in each.implementation.prepare(operands).items()}
-        for each in ready
-    ]
+    for each in ready:
+        prepare = each.implementation.prepare
+        if (key := _recipe(prepare)) not in made:
+            made[key] = {name: one(name, value) for name, value in prepare(operands).items()}
+    return [made[_recipe(each.implementation.prepare)] for each in ready]
+
+
+def _recipe(function: Any) -> Any:
+    """Return a key that two functions share where they do the same: partial ones have none."""
+    if isinstance(function, partial):
+        return function.func, function.args, tuple(sorted(function.keywords.items()))
+    return function
+
+
+def _same_bits(x: Array, y: Array) -> bool:
+    """Return whether arrays of one type and layout have the same bits, without copies of them."""
+    with np.nditer([x, y], ["buffered", "external_loop", "zerosize_ok"]) as chunks:
+        return all(a.tobytes() == b.tobytes() for a, b in chunks)
 
 
 def _key(operands: Operands) -> tuple[tuple[str, int], ...]:
@@ -131,37 +159,30 @@ def _copies(group: Sequence[tuple[Ready, Operands]], device: Device) -> dict[Any
     return copies
 
 
-def _bytes(group: Sequence[tuple[Ready, Operands]], device: Device) -> int:
-    sizes = {_key(operands): _size(operands) for _, operands in group}
-    copies = _copies(group, device)
-    return sum(size * copies[key] for key, size in sizes.items())
-
-
-def _measured(group: Sequence[tuple[Ready, Operands]], device: Device) -> list[Measured]:
+def _measured(ready: Sequence[Ready], operands: Operands, device: Device) -> list[Measured]:
     """Return the times of each, over as many copies of its inputs as it takes to leave the cache.
 
     On a GPU the clock is the card's, as in the benchmarks: what Python takes to make a short call
-    would hide what the kernels of two libraries differ in.
+    would hide what the kernels of two libraries differ in. Raises MemoryError where the operands of
+    several take more than their share of the memory.
     """
+    group = list(zip(ready, _shared(ready, operands), strict=True))
     copies = _copies(group, device)
-    resident: dict[Any, list[Mapping[str, Any]]] = {}
-    for _, operands in group:
-        key = _key(operands)
-        if key not in resident:
-            count = copies[key]
-            resident[key] = [upload(operands, device, copy=index > 0) for index in range(count)]
-    tasks = [
-        [partial(one.implementation.compute, inputs) for inputs in resident[_key(operands)]]
-        for one, operands in group
-    ]
-    coarse = {
-        place
-        for place, (one, _) in enumerate(group)
-        if is_model(one.implementation.precision.name, device.backend)
+    sets = {_key(each): each for _, each in group}
+    taken = sum(_size(each) * copies[key] for key, each in sets.items())
+    if len(group) > 1 and taken > device.memory_bytes // _SHARE:
+        raise MemoryError("operands of all precisions do not fit together")
+    resident = {
+        key: [upload(each, device, copy=index > 0) for index in range(copies[key])]
+        for key, each in sets.items()
     }
-    with watching(device) as watch:
-        timings = measure_in_turn(tasks, device, held=True, observe=watch.sample, coarse=coarse)
-    return [
-        (replace(timing, settled=None) if place in coarse else timing, watch.found)
-        for place, timing in enumerate(timings)
+    tasks = [
+        [partial(one.implementation.compute, inputs) for inputs in resident[_key(each)]]
+        for one, each in group
     ]
+    with watching(device) as watch:
+        if _is_model(ready[0], device):
+            timings = measure_coarsely(tasks, watch.sample)
+        else:
+            timings = measure_in_turn(tasks, device, held=True, observe=watch.sample)
+    return [(timing, watch.found) for timing in timings]

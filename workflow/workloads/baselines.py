@@ -37,7 +37,7 @@ def implementations(
         precision = peer.precision(name)
         return Implementation(
             peer.name, precision, peer.algorithm(name), partial(call, peer.computation(name)),
-            lambda given: prepare(given, precision),
+            partial(prepare, precision=precision),
         )  # fmt: skip
 
     return [at(peer, name) for peer in chosen(case, device, operation) for name in peer.precisions]

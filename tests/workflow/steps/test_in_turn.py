@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,52 @@ def test_equal_operands_are_in_memory_once(groups: list[Any]) -> None:
     assert ours64[0]().dtype == np.complex128
     assert [len(calls) for calls in (ours32, ours64)] == [2, 1]  # copies exceed the cache
     assert ours32[1]() is other32[1]() is not X
+
+
+def test_what_one_function_makes_is_made_once(groups: list[Any]) -> None:
+    """Two casts of large operands would be in memory beside each other."""
+    made: list[str] = []
+
+    def widened(given: Any, to: str) -> dict[str, Any]:
+        made.append(to)
+        return {"x": given["x"].astype(to)}
+
+    def same(name: str, precision: str) -> Ready:
+        row = PRECISIONS[precision]
+        return Ready(
+            Implementation(
+                name, row, "", lambda given: given["x"], partial(widened, to=row.output)
+            ), 0,
+        )  # fmt: skip
+
+    ready = [same("argand", "fp64"), same("argand", "fp32"), same("b", "fp64")]
+    times_in_turn(ready, {"x": X}, replace(cpu(), cache_bytes=0), LOG)
+    assert made == ["complex128", "complex64"]
+    ((one, narrow, other),) = groups
+    assert one[0]() is other[0]()
+    assert narrow[0]().dtype == np.complex64
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda x: np.asfortranarray(x),
+        lambda x: np.where(np.arange(x.size).reshape(x.shape) == x.size - 1, -x, x),
+    ],
+    ids=["in another layout", "with another bit"],
+)
+def test_what_differs_is_not_shared(groups: list[Any], other: Callable[[Any], Any]) -> None:
+    x = np.zeros((30, 1000))  # where -0 is 0
+    row = PRECISIONS["fp64"]
+    ready = [
+        Ready(Implementation(name, row, "", lambda given: given["x"], prepare), 0)
+        for name, prepare in (("a", dict), ("b", lambda given: {"x": other(given["x"])}))
+    ]
+    times_in_turn(ready, {"x": x}, replace(cpu(), cache_bytes=0), LOG)
+    ((first, second),) = groups
+    assert first[0]() is x
+    assert second[0]() is not x
+    assert second[0]().tobytes("A") == other(x).tobytes("A")
 
 
 def test_what_does_not_fit_together_is_timed_by_type(groups: list[Any]) -> None:

@@ -47,7 +47,7 @@ class Part:
         self.device = replace(cpu(), cache_bytes=0)
         self.code = "code"
 
-    def measure(self, tasks: Any, device: Device, **_: Any) -> list[Timing]:
+    def measure(self, tasks: Any, *_: Any, **__: Any) -> list[Timing]:
         self.timed.append(len(tasks))
         return [Timing(1.0, 10.0 * len(self.timed) + at, 99.0, 6) for at in range(len(tasks))]
 
@@ -72,7 +72,8 @@ class Part:
 @pytest.fixture
 def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
     found = Part(tmp_path)
-    monkeypatch.setattr(in_turn, "measure_in_turn", found.measure)
+    for name in ("measure_in_turn", "measure_coarsely"):
+        monkeypatch.setattr(in_turn, name, found.measure)
     stamps = (f"stamp {count}" for count in range(1000))
     monkeypatch.setattr("workflow.steps.run_results.timestamp", lambda: next(stamps))
     return found
