@@ -34,9 +34,22 @@ def _files(folder: str) -> list[Path]:
     """Return the files of a folder of the package: its modules, then its CUDA C++."""
     if folder == _OUTSIDE:
         return sorted(path for path in PACKAGE.glob("*.py") if path.name != "__init__.py")
-    folders = [PACKAGE / folder, PACKAGE / "cuda" / folder]
-    modules = [path for path in sorted(folders[0].glob("*.py")) if path.name != "__init__.py"]
-    return [*modules, *sorted(folders[1].glob("*.cuh"))]
+    modules = [path for path in sorted((PACKAGE / folder).glob("*.py")) if path.stem != "__init__"]
+    return [*modules, *_headers(folder)]
+
+
+def _headers(folder: str) -> list[Path]:
+    """Return the CUDA C++ of a folder of the package.
+
+    It is in the folder of that name under ``cuda/``, or where there is none in the one above, in
+    files that begin with the name: of ``gemm/sm90`` ``cuda/gemm/sm90_*.cuh``.
+    """
+    place = PACKAGE / "cuda" / folder
+    if not place.is_dir():
+        return sorted(place.parent.glob(f"{place.name}_*.cuh"))
+    inner = [path.parent for path in (PACKAGE / folder).glob("*/__init__.py")]
+    begins = tuple(f"{path.name}_" for path in inner if not (place / path.name).is_dir())
+    return [path for path in sorted(place.glob("*.cuh")) if not path.name.startswith(begins)]
 
 
 def _table(folder: str, _: Path) -> str:
