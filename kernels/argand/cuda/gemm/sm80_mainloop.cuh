@@ -22,8 +22,8 @@ struct LaneOperands {
           above(plan.one_tile && lane.above_diagonal()) {}
 };
 
-// The mainloop of one tile: it leaves accumulators of the block's k, before
-// descaling, alpha and beta.
+// The mainloop of one tile: it leaves accumulators of the block's k, before descaling, alpha and
+// beta.
 // Members are numbers, not the structures that they come from: ptxas then keeps fewer registers.
 template <MmaPlan plan>
 class Mainloop {

@@ -12,7 +12,8 @@ from argand.gemm.sm80.slices import k_tiles_of
 from argand.precision import Precision
 from argand.runtime.plan import is_legal
 
-# Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
+# Tiles by number of terms, the largest first: block_m, block_n, block_k, warps along m and along n,
+# stages, promotion interval. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
 _ONE_TERM = (
     MmaPlan(128, 128, 32, 4, 2, 3),

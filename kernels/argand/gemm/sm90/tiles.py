@@ -15,8 +15,10 @@ from argand.gemm.sm90.plan import Storage, WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.plan import is_legal
 
-# Tiles by number of terms, for an interleaved or half row operand and for a planar one. Registers
-# hold (1 + promoted) x block_n accumulators, out of 240 a thread, and fragments.
+# Tiles by number of terms, for an interleaved or half row operand and for a planar one: warpgroups
+# of 64 rows, block_n, block_k (of 16 bits, but beside fp32 pairs, half of what it becomes), stages.
+# Of 240 registers a thread, accumulators take block_n at one term and 3 / 2 block_n at two, where
+# the MMAs of one part at a time have a set of their own; fragments need some of the rest.
 _ONE_TERM = (
     WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 64, 32, 4),
     WgmmaPlan(2, 32, 32, 4), WgmmaPlan(1, 96, 32, 4), WgmmaPlan(1, 64, 32, 5),
