@@ -15,7 +15,7 @@ ROOT = Path(str(workflow.current_basedir))
 IS_MODULE = workflow.modifier.parent_modifier is not None
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 
-from workflow.steps.joblog import share_packages
+from workflow.jobs.joblog import share_packages
 
 share_packages(ROOT)
 
@@ -32,12 +32,12 @@ from workflow.preflight.file_names import (
 )
 from workflow.preflight.loading import load_study
 from workflow.shards import split_part
-from workflow.steps.code_digest import code_digest
-from workflow.steps.future_results import age_future
-from workflow.steps.gpu_devices import study_gpus, list_gpus_for_jobs
-from workflow.steps.needs import asked, timing_threads, urgency
-from workflow.steps.progress import attach
-from workflow.steps.replaced_inputs import age_replaced
+from workflow.preflight.code_digest import code_digest
+from workflow.preflight.future_results import age_future
+from workflow.jobs.gpu_devices import study_gpus, list_gpus_for_jobs
+from workflow.preflight.needs import asked, timing_threads, urgency
+from workflow.jobs.progress import attach
+from workflow.preflight.replaced_inputs import age_replaced
 from workflow.storage import run_folder, run_metadata
 from workflow.workloads import KINDS
 
@@ -130,7 +130,7 @@ SHARDS = [part for name in SHARDED for part in study.parts(name)]
 UVH5 = [name for name in WORKLOADS if study.workloads[name].is_exported]
 
 # How many GPUs jobs may use at once; 0 where the study is computed on the CPU. Snakemake knows no
-# machine's number and sets no device: the cap is set here, the devices by workflow/steps/gpu_lease.py.
+# machine's number and sets no device: the cap is set here, the devices by workflow/jobs/gpu_lease.py.
 # A cluster's scheduler knows both: there each job asks for one, and this machine needs none.
 GPUS = 0 if study.device == "cpu" else 1
 if RUNS_HERE:

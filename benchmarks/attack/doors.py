@@ -15,8 +15,8 @@ from argand.runtime import compiler as nvrtc
 
 from benchmarks.attack.campaign import Attempt, NotTriedError, require
 from benchmarks.attack.isolation import Outcome, isolated
-from workflow.steps.gpu_lease import Lease
-from workflow.steps.lease_log import logged
+from workflow.jobs.gpu_lease import Lease
+from workflow.jobs.lease_log import logged
 from workflow.storage.run_folder import hold_folder, remove_leftovers
 from workflow.storage.staged import write_staged
 from workflow.workloads import Staged

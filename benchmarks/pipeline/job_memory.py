@@ -3,7 +3,7 @@
 A small workload of every kind, at all precisions and with all peers, is staged, computed and
 verified, each step in a process of its own, on the CPU and, where one answers, on a GPU, the kinds
 side by side. It prints the most memory that the process had, in MiB: its libraries, CUDA's,
-compiled kernels and what they keep. `workflow.steps.needs` asks for more than that.
+compiled kernels and what they keep. `workflow.preflight.needs` asks for more than that.
 """
 
 from __future__ import annotations

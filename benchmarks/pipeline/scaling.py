@@ -31,10 +31,10 @@ import yaml
 from argand import PRECISIONS
 
 from benchmarks.pipeline.streaming import ANTENNAS, POLARIZATIONS, write_operands
+from workflow.jobs.gpu_devices import usable_gpus
+from workflow.jobs.lease_log import Line, lease_log, leases, pairs, seconds
 from workflow.preflight.loading import load_study
-from workflow.steps.gpu_devices import usable_gpus
-from workflow.steps.lease_log import Line, lease_log, leases, pairs, seconds
-from workflow.steps.needs import timing_threads
+from workflow.preflight.needs import timing_threads
 from workflow.study import Study
 from workflow.versions import timestamp, versions
 

@@ -15,7 +15,7 @@ GROUPS = {
     "kernels": ("kernels/argand/*/cpu*.py", "kernels/argand/rounding.py"),
     "bounds": ("workflow/accuracy/*.py",),
     "storage": ("workflow/files/*.py", "workflow/inputs/*.py", "workflow/storage/*.py"),
-    "steps": ("workflow/steps/*.py",),
+    "steps": ("workflow/jobs/*.py", "workflow/preflight/*.py", "workflow/steps/*.py"),
 }
 """Files by group; as many mutations are drawn of each."""
 _COMPARISONS = {

@@ -184,9 +184,9 @@ WORKFLOW = _in(
      ("result_choice",)),
     ("combine: shards of other implementations", "steps/combining.py",
      "if row.keys() != first.keys():", "if not row.keys() >= first.keys():", ("shards",)),
-    ("lease: spare devices are kept", "steps/gpu_lease.py",
+    ("lease: spare devices are kept", "jobs/gpu_lease.py",
      "for _, lock in free[len(taken) :]:", "for _, lock in free[count:]:", ("gpu_lease",)),
-    ("lease: an error of CUDA is any error", "steps/job_device.py",
+    ("lease: an error of CUDA is any error", "jobs/job_device.py",
      "            if lost is None:\n                raise\n", "", ("job_device",)),
 )  # fmt: skip
 

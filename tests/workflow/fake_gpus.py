@@ -6,7 +6,7 @@ A process that imports it as ``sitecustomize`` sees them; what they would comput
 MACHINE = """
 import os, time
 from argand.device import cpu
-from workflow.steps import gpu_devices, job_device
+from workflow.jobs import gpu_devices, job_device
 
 def resolve(name):
     if name == "cuda":

@@ -53,7 +53,7 @@ def preload(code: str) -> None:
     # Each is imported by the first job that asks for it, and jobs are many.
     list(importlib.import_module("workflow.workloads").KINDS)
     importlib.import_module("benchmarks.peers").study_names()
-    digest = importlib.import_module("workflow.steps.code_digest").code_digest
+    digest = importlib.import_module("workflow.preflight.code_digest").code_digest
     for script in workflow.glob("scripts/*.py"):
         digest(script.stem)  # has read, and keeps, the text of each module
     sys.path[:] = before

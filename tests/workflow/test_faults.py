@@ -83,7 +83,7 @@ JOB = """
 import sys, time
 from pathlib import Path
 from argand.runtime.files import atomic_path
-from workflow.steps.joblog import job_log
+from workflow.jobs.joblog import job_log
 with job_log(sys.argv[1] + ".log"), atomic_path(Path(sys.argv[1])) as temporary:
     temporary.write_text("half")
     print("writing", flush=True)

@@ -13,7 +13,9 @@ import pytest
 import workflow
 
 ROOT = Path(workflow.__file__).parent
-ABOVE_KINDS = ("figures", "outcome", "preflight", "tables", "schemas", "steps", "workloads")
+ABOVE_KINDS = (
+    "figures", "jobs", "outcome", "preflight", "tables", "schemas", "steps", "workloads",
+)  # fmt: skip
 NEVER = {
     "config": {
         "accuracy", "arrays", "circuits", "compare", "files", "inputs", "readers", *ABOVE_KINDS,
@@ -36,6 +38,10 @@ NEVER = {
     },
     "figures": {
         "arrays", "circuits", "compare", "config", "preflight", "schemas", "steps", "workloads",
+    },
+    "jobs": {
+        "accuracy", "arrays", "circuits", "config", "files", "inputs", "readers", "records",
+        *(set(ABOVE_KINDS) - {"jobs"}),
     },
     "workloads": {"outcome", "preflight", "tables", "schemas", "steps"},
     "steps": {"outcome", "figures", "preflight", "tables", "schemas"},

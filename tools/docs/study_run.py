@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.docs.shown import text_table
-from workflow.steps.lease_log import leases, pairs, seconds
+from workflow.jobs.lease_log import leases, pairs, seconds
 from workflow.tables.readable import number
 
 _LINE = re.compile(r"(\d\d):(\d\d):(\d\d)  \[ *\d+/\d+\]  ([a-z]+):? +(.*?) +([\d.]+) s(?:  |$)")
@@ -18,7 +18,7 @@ _DAY = 86400
 
 @dataclass(frozen=True)
 class _Step:
-    """A job as `workflow.steps.progress` logged it, in seconds of the day."""
+    """A job as `workflow.jobs.progress` logged it, in seconds of the day."""
 
     name: str
     of: str

@@ -16,11 +16,11 @@ from workflow.accuracy.grading import read_growth
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
+from workflow.jobs.progress import Failure
 from workflow.measurements import OURS
 from workflow.outcome.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.records import Record, read_all_records, read_records
 from workflow.shards import split_part
-from workflow.steps.progress import Failure
 from workflow.study import Study
 from workflow.tables.study import write_accuracy, write_performance, write_shards
 

@@ -1,1 +1,1 @@
-"""The work on a study before its first job: reading and checking it, its needs and products."""
+"""What precedes the first job of a study: its check, needs of jobs, and what is done again."""

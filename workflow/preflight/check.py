@@ -23,6 +23,7 @@ from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.counted import counted
 from workflow.data import Product, Staged
 from workflow.files.input_error import InputError
+from workflow.preflight import budget
 from workflow.preflight.file_names import (
     clashing_names,
     folder_of,
@@ -34,7 +35,6 @@ from workflow.preflight.loading import load_study
 from workflow.preflight.needs_table import needs_table
 from workflow.preflight.products_list import products_list
 from workflow.shards import choose_axis
-from workflow.steps import budget
 from workflow.storage.product_arrays import check_product
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study
@@ -45,8 +45,8 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
     """Look for what is wrong outside the config: device, files, workloads that need each other.
 
     Disk, memory and time that the workloads in which nothing is wrong ask for must be there too
-    (`workflow.steps.budget`). Reads the headers of the user's files and no data. Raises StudyError
-    with every mistake.
+    (`workflow.preflight.budget`). Reads the headers of the user's files and no data. Raises
+    StudyError with every mistake.
 
     Args:
         study: what `load_study` returned.

@@ -9,8 +9,8 @@ from argand.device import cpu
 from argand.runtime.ceilings import cpu_copy_bytes
 
 from workflow.counted import counted
-from workflow.steps.budget import BASE_BYTES, disk_of
-from workflow.steps.estimates import OF_A_PART, Step, estimate
+from workflow.preflight.budget import BASE_BYTES, disk_of
+from workflow.preflight.estimates import OF_A_PART, Step, estimate
 from workflow.storage.memory import in_words
 from workflow.study import Study
 from workflow.tables.readable import Column, markdown_table

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from workflow.jobs.joblog import job_log
 from workflow.outcome.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.records import read_all_records
-from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json
 
 with job_log(snakemake.log[0]) as log:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from workflow.jobs.joblog import job_log
 from workflow.records import read_records
 from workflow.shards import split_part
 from workflow.steps.delivery import deliver
-from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json
 
 with job_log(snakemake.log[0]) as log:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from workflow.data import MOST_DRAWN_BYTES
 from workflow.figures.study import draw_pareto, draw_product
+from workflow.jobs.joblog import job_log
 from workflow.records import read_records
-from workflow.steps.joblog import job_log
 from workflow.storage.products import read_product
 from workflow.study import workload_from_json
 

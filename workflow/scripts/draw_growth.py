@@ -4,7 +4,7 @@ from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
 from workflow.figures.study import draw_growth
-from workflow.steps.joblog import job_log
+from workflow.jobs.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
     draw_growth(Path(snakemake.output.growth), read_growth(Path(snakemake.input.growth)))

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from workflow.figures.sweeps import draw_sweep
+from workflow.jobs.joblog import job_log
 from workflow.records import read_all_records
-from workflow.steps.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
     records = read_all_records(snakemake.input.records)

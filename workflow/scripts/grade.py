@@ -5,8 +5,8 @@ from pathlib import Path
 from argand import PRECISIONS
 
 from workflow.accuracy.grading import grade_growth, write_growth
-from workflow.steps.job_device import asked_gpus, job_device
-from workflow.steps.joblog import job_log
+from workflow.jobs.job_device import asked_gpus, job_device
+from workflow.jobs.joblog import job_log
 
 SEED = 20260101
 """A study's would have an edit of it measure the same kernels again."""

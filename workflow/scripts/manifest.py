@@ -4,9 +4,9 @@ import json
 from itertools import chain
 from pathlib import Path
 
+from workflow.jobs.joblog import job_log
 from workflow.outcome.manifest import write_manifest
 from workflow.records import read_all_records
-from workflow.steps.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
     written = write_manifest(

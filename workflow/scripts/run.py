@@ -8,10 +8,10 @@ from pathlib import Path  # noqa: E402
 
 from argand.runtime.ceilings import measure_ceilings  # noqa: E402
 
+from workflow.jobs.job_device import asked_gpus, job_device  # noqa: E402
+from workflow.jobs.joblog import job_log  # noqa: E402
 from workflow.shards import split_part  # noqa: E402
 from workflow.steps.execute import execute  # noqa: E402
-from workflow.steps.job_device import asked_gpus, job_device  # noqa: E402
-from workflow.steps.joblog import job_log  # noqa: E402
 from workflow.steps.kept_times import KeptTimes, work  # noqa: E402
 from workflow.storage.run_folder import results_folder  # noqa: E402
 from workflow.study import workload_from_json  # noqa: E402

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workflow.steps.joblog import job_log
+from workflow.jobs.joblog import job_log
 from workflow.steps.staging import stage
 from workflow.study import workload_from_json
 

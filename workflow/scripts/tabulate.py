@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
+from workflow.jobs.joblog import job_log
 from workflow.records import read_all_records
-from workflow.steps.joblog import job_log
 from workflow.tables.study import write_accuracy, write_performance
 
 with job_log(snakemake.log[0]) as log:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from workflow.jobs.joblog import job_log
 from workflow.records import read_all_records
-from workflow.steps.joblog import job_log
 from workflow.tables.study import write_shards
 
 with job_log(snakemake.log[0]) as log:

@@ -6,10 +6,10 @@ hold_blas()  # before anything imports NumPy: the job's threads are ours to shar
 
 from pathlib import Path  # noqa: E402
 
+from workflow.jobs.joblog import job_log  # noqa: E402
 from workflow.processes import keep_freed_memory  # noqa: E402
 from workflow.records import write_records  # noqa: E402
 from workflow.shards import split_part  # noqa: E402
-from workflow.steps.joblog import job_log  # noqa: E402
 from workflow.steps.verification import verify  # noqa: E402
 from workflow.storage.datasets import read_ceilings  # noqa: E402
 from workflow.study import workload_from_json  # noqa: E402

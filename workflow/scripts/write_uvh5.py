@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.steps.joblog import job_log
+from workflow.jobs.joblog import job_log
 from workflow.steps.uvh5 import write_uvh5
 
 with job_log(snakemake.log[0]) as log:

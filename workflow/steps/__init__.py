@@ -1,1 +1,1 @@
-"""The steps of the pipeline, and what every job needs around its one call."""
+"""The steps of a study: what a job computes."""

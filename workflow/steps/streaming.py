@@ -14,8 +14,8 @@ from argand import Device, DeviceError, Precision
 
 from workflow.data import Staged, blank
 from workflow.implementation import Implementation
+from workflow.jobs.progress import Bar
 from workflow.steps.chunk_loop import Busy, ChunkTooLargeError, Stream, Streamed
-from workflow.steps.progress import Bar
 from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import Result, RunWriter
 from workflow.storage.memory import in_words, machine_memory

@@ -19,12 +19,12 @@ from workflow.accuracy import Accuracy, worst_of
 from workflow.data import Staged
 from workflow.implementation import Shape
 from workflow.inputs.provenance import file_digests
+from workflow.jobs.progress import Bar
 from workflow.measurements import READINGS
 from workflow.processes import shared_out
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import Piece, pieces_of
-from workflow.steps.progress import Bar
 from workflow.storage.datasets import Result, RunFile, open_run
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.threads import by_threads

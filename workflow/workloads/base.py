@@ -69,7 +69,7 @@ class Workload(ABC):
 
     reference_copies: ClassVar[float] = 0.0
     """Memory that `reference` takes, over that of operands and result in fp64, where that is more
-    than verifications take anyway (`workflow.steps.estimates`)."""
+    than verifications take anyway (`workflow.preflight.estimates`)."""
     reference_flops: ClassVar[float | None] = None
     """Operations of `reference` over those of `shape`; None where it samples what is large."""
 

@@ -18,7 +18,7 @@ from snakemake_forks import run_snakemake
 
 from benchmarks.pipeline import scaling
 from benchmarks.pipeline.scaling import summary
-from workflow.steps.lease_log import lease_log
+from workflow.jobs.lease_log import lease_log
 
 
 def line(event: str, second: float, gpu: int, pid: int) -> dict[str, Any]:

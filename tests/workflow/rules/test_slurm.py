@@ -39,7 +39,7 @@ MACHINE = (
 import json, os, sys, time
 from pathlib import Path
 from argand.device import cpu
-from workflow.steps import job_device
+from workflow.jobs import job_device
 
 def held():
     try:

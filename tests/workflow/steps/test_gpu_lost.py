@@ -61,8 +61,8 @@ execute.execute = broken
 JOB = """
 from pathlib import Path
 from workflow.steps import execute
-from workflow.steps.job_device import job_device
-from workflow.steps.joblog import job_log
+from workflow.jobs.job_device import job_device
+from workflow.jobs.joblog import job_log
 from workflow.steps.staging import stage
 from workflow.study import workload_from_json
 

@@ -122,7 +122,7 @@ import sys
 from pathlib import Path
 from argand.device import cpu
 from workflow.steps.execute import execute
-from workflow.steps.joblog import job_log
+from workflow.jobs.joblog import job_log
 from workflow.preflight.loading import load_study
 case = {"kind": "softmax", "rows": 20000, "columns": 1000, "device_memory": "100 KiB"}
 study = {"precisions": ["3xfp16"], "baselines": "none", "workloads": {"w": case}}

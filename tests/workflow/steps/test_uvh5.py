@@ -15,9 +15,9 @@ from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Product
 from workflow.files.input_error import InputError
+from workflow.preflight.budget import disk_of
 from workflow.preflight.check import check_study
 from workflow.readers.visibilities import Uvh5
-from workflow.steps.budget import disk_of
 from workflow.steps.uvh5 import _sidereal, write_uvh5
 from workflow.storage.products import read_product
 

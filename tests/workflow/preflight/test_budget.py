@@ -14,9 +14,9 @@ import pytest
 from argand.device import cpu
 
 from workflow.config.mistakes import StudyError
+from workflow.preflight import budget
 from workflow.preflight.check import check_study, main
 from workflow.preflight.loading import load_study
-from workflow.steps import budget
 from workflow.steps.staging import stage
 from workflow.storage.chunks import chunk_offsets
 from workflow.storage.room import NoRoomError

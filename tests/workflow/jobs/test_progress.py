@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.steps.progress import Bar, Progress
+from workflow.jobs.progress import Bar, Progress
 
 
 def _emit(progress: Progress, event: str, **fields: object) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from argand import DeviceError
 
-from workflow.steps import gpu_devices
-from workflow.steps.gpu_devices import (
+from workflow.jobs import gpu_devices
+from workflow.jobs.gpu_devices import (
     Gpu,
     list_gpus_for_jobs,
     machine_gpus,

@@ -13,9 +13,9 @@ import pytest
 from argand import PRECISIONS, get_precision
 
 from workflow.data import Staged
+from workflow.preflight.estimates import call_seconds, estimate
 from workflow.preflight.loading import load_study
-from workflow.steps.estimates import call_seconds, estimate
-from workflow.steps.needs import FIXED, MOST_URGENT, Needs, asked, needs, urgency
+from workflow.preflight.needs import FIXED, MOST_URGENT, Needs, asked, needs, urgency
 from workflow.study import outlined
 from workflow.workloads import KINDS
 from workflow.workloads.base import Workload

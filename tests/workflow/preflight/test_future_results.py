@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.steps.future_results import age_future
+from workflow.preflight.future_results import age_future
 
 
 def put(path: Path, ahead_s: float) -> Path:

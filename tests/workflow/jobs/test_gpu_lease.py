@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from argand import DeviceError
 
-from workflow.steps.gpu_devices import Gpu
-from workflow.steps.gpu_lease import Lease, lease, lock_folder
+from workflow.jobs.gpu_devices import Gpu
+from workflow.jobs.gpu_lease import Lease, lease, lock_folder
 from workflow.storage.shared_lock import LockRefusedError
 
 MACHINE = [Gpu(index, f"GPU-{index}{index}{index}{index}") for index in range(4)]
@@ -29,9 +29,9 @@ from pathlib import Path
 # A lease needs an error and a module of argand's, whose own import takes half a second.
 argand = sys.modules["argand"] = types.ModuleType("argand")
 argand.__path__, argand.DeviceError = [str(Path("kernels", "argand").absolute())], RuntimeError
-from workflow.steps import gpu_lease
-from workflow.steps.gpu_devices import Gpu
-from workflow.steps.gpu_lease import lease
+from workflow.jobs import gpu_lease
+from workflow.jobs.gpu_devices import Gpu
+from workflow.jobs.gpu_lease import lease
 gpu_lease._FIRST_WORD_S = 0.2
 # What a shell starts with & ignores it, and so would its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)

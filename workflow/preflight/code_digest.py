@@ -36,12 +36,7 @@ A test runs the steps of each kind and holds every call to this.
 
 AROUND: tuple[str, ...] = (
     "workflow.config.mistakes",
-    "workflow.steps.gpu_devices",
-    "workflow.steps.gpu_lease",
-    "workflow.steps.job_device",
-    "workflow.steps.joblog",
-    "workflow.steps.lease_log",
-    "workflow.steps.progress",
+    "workflow.jobs",
     "workflow.storage.failures",
     "workflow.storage.run_folder",
     "workflow.storage.shared_lock",

@@ -18,10 +18,10 @@ from argand import Device, DeviceError
 from argand.runtime.plain_files import NotPlainError
 from planted import PLANTED, planted
 
-from workflow.steps import gpu_devices, job_device
-from workflow.steps.gpu_devices import Gpu
-from workflow.steps.gpu_lease import lease
-from workflow.steps.lease_log import lease_log, leases
+from workflow.jobs import gpu_devices, job_device
+from workflow.jobs.gpu_devices import Gpu
+from workflow.jobs.gpu_lease import lease
+from workflow.jobs.lease_log import lease_log, leases
 
 UUIDS = ("GPU-00112233-4455-6677-8899-aabbccddeeff", "GPU-ffeeddcc-bbaa-9988-7766-554433221100")
 freed: list[str] = []

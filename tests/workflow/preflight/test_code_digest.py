@@ -18,10 +18,10 @@ from argand.runtime.ceilings import Ceilings
 
 from benchmarks.peers import study_modules
 from workflow.figures.study import draw_pareto, draw_product
+from workflow.preflight import code_digest as module
+from workflow.preflight.code_digest import AROUND, ROOT, code_digest, code_of
 from workflow.preflight.loading import load_study
 from workflow.shards import shards
-from workflow.steps import code_digest as module
-from workflow.steps.code_digest import AROUND, ROOT, code_digest, code_of
 from workflow.steps.combining import combine
 from workflow.steps.delivery import deliver
 from workflow.steps.execute import execute
@@ -117,7 +117,7 @@ EDITS = {
     "workflow/workloads/dft.py": set(),
     "workflow/tables/study.py": {"tabulate", "tabulate_shards"},
     "workflow/measuring/timing.py": {"run"},
-    "workflow/steps/joblog.py": set(),
+    "workflow/jobs/joblog.py": set(),
     "benchmarks/peers/numpy_matmul.py": {"run"},
     "benchmarks/peers/_registry.py": {"run", "draw", "draw_study", "draw_growth"},
     "benchmarks/peers/triton_planar.py": set(),

@@ -24,7 +24,7 @@ from pathlib import Path
 from argand import DeviceError
 
 from workflow.counted import counted
-from workflow.steps.gpu_devices import VISIBLE, Gpu, slurm_job, usable_gpus
+from workflow.jobs.gpu_devices import VISIBLE, Gpu, slurm_job, usable_gpus
 from workflow.storage.shared_lock import SharedLock
 
 _POLL_S = 0.2

@@ -16,7 +16,7 @@ def test_a_log_is_a_new_file_whatever_has_its_name(tmp_path: Path, what: str) ->
     precious = planted(log, what)
     replaced = what in ("link", "dangling", "names")
     code = (
-        "import sys; from workflow.steps.joblog import job_log\n"
+        "import sys; from workflow.jobs.joblog import job_log\n"
         "with job_log(sys.argv[1]) as log: log.info('hello')"
     )
     done = subprocess.run(
@@ -34,7 +34,7 @@ def test_a_log_is_a_new_file_whatever_has_its_name(tmp_path: Path, what: str) ->
 def test_no_line_is_lost_without_a_word(tmp_path: Path) -> None:
     """Names of files may have bytes that are no text; a line that cannot be made is said."""
     code = (
-        "import sys; from workflow.steps.joblog import job_log\n"
+        "import sys; from workflow.jobs.joblog import job_log\n"
         "with job_log(sys.argv[1]) as log:\n"
         "    log.info('%d', 'no number')\n"
         "    raise ValueError('no file x\\udcff.h5')"
@@ -54,7 +54,7 @@ def test_a_log_for_which_there_is_no_room(tmp_path: Path, failing: bool) -> None
     pytest.importorskip("resource", reason="limits of a process")
     last = "raise ValueError('of its own')" if failing else "log.info('hello')"
     code = (
-        "import resource, sys; from workflow.steps.joblog import job_log\n"
+        "import resource, sys; from workflow.jobs.joblog import job_log\n"
         "with job_log(sys.argv[1]) as log:\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         f"    {last}"

@@ -13,8 +13,8 @@ from typing import Any
 from argand import Device, DeviceError
 from argand.device import resolve
 
-from workflow.steps.gpu_lease import Lease, lease
-from workflow.steps.lease_log import logged
+from workflow.jobs.gpu_lease import Lease, lease
+from workflow.jobs.lease_log import logged
 
 _GRES = re.compile(r"gpu(?::[A-Za-z0-9_.]+?)??(?::(\d+))?")
 """Slurm's generic resource: a name, a type if it matters, a number if it is not 1."""

@@ -11,8 +11,8 @@ from argand import get_precision
 
 from benchmarks.peers import bytes_of_image
 from workflow.implementation import OtherWork
+from workflow.preflight.estimates import call_seconds, estimate, other_seconds
 from workflow.preflight.loading import load_study
-from workflow.steps.estimates import call_seconds, estimate, other_seconds
 
 _STEPS_OF_A_CALL = 1e-4
 """Seconds of thirty NumPy steps that take no numbers: an estimate has none for them."""

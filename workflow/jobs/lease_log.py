@@ -15,7 +15,7 @@ from typing import Any
 
 from argand.runtime.plain_files import open_plain, read_plain
 
-from workflow.steps.gpu_lease import Lease
+from workflow.jobs.gpu_lease import Lease
 from workflow.storage.memory import in_words, peak_bytes
 from workflow.storage.run_folder import results_folder
 

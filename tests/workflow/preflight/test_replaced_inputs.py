@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from workflow.preflight.loading import load_study
-from workflow.steps.replaced_inputs import age_replaced
+from workflow.preflight.replaced_inputs import age_replaced
 from workflow.steps.staging import stage
 from workflow.storage.memory import in_words
 from workflow.study import Study
@@ -132,7 +132,7 @@ def test_an_input_that_was_touched_is_read_once(
     written = staged.stat().st_mtime_ns
     Path("in.h5").chmod(0o600)
     time.sleep(0.02)  # beyond the milliseconds that have one time
-    monkeypatch.setattr("workflow.steps.replaced_inputs._SAID_BYTES", 1)
+    monkeypatch.setattr("workflow.preflight.replaced_inputs._SAID_BYTES", 1)
     size = Path("in.h5").stat().st_size
     line = f"in.h5: touched since it was staged; reading its {in_words(size)}"
     assert aged(study) == ([], [line])
@@ -141,7 +141,7 @@ def test_an_input_that_was_touched_is_read_once(
 
 
 def test_a_newer_input_is_left_to_snakemake(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflow.steps.replaced_inputs._SAID_BYTES", 1)
+    monkeypatch.setattr("workflow.preflight.replaced_inputs._SAID_BYTES", 1)
     write(Path("in.h5"), 3)
     assert aged(study) == ([], [])
 

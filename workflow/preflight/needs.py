@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workflow.preflight.estimates import Step, estimate
 from workflow.shards import split_part
-from workflow.steps.estimates import Step, estimate
 from workflow.study import Study
 
 _BASE_MB = 2000
