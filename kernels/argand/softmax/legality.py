@@ -39,6 +39,9 @@ _MOST_SPLIT_RING_WORDS = {False: 24, True: 20}
 and for approximate exponentials (True) their maximum in both forms."""
 _FEW_OTHERS_VALUES = 22
 """Values from which on a thread of whole complex accesses has fewer registers beside them."""
+_MORE_OTHERS_VALUES = {"log_softmax": (50,), "logsumexp": (34, 50, 52)}
+"""Values of which logarithms of complex rows have more registers beside them: in 80 or 96 registers
+ptxas spills 3 to 15 of them, and none beside 36 or 48 values or, in more registers, from 54 on."""
 
 
 def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -197,6 +200,8 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
         found = 36
     else:
         found = 44
+    if _has_more_others(form, plan):
+        found += 4
     if plan.slab:
         found = max(40, found)
     if plan.staged:
@@ -213,6 +218,12 @@ def _has_few_others(form: SoftmaxForm, plan: RowPlan) -> bool:
     aligned = form.input == "complex64" and not form.unaligned_rows
     held = plan.resident and not plan.staged and plan.row_threads > WARP
     return exact and aligned and held and plan.values >= _FEW_OTHERS_VALUES
+
+
+def _has_more_others(form: SoftmaxForm, plan: RowPlan) -> bool:
+    """Return whether a thread of complex values needs more registers beside them than others."""
+    held = plan.resident and not plan.ring and form.input == "complex64"
+    return held and plan.values in _MORE_OTHERS_VALUES.get(form.operation, ())
 
 
 def limited(form: SoftmaxForm, plan: RowPlan) -> RowPlan:

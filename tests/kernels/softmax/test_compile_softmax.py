@@ -94,6 +94,29 @@ def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("operation", "edges", "threads", "columns"),
+    [
+        ("log_softmax", True, 320, 15_382), ("logsumexp", True, 192, 9248),
+        ("logsumexp", True, 320, 16_026), ("logsumexp", False, 320, 15_382),
+        ("logsumexp", True, 384, 12_632),
+    ],
+)  # fmt: skip
+def test_logarithms_of_complex_rows_that_fill_registers(
+    arch: Arch, operation: str, edges: bool, threads: int, columns: int
+) -> None:
+    """Of 34, 50 or 52 values a thread, which ptxas spills in 80 or 96 registers.
+
+    None of `KERNELS` is as full.
+    """
+    vector = vector_for("complex64", "fp32")
+    form = SoftmaxForm(operation, "complex64", "fp32", PRECISIONS["fp32"], vector, edges)
+    plan = fitted(form, threads, 1, columns)
+    assert plan.values in (34, 50, 52)
+    check_softmax_plan(plan, form, arch)
+    assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"row_threads": 48}, "divide 32 or be a multiple"),
