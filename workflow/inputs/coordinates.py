@@ -246,7 +246,7 @@ def _dropping(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOpera
     return [
         (one, number)
         for one in found
-        for number, name in enumerate(one.names or ())
+        for number, name in enumerate(one.axis_names() or ())
         if axis in (name, SYNONYMS.get(name)) and not one.picked.axes[number].kept
     ]
 

@@ -187,21 +187,23 @@ def moved_by_number(
     )
 
 
-def many_polarizations(
-    name: str, operand: Operand, own: Sequence[str] | None, found: AxisMap
+def guessed_polarizations(
+    name: str, operand: Operand, own: Sequence[str] | None, rank: int, found: AxisMap
 ) -> str:
-    """Return an error's text where an axis is read as more polarizations than an array has.
+    """Return an error's text where an axis is read as polarizations that may be another axis.
 
-    Nothing names it: the channels of a dataset without polarizations would be taken for these, and
-    multiplied with each other.
+    Nothing names it: channels of a dataset without polarizations would be taken for these, and
+    multiplied with each other. The place says what it is only where the dataset's ``rank`` axes are
+    all of the operand's, and of no more entries than an array has polarizations.
     """
     count = dict(zip(found.axes, found.shape, strict=True)).get("polarization", 1)
-    if count <= _MOST_POLARIZATIONS or "polarization" in (own or ()):
+    most = _MOST_POLARIZATIONS if rank == len(operand.axes) else 1
+    if count <= most or "polarization" in (own or ()):
         return ""
     axes = [axis for axis in found.axes if axis not in found.missing]
     return (
-        f"{name} is read as {axes} where input.axes says nothing, which makes {count} "
-        f"polarizations, and an array has at most {_MOST_POLARIZATIONS}; name its axes in "
+        f"{name} is read as {axes} where input.axes says nothing, and its {count} "
+        "polarizations may be entries of another axis, such as channels; name its axes in "
         f"input.axes.{operand.name}"
     )
 

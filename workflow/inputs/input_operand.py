@@ -34,7 +34,7 @@ from workflow.inputs.dimension_names import (
     axes_by_matlab,
     by_name_or_place,
     check_exchanged,
-    many_polarizations,
+    guessed_polarizations,
     moved_by_number,
     names_of_parts,
     of_each_axis,
@@ -129,8 +129,7 @@ class InputOperand:
         if units is None:
             units = unit_of_parts(self.datasets, self.key)
         mapped = self.mapped()
-        names = self.names or by_name_or_place(self.operand, len(self.picked.axes), self.own_names)
-        numbers = self.picked.numbers(self.datasets[0].shape, mapped, names)
+        numbers = self.picked.numbers(self.datasets[0].shape, mapped, self.axis_names())
         return OperandHeader(mapped, f"{kind}{bits << wide}", units, numbers)
 
     def mapped(self) -> AxisMap:
@@ -154,18 +153,25 @@ class InputOperand:
 
     def _check_order(self, found: AxisMap) -> None:
         """Raise InputError where nobody names the axes, or the file alone in another order."""
-        own = self.own_names
-        if self.names is None:
-            if wrong := many_polarizations(self.name, self.operand, own, found):
-                raise InputError(f"{self.key}: {wrong}")
-            there = [axis.kept for axis in self.picked.axes]
-            if wrong := moved_by_number(self.name, self.operand, own, there, self.picked.shape):
-                raise InputError(f"input.select.{self.operand.name}: {wrong}")
-        if own is None:
+        own, rank = self.own_names, len(self.picked.axes)
+        if self.names is not None:
             return
-        kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]
-        if wrong := order_by_file(self.name, self.operand, own, kept, found):
+        there = [axis.kept for axis in self.picked.axes]
+        if wrong := moved_by_number(self.name, self.operand, own, there, self.picked.shape):
+            raise InputError(f"input.select.{self.operand.name}: {wrong}")
+        if own is not None:
+            kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]
+            if wrong := order_by_file(self.name, self.operand, own, kept, found):
+                raise InputError(f"{self.key}: {wrong}")
+        if wrong := guessed_polarizations(self.name, self.operand, own, rank, found):
             raise InputError(f"{self.key}: {wrong}")
+
+    def axis_names(self) -> Sequence[str] | None:
+        """Return what the dataset's axes are: by the study, else by the file or their places.
+
+        None where they may have any names.
+        """
+        return self.names or by_name_or_place(self.operand, len(self.picked.axes), self.own_names)
 
     def dataset_axis(self, axis: str) -> int | None:
         """Return which axis of the dataset is one of the operand's, or was but for a number."""
@@ -173,7 +179,7 @@ class InputOperand:
         place = mapped.place(axis)
         if place is not None:
             return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
-        names = [operand_axis(name) for name in self.names or self.own_names or ()]
+        names = [operand_axis(name) for name in self.axis_names() or ()]
         return names.index(axis) if axis in mapped.missing and axis in names else None
 
     def _component(self, dataset: h5py.Dataset) -> str:

@@ -19,6 +19,7 @@ def write_input(folder: Path, rng: np.random.Generator) -> Path:
     path = folder / "in.h5"
     with h5py.File(path, "w") as held:
         held["six"] = np.ones((6, 1, 1), np.complex64)
+        held["two"] = np.ones((2, 5, 7), np.complex64)
         held["volt"] = normal(rng, *SHAPE)
         held["weights"] = normal(rng, 3, 2, 4, 5)
         held["freq_hz"] = 1e8 + 1e6 * np.arange(3)

@@ -71,8 +71,13 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
         {"samples": "six", "weights": "six"},
         "input.weights: /six is read as ['polarization', 'beam', 'antenna'] where input.axes says "
-        "nothing, which makes 6 polarizations, and an array has at most 4; name its axes in "
-        "input.axes.weights",
+        "nothing, and its 6 polarizations may be entries of another axis, such as channels; name "
+        "its axes in input.axes.weights",
+    ),
+    (
+        {"samples": "two"},
+        "input.samples: /two is read as ['polarization', 'antenna', 'time'] where input.axes says "
+        "nothing, and its 2 polarizations may be entries of another axis, such as channels; name",
     ),
     ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
     (

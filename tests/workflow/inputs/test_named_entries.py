@@ -77,9 +77,9 @@ def test_names_of_the_study_and_of_axes_without_names(path: Path) -> None:
     found = staged(case(path, {"antenna": ["z", "y"]}, **names))
     assert found.coordinates["antenna"].values.tolist() == ["z", "y"]
     bare = {"voltages": "bare", "axes": None, "coordinates": {"antenna": "/rcvr"}}
-    found = staged(case(path, ["0:2", ["west", "east"], ":"], **bare))
+    found = staged(case(path, [1, ["west", "east"], ":"], **bare))
     with h5py.File(path) as file:
-        np.testing.assert_array_equal(found.operands["voltages"][0], file["v"][:2][:, [2, 1]])
+        np.testing.assert_array_equal(found.operands["voltages"][0, 0], file["v"][1][[2, 1]])
 
 
 def test_names_of_a_covariance_are_those_of_its_columns_too(path: Path) -> None:

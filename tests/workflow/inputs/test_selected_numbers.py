@@ -52,6 +52,24 @@ def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["antenna"].values, ["d", "b"])
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_number_takes_one_of_the_values_of_a_dataset(tmp_path: Path, named: bool) -> None:
+    """As long as the file's axis, which the study names, or which is where an operand has it."""
+    path = tmp_path / "r.h5"
+    with h5py.File(path, "w") as file:
+        file["r"], file["hz"] = np.tile(np.eye(4, dtype=np.complex64), (3, 1, 1)), [1e8, 2e8, 3e8]
+    place = {"values": [0, 1, 4, 9], "axis": "antenna", "units": "m"}
+    source = {
+        "file": str(path), "covariances": "r", "select": {"covariances": [1, ":", ":"]},
+        "coordinates": {"frequency": {"dataset": "hz", "units": "Hz"}, "east": place,
+                        "north": place},
+        **({"axes": ["frequency", "antenna", "column"]} if named else {}),
+    }  # fmt: skip
+    study = study_of({"w": {"kind": "adaptive", "beams": 2, "input": source}})
+    check_study(study)
+    np.testing.assert_array_equal(study.workload("w").stage().coordinates["frequency"].values, 2e8)
+
+
 @pytest.mark.parametrize("detected", [{}, {"detect": "power", "integrate": 2}])
 @pytest.mark.parametrize("names", [{}, {"coordinates": {"antenna": list("abcdef")}}])
 def test_beams_of_selected_antennas(

@@ -124,7 +124,12 @@ def test_beams_from_a_file(tmp_path, rng):
     with h5py.File(path, "w") as file:
         file["samples"], file["weights"], file["short"] = samples, weights, weights[:, :5]
         file["three"] = np.stack([weights] * 3)
-    one = beamforming(input={"file": path, "weights": "weights", "samples": "samples"})
+    axes = {
+        "weights": ["polarization", "beam", "antenna"],
+        "samples": ["polarization", "antenna", "time"],
+    }
+    given = {"file": path, "weights": "weights", "samples": "samples"}
+    one = beamforming(input={**given, "axes": {"samples": axes["samples"]}})
     one.check()
     staged, beams = computed(one, "fp64")
     exact = np.einsum("ba,pat->pbt", weights, samples["r"] + 1j * samples["i"])
@@ -133,8 +138,10 @@ def test_beams_from_a_file(tmp_path, rng):
     product = one.product(staged, beams)
     assert product.coordinates == {}
     with pytest.raises(InputError, match="antenna is 5 of weights and 6 of samples"):
-        beamforming(input={"file": path, "weights": "short", "samples": "samples"}).check()
-    three = {"file": path, "weights": "three", "samples": "samples"}
+        beamforming(
+            input={**given, "weights": "short", "axes": {"samples": axes["samples"]}}
+        ).check()
+    three = {**given, "weights": "three", "axes": axes}
     with pytest.raises(InputError, match="polarization is 3 of weights and 2 of samples"):
         beamforming(input=three).check()
 

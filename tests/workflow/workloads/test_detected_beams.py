@@ -110,7 +110,8 @@ def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) ->
     weights = rng.normal(size=(4, 6)) + 1j * rng.normal(size=(4, 6))
     with h5py.File(path, "w") as file:
         file["samples"], file["weights"], file["one"] = samples, weights, samples[:1]
-    given = {"file": path, "weights": "weights", "samples": "samples"}
+    axes = {"samples": ["polarization", "antenna", "time"]}
+    given = {"file": path, "weights": "weights", "samples": "samples", "axes": axes}
     kind = KINDS["beamforming"]
 
     def own(**keys: Any) -> Any:
