@@ -17,7 +17,7 @@ from argand import Precision
 from argand.dft.problem import NORMS
 
 from workflow.accuracy.coherence import sampled
-from workflow.accuracy.lines import Lines, lines_of
+from workflow.accuracy.lines import Lines, lines_of, norm_of
 from workflow.threads import for_each, stretches
 
 Array = npt.NDArray[Any]
@@ -26,6 +26,8 @@ FLOP_BUDGET = 4e10
 """Flops of a product's full reference: about a second of zgemm on two cores."""
 MOST_ELEMENTS = 1 << 24
 """Elements of a reference kept in memory (384 MiB with their magnitudes)."""
+_SMALL_NORM = 2.0**-300
+"""Norm of a state from which on squares that underflow are nothing to those that do not."""
 _BLOCK_VALUES = 1 << 16
 """Values transformed at a time: what is made of them stays in a core's cache."""
 _FACTOR_VALUES = 1 << 20
@@ -272,7 +274,11 @@ def state_reference(final_state_fp64: Array) -> StateReference:
     values = np.asarray(final_state_fp64)
     if values.dtype != np.complex128:
         raise ValueError(f"final_state_fp64.dtype must be complex128, got {values.dtype}")
-    return StateReference(values, float(np.linalg.norm(values)))
+    with np.errstate(over="ignore"):
+        norm = float(np.linalg.norm(values))
+    if not _SMALL_NORM < norm < 1 / _SMALL_NORM:  # or the state is of zeros, or not finite
+        norm = norm_of(values)
+    return StateReference(values, norm)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ MEASURES = (
 )  # fmt: skip
 _MOST_STAGES = 2 * (STAGES + 2)
 """Stages of any plan: three kernels have two of columns and those of a line, there and back."""
+_LARGEST_EXPONENT = 300
+"""Squares of 2^-300 times roundings, 2^-53, and amplitudes' share of 34 qubits are within fp64."""
 _AMPLITUDES = 1 << 18
 """Amplitudes of a block: many, as little is done with each and threads share the interpreter."""
 
@@ -163,11 +165,15 @@ def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class StateBounds:
-    """Bounds of a state's error: in the 2-norm, and of an amplitude, probable, over the largest."""
+    """Bounds of a state's error: in the 2-norm, and of an amplitude, probable, over the largest.
+
+    ``lost`` is what the state may lose below the range of its type, in the 2-norm: not relative.
+    """
 
     worst: float
     probable: float
     of_peak: float
+    lost: float
 
 
 def state_bounds(
@@ -183,7 +189,8 @@ def state_bounds(
 
     ``gates`` are the matrices (2^w, 2^w) that the reference applied, one after another. Where the
     result was computed in ``passes`` that were fused of them, these are what is known of their
-    matrices. Without gates, different full matrices of ``widths`` were applied.
+    matrices. Without gates, different full matrices of ``widths`` were applied. What is lost below
+    the range of the reference's type is included too.
     """
     own = [Applied(width, 2**width, 1) for width in widths]
     if gates:
@@ -204,7 +211,22 @@ def state_bounds(
     if passes is not None:  # their matrices are products of the gates', in fp64
         bounds_of.append(bounds_of[-1])
     probable, of_peak = (sum(both) for both in zip(*bounds_of, strict=True))
-    return StateBounds(worst, probable, of_peak)
+    lost = _lost(precision, applied, backend, amplitudes) + _lost(exact, own, "cpu", amplitudes)
+    return StateBounds(worst, probable, of_peak, lost)
+
+
+def _lost(precision: Precision, applied: Sequence[Applied], backend: str, amplitudes: int) -> float:
+    """Return what a state may lose below the range of a precision, in the 2-norm.
+
+    Each part of an amplitude loses as a result once, when the state is rounded, and in a pass of k
+    entries a row as each of its 2 k products and 2 k additions, and as 2 k rounded operands times
+    entries, whose modulus is at most 1. Exact gates keep the norm of what was lost before.
+    """
+    terms = underflow(precision, backend)
+    parts = terms.result
+    for one in applied:
+        parts += 2 * 2**one.width * (2 * terms.result + terms.operand)
+    return math.sqrt(2 * amplitudes) * parts
 
 
 class _StateSums(NamedTuple):
@@ -225,11 +247,16 @@ class _StateSums(NamedTuple):
     peak: float = 0.0
 
 
-def _compared(exact: Array, result: Array) -> _StateSums:
-    """Return the sums of a whole state, found block by block."""
+def _compared(exact: Array, result: Array, exponent: int) -> _StateSums:
+    """Return the sums of a whole state times 2^-exponent, found block by block."""
+
+    def scaled(state: Array) -> Array:
+        """Return a block in complex128, whose parts 2^-exponent itself may be out of range of."""
+        state = state.astype(complex)
+        return np.ldexp(state.view(float), -exponent).view(complex) if exponent else state
 
     def compare(some: slice) -> _StateSums:
-        got, truth = result[some].astype(complex), exact[some]
+        got, truth = scaled(result[some]), scaled(exact[some]) if exponent else exact[some]
         square, overlap = float(np.vdot(got, got).real), complex(np.vdot(truth, got))
         got -= truth
         lost = float(np.vdot(got, got).real)
@@ -262,7 +289,7 @@ def assess_state(
     The relative 2-norm error must be at most e, so the norm may drift by e from the reference's,
     whatever that is, and the angle between the states has a sine of at most e: the fidelity is at
     least 1 - e^2. The probabilistic bound is that of each amplitude too, relative to the largest
-    one.
+    one. What may be lost below the range of the state's type counts to each bound, over the norm.
 
     Raises ValueError where the shape differs.
     """
@@ -271,27 +298,37 @@ def assess_state(
     allowed = state_bounds(
         precision, backend, result.size, gates=gates, passes=passes, widths=widths
     )
-    worst, checks = allowed.worst, Checks()
+    checks = Checks()
+    exponent = _exponent(reference.norm)
+    known = math.ldexp(reference.norm, -exponent)
     with np.errstate(all="ignore"):
-        found = _compared(reference.values, result)
+        found = _compared(reference.values, result, exponent)
         norm = math.sqrt(found.square)
-        error = ratio(math.sqrt(found.squared_error), reference.norm)
-        overlap = abs(found.overlap) / np.float64(norm * reference.norm) if norm > 0 else 0.0
+        error = ratio(math.sqrt(found.squared_error), known)
+        overlap = abs(found.overlap) / np.float64(norm * known) if norm > 0 else 0.0
         fidelity = min(float(overlap**2), 1.0)  # rounding may lift it above 1
-    drift = ratio(abs(norm - reference.norm), reference.norm)
+        off, peak = (float(np.ldexp(one, exponent)) for one in (found.largest, found.peak))
+    drift = ratio(abs(norm - known), known)
+    small = ratio(allowed.lost, reference.norm) if reference.norm else 0.0
+    worst = allowed.worst + small
     checks.require(np.isfinite(norm), "the state is not finite")
     # The norms, and the fidelity, are of sums in fp64, of relative error below 2^-30.
     checks.at_most("norm_drift", drift, worst + 2.0**-30)
     checks.at_most("1 - fidelity", 1 - fidelity, worst**2 + 2.0**-30)
-    most = allowed.of_peak * found.peak
+    most = allowed.of_peak * peak + allowed.lost
     checks.expect(
-        found.largest <= most,
-        f"an amplitude is off by {found.largest:.3g} where {most:.3g} is allowed, of the largest",
+        off <= most, f"an amplitude is off by {off:.3g} where {most:.3g} is allowed, of the largest"
     )
     return Accuracy(
         error_limit=error,
         measures=measured(norm_drift=drift, fidelity=fidelity),
         reference="full",
         reference_rows=1,
-        **checks.conclude(error, worst, allowed.probable, precision),
+        **checks.conclude(error, worst, allowed.probable + small, precision),
     )
+
+
+def _exponent(norm: float) -> int:
+    """Return 0 of a norm whose square, and that of its roundings, fp64 holds, else its exponent."""
+    exponent = math.frexp(norm)[1] if math.isfinite(norm) else 0
+    return exponent if abs(exponent) > _LARGEST_EXPONENT else 0

@@ -57,6 +57,32 @@ class TestStates:
         assert accuracy.verified
         assert accuracy.measures["norm_drift"] < 1e-7
 
+    @pytest.mark.parametrize(
+        ("precision", "scale"),
+        [
+            ("fp32", 1e-40), ("fp32", 1e-42), ("tf32", 1e-40), ("bf16", 1e-42),
+            ("fp64", 1e-320), ("fp64", 1e-200), ("fp64", 1e200), ("fp64", 1e300),
+        ],
+    )  # fmt: skip
+    def test_amplitudes_of_any_size(self, precision, scale):
+        """Neither what underflows nor squares beyond fp64's range make a right state wrong."""
+        rng, row = np.random.default_rng(16), PRECISIONS[precision]
+        state = (scale * normal(rng, 2**8, dtype=complex)).astype(row.output)
+        gates = self.gates(rng, 4, 3)
+        reference = state_reference(evolve(state.astype(complex), gates, "fp64"))
+
+        def assessed(result):
+            return assess_state(reference, result, row, widths=[4] * 3, backend="cpu")
+
+        right = assessed(evolve(state, gates, precision))
+        assert right.verdict in ("verified", "unproven"), right.reason
+        if scale in (1e-200, 1e200, 1e300):
+            assert right.verified
+            assert right.rel_frobenius < 1e-14
+            wrong = assessed(evolve(state, [gates[0] * (1 + 1e-9), *gates[1:]], precision))
+            assert wrong.rel_frobenius == pytest.approx(1e-9, rel=1e-3)
+            assert wrong.verdict == "wrong"
+
     def test_wrong_states_fail_and_a_phase_is_wrong(self):
         rng = np.random.default_rng(14)
         state = normal(rng, 2**8, dtype=complex)
