@@ -18,7 +18,15 @@ from argand import Precision
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve.refine import TARGET
 
-from workflow.accuracy.assessment import Accuracy, Array, Checks, finite, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Array,
+    Checks,
+    finite,
+    misplaced,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.lines import SMALLEST_UNIT
 from workflow.accuracy.measures import Measure, measured
 
@@ -126,11 +134,20 @@ class _Backward:
     enclosed: Array
 
 
-def _has_none(reference: SolutionReference, result: Array, index: int) -> str:
-    """Return why a system has no solution; "" where it has one."""
+def _is_solved(reference: SolutionReference, result: Array, index: int, checks: Checks) -> bool:
+    """Return whether a system has a finite solution, and note why it has none."""
     if reference.singular[min(index, len(reference.a) - 1)]:
-        return "the matrix is singular in fp64"
-    return "" if finite(result[index].astype(complex)).all() else "the solution is not finite"
+        checks.require(False, f"system {index}: the matrix is singular in fp64")
+        return False
+    known, got = finite(reference.x[index]), finite(result[index])
+    if not known.all():
+        checks.require(
+            bool(got.all()),
+            f"system {index}: the solution is not finite, and in fp64 neither: scale the data",
+        )
+    else:
+        checks.placed(misplaced(known, got), f"unknowns of system {index}", result.dtype)
+    return bool(got.all())
 
 
 def _backward(reference: SolutionReference, x: Array, index: int, tiny: float) -> _Backward:
@@ -169,8 +186,7 @@ def assess_solution(reference: SolutionReference, result: Array, precision: Prec
     worst, parts, enclosed = 0.0, (0.0, 0.0), np.zeros(result.shape)
     with np.errstate(all="ignore"):
         for index in range(batch):
-            if why := _has_none(reference, result, index):
-                checks.require(False, f"system {index}: {why}")
+            if not _is_solved(reference, result, index, checks):
                 continue
             found = _backward(reference, result[index].astype(complex), index, tiny)
             beyond = found.left - found.lost > allowed * found.scale

@@ -83,7 +83,31 @@ def test_exchanged_columns_and_nan_are_wrong(rng: np.random.Generator) -> None:
     x = solved(a, b, "fp64")
     assert assessed(a, b, x[..., ::-1], "fp64").verdict == "wrong"
     x[0, 3, 1] = np.nan
-    assert assessed(a, b, x, "fp64").reason.startswith("system 0: the solution is not finite")
+    said = "1 unknowns of system 0 are not finite where those of fp64 are"
+    assert assessed(a, b, x, "fp64").reason.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("precision", "scale", "said"),
+    [
+        (
+            "fp32", 1e-20, "8 unknowns of system 0 are not finite where those of fp64 are; beyond "
+            "3.4e+38, the largest complex64, is infinity: scale the data",
+        ),
+        (
+            "fp64", 1e-160,
+            "system 0: the solution is not finite, and in fp64 neither: scale the data",
+        ),
+    ],
+)  # fmt: skip
+def test_solutions_beyond_the_range_are_named(
+    rng: np.random.Generator, precision: str, scale: float, said: str
+) -> None:
+    a, b = scale * normal(rng, 4, 4), normal(rng, 4, 2) / scale
+    with np.errstate(over="ignore"):
+        found = assessed(a, b, solved(a, b, precision), precision)
+    assert found.verdict == "wrong"
+    assert found.reason.startswith(said)
 
 
 def test_close_to_singular_is_unproven(rng: np.random.Generator) -> None:
