@@ -13,7 +13,7 @@ from argand.dft.tuned import chosen
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference
-from workflow.accuracy.vector_accuracy import assess_spectrum
+from workflow.accuracy.transform_accuracy import assess_spectrum
 
 
 def algorithm(rows: int, length: int, precision: Precision, device: Device) -> tuple[str, str]:

@@ -15,8 +15,7 @@ from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy
-from workflow.accuracy.references import state_reference
-from workflow.accuracy.vector_accuracy import assess_state
+from workflow.accuracy.state_accuracy import assess_state, state_reference
 
 _COLUMNS = 1 << 12
 """Columns of a gate that are compared with fp64."""

@@ -1,6 +1,6 @@
 """The assessment of what a state answers: counts, expectation values, marginal probabilities.
 
-A state that is off by e times the norm r of the true one is bounded by `vector_accuracy`. It moves
+A state that is off by e times the norm r of the true one is bounded by `state_accuracy`. It moves
 an expectation value of a Pauli string by at most (2 + e) e r^2, because the string is unitary;
 all probabilities together by sum ||a|^2 - |b|^2| <= (|a| + |b|) |a - b| <= (2 + e) e r^2; and the
 probabilities over their sum by a total variation distance of at most the sine of the angle between
@@ -17,7 +17,7 @@ from argand.readout.bounds import UNIT_ROUNDOFF, expectation_bound, sum_bound
 
 from workflow.accuracy.assessment import Accuracy, Array, Checks, same_shape
 from workflow.accuracy.measures import Measure, measured
-from workflow.accuracy.vector_accuracy import StateBounds
+from workflow.accuracy.state_accuracy import StateBounds
 
 MEASURES = (
     Measure(

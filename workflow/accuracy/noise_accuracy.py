@@ -24,7 +24,7 @@ from argand.readout.bounds import UNIT_ROUNDOFF, sum_bound
 
 from workflow.accuracy.assessment import FAILURE, PROVABLE, Accuracy, Array, Checks, same_shape
 from workflow.accuracy.measures import measured
-from workflow.accuracy.vector_accuracy import StateBounds
+from workflow.accuracy.state_accuracy import StateBounds
 
 _ROUNDINGS = 16
 """Roundings of a channel in each number, at most: a sum of squares, a root, two products."""

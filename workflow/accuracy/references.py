@@ -17,7 +17,7 @@ from argand import Precision
 from argand.dft.problem import NORMS
 
 from workflow.accuracy.coherence import sampled
-from workflow.accuracy.lines import Lines, lines_of, norm_of
+from workflow.accuracy.lines import Lines, lines_of
 from workflow.threads import for_each, stretches
 
 Array = npt.NDArray[Any]
@@ -26,8 +26,6 @@ FLOP_BUDGET = 4e10
 """Flops of a product's full reference: about a second of zgemm on two cores."""
 MOST_ELEMENTS = 1 << 24
 """Elements of a reference kept in memory (384 MiB with their magnitudes)."""
-_SMALL_NORM = 2.0**-300
-"""Norm of a state from which on squares that underflow are nothing to those that do not."""
 _BLOCK_VALUES = 1 << 16
 """Values transformed at a time: what is made of them stays in a core's cache."""
 _FACTOR_VALUES = 1 << 20
@@ -256,29 +254,6 @@ def spectrum_reference(
     with np.errstate(all="ignore"):
         for_each(fill, stretches(len(rows), max(1, _BLOCK_VALUES // x.shape[-1])))
     return SpectrumReference(values.reshape(x.shape), sizes.reshape(x.shape[:-1]))
-
-
-@dataclass(frozen=True)
-class StateReference:
-    """A final state in fp64, and its 2-norm."""
-
-    values: Array
-    norm: float
-
-
-def state_reference(final_state_fp64: Array) -> StateReference:
-    """Return the reference for a state vector (2^n,) that was evolved in complex128.
-
-    Raises ValueError for another type: a rounded state is not the truth.
-    """
-    values = np.asarray(final_state_fp64)
-    if values.dtype != np.complex128:
-        raise ValueError(f"final_state_fp64.dtype must be complex128, got {values.dtype}")
-    with np.errstate(over="ignore"):
-        norm = float(np.linalg.norm(values))
-    if not _SMALL_NORM < norm < 1 / _SMALL_NORM:  # or the state is of zeros, or not finite
-        norm = norm_of(values)
-    return StateReference(values, norm)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from argand.readout.problem import chosen_qubits, parse_pauli
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
-from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
+from workflow.accuracy.state_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
 from workflow.circuits.registers import classical_bits, named_qubits, qubits_of
 from workflow.config.answer_case import ANSWERS

@@ -17,8 +17,7 @@ from argand.gates.prepared_gates import prepared_gates
 from argand.gates.sequences import SharedPass
 
 from workflow.accuracy import Accuracy
-from workflow.accuracy.references import StateReference, state_reference
-from workflow.accuracy.vector_accuracy import assess_state
+from workflow.accuracy.state_accuracy import StateReference, assess_state, state_reference
 from workflow.circuits import fused_gates
 from workflow.circuits.evolution import evolve, plan_evolution
 from workflow.circuits.exact_evolution import evolve_in_fp64

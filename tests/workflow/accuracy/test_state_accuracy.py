@@ -13,8 +13,7 @@ from workflow.accuracy.gate_deviations import (
     fused_deviation,
     known_deviation,
 )
-from workflow.accuracy.references import state_reference
-from workflow.accuracy.vector_accuracy import assess_state
+from workflow.accuracy.state_accuracy import assess_state, state_reference
 from workflow.passes import Applied, applied_matrices
 
 NAMES = list(PRECISIONS)

@@ -9,7 +9,7 @@ from tests.normal import normal
 from tests.verdicts import is_right
 from tests.workflow.peak_memory import with_peak
 from workflow.accuracy.references import spectrum_reference
-from workflow.accuracy.vector_accuracy import assess_spectrum
+from workflow.accuracy.transform_accuracy import assess_spectrum
 
 NAMES = list(PRECISIONS)
 
