@@ -7,8 +7,8 @@
 // lanes share each: they read neighbours along k, and add their sums. Operands of one term are
 // rounded as the precision says; split operands, which hold fp32 but for its last bits, stay fp32.
 #pragma once
-#include "device/complex.cuh"
 #include "device/rounding.cuh"
+#include "linear_combination.cuh"
 #include "sm80_plan.cuh"
 
 struct FmaPlan {

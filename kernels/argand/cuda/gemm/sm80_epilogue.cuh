@@ -1,9 +1,9 @@
 // The epilogue of the mma.sync family: a warp descales its accumulators, computes alpha x + beta C
-// (device/complex.cuh) and stores complex64 from registers, at any strides.
+// (linear_combination.cuh) and stores complex64 from registers, at any strides.
 #pragma once
-#include "device/complex.cuh"
 #include "device/predicated_load.cuh"
 #include "device/scaling.cuh"
+#include "linear_combination.cuh"
 #include "sm80_one_tile.cuh"
 #include "sm80_warp_mma.cuh"
 

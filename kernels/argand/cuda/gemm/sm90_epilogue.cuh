@@ -1,13 +1,13 @@
 // The part of the epilogue that both stores of the wgmma family share: an element of Z is descaled,
 // becomes alpha x + beta C, and is converted to the output format. An elementwise epilogue is added
-// beside alpha and beta in device/complex.cuh, and `epilogue_of` of
+// beside alpha and beta in linear_combination.cuh, and `epilogue_of` of
 // argand/gemm/sm90/epilogue_choice.py must then take `combine`. sm90_epilogue_direct.cuh stores
 // from registers, sm90_epilogue_tma.cuh through shared memory.
 #pragma once
-#include "device/complex.cuh"
 #include "device/conditional.cuh"
 #include "device/predicated_load.cuh"
 #include "device/scaling.cuh"
+#include "linear_combination.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 

@@ -2,9 +2,9 @@
 // epilogue, out = alpha sum + beta C. It is a launch of its own, which in a graph begins as the
 // product's blocks end.
 #pragma once
-#include "device/complex.cuh"
 #include "device/predicated_load.cuh"
 #include "device/quotient.cuh"
+#include "linear_combination.cuh"
 
 struct ReduceArguments {
     const float2* partials;  // (split_k_slices, batch, m, pitch)

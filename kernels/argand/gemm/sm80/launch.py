@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import cupy
-import numpy as np
 
 from argand.device import Device
 from argand.gemm.absmax_launch import AbsmaxLaunch
+from argand.gemm.linear_combination import linear_combination
 from argand.gemm.problem import GemmProblem
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80.heuristics import plan_mma
@@ -166,7 +166,6 @@ def argument_values(
 ) -> dict[str, Any]:
     """Return the members of a launch's arguments but for ``first_batch``, with addresses of 0."""
     conjugated = [op == "C" for op in (problem.op_a, problem.op_b)]
-    alpha, beta = np.complex64(problem.alpha), np.complex64(problem.beta)
     return {
         "a": 0, "b": 0, "c": 0, "out": 0, "a_absmax": 0, "b_absmax": 0, "partials": 0, "arrived": 0,
         "m": problem.m, "n": problem.n, "k": problem.k,
@@ -179,8 +178,7 @@ def argument_values(
         "out_stride_batch": out.batch_stride,
         "a_absmax_stride_batch": left.rows if left.batch_stride else 0,
         "b_absmax_stride_batch": right.rows if right.batch_stride else 0,
-        "alpha_re": alpha.real, "alpha_im": alpha.imag,
-        "beta_re": beta.real, "beta_im": beta.imag,
+        **linear_combination(problem.alpha, problem.beta),
         "conjugate_b": conjugated[0] != conjugated[1], "conjugate_result": conjugated[0],
         "store_pairs_n": out.in_pairs(along_columns=True), "grid_slices": 1,
     }  # fmt: skip

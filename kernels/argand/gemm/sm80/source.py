@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from argand.gemm.linear_combination import LINEAR_COMBINATION
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm80.plan import MmaPlan
 from argand.precision import Precision
@@ -35,7 +36,7 @@ GEMM_ARGUMENTS: tuple[tuple[str, str], ...] = (
     )),
     ("const float2*", "c"),
     *(("int", name) for name in ("conjugate_b", "conjugate_result")),
-    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *LINEAR_COMBINATION,
     ("float2*", "out"),
     *(("int64", name) for name in (
         "out_stride_m", "out_stride_n", "out_stride_batch",

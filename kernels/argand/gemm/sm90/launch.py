@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
+from argand.gemm.linear_combination import linear_combination
 from argand.gemm.pack.plan import pitch_of, planes_bytes
 from argand.gemm.sm90.fused_pack import plan_fused_pack
 from argand.gemm.sm90.launch_plan import plan_launch
@@ -183,8 +184,7 @@ class WgmmaLaunch:
             "out_stride_batch": out.batch_stride,
             "spill_stride_m": spill.row_stride, "spill_stride_n": spill.column_stride,
             "spill_stride_batch": spill.batch_stride,
-            "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
-            "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
+            **linear_combination(problem.alpha, problem.beta),
             "conjugate_result": problem.conjugate_result,
             "store_pairs_m": self.plan.adjacent_rows and out.in_pairs(along_columns=False),
             "store_pairs_n": out.in_pairs(along_columns=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argand.gemm.linear_combination import LINEAR_COMBINATION
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90.plan import WgmmaPlan
 from argand.precision import Precision
@@ -50,7 +51,7 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
         "out_stride_m", "out_stride_n", "out_stride_batch",
         "spill_stride_m", "spill_stride_n", "spill_stride_batch",
     )),
-    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *LINEAR_COMBINATION,
     *(("int", name) for name in (
         "conjugate_result", "store_pairs_m", "store_pairs_n", "spill_pairs_n",
     )),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
+from argand.gemm.linear_combination import linear_combination
 from argand.gemm.sm90.splitk_source import (
     REDUCE_ARGUMENTS,
     REDUCE_KERNEL,
@@ -46,8 +47,7 @@ class ReduceLaunch:
             "c_stride_batch": c.batch_stride,
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
             "out_stride_batch": out.batch_stride,
-            "alpha_re": alpha.real, "alpha_im": alpha.imag,
-            "beta_re": beta.real, "beta_im": beta.imag, "groups": groups,
+            **linear_combination(alpha, beta), "groups": groups,
         }  # fmt: skip
         #: The launch.
         self.kernel = bound_kernel(

@@ -5,6 +5,7 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
+from argand.gemm.linear_combination import LINEAR_COMBINATION
 from argand.runtime.arguments import size_check
 from argand.runtime.kernel_entry import kernel_entry
 
@@ -18,7 +19,7 @@ REDUCE_ARGUMENTS = (
         "c_stride_m", "c_stride_n", "c_stride_batch",
         "out_stride_m", "out_stride_n", "out_stride_batch",
     )),
-    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *LINEAR_COMBINATION,
     ("uint32", "groups"),
 )  # fmt: skip
 
