@@ -152,12 +152,11 @@ def _copies(group: Sequence[tuple[Ready, Operands]], device: Device) -> dict[Any
     """Return how many copies of each set of operands it takes that none is still in the cache."""
     copies: dict[Any, int] = {}
     for one, operands in group:
-        if _is_model(one, device):
-            count = 1  # its time decides nothing
-        else:
-            count = rotations(device, _size(operands), one.allocated)
+        count = rotations(device, _size(operands), one.allocated)
         if device.backend == "cpu":
             count = min(count, REPEATS)  # enough; a GPU's energy takes further calls
+        if _is_model(one, device):
+            count = 1  # its time decides nothing
         copies[_key(operands)] = max(count, copies.get(_key(operands), 1))
     return copies
 

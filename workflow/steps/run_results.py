@@ -10,7 +10,7 @@ from functools import partial
 from argand import Device
 from argand.runtime.kernel_digest import kernel_digest
 
-from workflow.counted import counted
+from workflow.counted import counted, in_time_units
 from workflow.cpu_models import is_model
 from workflow.data import Staged
 from workflow.implementation import Implementation
@@ -106,4 +106,4 @@ def summary_of(results: list[Result]) -> str:
     if not own:
         return f"{count}; all of ours are models of a GPU's"
     fastest = min(own, key=lambda result: result.time_us_p50 or 0)
-    return f"{count}; fastest {fastest.precision} {(fastest.time_us_p50 or 0) / 1000:.3g} ms"
+    return f"{count}; fastest {fastest.precision} {in_time_units(fastest.time_us_p50 or 0)}"

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from workflow.accuracy.measures import of_one_result
+from workflow.counted import in_time_units
 from workflow.records import Record
 from workflow.tables.ranking import best_baseline
 from workflow.tables.readable import Column, number, scientific
@@ -60,7 +61,7 @@ class Answer:
     @property
     def is_uneven(self) -> bool:
         """Whether the times do not tell which is faster, so that the speedup says nothing."""
-        return _is_uneven(self.speedup_low, self.speedup_high)
+        return is_uneven(self.speedup_low, self.speedup_high)
 
 
 def answers(
@@ -92,7 +93,7 @@ def _answer(
         return Answer(name, kind, verdict=f"no product: {failure or 'nothing was computed'}")
     record = ours[0]
     peer = best_baseline(record, records)
-    speedup, low, high = (None, None, None) if peer is None else _ratio(peer, record)
+    speedup, low, high = (None, None, None) if peer is None else speedup_over(peer, record)
     return Answer(
         name, kind, record.precision, record.time_us_p50, speedup, low, high,
         "" if peer is None else f"{peer.implementation} {peer.precision}",
@@ -119,8 +120,8 @@ def _measured(record: Record) -> str:
     return f"error {number(20 * math.log10(error))} dB"
 
 
-def _ratio(peer: Record, record: Record) -> tuple[float | None, float | None, float | None]:
-    """Return the peer's time over ours, and its interval where both times have one."""
+def speedup_over(peer: Record, record: Record) -> tuple[float | None, float | None, float | None]:
+    """Return another record's time over a record's, and its interval where both times have one."""
     its, own = peer.time_us_p50, record.time_us_p50
     if not its or not own:
         return None, None, None
@@ -150,7 +151,7 @@ def _speed(
     if speedup is None or peer is None:
         return "no peer to compare with"
     who = f"{peer.implementation} at {peer.precision}"
-    if _is_uneven(low, high):
+    if is_uneven(low, high):
         return f"its times and those of {who} are too uneven to tell which is faster"
     within = low is not None and high is not None and low < 1 < high
     if within or abs(speedup - 1) < SAME:
@@ -164,7 +165,8 @@ def _speed(
     return f"{number(1 / speedup)} times slower than {who}"
 
 
-def _is_uneven(low: float | None, high: float | None) -> bool:
+def is_uneven(low: float | None, high: float | None) -> bool:
+    """Return whether the interval of a ratio of times does not tell which is longer."""
     if low is None or high is None or not low < 1 < high:
         return False
     return low < 1 / (1 + SETTLED) or high > 1 + SETTLED
@@ -184,20 +186,12 @@ def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
     return [row | {"interval": _interval(row)} for row in rows]
 
 
-def _time(us: float) -> str:
-    """Return a time in the unit in which it has up to three digits before the point."""
-    for unit, size in (("s", 1e6), ("ms", 1e3), ("µs", 1.0)):
-        if us >= 0.9995 * size:
-            return f"{number(us / size)} {unit}"
-    return f"{number(1e3 * us)} ns"
-
-
 ANSWER = (
     Column("workload", "workload"),
     Column("precision", "precision"),
     Column("verdict", "in words", words=True),
     Column("measures", "in its field", words=True),
-    Column("time_us", "time", _time, numeric=True),
+    Column("time_us", "time", in_time_units, numeric=True),
     Column("speedup", "speedup (×)", number, numeric=True),
     Column("interval", "between (×)"),
     Column("peer", "over"),
@@ -207,11 +201,12 @@ ANSWER = (
     Column("data", "data", words=True),
 )
 ANSWER_TEXT = (
-    "One row for each workload: the precision of its product, the answer in words, what its field "
-    "measures of it (the error in decibels of the result's norm where that is all), the median "
-    "time of the whole call, how many times as fast as the best peer of the same class that is "
-    "where the times tell, and between what, the relative error of the whole result against fp64 "
-    "(of its Frobenius norm) and the bound of that error, and the data that the study names, with "
-    "what to know of it, such as samples that are lost. An error is that of the workload itself: "
-    "products that it is made of have their own, which stand beside them."
+    "Each row is a workload, at the precision of its product. The field's measure of a result is "
+    "its error in decibels of the norm where the field has no other. Times are medians of the "
+    "whole call. The speedup is over the best peer of the same class, between the ends of both "
+    "intervals, and left out where times are too uneven to tell. Errors are relative to fp64, of "
+    "the whole result (Frobenius norm), and the bound is what they may be at most. An error is "
+    "that of the workload itself: products that it is made of have their own, which stand beside "
+    "them. Data are those that the study names, with what to know of them, such as samples that "
+    "are lost."
 )

@@ -76,7 +76,7 @@ def write_answer(
             "".join(map(_figure, others)),
         ),
     ]  # fmt: skip
-    atomic_text(page, html_page(f"What the study {study_in(page.parent)} answers", sections))
+    atomic_text(page, html_page(f"Study {study_in(page.parent)}: answers", sections))
 
 
 def _about(

@@ -11,14 +11,16 @@ from typing import Any
 from workflow.accuracy.measures import Measure, of_one_result
 from workflow.cpu_models import is_model
 from workflow.records import Record
+from workflow.tables.answer import is_uneven, speedup_over
 from workflow.tables.ranking import ordered
 from workflow.tables.readable import Column, number
 
 PRECISIONS_TEXT = (
     "What each precision gives: the error of the whole result against fp64, what the field "
-    "measures of it, how many times as fast as ours at fp64 it is, and the energy that the device "
-    "takes where it can tell. The column product has the precision that was delivered: where the "
-    "study leaves the choice, the fastest whose error is within the tolerance."
+    "measures of it, how many times as fast as ours at fp64 it is where the times tell, and the "
+    "energy that the device takes where it can tell. The column product has the precision that "
+    "was delivered: where the study leaves the choice, the fastest whose error is within the "
+    "tolerance."
 )
 MODELS_TEXT = (
     " On a CPU precisions of a GPU are models, which round as a GPU does: their errors are to go "
@@ -73,8 +75,8 @@ def _lines(own: Sequence[Record], tolerance: float | None) -> Iterator[tuple[str
     held = {column: value for one in own for column, value in one.measures.items()}
     for measure in of_one_result(held):
         yield measure.heading(held), [_measured(measure, one) for one in own]
-    exact = next((one.time_us_p50 for one in own if one.precision == "fp64" and one.verified), None)
-    if exact and len(own) > 1:
+    exact = next((one for one in own if one.precision == "fp64" and one.verified), None)
+    if exact and exact.time_us_p50 and len(own) > 1:
         gain = _number_text(lambda one: _gain(one, exact))
         yield "times as fast as fp64", [gain(one) for one in own]
     joules = _number_text(lambda one: one.energy_j if one.verified else None)
@@ -98,7 +100,8 @@ def _measured(measure: Measure, one: Record) -> str:
     return number(measure.shown(value), scientific=measure.scientific)
 
 
-def _gain(one: Record, exact: float) -> float | None:
-    if is_model(one.precision, one.backend) or not one.verified or not one.time_us_p50:
+def _gain(one: Record, exact: Record) -> float | None:
+    if is_model(one.precision, one.backend) or not one.verified:
         return None
-    return exact / one.time_us_p50
+    found, low, high = speedup_over(exact, one)
+    return None if one is not exact and is_uneven(low, high) else found

@@ -16,12 +16,14 @@ from workflow.inputs import operands
 
 Compute = Callable[..., Any]
 """A peer's `compute` at one of its precisions."""
+Prepare = Callable[..., Mapping[str, Array]]
+"""Returns the operands of peers, given those staged and ``precision``."""
 
 
 def implementations(
     case: Case, device: Device, operation: Operation,
     call: Callable[[Compute, Mapping[str, Any]], Any],
-    prepare: Callable[[Mapping[str, Array], Precision], Mapping[str, Array]] = operands.cast,
+    prepare: Prepare = operands.cast,
 ) -> list[Implementation]:  # fmt: skip
     """Return every peer of `chosen` at each of its precisions.
 

@@ -58,7 +58,7 @@ def test_models_are_not_the_fastest() -> None:
         for name, time in (("fp32", 2000.0), ("bf16", 1000.0))
     )
     peer = replace(fp32, implementation="numpy")
-    assert summary_of([fp32, bf16, peer]) == "2 precisions, 1 baseline; fastest fp32 2 ms"
+    assert summary_of([fp32, bf16, peer]) == "2 precisions, 1 baseline; fastest fp32 2.00 ms"
     assert summary_of([bf16]) == "1 precision, 0 baselines; all of ours are models of a GPU's"
     on_gpu = [replace(one, backend="cuda") for one in (fp32, bf16)]
-    assert summary_of(on_gpu).endswith("fastest bf16 1 ms")
+    assert summary_of(on_gpu).endswith("fastest bf16 1.00 ms")

@@ -166,11 +166,11 @@ def test_the_page_begins_with_the_answers_and_needs_no_other_file(tmp_path: Path
     first = Shown("Speed", "what one sees", figure)
     others = [Shown("A & B", "<product>", figure)]
     write_answer(found, records, first, others, page=page, markdown=markdown)
-    assert f"<h1>What the study {tmp_path.name} answers</h1>" in page.read_text()
+    assert f"<h1>Study {tmp_path.name}: answers</h1>" in page.read_text()
     claim_folder(Path("studies/Nächte v1.2.yaml"), tmp_path)
     write_answer(found, records, first, others, page=page, markdown=markdown)
     text = page.read_text()
-    assert "<h1>What the study Nächte v1.2 answers</h1>" in text, "wherever its results are"
+    assert "<h1>Study Nächte v1.2: answers</h1>" in text, "wherever its results are"
     parts = (
         '<table class="cards">', "3.00 times as fast as numpy", "what one sees", "Every precision",
         "All rows",

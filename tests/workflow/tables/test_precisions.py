@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from test_tables import record
@@ -54,6 +55,16 @@ def test_times_of_models_say_nothing() -> None:
     assert (gains["fp32"], gains["bf16"]) == ("3.00", "")
     assert precisions_text([exact, model]).endswith(MODELS_TEXT)
     assert not precisions_text([exact, fp32]).endswith(MODELS_TEXT)
+
+
+def test_times_that_are_too_uneven_say_nothing() -> None:
+    exact = replace(record(precision="fp64", time=100.0), time_us_low=90.0, time_us_high=150.0)
+    fp32 = record(precision="fp32", time=105.0)
+    uneven = replace(fp32, time_us_low=60.0, time_us_high=120.0)
+    slower = replace(fp32, time_us_low=160.0, time_us_high=170.0)
+    found = [rows(exact, one)["times as fast as fp64"] for one in (uneven, slower)]
+    assert [gains["fp32"] for gains in found] == ["", "0.952"]
+    assert {gains["fp64"] for gains in found} == {"1.00"}
 
 
 def test_what_did_not_verify_has_its_verdict_and_no_gain() -> None:
