@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from argand import Device, Precision
+from argand import Device
 
 from benchmarks.peers import Operation, Peer, study_names, study_peers
 from workflow.config.case import Case
