@@ -14,6 +14,7 @@ from argand.dft.tables import Array, convolutions, roots
 from argand.multiprocessor import REGISTERS, RESERVED_BYTES, SHARED_BYTES
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.cpp import constant
 from argand.runtime.kernel_entry import kernel_entry
 
 KERNELS = ("forward_columns", "convolve_lines", "inverse_columns")
@@ -149,12 +150,11 @@ def three_kernel_name(plan: ThreeKernelPlan, role: str) -> str:
 def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the three kernels, the same at every precision."""
     padded = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
-    members = (
-        f".length = {plan.length}, .column_radices = {{{plan.columns[0]}, {plan.columns[1]}}}, "
-        f".line_radices = {{{', '.join(map(str, padded))}}}, .tile_width = {plan.width}, "
-        f".tile_warps = {plan.tile_warps}, .line_warps = {plan.warps}, "
-        f".line_groups = {plan.groups}"
-    )
+    members = {
+        "length": plan.length, "column_radices": plan.columns, "line_radices": padded,
+        "tile_width": plan.width, "tile_warps": plan.tile_warps, "line_warps": plan.warps,
+        "line_groups": plan.groups,
+    }  # fmt: skip
     kernels = "".join(
         kernel_entry(
             three_kernel_name(plan, role),
@@ -168,7 +168,7 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
     return (
         '#include "dft/three_kernel.cuh"\n'
         f"{size_check('ThreeKernelArguments', ARGUMENTS)}"
-        f"constexpr ThreeKernelPlan kPlan{{{members}}};\n"
+        f"{constant('ThreeKernelPlan', members)}"
         "static_assert(kPlan.tile_bytes() == "
         f"{plan.kernel_shared_bytes('forward_columns', precision)}, "
         '"as the plan counts it");\n'

@@ -8,7 +8,7 @@ from argand.device import HOPPER, Arch
 from argand.multiprocessor import REGISTERS, RESIDENT_THREADS, WARP, WARPGROUP
 from argand.runtime.arguments import size_check
 from argand.runtime.complex_types import ITEM, REAL
-from argand.runtime.cpp import listed
+from argand.runtime.cpp import constant
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError
 
@@ -128,14 +128,17 @@ def kernel_name(plan: HermitianPlan, dtype: str) -> str:
     return f"hermitian_{dtype}_{plan.n}_{plan.side}x{plan.rhs}_{fused}{where}"
 
 
+_MEMBERS = ("n", "side", "rhs", "groups", "fused", "in_global")
+"""Members of a plan that its structure in CUDA C++ has, in their order there."""
+
+
 def kernel_source(plan: HermitianPlan, dtype: str) -> str:
     """Return the CUDA C++ of the kernel."""
     real = REAL[dtype]
-    members = listed(plan.n, plan.side, plan.rhs, plan.groups, plan.fused, plan.in_global)
     return (
         '#include "hermitian/kernel.cuh"\n'
         f"{size_check(f'HermitianArguments<{real}>', ARGUMENTS)}"
-        f"constexpr HermitianPlan kPlan{{{members}}};\n"
+        + constant("HermitianPlan", {name: getattr(plan, name) for name in _MEMBERS})
         + kernel_entry(
             kernel_name(plan, dtype),
             f"HermitianArguments<{real}>",

@@ -28,7 +28,7 @@ from argand.gemm.modular.product_plan import BLOCK_K, COLUMN_BLOCK, RASTER_ROWS,
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.complex_types import ITEM
-from argand.runtime.cpp import listed
+from argand.runtime.cpp import constant, listed
 from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 
@@ -90,6 +90,8 @@ NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
 ENCODE_KERNEL, PRODUCT_KERNEL, DECODE_KERNEL = "encode", "residue_product", "decode"
 _ENCODE_HEADERS = {"whole lines": "encode_whole", "clustered lines": "encode_cluster"}
 SLICE_KERNEL, EXPONENT_KERNEL = "add_slices", "line_exponents"
+_PLAN = ("warpgroup_rows", "block_m", "block_n", "stages", "resident_tiles", "stack_tiles")
+"""Members of a plan in the order of its structure in CUDA C++."""
 
 
 def real_type(dtype: str) -> str:
@@ -201,8 +203,7 @@ def product_source(plan: ResiduePlan, *, adds: bool = False) -> str:
         + f'#include "gemm/modular/{header}.cuh"\n'
         + size_check("ResidueArguments", PRODUCT_ARGUMENTS)
         + constants_check(_TILE_CONSTANTS)
-        + f"constexpr ResiduePlan kPlan{{{plan.warpgroup_rows}, {plan.block_m}, {plan.block_n}, "
-        f"{plan.stages}, {plan.resident_tiles}, {plan.stack_tiles}, {int(adds)}}};\n"
+        + constant("ResiduePlan", {name: getattr(plan, name) for name in _PLAN} | {"adds": adds})
         + kernel_entry(
             f"modular_{PRODUCT_KERNEL}",
             "ResidueArguments",

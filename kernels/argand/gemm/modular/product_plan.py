@@ -69,11 +69,11 @@ class ResiduePlan:
 
 
 WGMMA_PLANS = (
-    ResiduePlan(128, 256, 4, 64),
-    ResiduePlan(256, 192, 4, 128),
-    ResiduePlan(128, 128, 6, 64),
-    ResiduePlan(128, 128, 6, 128, 8, 4),
-    ResiduePlan(64, 256, 12, 64, 4, 8),
+    ResiduePlan(128, 256, 4, warpgroup_rows=64),
+    ResiduePlan(256, 192, 4, warpgroup_rows=128),
+    ResiduePlan(128, 128, 6, warpgroup_rows=64),
+    ResiduePlan(128, 128, 6, warpgroup_rows=128, resident_tiles=8, stack_tiles=4),
+    ResiduePlan(64, 256, 12, warpgroup_rows=64, resident_tiles=4, stack_tiles=8),
 )
 """The plans for Hopper: a tile of 256 x 192 reads least from L2, small ones fill a card."""
 MMA_PLANS = (ResiduePlan(128, 128, 3), ResiduePlan(64, 64, 4))
