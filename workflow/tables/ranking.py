@@ -9,6 +9,7 @@ from typing import Any
 from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, PEER_CLASSES, any_precision
 
+from workflow.cpu_models import is_model
 from workflow.records import TIMED, Record
 
 OF_VERIFIED = (*TIMED, "predicted_us")
@@ -21,7 +22,7 @@ def complete(records: Sequence[Record]) -> list[Record]:
     Speedup is the best baseline's median time over the record's. The best baseline is the fastest
     verified peer of the same precision class in the same workload on the same device; where the
     class has none, that of the next more accurate class that has one (`PEER_CLASSES`). Without any
-    it stays None.
+    it stays None, and for a model of a GPU's precision on a CPU, which is not timed beside them.
 
     Raises ValueError for a record that did not verify and does not say why.
     """
@@ -76,6 +77,8 @@ def _comparable(record: Record) -> bool:
 
 
 def _speedup(record: Record, records: Sequence[Record]) -> float | None:
+    if is_model(record.precision, record.backend):
+        return None
     baseline = best_baseline(record, records)
     if baseline is None or baseline.time_us_p50 is None or not record.time_us_p50:
         return None

@@ -62,7 +62,7 @@ PERFORMANCE_TEXT = (
     "medians, which is what one device would take for all of them, and the error is that of the "
     "worst; tables/shards.md has each. Of a result that was streamed through the device in chunks, "
     "it is the time of their computations alone, each taken once. On a CPU precisions of a GPU are "
-    "models, whose times say nothing of a GPU."
+    "models, whose times say nothing of a GPU and are not compared with peers."
 )
 FAILED_TEXT = (
     "The last run did not finish. These steps failed, or were not reached because others did; the "

@@ -72,6 +72,13 @@ def test_a_less_accurate_peer_never_counts():
     assert speedups(record(precision="fp32"), fast) == [None, 1.0]
 
 
+def test_a_model_of_a_gpu_has_no_speedup():
+    peer = record("numpy", "fp32", 200.0, backend="cpu")
+    models = [record(precision=name, backend="cpu") for name in ("tf32", "3xtf32")]
+    assert speedups(record(backend="cpu"), *models, peer) == [2.0, None, None, 1.0]
+    assert speedups(record(precision="tf32", backend="cuda"), peer) == [2.0, 1.0]
+
+
 def test_a_class_of_its_own_comes_before_a_faster_one_that_is_more_accurate():
     slow = record("cublas", "tf32", 1000.0)
     assert best_baseline(record(precision="tf32"), [*PEERS, slow]) is slow
