@@ -13,7 +13,7 @@ from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS, check_arrived, convertible, in_base
 from workflow.inputs.dates import date_in, julian_date
 from workflow.inputs.selections import PickedAxis
-from workflow.readers.polarizations import check_written, feeds_of
+from workflow.readers.polarizations import check_written
 
 _DAY_S = FACTORS["s"]["d"]
 _OFF_S = 1.0
@@ -32,7 +32,7 @@ def check_for_uvh5(
     """
     channels, polarizations, _, samples = voltages.operands["voltages"].shape
     _check_coordinates(voltages.coordinates, site)
-    check_written(feeds_of(voltages.coordinates, "polarization"), polarizations)
+    check_written(voltages.coordinates, polarizations)
     if samples < 2:
         raise InputError(f"uvh5: must be of two samples or more, for their length, got {samples}")
     if channels == 1 and site.channel_width_hz is None:

@@ -79,11 +79,22 @@ def check_linear(feeds: tuple[str, ...] | None) -> None:
         )
 
 
-def check_written(feeds: tuple[str, ...] | None, count: int) -> None:
-    """Raise InputError for polarizations that UVH5 has not: more than two, or of other feeds."""
+def check_written(voltages: Mapping[str, Coordinate], count: int) -> None:
+    """Raise InputError for polarizations that UVH5 has not: more than two, or of other feeds.
+
+    Without names the first is x. Numbers that a study selects say no more of feeds: entry 1 alone
+    may be y, and 1 before 0 may be x before y or not.
+    """
     if count > 2:
         raise InputError(f"uvh5: there must be at most 2 polarizations, got {count}")
+    feeds, known = feeds_of(voltages, "polarization"), voltages.get("polarization")
     if feeds is None:
+        if known is not None and known.values.tolist() != list(range(count)):
+            raise InputError(
+                f"uvh5: the polarizations are entries {known.values.tolist()} of the input's, "
+                "which says nothing of feeds; name them by `polarization: [x, y]` in "
+                "input.coordinates"
+            )
         return
     known = any({*feeds} <= {*names} for names in (LINEAR, CIRCULAR))
     if not known or len(feeds) != count:
