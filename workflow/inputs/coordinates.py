@@ -146,10 +146,10 @@ def _selected_before(
     An entry that this study selects under the same name takes its place (`above_selected`).
     """
     found = {}
-    for name, path in selected_before(file, operand.datasets[0]).items():
+    for name, (path, axis) in selected_before(file, operand.datasets[0]).items():
         key = f"input.{operand.operand.name}: {path}"
         one = values_with_unit(file, source, key, name, path, 1, whole_axis(1), check=check)
-        found[name] = replace(one, axes=(name,))
+        found[name] = replace(one, axes=(axis or name,))
     return found
 
 

@@ -10,7 +10,7 @@ from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.config.mistakes import nearest
-from workflow.data import SELECTED, TUNED, Coordinate, Product
+from workflow.data import SELECTED, TAKEN, TUNED, Coordinate, Product
 from workflow.files.input_error import InputError, Mistakes
 from workflow.inputs.agreement import check_agrees, differ, in_names, names_beside_count
 from workflow.inputs.axes import AxisError, Operand
@@ -88,8 +88,8 @@ def describe(
         if "antenna" in own and not ("antenna" in coordinates or "antenna_name" in own):
             _check_antennas(name, own["antenna"], [headers[each.name] for each in plain])
         _carry(coordinates, source, name, own)
+    _place_selected(coordinates, source, headers)
     number_selected(coordinates, there, headers)
-    _place_tuned(coordinates, headers)
     return Described(headers, made, coordinates, left_out)
 
 
@@ -129,16 +129,35 @@ def _carry(
             coordinates[name] = names
 
 
-def _place_tuned(coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]) -> None:
-    """Let what complex samples were tuned to be their frequency, where an axis of it is missing."""
-    tuned = coordinates.get(f"{SELECTED}frequency")
-    lengths = {
-        dict(zip(one.map.axes, one.map.shape, strict=True)).get("frequency")
-        for one in headers.values()
-    } - {None}
-    if tuned is not None and tuned.long_name == TUNED and lengths == {1}:
-        coordinates.setdefault("frequency", replace(tuned, axes=()))
-        del coordinates[f"{SELECTED}frequency"]
+def _place_selected(
+    coordinates: dict[str, Coordinate], source: FileInput, headers: Mapping[str, OperandHeader]
+) -> None:
+    """Let an entry that was selected before be that of an axis which an operand lacks.
+
+    A workload whose samples are of one feed, antenna or channel has a product without that axis,
+    and its voltages are of this one. So are complex samples at what they were tuned to. Where other
+    operands have several entries of the axis it stays beside them. Raises InputError where they
+    have another one.
+    """
+    said = {operand_axis(name) for name in source.coordinates}
+    for selected in [name for name in coordinates if name.startswith(SELECTED)]:
+        one = coordinates[selected]
+        (of, *others), name = one.of(selected), selected.removeprefix(SELECTED)
+        axis = operand_axis(of.removeprefix(SELECTED))
+        having = {key: each.map for key, each in headers.items() if axis in each.map.axes}
+        lacking = [key for key, each in having.items() if axis in each.missing]
+        several = any(each.shape[each.axes.index(axis)] > 1 for each in having.values())
+        known = TAKEN in one.long_name or one.long_name == TUNED
+        if others or not lacking or several or not known:
+            continue
+        del coordinates[selected]
+        if of == f"{SELECTED}{name}":
+            name = axis
+        if one.long_name == TUNED and name in said:
+            continue  # the study replaces it
+        long_name = one.long_name.replace(f" {TAKEN}", "")
+        own = replace(one, long_name=long_name, axes=() if name == axis else (axis,))
+        _carry(coordinates, source, lacking[0], {name: own})
 
 
 def _read_otherwise(

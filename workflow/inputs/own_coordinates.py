@@ -99,23 +99,24 @@ def _of_unnamed(operand: InputOperand, scales: list[str]) -> dict[str, str]:
     }
 
 
-def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, str]:
+def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, tuple[str, str]]:
     """Return the paths of what stands beside a product of Argand's along axes that were dropped.
 
-    They are by name, such as ``selected_time``, the time of the first sample that is transformed.
+    They are by name, such as ``selected_time``, the time of the first sample that is transformed,
+    with the axis of each: ``selected_beam`` of ``selected_l``.
     There are none where a link leads to the dataset from ``file``, as in `own_coordinates`.
     """
     group = _group_of_product(dataset)
     if group is None or dataset.file.filename != file.filename:
         return {}
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for name in itertools.islice(group, _MOST):
         path = f"{group.name}/{name}"
         with contextlib.suppress(DatasetError):
             if name.startswith(SELECTED):
                 one = find_dataset(file, path)
                 if one.shape == (1,) and BESIDE_AXES in one.attrs:
-                    found[name] = path
+                    found[name] = path, text_attribute(one, BESIDE_AXES, _LONGEST)
     return found
 
 

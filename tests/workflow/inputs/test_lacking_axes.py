@@ -13,6 +13,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.one_case import error_of, staged
+from workflow.config.mistakes import StudyError
 from workflow.preflight.check import check_study
 
 LIGHT = 299792458.0
@@ -132,3 +133,61 @@ def test_a_recording_that_says_another_frequency(tmp_path: Path) -> None:
     found = staged(case).coordinates
     assert found["frequency"].values.tolist() == [868]
     assert "selected_frequency" not in found
+
+
+BANK: dict[str, Any] = {
+    "kind": "channelise", "channels": 4, "taps": 2, "axis": "time", "centre_hz": 1.5e8,
+}  # fmt: skip
+
+
+def of_one_feed(path: Path) -> dict[str, Any]:
+    """A filter bank of the second feed of voltages (polarization, antenna, time)."""
+    with h5py.File(path, "w") as made:
+        made["v"] = np.random.default_rng(4).normal(size=(2, 3, 96)).astype(np.complex64)
+    return {**BANK, "input": {
+        "file": str(path), "samples": "v", "axes": ["polarization", "antenna", "time"],
+        "sample_rate_hz": 1e6, "select": {"samples": {"polarization": "y"}},
+        "coordinates": {"polarization": ["x", "y"], "antenna": ["a", "b", "c"]},
+    }}  # fmt: skip
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+@pytest.mark.parametrize("antenna", [None, "b"])
+def test_what_one_workload_selects_is_the_feed_of_the_next(
+    tmp_path: Path, by_file: bool, antenna: str | None
+) -> None:
+    """Visibilities of feed y were those of polarization 0, and x in a UVH5 file."""
+    bank = of_one_feed(tmp_path / "v.h5")
+    bank["input"]["select"]["samples"] |= {"antenna": antenna} if antenna else {}
+    below: dict[str, Any] = {"voltages": {"workload": "bank"}}
+    study = {"bank": bank}
+    if by_file:
+        run(study_of(study), tmp_path / "bank")
+        path = tmp_path / "bank" / "bank" / "products" / "w.h5"
+        axes = ["antenna", "time", "frequency"]
+        study, below = {}, {"file": str(path), "voltages": "/entry/data/spectra", "axes": axes}
+    study |= {"vis": {"kind": "correlate", "input": below}}
+    check_study(study_of(study))
+    found = run(study_of(study), tmp_path / "vis")["vis"].coordinates
+    names = [antenna] if antenna else ["a", "b", "c"]
+    for side in ("input", "conjugated_input"):
+        assert found[f"{side}_polarization"].values.tolist() == ["y"] * len(names)
+        assert found[f"{side}_antenna"].values.tolist() == names
+    assert not any(name.startswith("selected") for name in found)
+
+
+def test_weights_of_another_feed_than_is_selected(tmp_path: Path) -> None:
+    workloads = {
+        "bank": of_one_feed(tmp_path / "v.h5"),
+        "beams": {"kind": "beamforming", "input": {
+            "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "bank"},
+            "axes": {"weights": ["polarization", "beam", "antenna"]},
+            "coordinates": {"polarization": ["x"]},
+        }},
+    }  # fmt: skip
+    with h5py.File(tmp_path / "w.h5", "w") as made:
+        made["w"] = np.ones((1, 2, 3), np.complex64)
+    with pytest.raises(StudyError, match="another operand along polarization, x, got y"):
+        check_study(study_of(workloads))
+    workloads["beams"]["input"]["coordinates"] = {"polarization": ["y"]}
+    check_study(study_of(workloads))
