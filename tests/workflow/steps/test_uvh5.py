@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -151,18 +150,6 @@ def test_feeds_antennas_and_telescope_keep_their_names(
 def test_names_that_uvh5_has_not(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     with pytest.raises(StudyError, match=said):
         check_study(study_of({"v": labelled(tmp_path, **changed)}))
-
-
-@pytest.mark.parametrize("taken", [1, [1], [1, 0]])
-def test_feeds_of_selected_numbers_are_not_known(tmp_path: Path, taken: Any) -> None:
-    """They were written as x, or x before y, whichever they are."""
-    case = labelled(tmp_path)
-    case["input"]["select"] = {"voltages": {"polarization": taken}}
-    entries = [taken] if taken == 1 else taken
-    with pytest.raises(StudyError, match=re.escape(f"are entries {entries} of the input's")):
-        check_study(study_of({"v": case}))
-    case["input"]["coordinates"]["polarization"] = ["y", "x"]
-    check_study(study_of({"v": case}))
 
 
 def test_missing_samples_make_no_integration_longer(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -101,3 +103,15 @@ def test_inputs_without_samples_are_flagged(tmp_path: Path) -> None:
     np.testing.assert_array_equal(flags[1], np.broadcast_to(expected, (10, 3, 4)))
     assert not flags[[0, 2]].any()
     np.testing.assert_array_equal(counts, ~flags)
+
+
+@pytest.mark.parametrize("taken", [1, [1], [1, 0]])
+def test_feeds_of_selected_numbers_are_not_known(tmp_path: Path, taken: Any) -> None:
+    """They were written as x, or x before y, whichever they are."""
+    case = labelled(tmp_path)
+    case["input"]["select"] = {"voltages": {"polarization": taken}}
+    entries = [taken] if taken == 1 else taken
+    with pytest.raises(StudyError, match=re.escape(f"are entries {entries} of the input's")):
+        check_study(study_of({"v": case}))
+    case["input"]["coordinates"]["polarization"] = ["y", "x"]
+    check_study(study_of({"v": case}))
