@@ -24,7 +24,7 @@ from argand.gemm.families import Family
 from argand.gemm.fma.plan import fma_plans
 from argand.gemm.operands import OPS
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.gemm.sm80.plan import SPLIT_K_SLICES
+from argand.gemm.sm80.plan import CLUSTER_SIZES
 from argand.gemm.sm80.tiles import mma_tiles
 from argand.gemm.sm90 import plan as wgmma_plan
 from argand.multiprocessor import CLUSTER_SM
@@ -149,7 +149,7 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     arch = gpu(cupy.cuda.Device().id).require_arch()
     tiles = mma_tiles(precision, ARCHITECTURES[0])
     if arch.sm >= CLUSTER_SM:
-        sliced = (replace(x, split_k_slices=n) for x, n in zip(tiles, cycle(SPLIT_K_SLICES[1:])))
+        sliced = (replace(x, cluster=n) for x, n in zip(tiles, cycle(CLUSTER_SIZES[1:])))
         tiles += tuple(x for x in sliced if x.shared_bytes <= arch.shared_bytes)
     for shape in TILED_SHAPES:
         a, b = random_operands(shape, _SEED)

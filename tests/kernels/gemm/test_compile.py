@@ -19,7 +19,7 @@ from argand.gemm.pack.source import pack_kernel_name, pack_source
 from argand.gemm.pack.tiles import laid_out
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80.legality import check_mma_plan, whole_passes
-from argand.gemm.sm80.plan import SPLIT_K_SLICES, MmaPlan
+from argand.gemm.sm80.plan import CLUSTER_SIZES, MmaPlan
 from argand.gemm.sm80.source import mma_kernel_name, mma_source
 from argand.gemm.sm80.tiles import mma_tiles, with_copies, within_registers
 from argand.gemm.sm90.legality import check_wgmma_plan
@@ -68,7 +68,7 @@ def gemm_tiles() -> Iterator[Candidate]:
         for one in chain.from_iterable(in_slices(plan, row, arch) for plan in plans):
             is_largest = (one.block_m, one.block_n) == (largest.block_m, largest.block_n)
             traits = (
-                ("in slices", one.split_k_slices > 1),
+                ("in slices", one.cluster > 1),
                 ("accumulators", (is_largest, is_largest and (row.scaled, row.terms))),
             )
             yield Candidate(precision, arch, one, traits=traits)
@@ -76,8 +76,8 @@ def gemm_tiles() -> Iterator[Candidate]:
 
 def in_slices(plan: MmaPlan, row: Precision, arch: Arch) -> Iterator[MmaPlan]:
     """The tile, also with k cut over the blocks of a cluster where that is legal."""
-    for slices in SPLIT_K_SLICES:
-        one = within_registers(replace(plan, split_k_slices=slices), row, arch)
+    for slices in CLUSTER_SIZES:
+        one = within_registers(replace(plan, cluster=slices), row, arch)
         with suppress(PlanError):
             check_mma_plan(one, row, arch)
             yield one

@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
 from argand.gemm.choice import GemmChoice
-from argand.gemm.sm80.plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.sm80.plan import CLUSTER_SIZES, FULL_WARP, MmaPlan, holds_accumulators
 from argand.gemm.sm80.slices import k_tiles_of
 from argand.gemm.sm80.tiles import mma_tiles
 from argand.runtime.plan import WGMMA_TARGET
@@ -38,13 +38,13 @@ from tests.kernels.precisions import SCALED, SINGLE_HALF, SPLIT, TENSOR
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 
 HOPPER = ARCHS[WGMMA_TARGET]
-SLICED = SPLIT_K_SLICES[1:]
+SLICED = CLUSTER_SIZES[1:]
 
 
 def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[MmaPlan]:
     """Every tile with every number of slices that shared memory holds."""
     found = [
-        replace(tile, split_k_slices=slices)
+        replace(tile, cluster=slices)
         for tile in mma_tiles(PRECISIONS[precision], arch)
         for slices in SLICED
     ]
@@ -55,7 +55,7 @@ def tiles_and_slices(precision: str) -> list[MmaPlan]:
     """Every tile once, the numbers of slices in turn, and the smallest tile with each."""
     found = {tile.name: tile for tile in sliced_tiles(precision)[-len(SLICED) :]}
     for index, tile in enumerate(mma_tiles(PRECISIONS[precision], HOPPER)):
-        sliced = replace(tile, split_k_slices=SLICED[index % len(SLICED)])
+        sliced = replace(tile, cluster=SLICED[index % len(SLICED)])
         if sliced.shared_bytes <= HOPPER.shared_bytes:
             found[sliced.name] = sliced
     return list(found.values())
@@ -81,7 +81,7 @@ def test_every_tile_in_slices(
         check(cp, a, b, c, precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j)
         check(cp, *short, precision=precision)
         check(cp, *long, op_a="C", op_b="T", precision=precision, alpha=1j)
-    assert all(f", {tile.split_k_slices} split-K slices: " in name for name in names)
+    assert all(f", {tile.cluster} split-K slices: " in name for name in names)
     row = PRECISIONS[precision]
     if row.scaled and (row.terms > 1 or tile.warp_elements < FULL_WARP):  # else a warp would spill
         assert any("absmax by each block" in name for name in names)
@@ -91,9 +91,9 @@ def shared_tiles(precision: str) -> list[MmaPlan]:
     """Tiles that clusters of 1 to 8 blocks share, in a number that is no power of two."""
     found = []
     for index, tile in enumerate(mma_tiles(PRECISIONS[precision], HOPPER)):
-        every = len(SPLIT_K_SLICES)
-        for slices in {SPLIT_K_SLICES[place % every] for place in (index, index + every // 2)}:
-            plan = replace(tile, split_k_slices=slices, grid_slices=3)
+        every = len(CLUSTER_SIZES)
+        for slices in {CLUSTER_SIZES[place % every] for place in (index, index + every // 2)}:
+            plan = replace(tile, cluster=slices, grid_slices=3)
             if plan.shared_bytes + 16 <= HOPPER.shared_bytes and holds_accumulators(plan):
                 found.append(plan)
     return found
@@ -172,7 +172,7 @@ def test_slices_have_scales_of_their_own(
     cp: Any, rng: np.random.Generator, precision: str, slices: int
 ) -> None:
     """Numbers that are small in their line, but not in their slice, keep all their bits."""
-    tile = next(x for x in sliced_tiles(precision) if x.warps_k > 1 and x.split_k_slices == slices)
+    tile = next(x for x in sliced_tiles(precision) if x.warps_k > 1 and x.cluster == slices)
     k = 512
     part = k_tiles_of(tile, k) * tile.block_k
     a, b = normal(rng, 40, k), normal(rng, k, 30)
@@ -193,7 +193,7 @@ def test_nonfinite_stays_in_its_row_and_column_of_slices(
     cp: Any, rng: np.random.Generator, precision: str, slices: int
 ) -> None:
     a, b = nonfinite(rng)
-    tile = next(x for x in sliced_tiles(precision) if x.split_k_slices == slices)
+    tile = next(x for x in sliced_tiles(precision) if x.cluster == slices)
     with overridden(GemmChoice(mma=tile)):
         assert_contained(gemm(cp.asarray(a), cp.asarray(b), precision=precision).get())
 
@@ -203,7 +203,7 @@ def test_nonfinite_stays_in_its_row_and_column_of_slices(
 def test_slices_do_not_add_to_the_error_of_a_split(
     cp: Any, rng: np.random.Generator, precision: str, slices: int
 ) -> None:
-    tile = next(x for x in sliced_tiles(precision) if x.split_k_slices == slices)
+    tile = next(x for x in sliced_tiles(precision) if x.cluster == slices)
     errors = []
     with overridden(GemmChoice(mma=tile)):
         for a, b in long_operands(rng):

@@ -7,7 +7,7 @@ from itertools import product
 
 from argand import PRECISIONS
 from argand.gemm.sm80.occupancy import launched_bytes
-from argand.gemm.sm80.plan import SPLIT_K_SLICES, MmaPlan
+from argand.gemm.sm80.plan import CLUSTER_SIZES, MmaPlan
 from argand.gemm.sm80.tiles import mma_tiles
 from argand.multiprocessor import RESERVED_BYTES, SHARED_BYTES
 
@@ -21,18 +21,18 @@ def test_a_short_k_leaves_memory_of_its_stages() -> None:
         1, 1, 1, 2, 2, 3, 3,
     ]  # fmt: skip
     # Partial sums lie in the memory of all stages.
-    for cut in (replace(tile, warps_k=2), replace(tile, split_k_slices=2)):
+    for cut in (replace(tile, warps_k=2), replace(tile, cluster=2)):
         assert cut.least_bytes(1) == cut.shared_bytes
 
 
 def test_clusters_have_no_more_room_than_their_blocks_need() -> None:
     """A multiprocessor has room for three blocks of 64 x 16, for two with memory of a part more."""
-    arch, tile = ARCHS["sm_90a"], MmaPlan(64, 16, 32, 4, 1, 3, split_k_slices=3)
+    arch, tile = ARCHS["sm_90a"], MmaPlan(64, 16, 32, 4, 1, 3, cluster=3)
     least = tile.least_bytes(855)
     more = [launched_bytes(tile, 855, x, 132, arch) - least for x in (1, 234, 235, 468)]
     assert more == [tile.part_bytes, tile.part_bytes, 0, 0]
-    for plan, slices in product(mma_tiles(PRECISIONS["3xtf32"], arch), SPLIT_K_SLICES[1:]):
-        cut = replace(plan, split_k_slices=slices)
+    for plan, slices in product(mma_tiles(PRECISIONS["3xtf32"], arch), CLUSTER_SIZES[1:]):
+        cut = replace(plan, cluster=slices)
         if cut.shared_bytes < arch.shared_bytes:
             assert launched_bytes(cut, 4096, 1, 132, arch) <= arch.shared_bytes
 

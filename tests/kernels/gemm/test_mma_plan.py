@@ -13,7 +13,7 @@ from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80.heuristics import estimated_microseconds
 from argand.gemm.sm80.legality import check_mma_plan
-from argand.gemm.sm80.plan import FULL_WARP, SPLIT_K_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.sm80.plan import CLUSTER_SIZES, FULL_WARP, MmaPlan, holds_accumulators
 from argand.gemm.sm80.tiles import mma_tiles, with_copies
 from argand.runtime.plan import PlanError
 
@@ -45,7 +45,7 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
     row = PRECISIONS[precision]
     plan = mma_plan(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, sm_count=132, vector=2)
     assert plan.finds_absmax == row.scaled
-    held = plan.split_k_slices * (plan.stages - 1) * plan.block_k
+    held = plan.cluster * (plan.stages - 1) * plan.block_k
     assert not plan.finds_absmax or held >= k
 
 
@@ -64,8 +64,8 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"whole_k": 12}, "whole_k must be a multiple of 8"),
         ({"whole_k": 1024}, "that the stages hold"),
         ({"copies_between": True, "warps_k": 2, "block_k": 32}, "a k that no warps share"),
-        ({"split_k_slices": 9}, r"split_k_slices must be one of \[1, 2, 3, 4, 5, 6, 8\]: a"),
-        ({"split_k_slices": 2}, "from compute capability 9.0 on"),
+        ({"cluster": 9}, r"cluster must be one of \[1, 2, 3, 4, 5, 6, 8\] blocks"),
+        ({"cluster": 2}, "from compute capability 9.0 on"),
         ({"triangle": True, "block_n": 64}, "tiles of a triangle must be square"),
         ({"mirror": True}, "mirrored tiles are of a triangle"),
         ({"warps_m": 1, "warps_n": 1}, "a warp alone has a triangle of one tile"),
@@ -118,9 +118,9 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
     )
     check_mma_plan(replace(tile, stages=2), row, arch)
     with pytest.raises(PlanError, match="stages must hold the accumulators"):
-        check_mma_plan(replace(tile, stages=2, split_k_slices=4), row, arch)
+        check_mma_plan(replace(tile, stages=2, cluster=4), row, arch)
     small = {"batch": 1, "m": 40, "n": 40, "k": 60, "sm_count": 132}
-    planned_tile = mma_plan(row, arch, **small, tile=replace(tile, split_k_slices=4))
+    planned_tile = mma_plan(row, arch, **small, tile=replace(tile, cluster=4))
     assert (planned_tile.finds_absmax, planned_tile.stages) == (True, 3)
 
 
@@ -130,7 +130,7 @@ def test_copies_suit_k() -> None:
         plan = with_copies(tile, row, arch, k)
         assert (plan.whole_k, plan.copies_between) == (whole, between)
         assert plan == mma_plan(row, arch, batch=1, m=99, n=99, k=k, sm_count=132, tile=tile)
-    cut = replace(tile, split_k_slices=2)
+    cut = replace(tile, cluster=2)
     assert [with_copies(cut, row, arch, k) for k in (128, 129)] == [
         cut, replace(cut, copies_between=True)
     ]  # fmt: skip
@@ -149,7 +149,7 @@ def test_copies_suit_k() -> None:
         assert (of_triangle.whole_k, of_triangle.copies_between) == (whole, False)
     wide = MmaPlan(64, 32, 32, 2, 2, 3, 32)
     of_slices = [
-        with_copies(replace(x, split_k_slices=2), PRECISIONS["3xtf32"], arch, k).copies_between
+        with_copies(replace(x, cluster=2), PRECISIONS["3xtf32"], arch, k).copies_between
         for x in (split, wide) for k in (128, 129)
     ]  # fmt: skip
     assert of_slices == [False, True, False, False]
@@ -161,11 +161,11 @@ def test_copies_suit_k() -> None:
     assert not with_copies(tile, row, ARCHS["sm_80"], 97).copies_between
 
 
-@pytest.mark.parametrize("slices", SPLIT_K_SLICES[1:])
+@pytest.mark.parametrize("slices", CLUSTER_SIZES[1:])
 def test_blocks_of_a_cluster_hold_equal_parts_of_whole_pairs(slices: int) -> None:
     """As SliceVectors of gemm/sm80_slices.cuh counts them: the last block stores what is left."""
     for tile in mma_tiles(PRECISIONS["tf32"], ARCHS["sm_90a"]):
-        held, size = replace(tile, split_k_slices=slices).exchanged, tile.block_m * tile.block_n
+        held, size = replace(tile, cluster=slices).exchanged, tile.block_m * tile.block_n
         assert held % (2 * slices) == 0
         assert size <= held < size + 2 * slices
 
@@ -176,8 +176,8 @@ def test_blocks_find_the_absmax_of_a_short_k_at_every_tile(precision: str, k: in
     """Tiles whose accumulators take more stages than so short a k are among them."""
     row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
     for tile in mma_tiles(row, arch):
-        for slices in SPLIT_K_SLICES:
-            one = replace(tile, split_k_slices=slices)
+        for slices in CLUSTER_SIZES:
+            one = replace(tile, cluster=slices)
             if one.shared_bytes > arch.shared_bytes or not holds_accumulators(one):
                 continue
             plan = mma_plan(row, arch, batch=1, m=40, n=40, k=k, sm_count=132, tile=one)
@@ -195,9 +195,9 @@ SMALL = [(1, 196, 1, 390), (1, 37, 167, 1501), (1, 99, 188, 918), (2, 16, 16, 20
 def test_k_is_cut_where_blocks_are_few(precision: str, sizes: tuple[int, ...]) -> None:
     plan = planned(precision, "sm_90a", *sizes)
     blocks = sizes[0] * -(-sizes[1] // plan.block_m) * -(-sizes[2] // plan.block_n)
-    assert plan.split_k_slices > 1 or blocks * plan.warps_k >= 132
+    assert plan.cluster > 1 or blocks * plan.warps_k >= 132
     first = arch_for(PRECISIONS[precision].min_sm).target  # before clusters
-    assert planned(precision, first, *sizes).split_k_slices == 1
+    assert planned(precision, first, *sizes).cluster == 1
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -207,15 +207,13 @@ def test_slices_are_shorter_than_fewer_and_large_products_are_whole(precision: s
         m, n, k = (int(2**x) for x in rng.uniform(0, 11, 3))
         plan = planned(precision, "sm_90a", 1, m, n, k)
         k_tiles = -(-k // plan.block_k)
-        halved = max(1, plan.split_k_slices // 2)
-        assert plan.split_k_slices == 1 or -(-k_tiles // plan.split_k_slices) < -(
-            -k_tiles // halved
-        )
+        halved = max(1, plan.cluster // 2)
+        assert plan.cluster == 1 or -(-k_tiles // plan.cluster) < -(-k_tiles // halved)
         # No launch goes before a product whose slices fit shared memory.
         row = PRECISIONS[precision]
-        assert plan.finds_absmax == row.scaled or -(-k // plan.split_k_slices) > 128
+        assert plan.finds_absmax == row.scaled or -(-k // plan.cluster) > 128
     for size in (4096, 8192):
-        assert planned(precision, "sm_90a", 1, size, size, size).split_k_slices == 1
+        assert planned(precision, "sm_90a", 1, size, size, size).cluster == 1
 
 
 @pytest.mark.parametrize("precision", TENSOR)

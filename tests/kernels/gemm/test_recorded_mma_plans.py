@@ -18,7 +18,7 @@ from argand.device import arch_for
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80.heuristics import estimated_microseconds
 from argand.gemm.sm80.legality import whole_passes
-from argand.gemm.sm80.plan import SPLIT_K_SLICES, MmaPlan
+from argand.gemm.sm80.plan import CLUSTER_SIZES, MmaPlan
 from argand.gemm.sm80.tiles import mma_tiles
 
 from tests.kernels.gemm.recorded_times import (
@@ -40,9 +40,9 @@ def estimates(case: Case) -> dict[str, float]:
     even = (k if kind[0] == "N" else m) % 2 == (n if kind[1] == "N" else k) % 2 == 0
     found = {}
     for tile in mma_tiles(recorded_precision(precision), arch_for(90)):
-        for slices in SPLIT_K_SLICES:
+        for slices in CLUSTER_SIZES:
             plan = replace(
-                tile, split_k_slices=slices, a_k_major=kind[0] == "N", b_k_major=kind[1] != "N",
+                tile, cluster=slices, a_k_major=kind[0] == "N", b_k_major=kind[1] != "N",
                 vector=1 + even,
             )  # fmt: skip
             found[plan.name] = _estimated(plan, precision, GemmSizes(batch, m, n, k))

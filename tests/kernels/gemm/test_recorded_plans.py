@@ -100,7 +100,7 @@ def is_new(choice: GemmChoice, question: Question) -> bool:
     """
     precision, k = question.precision, question.sizes.k
     if choice.mma is not None:
-        return choice.mma.split_k_slices not in (1, 2, 4, 8)
+        return choice.mma.cluster not in (1, 2, 4, 8)
     tile, row = choice.wgmma, choice.computed_at(precision)
     if 1 < choice.split_k_slices > k // _MIN_SLICE_K[row.terms]:
         return True

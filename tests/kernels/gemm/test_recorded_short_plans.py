@@ -18,7 +18,7 @@ from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import estimate
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80 import heuristics as sm80_heuristics
-from argand.gemm.sm80.plan import SPLIT_K_SLICES
+from argand.gemm.sm80.plan import CLUSTER_SIZES
 from argand.gemm.sm80.slices import with_grid_slices
 from argand.gemm.sm80.tiles import mma_tiles
 
@@ -47,7 +47,7 @@ def estimates(case: Case) -> dict[str, float]:
         for choice in candidates(Question(TF32, sizes, a, b), HOPPER, SM_COUNT)
         if choice.wgmma is not None or choice.fma is not None
     }
-    cut = [replace(x, split_k_slices=n) for x in mma_tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]
+    cut = [replace(x, cluster=n) for x in mma_tiles(TF32, HOPPER) for n in CLUSTER_SIZES]
     for plan in (*cut, *with_grid_slices(cut, HOPPER, sizes, SM_COUNT)):
         vector = 1 + (a.copyable and b.copyable)
         laid = replace(plan, a_k_major=a.k_major, b_k_major=b.k_major, vector=vector)

@@ -94,7 +94,7 @@ def triangles() -> Iterator[Candidate]:
 
 MMA_SIZES = frozenset({
     "block_m", "block_n", "block_k", "stages", "promotion_interval", "warps_m", "warps_n",
-    "warps_k", "split_k_slices", "vector",
+    "warps_k", "cluster", "vector",
 })  # fmt: skip
 WGMMA_SIZES = frozenset({"stages", "block_k", "block_n", "overlapped_stages"})
 TRIANGLES = Kernels(triangles)

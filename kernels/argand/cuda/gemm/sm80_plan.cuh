@@ -23,7 +23,7 @@ struct MmaPlan {
                         // launch before has found it
     int block_m, block_n, block_k;
     int warps_m, warps_n, warps_k;  // warps_k groups share the k of a stage (sliced K)
-    int split_k_slices;             // blocks of a cluster, each with a slice of k
+    int cluster;                    // blocks of a cluster, each with a slice of k
     int stages;
     int promotion_interval;     // k between promotions into fp32 accumulators; 0: none
     bool a_k_major, b_k_major;  // k is contiguous, else m or n
@@ -43,7 +43,7 @@ struct MmaPlan {
         return whole_k > 0 ? (whole_k + block_k - 1) / block_k : stages - 1;
     }
     // Whether several warps or blocks hold accumulators of the same elements, over different k.
-    constexpr bool sliced() const { return grid_split || warps_k * split_k_slices > 1; }
+    constexpr bool sliced() const { return grid_split || warps_k * cluster > 1; }
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }
@@ -136,7 +136,7 @@ struct GemmArguments {
     const uint32* a_absmax;  // (batch, m): bits of the absmax of each row, for scaling
     const uint32* b_absmax;  // (batch, n): of each column
     int64 a_absmax_stride_batch, b_absmax_stride_batch;
-    float4* partials;  // (tiles, grid_slices, split_k_slices, vectors of a part): sums of clusters
-    // (tiles, split_k_slices): clusters that stored theirs; zero between launches.
+    float4* partials;  // (tiles, grid_slices, cluster, vectors of a part): sums of clusters
+    // (tiles, cluster): clusters that stored theirs; zero between launches.
     uint32* arrived;
 };

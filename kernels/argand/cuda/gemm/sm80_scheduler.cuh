@@ -40,14 +40,14 @@ __device__ __forceinline__ uint32 tiles_of(int length) {
 // The number of the block's tile in the launch.
 template <MmaPlan plan>
 __device__ __forceinline__ uint32 tile_number(const GemmArguments& args) {
-    const uint32 cluster = blockIdx.x / plan.split_k_slices;
+    const uint32 cluster = blockIdx.x / plan.cluster;
     return plan.grid_split ? quotient(cluster, args.grid_slices) : cluster;
 }
 
 // The number of the block's cluster among those that share its tile.
 template <MmaPlan plan>
 __device__ __forceinline__ int cluster_of_tile(const GemmArguments& args) {
-    const uint32 cluster = blockIdx.x / plan.split_k_slices;
+    const uint32 cluster = blockIdx.x / plan.cluster;
     return static_cast<int>(cluster - quotient(cluster, args.grid_slices) * args.grid_slices);
 }
 
@@ -104,12 +104,12 @@ struct KTiles {
 template <MmaPlan plan>
 __device__ __forceinline__ KTiles<plan> k_tiles_at(const GemmArguments& args, Stride<plan> k) {
     const int all = static_cast<int>(tiles_of<plan.block_k>(k));
-    if constexpr (plan.split_k_slices == 1 && !plan.grid_split) return {0, all};
-    int slices = plan.split_k_slices, slice = 0;
-    if constexpr (plan.split_k_slices > 1) slice = cluster_rank();
+    if constexpr (plan.cluster == 1 && !plan.grid_split) return {0, all};
+    int slices = plan.cluster, slice = 0;
+    if constexpr (plan.cluster > 1) slice = cluster_rank();
     if constexpr (plan.grid_split) {
         slices *= args.grid_slices;
-        slice += cluster_of_tile<plan>(args) * plan.split_k_slices;
+        slice += cluster_of_tile<plan>(args) * plan.cluster;
     }
     const int of_slice = static_cast<int>(plan.grid_split ? quotient(all + slices - 1, slices)
                                                           : (all + slices - 1u) / slices);

@@ -19,9 +19,9 @@ struct SliceVectors {
     static constexpr int kColumns = plan.warp_n() / 8;
     static constexpr int kTile = plan.block_m * plan.block_n / 2;
     // Vectors that one block of the cluster stores, the last one those that are left.
-    static constexpr int kPart = (kTile + plan.split_k_slices - 1) / plan.split_k_slices;
+    static constexpr int kPart = (kTile + plan.cluster - 1) / plan.cluster;
     static __device__ __forceinline__ int part_of(int rank) {
-        if constexpr (kTile % plan.split_k_slices == 0) return kPart;
+        if constexpr (kTile % plan.cluster == 0) return kPart;
         return min(kPart, kTile - rank * kPart);
     }
     // Index at which a block has what another one sent: one part after another, without its own.
@@ -64,7 +64,7 @@ struct SliceExchange {
 
     // All threads begin it, before any block sends. Without a cluster it does nothing.
     __device__ __forceinline__ SliceExchange() {
-        if constexpr (plan.split_k_slices > 1) {
+        if constexpr (plan.cluster > 1) {
             __shared__ uint64 received;
             mbarrier = shared_address(&received);
             if (threadIdx.x == 0) {
@@ -74,7 +74,7 @@ struct SliceExchange {
                 mbarrier_init(mbarrier, 1);
                 mbarrier_cluster_init_fence();
                 const int vectors =
-                    (plan.split_k_slices - 1) * SliceVectors<plan>::part_of(cluster_rank());
+                    (plan.cluster - 1) * SliceVectors<plan>::part_of(cluster_rank());
                 mbarrier_arrive_expect_tx(mbarrier, vectors * uint32(sizeof(float4)));
             }
             cluster_arrive_relaxed();
@@ -154,16 +154,16 @@ struct GridReduction {
 
     __device__ __forceinline__ GridReduction(const GemmArguments& args, uint32 tile) {
         int rank = 0;
-        if constexpr (plan.split_k_slices > 1) rank = cluster_rank();
-        constexpr int64 kCluster = int64(plan.split_k_slices) * Vectors::kPart;
+        if constexpr (plan.cluster > 1) rank = cluster_rank();
+        constexpr int64 kCluster = int64(plan.cluster) * Vectors::kPart;
         part = args.partials + tile * args.grid_slices * kCluster + rank * Vectors::kPart;
-        arrived = args.arrived + tile * plan.split_k_slices + rank;
+        arrived = args.arrived + tile * plan.cluster + rank;
         cluster = cluster_of_tile<plan>(args);
     }
 
     // A partial sum of cluster `number` of the tile.
     __device__ __forceinline__ float4* at(int number, int vector) const {
-        return part + int64(number) * (plan.split_k_slices * Vectors::kPart) + vector;
+        return part + int64(number) * (plan.cluster * Vectors::kPart) + vector;
     }
 
     __device__ __forceinline__ void store(int vector, const float4& x) const {
@@ -245,8 +245,8 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
             epilogue.store(args, x, place);
         }
     };
-    const uint32 rank = plan.split_k_slices > 1 ? cluster_rank() : 0;
-    if constexpr (plan.split_k_slices > 1) exchange.wait_for_blocks();
+    const uint32 rank = plan.cluster > 1 ? cluster_rank() : 0;
+    if constexpr (plan.cluster > 1) exchange.wait_for_blocks();
     Vectors::template for_each<Vectors::kTile>([&](uint32 vector) {
         VectorSum<plan> sum(memory[vector]);
 #pragma unroll
@@ -257,7 +257,7 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
         if constexpr (plan.scaled)
             x = descale_vector<plan>(x, place, scales.a_absmax, scales.b_absmax, epilogue.rows,
                                      epilogue.columns);
-        if constexpr (plan.split_k_slices > 1) {
+        if constexpr (plan.cluster > 1) {
             const uint32 to = vector / Vectors::kPart;
             if (to == rank) {
                 memory[vector] = x;
@@ -270,7 +270,7 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
     });
     uint32 first = 0;  // vector of the tile that this block's part begins with
     int part = Vectors::kPart;
-    if constexpr (plan.split_k_slices > 1) {
+    if constexpr (plan.cluster > 1) {
         exchange.receive();
         part = Vectors::part_of(cluster_rank());
         first = cluster_rank() * Vectors::kPart;
@@ -283,7 +283,7 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, cons
             };
             VectorSum<plan> sum(of_slice(0));
 #pragma unroll
-            for (uint32 slice = 1; slice < plan.split_k_slices; ++slice) sum.add(of_slice(slice));
+            for (uint32 slice = 1; slice < plan.cluster; ++slice) sum.add(of_slice(slice));
             finish(sum.total(), vector, Vectors::place(first + vector));
         };
         Vectors::template for_each<Vectors::kPart>(add_and_finish, part);

@@ -77,7 +77,7 @@ def cut_tiles(
     few = {x for x in whole if x.stages == 2 and replace(x, stages=3) in whole}
     tiles = [
         x for x in with_cluster_slices(whole, arch, sizes.k)
-        if k_tiles_of(x, sizes.k) <= x.stages + 1 or replace(x, split_k_slices=1) not in few
+        if k_tiles_of(x, sizes.k) <= x.stages + 1 or replace(x, cluster=1) not in few
     ]  # fmt: skip
     if sizes.triangle:
         return tiles
@@ -149,7 +149,7 @@ def estimated_microseconds(
         total += costs.exposed * min(work, 8 * batch * m * n / (memory * costs.bytes))
     total += (costs.apart_term if plan.small_apart else costs.term) * (precision.terms - 1)
     if plan.grid_slices > 1:
-        vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
+        vectors = plan.block_m * plan.block_n / 2 / plan.cluster
         rounds = -(-vectors // plan.threads)
         total += costs.grid + costs.grid_vector * rounds * plan.grid_slices
     if precision.scaled:
@@ -194,7 +194,7 @@ def _work(
     work = full * _wave(plan, precision, resident, k)
     work += _wave(plan, precision, last, k) if rest else 0.0
     narrow = max(plan.block_m, plan.block_n) >= 4 * min(plan.block_m, plan.block_n)
-    clustered = plan.split_k_slices > 1 and precision.terms == 1
+    clustered = plan.cluster > 1 and precision.terms == 1
     work *= _CROWDED if narrow and clustered and resident > 2 else 1.0
     if not plan.triangle:  # whose costs were fitted without it
         work = (work**4 + _copying(plan, blocks, k) ** 4) ** 0.25
@@ -248,7 +248,7 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
         mainloop *= times.get((plan.block_m, precision.terms), 1.0)
     mainloop += costs.groups if plan.warps_k > 1 else 0.0
     exchange = costs.cluster + costs.cluster_vector * plan.block_m * plan.block_n / 2 / plan.threads
-    return mainloop + held * store + (exchange if plan.split_k_slices > 1 else 0.0)
+    return mainloop + held * store + (exchange if plan.cluster > 1 else 0.0)
 
 
 def _uncut_time(plan: MmaPlan, precision: Precision) -> float:

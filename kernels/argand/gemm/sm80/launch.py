@@ -86,7 +86,7 @@ class MmaLaunch:
         self._partial_bytes = problem.batch * tiles * partial_bytes(plan)
         #: Bytes of workspace: of partial tiles, and of what the absmax kernel finds.
         self.nbytes = self._partial_bytes + (self._absmax.nbytes if self._absmax else 0)
-        self._counters = 4 * shared * plan.split_k_slices
+        self._counters = 4 * shared * plan.cluster
         self._device = device.index
         self._launches = in_grids(
             kernel, tiles * plan.slices, plan.threads, problem.batch,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argand.device import Arch
 from argand.gemm.sm80.plan import (
+    CLUSTER_SIZES,
     FULL_WARP,
     LARGEST_ONE_TILE,
     MAX_GRID_SLICES,
-    SPLIT_K_SLICES,
     MmaPlan,
     holds_accumulators,
 )
@@ -56,13 +56,13 @@ def _of_k(plan: MmaPlan, precision: Precision, arch: Arch) -> list[Rule]:
          "no warps share"),
         (plan.whole_k % mma_k == 0 and plan.whole_k <= plan.stages * plan.block_k,
          f"whole_k must be a multiple of {mma_k} that the stages hold"),
-        (plan.split_k_slices in SPLIT_K_SLICES,
-         f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most "
-         f"{PORTABLE_CLUSTER} blocks"),
+        (plan.cluster in CLUSTER_SIZES,
+         f"cluster must be one of {list(CLUSTER_SIZES)} blocks, of which a cluster has at most "
+         f"{PORTABLE_CLUSTER}"),
         (1 <= plan.grid_slices <= MAX_GRID_SLICES and not (plan.triangle and plan.grid_slices > 1),
          f"grid_slices must be 1 to {MAX_GRID_SLICES}, and 1 in triangles"),
-        (plan.split_k_slices == 1 or arch.sm >= CLUSTER_SM,
-         f"split_k_slices need clusters of blocks, from compute capability {CLUSTER_SM / 10} on"),
+        (plan.cluster == 1 or arch.sm >= CLUSTER_SM,
+         f"clusters of blocks run from compute capability {CLUSTER_SM / 10} on"),
     ]  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def _of_triangles(plan: MmaPlan) -> list[Rule]:
 def _of_shared_memory(plan: MmaPlan, arch: Arch) -> list[Rule]:
     """Return the rules of what a block holds in shared memory, and of the copies to it."""
     static = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
-    static += 16 * (plan.grid_slices > 1) + 8 * (plan.split_k_slices > 1)
+    static += 16 * (plan.grid_slices > 1) + 8 * (plan.cluster > 1)
     return [
         # Half a warp reads 4 rows x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
         (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),

@@ -42,7 +42,7 @@ def _by_memory(plan: MmaPlan, k: int) -> int:
     """
     if not plan.triangle:
         return SHARED_BYTES // (plan.least_bytes(k) + RESERVED_BYTES)
-    more = plan.part_bytes * (plan.split_k_slices > 1)
+    more = plan.part_bytes * (plan.cluster > 1)
     return (SHARED_BYTES - RESERVED_BYTES) // (plan.least_bytes(k) + more)
 
 
@@ -55,7 +55,7 @@ def launched_bytes(plan: MmaPlan, k: int, blocks: int, sm_count: int, arch: Arch
     for too few (docs/experiments/2026-11-30-fitted-constants.md).
     """
     least = plan.least_bytes(k)
-    if plan.split_k_slices == 1:
+    if plan.cluster == 1:
         if arch.sm != HOPPER:
             return least
         needed = -(-blocks // sm_count)
@@ -80,7 +80,7 @@ def usable_multiprocessors(plan: MmaPlan, sm_count: int) -> int:
 
     The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     """
-    return int(sm_count * _CLUSTERED[plan.split_k_slices])
+    return int(sm_count * _CLUSTERED[plan.cluster])
 
 
 def _registers(plan: MmaPlan, precision: Precision) -> int:

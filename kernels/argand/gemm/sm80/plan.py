@@ -7,8 +7,8 @@ from dataclasses import dataclass
 ROW_PADDING = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
 _COMPLEX_BYTES = 8
-SPLIT_K_SLICES = (1, 2, 3, 4, 5, 6, 8)
-"""Slices that k is cut into. Each number is a kernel of its own."""
+CLUSTER_SIZES = (1, 2, 3, 4, 5, 6, 8)
+"""Blocks of a cluster that share the k of a tile. Each number is a kernel of its own."""
 MAX_GRID_SLICES = 32
 """Most clusters that share a tile: the last one reduces the partial tiles of all."""
 FULL_WARP = 2048
@@ -35,8 +35,8 @@ class MmaPlan:
             in stages that hold all k of its slice; the scales are then those of the slice. Else a
             launch before finds the absmax.
         warps_k: groups of ``warps_m x warps_n`` warps that share the k of each stage (sliced K).
-        split_k_slices: blocks of a cluster, each of which computes a slice of k and stores a part
-            of the sum.
+        cluster: blocks of a cluster, each of which computes a slice of the k of one tile and stores
+            a part of the sum.
         triangle: only tiles of the lower triangle are computed, which are square.
         any_strides: sizes or strides do not fit 32 bits, or an operand has no contiguous axis.
         mirror: results below the diagonal are stored above it, too, where columns are contiguous,
@@ -62,7 +62,7 @@ class MmaPlan:
     vector: int = 1
     finds_absmax: bool = False
     warps_k: int = 1
-    split_k_slices: int = 1
+    cluster: int = 1
     triangle: bool = False
     any_strides: bool = False
     mirror: bool = False
@@ -75,7 +75,7 @@ class MmaPlan:
     @property
     def slices(self) -> int:
         """Slices that k is cut into, in blocks of all clusters."""
-        return self.split_k_slices * self.grid_slices
+        return self.cluster * self.grid_slices
 
     @property
     def threads(self) -> int:
@@ -121,17 +121,17 @@ class MmaPlan:
     @property
     def exchanged(self) -> int:
         """Complex numbers of a tile, rounded up to equal parts of whole pairs, one a block."""
-        return -2 * self.split_k_slices * (-self.block_m * self.block_n // 2 // self.split_k_slices)
+        return -2 * self.cluster * (-self.block_m * self.block_n // 2 // self.cluster)
 
     @property
     def part_bytes(self) -> int:
         """Bytes of what a block receives from each other block of its cluster."""
-        return _COMPLEX_BYTES * self.exchanged // self.split_k_slices
+        return _COMPLEX_BYTES * self.exchanged // self.cluster
 
     @property
     def shared_bytes(self) -> int:
         """Least dynamic shared memory of a block whose k fills all stages."""
-        received = self.part_bytes * (self.split_k_slices - 1)
+        received = self.part_bytes * (self.cluster - 1)
         return max(self.stages * self._stage_bytes + received, self._result_bytes)
 
     @property

@@ -9,7 +9,7 @@ from functools import lru_cache
 from argand.device import HOPPER, Arch
 from argand.gemm.memory import SLICES_WORKSPACE
 from argand.gemm.question import GemmSizes
-from argand.gemm.sm80.plan import MAX_GRID_SLICES, SPLIT_K_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.sm80.plan import CLUSTER_SIZES, MAX_GRID_SLICES, MmaPlan, holds_accumulators
 from argand.multiprocessor import CLUSTER_SM
 
 _MOST_WAVES, _LEAST_SLICE_K = 2, 48
@@ -42,7 +42,7 @@ def _in_clusters(tile: MmaPlan, arch: Arch) -> tuple[tuple[MmaPlan, bool], ...]:
     """Return the tile in each number of slices, and whether a block holds what they exchange."""
     if arch.sm < CLUSTER_SM:
         return ()
-    plans = [replace(tile, split_k_slices=slices) for slices in SPLIT_K_SLICES[1:]]
+    plans = [replace(tile, cluster=slices) for slices in CLUSTER_SIZES[1:]]
     return tuple((x, x.shared_bytes <= arch.shared_bytes and holds_accumulators(x)) for x in plans)
 
 
@@ -62,14 +62,14 @@ def with_grid_slices(
     if allowed is not None:
         capacity = min(capacity, allowed // 8)
     for tile in () if arch.sm != HOPPER else plans:
-        if tile.split_k_slices & (tile.split_k_slices - 1):
+        if tile.cluster & (tile.cluster - 1):
             continue  # more plans to estimate, which gained nothing
         tiles = sizes.tiles(tile.block_m, tile.block_n)
         grid_slices = 2
         while (
             grid_slices <= MAX_GRID_SLICES
-            and tiles * tile.split_k_slices * grid_slices <= _MOST_WAVES * sm_count
-            and sizes.k >= _LEAST_SLICE_K * tile.split_k_slices * grid_slices
+            and tiles * tile.cluster * grid_slices <= _MOST_WAVES * sm_count
+            and sizes.k >= _LEAST_SLICE_K * tile.cluster * grid_slices
             and tiles * grid_slices * tile.block_m * tile.block_n <= capacity
         ):  # fmt: skip
             plan = replace(tile, grid_slices=grid_slices)

@@ -49,7 +49,7 @@ GEMM_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 
 _SIZES = (
-    "block_m", "block_n", "block_k", "warps_m", "warps_n", "warps_k", "split_k_slices", "stages",
+    "block_m", "block_n", "block_k", "warps_m", "warps_n", "warps_k", "cluster", "stages",
     "promotion_interval",
 )  # fmt: skip
 _RARE = (
@@ -82,6 +82,6 @@ def mma_source(precision: Precision, plan: MmaPlan) -> str:
             "gemm_mma<kPlan>(args);",
             plan.threads,
             plan.launch_blocks,  # else ptxas keeps registers for more blocks, and is slower
-            cluster=plan.split_k_slices,
+            cluster=plan.cluster,
         )
     )

@@ -115,7 +115,7 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
     by_columns = plan.triangle and not (plan.a_k_major or plan.b_k_major)
     if arch.sm > HOPPER or (on_hopper and by_columns):
         return replace(plan, block_m=64, warps_m=4)
-    if on_hopper and plan.split_k_slices > 1 and plan.b_k_major:
+    if on_hopper and plan.cluster > 1 and plan.b_k_major:
         return replace(plan, block_k=16, stages=4)
     return plan
 
