@@ -35,8 +35,9 @@ from benchmarks.pipeline.streaming_parts import parts_alone, plain_write, precis
 from workflow.preflight.loading import load_study
 from workflow.steps.run_results import blank_result
 from workflow.steps.streaming import limited_device_memory, memory_for, stream_result
-from workflow.storage.datasets import create, write_run
+from workflow.storage.datasets import create
 from workflow.storage.memory import peak_bytes
+from workflow.storage.runs import write_run
 from workflow.storage.slabs import SlabWriter
 from workflow.storage.staged import open_staged
 from workflow.versions import timestamp, versions

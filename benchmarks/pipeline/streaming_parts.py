@@ -19,7 +19,7 @@ from argand import PRECISIONS, Device
 from workflow.steps.run_results import blank_result
 from workflow.steps.streaming import memory_for, plan_chunks
 from workflow.steps.transfer import transfer_to
-from workflow.storage.datasets import write_run
+from workflow.storage.runs import write_run
 from workflow.storage.slabs import SlabReader
 from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload

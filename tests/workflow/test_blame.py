@@ -27,9 +27,10 @@ from workflow.inputs.hdf5_operands import read_operand
 from workflow.preflight.loading import load_study
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
-from workflow.storage.datasets import Result, open_run, open_written, write_run
+from workflow.storage.datasets import open_written
 from workflow.storage.failures import DataError, WriteError
 from workflow.storage.files import atomic_text
+from workflow.storage.runs import Result, open_run, write_run
 from workflow.storage.staged import open_staged, write_staged
 from workflow.workloads.base import Workload
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workflow.data import Staged
 from workflow.shards import Shard
-from workflow.storage.datasets import Result, open_run
+from workflow.storage.runs import Result, open_run
 from workflow.storage.staged import Splits, open_staged
 
 

@@ -11,7 +11,7 @@ from workflow.processes import keep_freed_memory  # noqa: E402
 from workflow.records import write_records  # noqa: E402
 from workflow.shards import split_part  # noqa: E402
 from workflow.steps.verification import verify  # noqa: E402
-from workflow.storage.datasets import read_ceilings  # noqa: E402
+from workflow.storage.runs import read_ceilings  # noqa: E402
 from workflow.study import workload_from_json  # noqa: E402
 
 keep_freed_memory()

@@ -17,8 +17,8 @@ from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
 from workflow.steps.result_choice import DeliveryError, choose, choose_at
-from workflow.storage.datasets import open_run
 from workflow.storage.products import write_product
+from workflow.storage.runs import open_run
 from workflow.storage.staged import open_staged
 from workflow.workloads.base import Workload
 

@@ -31,8 +31,8 @@ from workflow.steps.run_results import (
     written,
 )
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
-from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
+from workflow.storage.runs import Result, RunWriter, write_run
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.workloads.base import Workload
 

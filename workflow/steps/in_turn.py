@@ -26,7 +26,7 @@ from workflow.measuring.samplers import Timing
 from workflow.measuring.surroundings import Surroundings, watching
 from workflow.measuring.timing import REPEATS, measure_coarsely, measure_in_turn, rotations
 from workflow.steps.resident import free, moves, upload
-from workflow.storage.datasets import Result
+from workflow.storage.runs import Result
 
 _SHARE = 3
 """Operands that are in memory together take at most this fraction (one in) of it: the result and

@@ -24,8 +24,8 @@ from workflow.implementation import Implementation
 from workflow.measurements import READINGS
 from workflow.shards import Shard
 from workflow.storage.checked_json import CheckedJsonError, read_object, write_object
-from workflow.storage.datasets import Result
 from workflow.storage.failures import reading
+from workflow.storage.runs import Result
 from workflow.storage.seal import sealed_digest
 from workflow.versions import versions
 from workflow.workloads.base import Workload

@@ -17,7 +17,7 @@ from workflow.implementation import Implementation
 from workflow.measuring.timing import with_allocations
 from workflow.steps.in_turn import Ready
 from workflow.steps.resident import download, upload
-from workflow.storage.datasets import Result, RunWriter
+from workflow.storage.runs import Result, RunWriter
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 

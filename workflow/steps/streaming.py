@@ -17,8 +17,8 @@ from workflow.implementation import Implementation
 from workflow.jobs.progress import Bar
 from workflow.steps.chunk_loop import Busy, ChunkTooLargeError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
-from workflow.storage.datasets import Result, RunWriter
 from workflow.storage.memory import in_words, machine_memory
+from workflow.storage.runs import Result, RunWriter
 from workflow.storage.slabs import SlabReader
 from workflow.storage.staged import StagedFile
 from workflow.workloads.base import Workload

@@ -25,7 +25,7 @@ from workflow.processes import shared_out
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import Piece, pieces_of
-from workflow.storage.datasets import Result, RunFile, open_run
+from workflow.storage.runs import Result, RunFile, open_run
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.threads import by_threads
 from workflow.workloads.base import Workload

@@ -1,63 +1,29 @@
-"""The HDF5 files between the steps: writing, reading, checking; and those of runs.
+"""The HDF5 files between the steps, whatever they hold: creating, opening, arrays in them.
 
-A staged file (`workflow.storage.staged`) holds ``/operands/<name>`` and ``/coordinates/<axis>``; a
-run file holds ``/results/<implementation>/<precision>``. Every chunk has a CRC-32 (`chunk_sums`),
-and every file a seal over the rest, so a truncated, flipped or foreign one is an error that names
-it. Files are written under a temporary name, synced and renamed.
+What they hold say `workflow.storage.staged`, `runs` and `products`. Every chunk has a CRC-32
+(`chunk_sums`), and every file a seal over the rest, so a truncated, flipped or foreign one is an
+error that names it. Files are written under a temporary name, synced and renamed.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
-import numpy.typing as npt
-from argand.runtime.ceilings import Ceilings
 
 from workflow.data import Array, blank
-from workflow.measurements import OURS, Measurements
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.failures import DataError as DataError
 from workflow.storage.failures import reading, writing
 from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
-from workflow.storage.slabs import SlabWriter
 
 FORMAT = 2
 """Version of our files: from 2 on chunks have a CRC-32 beside the Fletcher-32 of HDF5."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result(Measurements):
-    """One implementation's result at one precision, with its measurements.
-
-    ``data`` is None when it could not be computed; ``reason`` then says why. ``rounding`` is that
-    of the precision's terms, which a peer may do in its own way; commas between them. The words
-    of the plan are the implementation's.
-    """
-
-    implementation: str
-    precision: str
-    algorithm: str
-    device: str
-    backend: str
-    data: Array | None
-    reason: str = ""
-    rounding: str = ""
-    plan_words: str = ""
-    kernel_digest: str = ""
-    versions: str = ""
-    timestamp: str = ""
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is ours, not a peer's."""
-        return self.implementation == OURS
 
 
 @contextlib.contextmanager
@@ -155,120 +121,3 @@ def members(group: h5py.Group) -> dict[str, Any]:
     threads: one of them might need the lock, if only to collect garbage.
     """
     return {name: group[name] for name in list(group)}
-
-
-class RunWriter:
-    """Adds results to a run file one at a time, so that only one is in memory."""
-
-    def __init__(self, file: h5py.File) -> None:
-        self._results = file.create_group("results", track_order=True)
-
-    def add(self, result: Result) -> None:
-        """Write one result; its data is a dataset, the rest are attributes."""
-        if result.implementation not in self._results:
-            self._results.create_group(result.implementation, track_order=True)
-        group = self._results[result.implementation].create_group(result.precision)
-        for field in fields(result):
-            value = getattr(result, field.name)
-            if field.name != "data" and value is not None:
-                group.attrs[field.name] = value
-        if result.data is not None:
-            write_dataset(group, "data", result.data)
-
-    @contextlib.contextmanager
-    def slabs(
-        self, result: Result, shape: Sequence[int], dtype: npt.DTypeLike, axis: int, most: int
-    ) -> Iterator[SlabWriter]:
-        """Write the data of a result that was added without, slab by slab; see `SlabWriter`.
-
-        Where the block ends with an error, the result is again without data.
-        """
-        group = self._results[f"{result.implementation}/{result.precision}"]
-        try:
-            with SlabWriter(group, "data", shape, dtype, axis, most) as writer:
-                yield writer
-                writer.finish()
-        except BaseException:
-            del group["data"]
-            raise
-
-    def add_ceilings(self, ceilings: Ceilings) -> None:
-        """Write what the device could do while the results were timed."""
-        self._results.attrs["ceilings"] = ceilings.to_json()
-
-    def amend(self, result: Result, **attributes: float | str | None) -> None:
-        """Change attributes of a result that was added; None is left out."""
-        group = self._results[f"{result.implementation}/{result.precision}"]
-        for key, value in attributes.items():
-            if value is not None:
-                group.attrs[key] = value
-
-
-@contextlib.contextmanager
-def write_run(path: Path, workload: str, attributes: Mapping[str, Any]) -> Iterator[RunWriter]:
-    """Yield a run file that appears when the block ends without error."""
-    with create(path, "run", {"workload": workload, **attributes}) as file:
-        yield RunWriter(file)
-
-
-class RunFile:
-    """An open run file: `open_run`.
-
-    ``results`` are in the order they were written, all of them without their data.
-    """
-
-    def __init__(self, file: h5py.File) -> None:
-        self._groups: dict[tuple[str, str], h5py.Group] = {}
-        for implementation, precisions in members(file["results"]).items():
-            for precision, group in members(precisions).items():
-                self._groups[implementation, precision] = group
-        self.results = [
-            Result(data=None, **{key: _plain(value) for key, value in group.attrs.items()})
-            for group in self._groups.values()
-        ]
-
-    def outline(self, result: Result) -> Array | None:
-        """Return the shape and type of a result's data (`without_values`).
-
-        It is None where the result has none.
-        """
-        data = self._data(result)
-        return None if data is None else without_values(data)
-
-    def result(self, implementation: str, precision: str) -> Result:
-        """Return one of the results; raises KeyError where it is not there."""
-        for result in self.results:
-            if (result.implementation, result.precision) == (implementation, precision):
-                return result
-        raise KeyError(f"no result of {implementation} at {precision}")
-
-    def read(self, result: Result, part: Sequence[slice] | None = None) -> Array:
-        """Return a result's data, or a range of each axis; raises KeyError where it has none."""
-        data = self._data(result)
-        if data is None:
-            raise KeyError(f"{result.implementation} at {result.precision} has no data")
-        return read_dataset(data, part)
-
-    def _data(self, result: Result) -> h5py.Dataset | None:
-        return self._groups[result.implementation, result.precision].get("data")
-
-
-@contextlib.contextmanager
-def open_run(path: Path) -> Iterator[RunFile]:
-    """Open a run file. Raises DataError, also for damage that shows within the block."""
-    with open_written(path, "run") as file:
-        yield RunFile(file)
-
-
-def read_ceilings(path: Path) -> Ceilings:
-    """Return the ceilings of a run file. Raises DataError where it has none or is damaged."""
-    with open_written(path, "run") as file:
-        text = file["results"].attrs.get("ceilings")
-    if text is None:
-        raise DataError(f"{path}: holds no ceilings; delete it and run again")
-    return Ceilings.from_json(str(text))
-
-
-def _plain(value: Any) -> Any:
-    """Return an attribute as Python's own type: h5py gives NumPy's scalars."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -9,7 +9,7 @@ import pytest
 from argand.device import gpus
 from slurm_project import WHY_NOT, Project
 
-from workflow.storage.datasets import open_run
+from workflow.storage.runs import open_run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)]
 

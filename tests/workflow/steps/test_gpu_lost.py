@@ -20,7 +20,7 @@ from argand import Device
 from slurm_project import Project
 
 from workflow.preflight.loading import load_study
-from workflow.storage.datasets import open_run
+from workflow.storage.runs import open_run
 
 pytestmark = pytest.mark.gpu
 

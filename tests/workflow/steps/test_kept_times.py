@@ -24,7 +24,8 @@ from workflow.steps.kept_times import KeptTimes, work
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
 from workflow.storage.checked_json import read_object, write_object
-from workflow.storage.datasets import DataError, read_ceilings
+from workflow.storage.datasets import DataError
+from workflow.storage.runs import read_ceilings
 
 LOG = logging.getLogger("test_kept_times")
 PRODUCT = {"kind": "gemm", "m": 8, "n": 9, "k": 10}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workflow.steps.run_results import line_of, summary_of, written
-from workflow.storage.datasets import Result
+from workflow.storage.runs import Result
 
 RESULT = Result(
     implementation="argand", precision="fp32", algorithm="", device="", backend="cpu",

@@ -22,8 +22,9 @@ from workflow.storage.checksum import fletcher32
 from workflow.storage.chunk_reader import ChunkReader
 from workflow.storage.chunk_sums import SUMS, ChecksumError, read_sums, write_sums
 from workflow.storage.chunks import read_chunked, write_chunked
-from workflow.storage.datasets import DataError, Result, write_run
+from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product, write_product
+from workflow.storage.runs import Result, write_run
 from workflow.storage.seal import check_seal
 from workflow.storage.slabs import SlabReader, SlabWriter
 from workflow.storage.staged import open_staged, write_staged

@@ -9,7 +9,8 @@ import pytest
 
 from tests.workflow.whole_files import read_result, read_staged
 from workflow.data import Coordinate, Staged
-from workflow.storage.datasets import DataError, Result, open_run, write_run
+from workflow.storage.datasets import DataError
+from workflow.storage.runs import Result, open_run, write_run
 from workflow.storage.staged import write_staged
 
 
