@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 OURS = "argand"
 """The name of the implementation that is not a peer's."""
@@ -48,5 +50,7 @@ class Measurements:
     throttling: str = ""
 
 
+Readings = Mapping[str, Any]
+"""Some of these by their names."""
 READINGS = tuple(field.name for field in fields(Measurements))
 """The names of all readings."""

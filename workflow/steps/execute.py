@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +17,12 @@ from argand.runtime.ceilings import Ceilings
 
 from workflow.data import Staged
 from workflow.implementation import Implementation, NoResultError
+from workflow.measurements import Readings
 from workflow.measuring.surroundings import BUSY
 from workflow.shards import Shard
 from workflow.steps.compiling import compile_kernels
-from workflow.steps.in_turn import Measured, Ready, times_in_turn, with_times
-from workflow.steps.kept_times import KEPT, KeptTimes
+from workflow.steps.in_turn import Ready, readings_of, times_in_turn
+from workflow.steps.kept_times import KeptTimes
 from workflow.steps.resident import free
 from workflow.steps.run_results import (
     blank_result,
@@ -190,28 +192,26 @@ class _Job:
 
         Those that ``kept`` has not and that are ready are measured in turn.
         """
-        restored = [kept.restored(result, timed=_is_timed(result, one)) for result, one in found]
-        new = [place for place, result in enumerate(restored) if result is None]
+        known = [kept.of(result, timed=_is_timed(result, one)) for result, one in found]
+        new = [place for place, readings in enumerate(known) if readings is None]
         times = self._times([one for place in new if (one := found[place][1]) is not None])
         results = []
-        for (result, one), known in zip(found, restored, strict=True):
-            if known is not None:
-                result = known
-            elif one is not None:
-                result = with_times(result, *next(times))
-            self.writer.amend(result, **{name: getattr(result, name) for name in KEPT})
-            results.append(result)
+        for (result, one), readings in zip(found, known, strict=True):
+            if readings is None:
+                readings = {} if one is None else next(times)
+            results.append(self.writer.amend(result, **readings))
         if len(new) < len(found):
             known_count = len(found) - len(new)
             self.log.info("%d of %d rows have the times of an earlier run", known_count, len(found))
         return results, bool(new)
 
-    def _times(self, ready: Sequence[Ready]) -> Iterator[Measured]:
+    def _times(self, ready: Sequence[Ready]) -> Iterator[Readings]:
         if not ready:
             return iter(())  # what was streamed must not be read whole
         device = replace(self.device, memory_bytes=self._room)
         free(self.device)
-        return iter(times_in_turn(ready, self.operands.whole().operands, device, self.log))
+        found = times_in_turn(ready, self.operands.whole().operands, device, self.log)
+        return itertools.starmap(readings_of, found)
 
     def _streamed(self, blank: Result, one: Implementation, memory: int) -> Result:
         self.writer.add(blank)
@@ -223,18 +223,11 @@ class _Job:
                 )  # fmt: skip
         except (DeviceError, MemoryError, NoResultError) as error:
             named = "" if isinstance(error, NoResultError) else f"{type(error).__name__}: "
-            reason = f"{named}{error}"
-            self.writer.amend(blank, reason=reason)
-            return replace(blank, reason=reason)
-        result = replace(result, algorithm=with_kernels(one, names))
-        found = ("time_us_p50", "end_to_end_us", "iterations", "chunks", "algorithm")
-        self.writer.amend(blank, **{name: getattr(result, name) for name in found})
-        return result
+            return self.writer.amend(blank, reason=f"{named}{error}")
+        return self.writer.amend(result, algorithm=with_kernels(one, names))
 
     def _unable(self, blank: Result, reason: str) -> Result:
-        result = replace(blank, reason=reason)
-        self.writer.add(result)
-        return result
+        return self.writer.add(replace(blank, reason=reason))
 
 
 def _is_timed(result: Result, ready: Ready | None) -> bool:

@@ -10,7 +10,7 @@ are timed after the others, whose operands are no longer in memory then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from logging import Logger
 from typing import Any
@@ -21,12 +21,11 @@ from argand import Device
 from workflow.cpu_models import is_model
 from workflow.data import Array
 from workflow.implementation import Implementation
-from workflow.measurements import READINGS
+from workflow.measurements import READINGS, Readings
 from workflow.measuring.samplers import Timing
 from workflow.measuring.surroundings import Surroundings, watching
 from workflow.measuring.timing import REPEATS, measure_coarsely, measure_in_turn, rotations
 from workflow.steps.resident import free, moves, upload
-from workflow.storage.runs import Result
 
 _SHARE = 3
 """Operands that are in memory together take at most this fraction (one in) of it: the result and
@@ -75,10 +74,10 @@ def times_in_turn(
     return [found[place] for place in range(len(ready))]
 
 
-def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
-    """Return the result with its times and what the machine did meanwhile."""
+def readings_of(timing: Timing, around: Surroundings) -> Readings:
+    """Return times and what the machine did meanwhile, by the columns of a result."""
     found = {**asdict(timing), **asdict(around)}
-    return replace(result, **{name: found[name] for name in READINGS if name in found})
+    return {name: found[name] for name in READINGS if name in found}
 
 
 def _by_use(ready: Sequence[Ready], device: Device) -> list[list[int]]:

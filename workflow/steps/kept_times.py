@@ -8,7 +8,7 @@ times belongs to one part of a study and counts for the `work` alone that it was
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from logging import Logger
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workflow.config.case import DELIVERY_KEYS
 from workflow.implementation import Implementation
-from workflow.measurements import READINGS
+from workflow.measurements import READINGS, Readings
 from workflow.shards import Shard
 from workflow.storage.checked_json import CheckedJsonError, read_object, write_object
 from workflow.storage.failures import reading
@@ -155,8 +155,8 @@ class KeptTimes:
             for one in implementations
         )
 
-    def restored(self, result: Result, *, timed: bool) -> Result | None:
-        """Return a computed result with what was measured of it; None where that is to be measured.
+    def of(self, result: Result, *, timed: bool) -> Readings | None:
+        """Return what was measured of a result; None where that is to be measured.
 
         That is so where other kernels have computed it, where it was streamed and is not or the
         reverse, and where no time could be taken of it before.
@@ -173,7 +173,7 @@ class KeptTimes:
             or (kept.time_us_p50 is not None) != timed
         ):
             return None
-        return replace(result, **{name: getattr(kept, name) for name in KEPT})
+        return {name: getattr(kept, name) for name in KEPT}
 
     def write(self, results: Sequence[Result], ceilings: Ceilings) -> None:
         """Keep the times of a run beside those of rows that it had not."""

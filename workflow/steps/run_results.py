@@ -75,14 +75,11 @@ def computed(
 def written(writer: RunWriter, result: Result) -> Result:
     """Return the result without its data, which are written; that is in its end-to-end time."""
     started = time.perf_counter()
-    writer.add(result)
+    added = writer.add(result)
     written_us = 1e6 * (time.perf_counter() - started)
-    result = replace(result, data=None)  # so that two results are never in memory
-    if result.end_to_end_us is None:
-        return result
-    end_to_end_us = result.end_to_end_us + written_us
-    writer.amend(result, end_to_end_us=end_to_end_us)
-    return replace(result, end_to_end_us=end_to_end_us)
+    if added.end_to_end_us is None:
+        return added
+    return writer.amend(added, end_to_end_us=added.end_to_end_us + written_us)
 
 
 def line_of(result: Result) -> str:

@@ -137,10 +137,10 @@ def stream_result(
     memory: int,
     log: Logger,
 ) -> tuple[Result, Busy]:
-    """Compute an implementation in chunks and write its result, which was added blank.
+    """Compute an implementation in chunks and write its result, which was added blank, and times.
 
-    Returns the result with its times, without data, and how busy each part was. Raises DeviceError
-    or MemoryError where no chunk fits.
+    Returns the result, without data, and how busy each part was. Raises DeviceError or MemoryError
+    where no chunk fits.
     """
     began = time.perf_counter()
     transfer = transfer_to(device)
@@ -171,14 +171,14 @@ def stream_result(
         chunking.length, chunking.axis, busy.chunks, busy.elapsed, busy.read, busy.computed,
         busy.written,
     )  # fmt: skip
-    result = replace(
+    streamed = writer.amend(
         blank,
         time_us_p50=1e6 * busy.computed,
         end_to_end_us=1e6 * (time.perf_counter() - began),
         iterations=1,
         chunks=busy.chunks,
     )
-    return result, busy
+    return streamed, busy
 
 
 def _unset(start: int, result: Any) -> None:

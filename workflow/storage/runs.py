@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,16 @@ class Result(Measurements):
 
 
 class RunWriter:
-    """Adds results to a run file one at a time, so that only one is in memory."""
+    """Adds results to a run file one at a time, so that only one is in memory.
+
+    What it returns of a result is what the file has of it, but for the data.
+    """
 
     def __init__(self, file: h5py.File) -> None:
         self._results = file.create_group("results", track_order=True)
 
-    def add(self, result: Result) -> None:
-        """Write one result; its data is a dataset, the rest are attributes."""
+    def add(self, result: Result) -> Result:
+        """Write one result, its data as a dataset, the rest as attributes."""
         if result.implementation not in self._results:
             self._results.create_group(result.implementation, track_order=True)
         group = self._results[result.implementation].create_group(result.precision)
@@ -72,6 +75,7 @@ class RunWriter:
                 group.attrs[field.name] = value
         if result.data is not None:
             write_dataset(group, "data", result.data)
+        return replace(result, data=None)
 
     @contextlib.contextmanager
     def slabs(
@@ -94,12 +98,15 @@ class RunWriter:
         """Write what the device could do while the results were timed."""
         self._results.attrs["ceilings"] = ceilings.to_json()
 
-    def amend(self, result: Result, **attributes: float | str | None) -> None:
-        """Change attributes of a result that was added; None is left out."""
-        group = self._results[f"{result.implementation}/{result.precision}"]
-        for key, value in attributes.items():
+    def amend(self, result: Result, **changes: Any) -> Result:
+        """Change a result that was added: attributes of these names; None takes one away."""
+        attributes = self._results[f"{result.implementation}/{result.precision}"].attrs
+        for key, value in changes.items():
             if value is not None:
-                group.attrs[key] = value
+                attributes[key] = value
+            elif key in attributes:
+                del attributes[key]
+        return replace(result, **changes)
 
 
 @contextlib.contextmanager

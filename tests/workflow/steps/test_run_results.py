@@ -23,11 +23,13 @@ class Writer:
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Result) -> Result:
         self.calls.append(("add", result.data))
+        return replace(result, data=None)
 
-    def amend(self, _: Result, **changes: Any) -> None:
+    def amend(self, result: Result, **changes: Any) -> Result:
         self.calls.append(("amend", changes))
+        return replace(result, **changes)
 
 
 def test_writing_is_in_the_end_to_end_time() -> None:

@@ -49,7 +49,7 @@ def test_missing_file_and_wrong_content_are_named(staged: Staged, tmp_path: Path
 def _result(**changes: object) -> Result:
     values: dict[str, object] = {
         "implementation": "argand", "precision": "tf32", "algorithm": "cgemm", "device": "cpu",
-        "backend": "cpu", "data": np.arange(6.0).reshape(2, 3), "time_us_p50": 12.5,
+        "backend": "cpu", "data": np.arange(6.0).reshape(2, 3), "time_us_p50": 12.5, "load": 0.5,
     }  # fmt: skip
     return Result(**(values | changes))  # type: ignore[arg-type]
 
@@ -58,11 +58,13 @@ def test_run_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "w.h5"
     failed = _result(implementation="alpha", precision="fp32", data=None, reason="no memory")
     with write_run(path, "w", {"backend": "cpu"}) as writer:
-        writer.add(_result())
-        writer.amend(_result(), end_to_end_us=99.0)
-        writer.add(failed)
+        added = writer.add(_result())
+        assert added == _result(data=None)
+        amended = writer.amend(added, end_to_end_us=99.0, load=None, versions="")
+        assert writer.add(failed) == failed
     with open_run(path) as run:
         first, second = run.results
+        assert first == amended
         np.testing.assert_array_equal(run.read(first), _result().data)
         np.testing.assert_array_equal(
             run.read(first, [slice(2), slice(1, 3)]), _result().data[:, 1:3]
