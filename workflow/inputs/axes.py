@@ -14,6 +14,8 @@ from workflow.config.axis_names import PAIR, SYNONYMS, among, operand_axis
 from workflow.config.mistakes import nearest
 
 Array = npt.NDArray[Any]
+_OF_SAMPLES = ("frequency", "polarization", "antenna")
+"""Axes of which samples along a time have one entry, where they lack them."""
 
 
 class AxisError(ValueError):
@@ -46,6 +48,16 @@ class Operand:
         if self.free or rank > len(self.axes):
             return None
         return self.axes[len(self.axes) - rank :]
+
+    def lacking(self, mapped: AxisMap) -> tuple[str, ...]:
+        """Return the axes that data lack, of which a study may say the one entry.
+
+        Samples that are transformed may be of one channel, feed or antenna (`_OF_SAMPLES`).
+        """
+        if not self.free:
+            return mapped.missing
+        there = [axis for axis in mapped.axes if axis not in mapped.missing]
+        return tuple(axis for axis in _OF_SAMPLES if axis not in there)
 
 
 @dataclass(frozen=True)

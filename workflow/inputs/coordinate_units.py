@@ -10,7 +10,7 @@ import h5py
 from workflow.config.axis_names import operand_axis
 from workflow.config.coordinate import ListedCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import Coordinate
+from workflow.data import SELECTED, TAKEN, Coordinate
 from workflow.files.input_error import InputError
 from workflow.files.units import BASES, check_quantity, parted
 from workflow.inputs.coordinate_values import values_along
@@ -56,19 +56,30 @@ def dates_as_times(name: str, found: Coordinate) -> tuple[Coordinate, str]:
     return of_texts(found) if is_text else (found, "")
 
 
-def value_of_lacking(
-    file: h5py.File, source: FileInput, key: str, name: str, axis: str, of: Any, *, check: bool
-) -> Coordinate:
-    """Return the one value of a coordinate along an axis that the data lack, so of length 1.
+def as_selected(name: str, axis: str, made: Coordinate) -> tuple[str, Coordinate]:
+    """Return the name and the coordinate of one entry of an axis that an operand has not."""
+    own = (f"{SELECTED}{axis}", f"{name}_component")[: made.values.ndim]
+    long_name = f"{made.long_name or name} {TAKEN}"
+    return f"{SELECTED}{name}", replace(made, long_name=long_name, axes=own)
 
-    It is the frequency of an array's one channel, or the feed of its one polarization.
+
+def value_of_lacking(
+    file: h5py.File, source: FileInput, key: str, name: str, axis: str, of: Any, *, has_axis: bool,
+    check: bool,
+) -> tuple[str, Coordinate]:  # fmt: skip
+    """Return the one value of a coordinate along an axis that the data lack, and its name.
+
+    It is the frequency of an array's one channel, or the feed of its one polarization. An operand
+    that ``has_axis`` has it in length 1.
     """
     try:
         made = values_with_unit(file, source, key, name, of, 1, whole_axis(1), check=check)
     except InputError as error:
         raise InputError(f"{error}; {of_one_entry(axis)}") from error
+    if not has_axis:
+        return as_selected(name, axis, made)
     own = () if axis == name else (axis,)
-    return replace(made, long_name=made.long_name or name, axes=own)
+    return name, replace(made, long_name=made.long_name or name, axes=own)
 
 
 def of_one_entry(axis: str) -> str:

@@ -14,11 +14,16 @@ from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axi
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
 from workflow.counted import listed
-from workflow.data import MOST_CHECKED, SELECTED, TAKEN, Coordinate
+from workflow.data import MOST_CHECKED, SELECTED, Coordinate
 from workflow.files.input_error import InputError, Mistakes
 from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
-from workflow.inputs.coordinate_units import WITH_UNITS, value_of_lacking, values_with_unit
+from workflow.inputs.coordinate_units import (
+    WITH_UNITS,
+    as_selected,
+    value_of_lacking,
+    values_with_unit,
+)
 from workflow.inputs.equal_steps import whole_axis
 from workflow.inputs.input_operand import InputOperand, OperandHeader
 from workflow.inputs.own_coordinates import own_coordinates, selected_before
@@ -187,11 +192,13 @@ def _of_axis(
     having = _having(found, axis)
     dropped = not having
     having = having or _dropping(found, axis)
-    if not having and any(axis in one.mapped().missing for one in found if not one.operand.free):
-        return name, value_of_lacking(file, source, key, name, axis, of, check=check)
+    lacking = {axis for one in found for axis in one.operand.lacking(one.mapped())}
+    if not having and axis in lacking:
+        has_axis = any(axis in one.mapped().missing for one in found)
+        return value_of_lacking(file, source, key, name, axis, of, has_axis=has_axis, check=check)
     if not having:
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
-        hint = nearest(axis, axes)
+        hint = nearest(axis, [*axes, *sorted(lacking)])
         if isinstance(of, str) and axes and not hint:
             hint = f"; {{dataset: {of}, axis: NAME}} stands along the one of that name"
         raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}{hint}")
@@ -211,11 +218,9 @@ def _of_axis(
         raise InputError(
             f"{key}: {name!r} is an axis of its own; it stands along {axis} by no name"
         )
-    rank = made.values.ndim
     if dropped:
-        own = (f"{SELECTED}{axis}", f"{name}_component")[:rank]
-        long_name = f"{made.long_name or name} {TAKEN}"
-        return f"{SELECTED}{name}", replace(made, long_name=long_name, axes=own)
+        return as_selected(name, axis, made)
+    rank = made.values.ndim
     own = () if axis == name and rank == 1 else (axis, f"{name}_component")[:rank]
     return name, replace(made, long_name=made.long_name or name, axes=own)
 

@@ -188,7 +188,7 @@ def _of_lacking(
     if not source.coordinates:
         return {}
     axes: dict[str, None] = {}
-    lacking: dict[str, None] = {}
+    lacking: dict[str, bool] = {}
     tuned: Coordinate | None = None
     for operand in operands:
         if operand.name in source.products():
@@ -197,14 +197,18 @@ def _of_lacking(
         if one is None:
             return {}  # its own mistake is said
         axes |= dict.fromkeys(source.axes_of(operand.name) or one.product.axes)
-        lacking |= dict.fromkeys(() if operand.free else one.header.map.missing)
         tuned = tuned or one.product.coordinates.get(f"{SELECTED}frequency")
-    lacking = {axis: None for axis in lacking if axis not in {operand_axis(n) for n in axes}}
+        said = ("frequency",) if operand.free and tuned is not None else ()
+        missing = one.header.map.missing
+        of_one = operand.lacking(one.header.map)
+        lacking |= {axis: axis in missing for axis in of_one if axis not in said}
+    named = {operand_axis(name) for name in axes}
+    lacking = {axis: has_axis for axis, has_axis in lacking.items() if axis not in named}
     for name, of in source.coordinates.items():
         along = axis_of(name, of)
         if along not in axes and operand_axis(along) not in lacking:
             raise InputError(
                 f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
-                f"{along!r}{nearest(along, axes)}"
+                f"{along!r}{nearest(along, [*axes, *lacking])}"
             )
     return of_lacking(source, lacking, tuned, check=check)

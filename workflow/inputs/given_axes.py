@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from workflow.data import REVERSED, Coordinate, Product, is_blank
 from workflow.files.input_error import InputError
 from workflow.files.units import check_quantity, parted
 from workflow.inputs.agreement import ends_in_words
-from workflow.inputs.coordinate_units import WITH_UNITS, dates_as_times, of_one_entry
+from workflow.inputs.coordinate_units import WITH_UNITS, as_selected, dates_as_times, of_one_entry
 from workflow.inputs.dates import from_the_first
 from workflow.inputs.equal_steps import given_coordinate, is_uneven, whole_axis
 
@@ -56,12 +56,13 @@ def with_given(
 
 
 def of_lacking(
-    source: FileInput, lacking: Collection[str], tuned: Coordinate | None, *, check: bool
+    source: FileInput, lacking: Mapping[str, bool], tuned: Coordinate | None, *, check: bool
 ) -> dict[str, Coordinate]:
     """Return what the config says of axes that a reader's array lacks: of one entry each.
 
-    ``tuned`` is the frequency that the file says of all samples, if any. Raises InputError for
-    several values, for no unit where there must be one, and for a frequency beside ``tuned``.
+    ``lacking`` says of each whether the operand has it all the same, in length 1. ``tuned`` is the
+    frequency that the file says of all samples, if any. Raises InputError for several values, for
+    no unit where there must be one, and for a frequency beside ``tuned``.
     """
     found: dict[str, Coordinate] = {}
     for name, of in source.coordinates.items():
@@ -75,11 +76,13 @@ def of_lacking(
             _check_equal(key, of, tuned)
         try:
             if given == name:
-                found[kept_as] = _of_axis(key, name, of, None, 1, check=check)
+                own, made = kept_as, _of_axis(key, name, of, None, 1, check=check)
             else:
-                found[name] = _along(key, name, of, along, 1, (), check=check)
+                own, made = name, _along(key, name, of, along, 1, (), check=check)
         except InputError as error:
             raise InputError(f"{error}; {of_one_entry(along)}") from error
+        own, made = (own, made) if lacking[along] else as_selected(own, along, made)
+        found[own] = made
     return found
 
 

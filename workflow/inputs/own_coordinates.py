@@ -151,7 +151,7 @@ def _is_of_lacking(operand: InputOperand, path: str, external: bool) -> bool:
     An example is the frequency of the one channel that xarray has selected.
     """
     name = in_own_words(path.rpartition("/")[2])
-    lacking = () if operand.operand.free else operand.mapped().missing
+    lacking = operand.operand.lacking(operand.mapped())
     if operand_axis(name) not in lacking or not path.startswith("/"):
         return False
     try:

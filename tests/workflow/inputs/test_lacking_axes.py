@@ -176,6 +176,32 @@ def test_what_one_workload_selects_is_the_feed_of_the_next(
     assert not any(name.startswith("selected") for name in found)
 
 
+@pytest.mark.parametrize("kept", ["v", "scalar", "sigmf"])
+def test_samples_of_one_feed_may_say_which(tmp_path: Path, file: Path, kept: str) -> None:
+    """A filter bank took the feed of an axis alone, so visibilities could not be of y."""
+    said: dict[str, Any] = {"coordinates": {"polarization": ["y"]}}
+    given = {"file": str(file), "samples": "v", "axes": ["antenna", "time"], **said}
+    if kept == "scalar":
+        with h5py.File(file, "r+") as made:
+            made["polarization"] = np.bytes_("y")
+            made["v"].attrs["coordinates"] = "polarization"
+        del given["coordinates"]
+    if kept == "sigmf":
+        given = {**sigmf(tmp_path), "samples": "samples", **said}
+        del given["voltages"]
+    workloads = {
+        "bank": {**BANK, "input": {**given, "sample_rate_hz": 1e6} if kept != "sigmf" else given},
+        "vis": {"kind": "correlate", "input": {"voltages": {"workload": "bank"}}},
+    }
+    check_study(study_of(workloads))
+    found = run(study_of(workloads), tmp_path / "run")
+    assert found["bank"].coordinates["selected_polarization"].values.tolist() == ["y"]
+    assert set(found["vis"].coordinates["input_polarization"].values) == {"y"}
+    if kept == "v":
+        wrong = {**given, "coordinates": {"polarisation": ["y"]}}
+        assert error_of({**BANK, "input": wrong}).endswith("; did you mean 'polarization'?")
+
+
 def test_weights_of_another_feed_than_is_selected(tmp_path: Path) -> None:
     workloads = {
         "bank": of_one_feed(tmp_path / "v.h5"),
