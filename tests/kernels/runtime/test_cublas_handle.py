@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from tests.kernels.without_device import without_device
 
 HANDLE, BYTES = 9, 32 << 20
-Noted = list[tuple[Any, ...]]
+Noted = list[Any]
 
 
 @pytest.fixture
@@ -109,3 +109,21 @@ def test_threads_share_one_handle_a_device(module: Any) -> None:
         found = {id(handle) for handle in pool.map(module.cublas_handle, [0] * 64)}
     assert len(found) == 1
     assert id(module.cublas_handle(1)) not in found
+
+
+def test_a_call_comes_between_no_steps_of_another_threads(module: Any, noted: Noted) -> None:
+    """Else a product would run on the stream, and in the workspace, of the other one."""
+    handle = module.cublas_handle(0)
+    other: list[Future[None]] = []
+
+    def product_meanwhile(*_: Any) -> None:
+        other.append(pool.submit(handle.call, product(noted), 2, module.Workspace(200, BYTES)))
+        wait(other, 0.1)  # for as long as the other one waits for the handle
+        noted.append("first done")
+
+    with ThreadPoolExecutor(1) as pool:
+        handle.call(product_meanwhile, 1, module.Workspace(100, BYTES))
+    other[0].result()
+    names = [one if isinstance(one, str) else one[0] for one in noted]
+    steps = ["cublasSetStream_v2", "cublasSetWorkspace_v2"]
+    assert names == [*steps, "first done", *steps, "product"]
