@@ -62,6 +62,8 @@ class _Worst:
     sum_error: float = 0.0
     sum_excess: float = 0.0
     misplaced: int = 0
+    beyond: int = 0
+    """Rows whose softmax is NaN only because their logits are out of the precision's range."""
 
     def add(self, other: _Worst) -> None:
         """Take in what later rows have."""
@@ -75,6 +77,7 @@ class _Worst:
         self.sum_error = max(self.sum_error, other.sum_error, key=_nan_last)
         self.sum_excess = max(self.sum_excess, other.sum_excess, key=_nan_last)
         self.misplaced += other.misplaced
+        self.beyond += other.beyond
 
 
 _SQUARES = tuple(one.name for one in fields(_Worst) if one.name.startswith("squared"))
@@ -175,6 +178,12 @@ def assess_softmax(
     with np.errstate(all="ignore"):
         for found in each(compare, stretches(len(exact), max(1, _BLOCK_VALUES // columns))):
             worst.add(found)
+    largest = np.finfo(precision.real_output)
+    checks.require(
+        worst.beyond == 0,
+        f"{worst.beyond} rows are NaN where those of fp64 are not; logits beyond "
+        f"{float(largest.max):.3g}, the largest {largest.dtype}, are infinite: scale the data",
+    )
     _check(worst, checks, exact.size)
     # A row's elements share its sum, whose error is common to them: a row counts as one number.
     strength = concentration(len(exact))
@@ -224,6 +233,7 @@ def _compare(
         return worst
     exact, got = exact[rows], got[rows].astype(float)
     held, below, moved = _of_rounded(x[rows], exact, precision)
+    worst.beyond = int(np.count_nonzero(np.isnan(held).any(axis=-1)))
     base, slope = rounding_bound(precision, held.shape[-1], backend)
     floor = _floor(precision, backend) + rounded.absolute
     # An element at d = inf is 0 and has no relative error.

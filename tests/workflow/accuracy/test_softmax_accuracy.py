@@ -101,3 +101,14 @@ def test_a_value_just_above_the_range_may_be_flushed_and_an_error_beyond_that_ma
     found = assess_softmax(reference, planted, row, backend="cuda")
     assert not found.verified
     assert "an element of row 0 is off by" in found.reason
+
+
+def test_logits_beyond_the_range_are_named():
+    """A row of which a logit is infinite at fp32, and one that has only -inf there, are NaN."""
+    x = np.array([[0.0, 1e39], [-1e300, -1e300], [-1e300, 0.0]])
+    with np.errstate(all="ignore"):
+        got = softmax(x, precision="fp32")
+    found = assess_softmax(softmax_reference(x), got, PRECISIONS["fp32"], backend="cpu")
+    said = "2 rows are NaN where those of fp64 are not; logits beyond 3.4e+38, the largest float32"
+    assert found.verdict == "wrong"
+    assert found.reason.startswith(said)
