@@ -148,7 +148,7 @@ def squared(unit: str) -> str:
     """
     if (root := _ROOT.fullmatch(unit)) is not None:
         return str(root["of"] or root["below"])
-    whole = f"({unit})" if "^" in unit else _whole(unit)
+    whole = unit if unit.isalpha() else f"({unit})"  # also of s-1 and m2
     return "" if unit in _NONE else f"{whole}^2"
 
 
@@ -161,4 +161,4 @@ def over(units: Mapping[str, str], dividend: str, divisor: str) -> str:
 
 
 def _whole(unit: str) -> str:
-    return f"({unit})" if {*unit} & {*" /*.("} else unit
+    return f"({unit})" if {*unit} & {*" /*.(\u00b7\u22c5"} else unit

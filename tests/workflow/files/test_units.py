@@ -216,7 +216,8 @@ def test_products_have_the_units_that_their_operands_give(
     ("unit", "expected"),
     [("V", "V^2"), ("V/V", "(V/V)^2"), ("V^2", "(V^2)^2"), ("1/mV V", "(1/mV V)^2"), ("1", ""),
      ("", ""), ("dimensionless", ""), ("sqrt(Jy)", "Jy"), ("Jy^0.5", "Jy"), ("Jy**(1/2)", "Jy"),
-     ("sqrt(Jy) m", "(sqrt(Jy) m)^2"), ("sqrt(Jy/(m s))", "(sqrt(Jy/(m s)))^2")],
+     ("sqrt(Jy) m", "(sqrt(Jy) m)^2"), ("sqrt(Jy/(m s))", "(sqrt(Jy/(m s)))^2"),
+     ("s-1", "(s-1)^2"), ("V·m", "(V·m)^2")],
 )  # fmt: skip
 def test_the_unit_of_a_power(unit: str, expected: str, tmp_path: Path) -> None:
     assert squared(unit) == expected
