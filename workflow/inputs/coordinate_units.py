@@ -33,7 +33,8 @@ def values_with_unit(
     if name in WITH_UNITS and found.values.dtype.kind == "U" and not isinstance(of, list):
         dates = " or dates in ISO 8601" if name == "time" else ""
         said = f"must hold numbers{dates}, got {str(found.values.flat[0])!r}"
-        raise InputError(f"{key}: {getattr(of, 'dataset', of)} {said}")
+        where = "its values" if isinstance(of, ListedCoordinate) else getattr(of, "dataset", of)
+        raise InputError(f"{key}: {where} {said}")
     units, date = parted(found.units)
     date = first or date
     if name in WITH_UNITS and not units:

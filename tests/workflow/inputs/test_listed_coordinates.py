@@ -43,6 +43,7 @@ def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
         ("frequency", {"values": [1, 2, 3]}, "has no unit; give it as {dataset: path, units: Hz}"),
         ("time", {"values": [*range(7)]}, "{values: [...], units: s} or by equal steps"),
         ("frequency", {"values": [1, "b", 3], "units": "Hz"}, "must be numbers, got 'b'; names"),
+        ("frequency", {"values": ["a", "b", "c"]}, "frequency: its values must hold numbers, got"),
         ("frequency", {"values": [1, 2, float("nan")], "units": "Hz"}, "finite number"),
         ("time", {"values": [0.0] * 8, "units": "s", "replace": True}, "replace must not be given"),
     ):
