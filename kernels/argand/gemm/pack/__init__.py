@@ -1,1 +1,5 @@
-"""Operands packed in planes, of one call or for many: the public call, plans, launches."""
+"""Operands in planes, packed in a call of a product or for many calls.
+
+`api` is `argand.pack`, which returns a `packed` operand; on a GPU `gpu` makes it. `launch` has the
+launches of packing, by the plans of `plan` in `tiles`, compiled from `source`.
+"""
