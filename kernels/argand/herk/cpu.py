@@ -31,6 +31,7 @@ from argand.herk.cpu_matmul import weight
 from argand.herk.cpu_mirror import is_few, mirror, mirrored, upper_mask
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import in_parts, is_one_part
+from argand.herk.cpu_real import real_products, takes_real_products
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
@@ -66,8 +67,11 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
-    if dotted(problem) is None and is_padded(problem):
-        return padded(problem)
+    if dotted(problem) is None:
+        if takes_real_products(problem):
+            return _several(problem, real_products(), problem.n)
+        if is_padded(problem):
+            return padded(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
     alone = problem.batch == 1 and by_herk
@@ -254,9 +258,6 @@ def _conjugate_transposed(terms: Terms) -> Terms:
 
 def _finish(problem: HerkProblem, found: Array, c: Array | None, lowest: Array) -> None:
     """Compute alpha times the lower triangle plus beta C in the problem's form."""
-    if problem.n <= _PANEL and problem.alpha == 1 and c is None and problem.form == "full":
-        mirror(found)
-        return
     for start in range(0, problem.n, _PANEL):
         rows = range(start, min(start + _PANEL, problem.n))
         panel = found[..., start : rows.stop, : rows.stop]

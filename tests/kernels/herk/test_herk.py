@@ -19,6 +19,7 @@ from argand.herk import (
     cpu_mirror,
     cpu_padded,
     cpu_parts,
+    cpu_real,
 )
 from argand.runtime import kept_memory, scratch
 from hypothesis import example, given, settings
@@ -40,11 +41,10 @@ from tests.normal import normal
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
-        cpu: {"_PANEL": 9},
         cpu_parts: {"_PART_BYTES": 1200, "_MATCHED_BYTES": 2400},
         cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MOST_ROWS": 8, "_FEW_ROWS": 12},
-        scratch: {"LEAST_KEPT_BYTES": 0},
-        cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20},
+        cpu: {"_PANEL": 9}, cpu_real: {"_FEWEST_ROWS": 8, "_NUMBERS": [40, 40], "_PART_BYTES": 600},
+        scratch: {"LEAST_KEPT_BYTES": 0}, cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20},
         cpu_mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {"_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "_EDGE": 100},
         cpu_lower: {

@@ -1,0 +1,78 @@
+"""Batches of Hermitian products of short k on the CPU by real products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argand.herk import cpu, cpu_real
+from argand.herk.problem import HerkProblem, herk_problem
+from argand.precision import get_precision
+
+from tests.normal import normal
+
+
+def _problem(*shape: int) -> HerkProblem:
+    return herk_problem(shape, precision=get_precision("fp32"), dtype="complex64")
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("shape", [(70, 24, 3), (2, 9, 61, 7), (120, 33, 2)])
+@pytest.mark.parametrize("part_bytes", [20_000, 1 << 18])
+def test_products_by_real_ones(
+    shape: tuple[int, ...], part_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Operands lie at any address and in any order, a row may have what is not finite."""
+    monkeypatch.setattr(cpu_real, "_PART_BYTES", part_bytes)
+    *batch, n, k = shape
+    if not cpu_real._are_hermitian(n, k):
+        pytest.skip("another BLAS, whose sums have another order")
+    numbers = np.empty(np.prod(shape) * 8 + 4, np.uint8)[4:].view(np.complex64).reshape(shape)
+    numbers[...] = normal(np.random.default_rng(n), *shape)
+    last = tuple(x - 1 for x in batch)
+    numbers[(*last, 1, 0)], numbers[(*last, 2, 1)] = np.nan, np.inf
+    finite = np.ones((*batch, n, n), bool)
+    finite[(*last, slice(1, 3))] = finite[(*last, slice(None), slice(1, 3))] = False
+    run = cpu._several(_problem(*shape), cpu_real.real_products(), n)
+    out = np.empty((*batch, n, n), np.complex64)
+    for a in (numbers, np.asfortranarray(numbers)):
+        for found in (run(a), run(a, None, out)):
+            np.testing.assert_array_equal(np.isfinite(found), finite)
+            np.testing.assert_array_equal(
+                found[finite], np.conjugate(found).swapaxes(-1, -2)[finite]
+            )
+            assert found.flags.c_contiguous
+            assert not np.diagonal(found, axis1=-2, axis2=-1).imag.any()
+            wide = a.astype(np.complex128)
+            full = np.einsum("...ik,...jk->...ij", wide, wide.conj())
+            bound = 8 * k * np.finfo(np.float32).eps * np.abs(full[finite]).max()
+            assert np.abs(found[finite] - full[finite]).max() <= bound
+    assert found is out
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_taken"),
+    [((400, 24, 2), True), ((24, 2), False), ((400, 23, 2), False), ((3, 24, 2), False),
+     ((400, 24, 7), False), ((400, 24, 1), False), ((400, 400, 2), False)],
+)  # fmt: skip
+def test_batches_of_short_k_are_by_real_ones(
+    shape: tuple[int, ...], is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_real, "openblas_kernels", lambda: "any")
+    monkeypatch.setattr(cpu_real, "_are_hermitian", lambda *_: True)
+    assert cpu_real.takes_real_products(_problem(*shape)) is is_taken
+    monkeypatch.setattr(cpu_real, "_are_hermitian", lambda *_: False)
+    assert not cpu_real.takes_real_products(_problem(*shape))
+
+
+def test_real_products_in_another_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    matmul = np.matmul
+
+    def otherwise(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> np.ndarray:
+        found = matmul(a, b, out)
+        found[..., -1, :] = matmul(a[..., -1:, ::-1], b[..., ::-1, :])[..., 0, :]
+        return found
+
+    cpu_real._are_hermitian.cache_clear()
+    monkeypatch.setattr(cpu_real.np, "matmul", otherwise)
+    assert not cpu_real._are_hermitian(24, 5)
+    cpu_real._are_hermitian.cache_clear()
