@@ -20,6 +20,7 @@ from tools.docs.exact_tables import EXACT_TABLES
 from tools.docs.file_tables import FILE_TABLES
 from tools.docs.gate_tables import GATE_TABLES
 from tools.docs.growth_table import growth_table
+from tools.docs.headlines import headlines_table
 from tools.docs.host_tables import first_calls_table, host_times_table
 from tools.docs.product_tables import PRODUCT_TABLES
 from tools.docs.provenance import recorded_table, versions_list
@@ -58,6 +59,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-ratios": ratios_table,
     "cpu-calls": calls_table,
     "h200-versions": versions_list,
+    "h200-headlines": headlines_table,
     "h200-host-times": host_times_table,
     "h200-first-calls": first_calls_table,
     "h200-products-growth": growth_table,
