@@ -96,8 +96,8 @@ def check_written(voltages: Mapping[str, Coordinate], count: int) -> None:
                 "input.coordinates"
             )
         return
-    known = any({*feeds} <= {*names} for names in (LINEAR, CIRCULAR))
-    if not known or len(feeds) != count:
+    are_known = any({*feeds} <= {*names} for names in (LINEAR, CIRCULAR))
+    if not are_known or len(feeds) != count:
         raise InputError(
             f"uvh5: {count} polarizations must be x and y, or r and l, each once, or have numbers "
             f"alone, got {', '.join(feeds)}"
