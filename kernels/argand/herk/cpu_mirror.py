@@ -15,8 +15,8 @@ from argand.runtime.scratch import with_conjugates
 from argand.runtime.threads import ONE_CORE_DOT
 
 Array = npt.NDArray[Any]
-_SHORT, _MANY = 24, 128
-"""Numbers of a row and matrices from which a step a row takes less time than a mask of each."""
+_MANY = 48
+"""Matrices from which a step of two rows of all takes less time than a mask of each."""
 _HALVED, _HALVED_VALUES = 64, 1 << 16
 """Rows, and numbers of all matrices, from which the quarter above both diagonal ones is apart."""
 _BYTES_FOR_K = 1 << 16
@@ -50,12 +50,13 @@ def mirror(square: Array) -> None:
 def _fill(conjugates: Array, square: Array, where: Array) -> None:
     """Write the conjugates of what is below matrices' diagonals where they are above it.
 
-    What is all above it takes less time without a mask, and short rows of many matrices do.
+    What is all above it takes less time without a mask, and rows of many matrices do: two at a time,
+    from the second one's diagonal on.
     """
     n, across = square.shape[-1], conjugates.swapaxes(-1, -2)
-    if n <= _SHORT and square.size >= _MANY * n * n:
-        for row in range(n - 1):
-            square[..., row, row + 1 :] = across[..., row, row + 1 :]
+    if n <= _HALVED and square.size >= _MANY * n * n:
+        for row in range(0, n - 1, 2):
+            square[..., row : row + 2, row + 1 :] = across[..., row : row + 2, row + 1 :]
         return
     if n <= _HALVED or square.size < _HALVED_VALUES:
         np.copyto(square, across, where=where)
