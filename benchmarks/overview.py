@@ -64,7 +64,7 @@ def overview(rows: Mapping[str, Sequence[Row]], ceilings: Ceilings) -> Figure:
     """Return the figure that `main` writes. Raises ValueError where a panel has nothing to show."""
     figure = Figure(figsize=(11.0, 7.6), layout="constrained")
     figure.suptitle(f"Complex data on {ceilings.device}: Argand and the fastest library beside it")
-    panels = figure.subplots(2, 2).flat
+    panels = figure.subplots(2, 2, width_ratios=(1.5, 1)).flat
     shown = {name: timed_rows(own) for name, own in rows.items()}
     for name, own in shown.items():
         if not own:
@@ -88,7 +88,7 @@ def overview(rows: Mapping[str, Sequence[Row]], ceilings: Ceilings) -> Figure:
 
 
 def product_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
-    """Return each precision with our row and the best peer's, of its precision or else its class.
+    """Return each precision with our row and the fastest peer's of its class of precisions.
 
     Results are whole complex numbers. Ours from packed operands are left out; peers may have planar
     operands, which somebody split beforehand, and where these are halves ours may have halves too.
@@ -100,14 +100,14 @@ def product_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
             and row["output"] != "complex-half" and row["input"] != "packed"
         ]
     )  # fmt: skip
-    own, same = fastest(ours, "precision"), fastest(peers, "precision")
+    own = fastest(ours, "precision")
     classes = fastest(
         ({**row, "class": PRECISIONS[row["precision"]].peer_class} for row in peers), "class"
     )
     return [
         (name, own[(name,)], peer)
         for name, row in PRECISIONS.items()
-        if (name,) in own and (peer := same.get((name,)) or classes.get((row.peer_class,)))
+        if (name,) in own and (peer := classes.get((row.peer_class,)))
     ]
 
 
@@ -162,7 +162,7 @@ def _products(axes: Axes, pairs: Sequence[tuple[str, Row, Row]]) -> None:
         f"{name}\n{ours['rel_frobenius']:.0e}\n{peer['implementation'].removesuffix('-planar')}"
         for name, ours, peer in pairs
     ]
-    axes.set_xticks(range(len(pairs)), labels, fontsize=7)
+    axes.set_xticks(range(len(pairs)), labels, fontsize=6.5)
     axes.set_ylim(0, 1.15 * max(ours["tflops"] for _, ours, _ in pairs))
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"Product of {SIDE} x {SIDE} x {SIDE}: error, and the best peer (hatched)")

@@ -19,6 +19,7 @@ from benchmarks.harness.figures import data_and_svg
 from benchmarks.harness.recorded import plain_rows
 from benchmarks.sweep.quantiles import SLOWER
 from benchmarks.sweep.recorded import TITLES, sweep_files
+from workflow.figures.marks import plain_ticks
 from workflow.figures.style import colour_of, save
 
 _MARKERS = {"H200": "o", "H100": "x"}
@@ -47,6 +48,8 @@ def _drawn(files: Sequence[tuple[str, str, Path]]) -> Figure:
         axes.axhline(SLOWER, color="#555555", linewidth=0.8, linestyle=":")
         axes.set(xscale="log", yscale="log", xlabel="time of a call (µs)", title=TITLES[sweep])
         axes.set_ylabel("copy over ours" if sweep == "gates" else "best library over ours")
+        for axis in (axes.xaxis, axes.yaxis):
+            plain_ticks(axis, axis.get_view_interval().tolist())
         axes.legend(frameon=False, fontsize=7, ncols=2)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()

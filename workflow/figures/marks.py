@@ -64,18 +64,26 @@ def label_of(quantity: str, hidden: int) -> str:
     )
 
 
+def _few() -> MaxNLocator:
+    """Return what finds up to five round numbers."""
+    return MaxNLocator(5, steps=[1, 2, 5, 10])
+
+
 def ratio_ticks(axes: Axes) -> None:
     """Label ratios as plain numbers: few on narrow axes, 1, 2 and 5 of a decade on wide ones."""
     axis, (low, high) = axes.xaxis, axes.get_xlim()
-    few = MaxNLocator(5, steps=[1, 2, 5, 10])
-    axis.set_major_locator(few if high < 10 * low else LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_locator(_few() if high < 10 * low else LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter("{x:g}")
 
 
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
-    """Label 1, 2 and 5 of each decade as plain numbers, where there are less than three."""
+    """Label 1, 2 and 5 of each decade as plain numbers, where there are less than three.
+
+    Values within a factor of 3 have a few round numbers.
+    """
     if values and max(values) < 1000 * min(values):
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        is_narrow = max(values) < 3 * min(values)
+        axis.set_major_locator(_few() if is_narrow else LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
