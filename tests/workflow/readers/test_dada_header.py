@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workflow.inputs.one_input import OneInput
@@ -178,6 +178,7 @@ def test_a_file_of_one_line_takes_little_memory(tmp_path: Path) -> None:
     assert peak < 8 * MOST_BYTES
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(0, len(TEXT)))
 def test_any_bytes_are_fields_or_an_error(tmp_path_factory: pytest.TempPathFactory,
                                           more: bytes, at: int) -> None:  # fmt: skip
