@@ -29,8 +29,13 @@ READERS: dict[str, tuple[dict[str, Any], str, str, list[str], dict[str, Any]]] =
         {"kind": "dft", "inverse": True, "axis": "frequency"}, "samples", "spectrum",
         ["polarization", "antenna", "frequency"], {},
     ),
+    "rates": (
+        {"kind": "dft", "axis": "integration"}, "samples", "visibilities", [],
+        {"select": {"samples": {"input": [0, 5], "conjugated_input": "4:"}}},
+    ),
 }  # fmt: skip
-"""By name a case, its operand, the product that it reads, that one's axes, and what is selected."""
+"""By name a case, its operand, the product that it reads, that one's axes where the study names
+them, and what is selected."""
 
 
 def source_cases(path: Path) -> dict[str, Any]:
@@ -58,7 +63,7 @@ def by_file(folder: Path, name: str, more: dict[str, Any]) -> dict[str, Any]:
     case, operand, of, axes, _ = READERS[name]
     path = folder / of / "products" / "w.h5"
     data = of if of == "spectrum" else f"/entry/data/{of}"  # either of the product's two names
-    source = {"file": str(path), operand: data, "axes": {operand: axes}}
+    source = {"file": str(path), operand: data} | ({"axes": {operand: axes}} if axes else {})
     return {**case, "input": source | more}
 
 
@@ -75,6 +80,7 @@ def test_nothing_beside_the_data_is_lost(tmp_path: Path, rng: np.random.Generato
     for name, product in run(again, tmp_path / "again").items():
         expected = by_workload[name]
         np.testing.assert_array_equal(product.data, expected.data)
+        assert product.axes == expected.axes
         assert set(product.coordinates) == set(expected.coordinates)
         for key, one in expected.coordinates.items():
             found = product.coordinates[key]

@@ -22,6 +22,8 @@ The first is that of files of CHIME and others on draco, the last that of arrays
 """
 _MOST_POLARIZATIONS = 4
 """Products of two feeds; of voltages there are two."""
+_OF_VISIBILITIES = ("integration", "input", "conjugated_input")
+"""Names of axes of visibilities, which as an array's covariances have other ones (`SYNONYMS`)."""
 _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
 
 
@@ -31,6 +33,19 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     They are labels, or the names of dimension scales, or those of an attribute (`_LISTS`), in the
     words of operands, and "" of an axis without a name.
     """
+    found = _names(dataset)
+    return found and [in_own_words(name) for name in found]
+
+
+def free_names(dataset: h5py.Dataset) -> list[str] | None:
+    """Return `dimension_names` for an operand that may have any axes: inputs are no antennas."""
+    found = _names(dataset)
+    return found and [
+        name.lower() if name.lower() in _OF_VISIBILITIES else in_own_words(name) for name in found
+    ]
+
+
+def _names(dataset: h5py.Dataset) -> list[str] | None:
 
     def read() -> list[str]:
         scales = [[scale.name.rsplit("/", 1)[-1] for scale in one.values()] for one in dataset.dims]
@@ -44,7 +59,7 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
         found = next((names for names in listed if names), None)
     if not found or not any(found):
         return None
-    return [in_own_words(str(name)) for name in found]
+    return [str(name) for name in found]
 
 
 def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | None:

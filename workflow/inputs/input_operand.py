@@ -34,6 +34,7 @@ from workflow.inputs.dimension_names import (
     axes_by_matlab,
     by_name_or_place,
     check_exchanged,
+    free_names,
     guessed_polarizations,
     moved_by_number,
     names_of_parts,
@@ -100,7 +101,8 @@ class InputOperand:
         try:
             own = names_of_parts(self.datasets, self.key)
             if self.names is None and operand.free:
-                self.names = of_each_axis(own)
+                named = map(free_names, self.datasets)
+                self.names = of_each_axis(next(filter(None, named), None))
             self.own_names = own if self.names is None and not operand.free else None
             check_exchanged(self.name, name, own or (), self.names or ())
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
