@@ -91,6 +91,19 @@ def test_mistakes_are_said_before_anything_runs(case: dict[str, Any], message: s
     assert str(raised.value).removeprefix("workloads.x.").startswith(message), raised.value
 
 
+def test_bins_of_spectra_are_no_times_by_their_place() -> None:
+    """They were: integrations had a middle and a length in Hz."""
+    spectra = {"kind": "dft", "axis": "time", "input": {"samples": {"workload": "beams"}}}
+    case = {"kind": "correlate", "input": {"voltages": {"workload": "spectra"}}}
+    with pytest.raises(StudyError) as raised:
+        check_study(study_of({"beams": BEAMS, "spectra": spectra, "x": case}))
+    assert str(raised.value) == (
+        "workloads.x.input.voltages: the product of spectra has 'time_frequency', which by its "
+        "place is 'time', but it must be in one of ['s', 'ms', 'us', 'ns', 'min', 'h', 'd'], got "
+        "'Hz'; name all axes in input.axes"
+    )
+
+
 @pytest.mark.parametrize(
     ("answer", "what"),
     [({"shots": 99}, "counts, int64"), ({"probabilities": [0, 1, 2]}, "probability, float64")],
