@@ -115,8 +115,8 @@ class ProductOperand:
                 check_quantity("it", own, one.units if one is not None else "")
             except InputError as error:
                 raise InputError(
-                    f"{key} has {axis!r}, which by its place is {own!r}, but {error}; name all axes "
-                    "in input.axes"
+                    f"{key} has {axis!r}, which by its place is {own!r}, but {error}; name all "
+                    "axes in input.axes"
                 ) from None
 
     def _names_along(self, number: int) -> list[Coordinate]:
