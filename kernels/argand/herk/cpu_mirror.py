@@ -50,8 +50,8 @@ def mirror(square: Array) -> None:
 def _fill(conjugates: Array, square: Array, where: Array) -> None:
     """Write the conjugates of what is below matrices' diagonals where they are above it.
 
-    What is all above it takes less time without a mask, and rows of many matrices do: two at a time,
-    from the second one's diagonal on.
+    What is all above it takes less time without a mask, and rows of many matrices do, two at a
+    time from the second one's diagonal on.
     """
     n, across = square.shape[-1], conjugates.swapaxes(-1, -2)
     if n <= _HALVED and square.size >= _MANY * n * n:

@@ -13,7 +13,6 @@ import numpy as np
 from argand.device import available_cores
 from argand.hermitian.cpu_banded import solve_banded
 from argand.hermitian.cpu_batched import together
-from argand.hermitian.cpu_block_diagonal import are_diagonal_blocks, diagonal_blocks
 from argand.hermitian.cpu_choice import Way, fastest
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.hermitian.cpu_posv import each_by_posv, overlapping_starts
@@ -134,9 +133,6 @@ def _how(systems: int, n: int, columns: int, dtype: str, way: Way) -> Callable[[
     """Return a solver of (systems, n, n) and (systems, n, k) in few steps."""
     if systems <= 1:
         return lambda r, b: _alone(r[0], b[0])
-    if are_diagonal_blocks(systems, n):
-        kind = np.dtype(dtype)
-        return diagonal_blocks(systems, n, columns, kind, lapack("posv", kind))
     if way == "band":
         return solve_banded
     return (together if way == "steps" else each_by_posv)(systems, n, columns, dtype)

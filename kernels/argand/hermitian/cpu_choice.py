@@ -16,8 +16,8 @@ core's cache."""
 class _Times(NamedTuple):
     """Times in us of systems of n rows with k right-hand sides.
 
-    They fit 900 forms of 2 to 32 rows on a core of an Intel Xeon (Sapphire Rapids), by least
-    squares of relative errors.
+    They fit 500 forms of 2 to 25 rows on a core of an AMD EPYC, by least squares of relative
+    errors.
 
     Attributes:
         steps: for each row; for n^2 (n / 6 + k) of each system.
@@ -31,11 +31,15 @@ class _Times(NamedTuple):
 
 
 _TIMES: Mapping[str, _Times] = MappingProxyType({
-    "complex64": _Times((5.2, 1.6e-3), (4.4, 0.39, 6.3e-3, 1.8e-2), (5.4, 2.2e-2, 3.5e-2)),
-    "complex128": _Times((5.0, 2.9e-3), (4.0, 0.38, 6.8e-3, 2.0e-2), (5.2, 1.5e-2, 3.0e-2)),
+    "complex64": _Times(
+        (4.2, 8.5e-4), (2.06, 0.269, 4.6e-3, 1.14e-2), (3.87, 1.32e-2, 2.9e-2)
+    ),
+    "complex128": _Times(
+        (4.1, 1.43e-3), (1.99, 0.275, 4.8e-3, 1.17e-2), (3.78, 9.4e-3, 2.9e-2)
+    ),
 })  # fmt: skip
 
-_PAIRS = 5.2, 6e-3, 1.8e-2
+_PAIRS = 4.0, 3.3e-3, 1.41e-2
 """Times as `_Times.band`, of systems of 2 rows."""
 
 

@@ -28,7 +28,7 @@ beside the arithmetic of more SciPy's copies take no time."""
 _CALL_BYTES = 400
 """Bytes of the arguments of a call, as objects of Python."""
 _Memory = tuple[Any, Any, list[tuple[Any, ...]], Any, bytes, Any]
-"""Memory of some systems: their matrices; the conjugates of their right-hand sides; the arguments
+"""Memory of some systems: the conjugates of their matrices; their right-hand sides; the arguments
 of a call of posv for each; the rows without a pivot, or 0, that the calls write; zeros of as many
 bytes; all matrices and right-hand sides in a row."""
 
@@ -38,8 +38,7 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
 
     It returns None where a system has no positive or finite pivot, or a solution is not
     `is_finite`, and for systems that are left to SciPy's own function. posv reads column-major
-    matrices: it is given R^T, which is R's conjugate, with R's lower triangle as its upper one, and
-    solves for the conjugate of x.
+    matrices: the conjugate of R, row-major, is R to it, with R's lower triangle as its upper one.
     """
     address = address_of("lapack", f"{PREFIX[dtype]}posv")
     numbers = n * (n + columns)
@@ -53,14 +52,15 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
         some * (numbers * np.dtype(dtype).itemsize + _CALL_BYTES),
     )
     starts = overlapping_starts(systems, some)
-    empty, conjugate, vdot, finite = np.empty, np.conjugate, np.vdot, cmath.isfinite
+    parts_of = [slice(first, first + some) for first in starts]
+    empty, conjugate, copyto = np.empty, np.conjugate, np.copyto
+    vdot, finite = np.vdot, cmath.isfinite
 
-    def solved(memory: _Memory, r: Any, b: Any, x: Any) -> bool:
+    def is_solved(memory: _Memory, r: Any, b: Any) -> bool:
         matrices, sides, calls, rows, zeros, _ = memory
-        matrices[...] = r
-        conjugate(b, sides)
+        conjugate(r, matrices)
+        copyto(sides, b)
         run_all(starmap(posv, calls))
-        conjugate(sides, x)
         return bytes(rows) == zeros
 
     def solve(r: Any, b: Any) -> Any:
@@ -68,14 +68,15 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
             memory = kept.pop()
         except IndexError:
             memory = kept.new()
-        x = empty(b.shape, b.dtype)
         if some == systems:
-            found, numbers = solved(memory, r, b, x), memory[-1]
+            found, x, numbers = is_solved(memory, r, b), memory[1].copy(), memory[-1]
             # One product for solutions and factors, which what is not finite in a pivot reaches.
             sure = numbers.size <= ONE_CORE_DOT and finite(vdot(numbers, numbers))
         else:
-            some_of = [slice(first, first + some) for first in starts]
-            found, sure = all(solved(memory, r[i], b[i], x[i]) for i in some_of), False
+            found, x, sure = True, empty(b.shape, b.dtype), False
+            for i in parts_of:
+                found = found and is_solved(memory, r[i], b[i])
+                x[i] = memory[1]
         kept.append(memory)
         return x if found and (sure or (is_finite(x) and has_finite_pivots(r))) else None
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
-from argand.hermitian import cpu, cpu_banded, cpu_batched, cpu_block_diagonal, cpu_choice
+from argand.hermitian import cpu, cpu_banded, cpu_batched, cpu_choice
 from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess
@@ -167,11 +167,11 @@ def test_a_way_is_estimated(systems: int, n: int, columns: int, way: str, dtype:
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("systems", "n"), [(2, 1), (2, 8), (5, 3), (16, 1)])
-def test_systems_on_one_diagonal(
+def test_few_systems_by_posv_by_its_address(
     rng: np.random.Generator, systems: int, n: int, dtype: str
 ) -> None:
     """Residuals are within the bound; what is above a diagonal is not read."""
-    assert cpu_block_diagonal.are_diagonal_blocks(systems, n)
+    assert n == 1 or cpu_choice.fastest(systems, n, 3, dtype, 1) == "calls"
     r, b = (
         covariances(rng, systems, n=n, dtype=dtype),
         wide_normal(rng, systems, n, 3).astype(dtype),
