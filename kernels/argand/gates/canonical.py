@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.checks import as_array, is_integer
+from argand.device import is_cupy_array
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +105,7 @@ def check_qubits(qubits: int, targets: Sequence[int], controls: Sequence[int]) -
 
 def check_matrix(matrix: Any, targets: Sequence[int]) -> Array:
     """Return the matrix as complex128 on the host. Raises ValueError for a wrong shape or type."""
-    found: Array = as_array(matrix.get() if hasattr(matrix, "get") else matrix, "matrix")
+    found: Array = as_array(matrix.get() if is_cupy_array(matrix) else matrix, "matrix")
     check_matrix_form(found, targets)
     return found.astype(np.complex128)
 

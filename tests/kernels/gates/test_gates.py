@@ -53,6 +53,14 @@ def test_qubits_may_be_an_array(rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(found, apply_gate(state, matrix, (3, 1), controls=(0,)))
 
 
+def test_a_matrix_may_be_a_table_of_pandas(rng: np.random.Generator) -> None:
+    """Its ``get`` takes a column's name, where CuPy's copies to the host."""
+    pandas = pytest.importorskip("pandas")
+    state, matrix = random_state(rng, 3), random_unitary(rng, 1)
+    found = apply_gate(state.copy(), pandas.DataFrame(matrix), (1,))
+    np.testing.assert_array_equal(found, apply_gate(state, matrix, (1,)))
+
+
 def test_what_a_control_excludes_keeps_its_bits(rng: np.random.Generator) -> None:
     state = random_state(rng, 6).astype(np.complex64)
     state[5] = complex(np.nan, -0.0)  # qubit 1 is 0
