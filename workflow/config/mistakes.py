@@ -34,13 +34,20 @@ class StudyError(ValueError):
         super().__init__("\n".join(self.mistakes))
 
 
+_MEANT = {
+    "gpu": "cuda", "float64": "fp64", "complex128": "fp64", "float32": "fp32", "complex64": "fp32",
+    "float16": "fp16", "bfloat16": "bf16",
+}  # fmt: skip
+"""Words of other programs for those of ours, of which their letters are not the nearest."""
+
+
 def nearest(found: str, known: Iterable[str]) -> str:
     """Return a hint at the known word nearest to the one that was found, in any case of letters.
 
     It is empty where none is near.
     """
     words = {word.lower(): word for word in known}
-    near = difflib.get_close_matches(found.lower(), words, 1)
+    near = difflib.get_close_matches(_MEANT.get(found.lower(), found.lower()), words, 1)
     return f"; did you mean {words[near[0]]!r}?" if near else ""
 
 

@@ -113,7 +113,10 @@ def test_a_workload_may_have_the_name_of_a_parameter():
     [
         ({"devise": "cpu"}, "devise: unknown key; did you mean 'device'? (known: device, seed, "),
         ({"workload": {}}, "workload: unknown key; did you mean 'workloads'?"),
-        ({"device": "gpu"}, "device: must be one of ['auto', 'cpu', 'cuda'], got 'gpu'"),
+        (
+            {"device": "gpu"},
+            "device: must be one of ['auto', 'cpu', 'cuda'], got 'gpu'; did you mean 'cuda'",
+        ),
         ({"seed": -1}, "seed: must be at least 0, got -1"),
         ({"seed": "x"}, "seed: must be a whole number, got 'x'"),
         ({"precisions": ["half"]}, "precisions: must be one of ['fp64', 'fp32', 'tf32', "),
@@ -135,6 +138,7 @@ def test_all_mistakes_are_reported_at_once():
 @pytest.mark.parametrize(
     ("more", "end"),
     [
+        ({"precisions": ["float32"]}, "got 'float32'; did you mean 'fp32'?"),
         ({"precisions": ["fp32", "tf23"]}, "got 'tf23'; did you mean 'tf32'?"),
         ({"precisions": ["half", "tf-32"]}, "got 'half', 'tf-32'; did you mean 'tf32'?"),
         ({"precision": "3xfp61"}, "got '3xfp61'; did you mean '3xfp16'?"),
