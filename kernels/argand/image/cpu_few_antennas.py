@@ -17,6 +17,7 @@ import numpy as np
 from argand.device import available_cores
 from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
+from argand.runtime.numpy_blas import has_avx512_kernels
 from argand.runtime.quiet import quietly
 from argand.runtime.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
 
@@ -28,6 +29,9 @@ _FEW_ANTENNAS = 64
 """Antennas up to which the steps take longer than the products that they save."""
 _LARGE_MATRIX = 40
 """Antennas from which M and what it is made of leave a core's first-level cache, 32 to 48 KiB."""
+_MOST_DIRECTIONS = {"float32": 2, "float64": 4}
+"""Directions up to which making M takes longer than the steps it saves, as a multiple of M's rows,
+by kernels of BLAS other than those for AVX-512, whose small real products take less time."""
 _BLOCK_VALUES = 1 << 17
 """Numbers of M z that are made at a time: they stay in a core's cache."""
 _SHARED_VALUES = 1 << 18
@@ -45,8 +49,7 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
     r = r.reshape(problem.matrices, *r.shape[-3:]).swapaxes(0, 1)
     turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
     rows = 2 * problem.antennas
-    # M z has at most as many numbers as M, or twice as many where M leaves the nearest cache.
-    few = problem.directions <= rows * (1 if problem.antennas < _LARGE_MATRIX else 2)
+    few = problem.directions <= rows * _most_directions(problem)
     weights, power_of = (_complex_weights, _complex_power) if few else (_weights, _power)
     if problem.matrices * problem.channels * rows * problem.directions <= _BLOCK_VALUES:
         found = quietly(_in_one_block, weights, power_of, r, x, turns, s, problem.dtype)
@@ -58,6 +61,13 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
         return found
     out[...] = found
     return out
+
+
+def _most_directions(problem: ImageProblem) -> int:
+    """Return `_MOST_DIRECTIONS` of a problem, more where M leaves the nearest cache."""
+    if has_avx512_kernels():
+        return 1 if problem.antennas < _LARGE_MATRIX else 2
+    return _MOST_DIRECTIONS[problem.dtype]
 
 
 def _in_one_block(

@@ -41,8 +41,9 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
 def test_pieces_of_images_of_few_antennas(
     monkeypatch: pytest.MonkeyPatch, directions: int, values: int, cores: int
 ) -> None:
-    """Some channels, matrices and directions at a time; on threads."""
+    """Some channels, matrices and directions at a time, by complex or real products; on threads."""
     one = sky(5, 4, directions, leading=(2, 3), seed=6)
+    monkeypatch.setattr(cpu_few_antennas, "_most_directions", lambda problem: 1)
     monkeypatch.setattr(cpu, "is_of_baselines", lambda problem: False)
     monkeypatch.setattr(cpu_few_antennas, "_BLOCK_VALUES", values)
     monkeypatch.setattr(cpu_few_antennas, "_SHARED_VALUES", 1)
@@ -72,6 +73,20 @@ def test_pieces_of_images_of_baselines(
         monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
         found = image(*one.arguments, precision=precision)
         assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
+
+
+@pytest.mark.parametrize(
+    ("antennas", "precision", "by_avx512", "most"),
+    [(39, "fp64", True, 1), (40, "fp32", True, 2), (40, "fp32", False, 2), (5, "fp64", False, 4)],
+)
+def test_kernels_of_blas_choose_complex_products(
+    monkeypatch: pytest.MonkeyPatch, antennas: int, precision: str, by_avx512: bool, most: int
+) -> None:
+    """Of an image the choice depends on the number of covariances in no way."""
+    monkeypatch.setattr(cpu_few_antennas, "has_avx512_kernels", lambda: by_avx512)
+    for matrices in ((), (9,)):
+        problem = ImageProblem(matrices, 1, antennas, 70, PRECISIONS[precision], 1)
+        assert cpu_few_antennas._most_directions(problem) == most
 
 
 def test_terms_of_baselines_keep_the_bound_of_sums() -> None:
