@@ -152,7 +152,7 @@ def _speed(
         return "no peer to compare with"
     who = f"{peer.implementation} at {peer.precision}"
     if is_uneven(low, high):
-        return f"its times and those of {who} are too uneven to tell which is faster"
+        return f"times too uneven to compare with {who}"
     within = low is not None and high is not None and low < 1 < high
     if within or abs(speedup - 1) < SAME:
         return f"as fast as {who}"
