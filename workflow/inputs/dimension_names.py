@@ -37,9 +37,9 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     return found and [in_own_words(name) for name in found]
 
 
-def free_names(dataset: h5py.Dataset) -> list[str] | None:
-    """Return `dimension_names` for an operand that may have any axes: inputs are no antennas."""
-    found = _names(dataset)
+def free_names(datasets: Sequence[h5py.Dataset]) -> list[str] | None:
+    """Return `names_of_parts` for an operand that may have any axes: inputs are no antennas."""
+    found = next(filter(None, map(_names, datasets)), None)
     return found and [
         name.lower() if name.lower() in _OF_VISIBILITIES else in_own_words(name) for name in found
     ]

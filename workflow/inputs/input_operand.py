@@ -101,8 +101,7 @@ class InputOperand:
         try:
             own = names_of_parts(self.datasets, self.key)
             if self.names is None and operand.free:
-                named = map(free_names, self.datasets)
-                self.names = of_each_axis(next(filter(None, named), None))
+                self.names = of_each_axis(free_names(self.datasets))
             self.own_names = own if self.names is None and not operand.free else None
             check_exchanged(self.name, name, own or (), self.names or ())
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
@@ -181,8 +180,9 @@ class InputOperand:
         place = mapped.place(axis)
         if place is not None:
             return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
-        names = [operand_axis(name) for name in self.axis_names() or ()]
-        return names.index(axis) if axis in mapped.missing and axis in names else None
+        pairs = enumerate(zip(self.axis_names() or (), self.picked.axes, strict=False))
+        dropped = [n for n, (name, one) in pairs if operand_axis(name) == axis and not one.kept]
+        return dropped[0] if dropped and axis in mapped.missing else None
 
     def _component(self, dataset: h5py.Dataset) -> str:
         """Return the type of a dataset's numbers, or of their parts."""

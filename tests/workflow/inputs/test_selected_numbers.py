@@ -52,18 +52,33 @@ def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["antenna"].values, ["d", "b"])
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_a_number_takes_one_of_the_values_of_a_dataset(tmp_path: Path, named: bool) -> None:
-    """As long as the file's axis, which the study names, or which is where an operand has it."""
+@pytest.mark.parametrize(
+    ("entry", "axes", "values"),
+    [
+        ([1, ":", ":"], None, [1e8, 2e8, 3e8]),
+        ([1, ":", ":"], ["frequency", "antenna", "column"], [1e8, 2e8, 3e8]),
+        ([":", ":", 1], None, [2e8]),
+        ([":", ":", 1], ["antenna", "column", "frequency"], [1e8, 2e8, 3e8]),
+    ],
+)
+def test_a_number_takes_one_of_the_values_of_a_dataset(
+    tmp_path: Path, entry: list[Any], axes: list[str] | None, values: list[float]
+) -> None:
+    """As long as the file's axis, which the study names, or which is where an operand has it.
+
+    Behind others it is nowhere that an operand has it, and one value is that of the matrix.
+    """
     path = tmp_path / "r.h5"
     with h5py.File(path, "w") as file:
-        file["r"], file["hz"] = np.tile(np.eye(4, dtype=np.complex64), (3, 1, 1)), [1e8, 2e8, 3e8]
+        matrices = np.tile(np.eye(4, dtype=np.complex64), (3, 1, 1))
+        file["r"] = matrices if entry[0] == 1 else matrices.transpose(1, 2, 0)
+        file["hz"] = values
     place = {"values": [0, 1, 4, 9], "axis": "antenna", "units": "m"}
     source = {
-        "file": str(path), "covariances": "r", "select": {"covariances": [1, ":", ":"]},
+        "file": str(path), "covariances": "r", "select": {"covariances": entry},
         "coordinates": {"frequency": {"dataset": "hz", "units": "Hz"}, "east": place,
                         "north": place},
-        **({"axes": ["frequency", "antenna", "column"]} if named else {}),
+        **({"axes": axes} if axes else {}),
     }  # fmt: skip
     study = study_of({"w": {"kind": "adaptive", "beams": 2, "input": source}})
     check_study(study)
