@@ -76,6 +76,8 @@ STATEMENTS: tuple[tuple[str, list[tuple[Matrix, tuple[int, ...], dict[int, int]]
      [(rotation(X, 0.4), (1,), {2: 1, 0: 1}), (rotation(Y, 0.7), (0,), {2: 1, 1: 0})]),
     ("ctrl @ inv @ shifted q[0], q[3];", [(np.exp(-0.5j) * X, (3,), {0: 1})]),
     ("ctrl @ pow(2) @ shifted q[1], q[3];", [(np.exp(1j) * np.eye(2), (3,), {1: 1})]),
+    ("pow(3) @ negctrl @ sdg q[1], q[2];", [(phase(-1.5 * np.pi), (2,), {1: 0})]),
+    ("pow(-1) @ negctrl @ sx q[3], q[0];", [(SX.conj().T, (0,), {3: 0})]),
     ("negctrl @ gphase(0.2) q[2];", [(np.diag([np.exp(0.2j), 1]), (2,), {})]),
     ("ctrl(2) @ swap q[3], q[1], q[0], q[2];", [(SWAP, (0, 2), {3: 1, 1: 1})]),
     ("ctrl @ cp(0.3) q[2], q[0], q[3];", [(phase(0.3), (3,), {2: 1, 0: 1})]),
