@@ -40,7 +40,7 @@ by matmul in n (n + the second)."""
 
 
 class _Times(NamedTuple):
-    """Times in us, of 500 forms of up to 20 rows and 300 of Haswell's kernels on a Sapphire Rapids.
+    """Times in us.
 
     Attributes:
         short: of a dot product of less than `_BLOCK` numbers; of a number of it.
@@ -69,20 +69,25 @@ class _Times(NamedTuple):
         return start + number * k + beyond * (k % _BLOCK)
 
 
-_SHORT_64, _128 = (0.008, 5.5e-4), ((0.019, 2.8e-4), (0.019, 2.8e-4, 2e-4))
 _TIMES = {
     "complex64": _Times(
-        _SHORT_64, (0.0195, 1.2e-4, 6.5e-4), 0.08, 6.7e-5, 0, 16, 7.6e-5, 2.0e-3
+        (0.007, 6.1e-4), (0.0083, 9.3e-5, 4.8e-4), 0.035, 7.9e-5, 0, 16, 9.6e-5, 1.2e-3
     ),
-    "complex128": _Times(*_128, 0.06, 1.2e-4, 0, 16, 1.3e-4, 2.9e-3),
+    "complex128": _Times(
+        (0.0226, 2.5e-4), (0.0198, 2.2e-4, 2.5e-5), 0.033, 1.56e-4, 0, 16, 1.48e-4, 6.3e-4
+    ),
 }  # fmt: skip
 _TIMES_BY_AVX512 = {
     "complex64": _Times(
-        _SHORT_64, (0.0195, 1.25e-4, 1.35e-3), 0.22, 7.8e-5, 5.3e-4, 8, 1.03e-4, 1.9e-3
+        (0.008, 5.5e-4), (0.0195, 1.25e-4, 1.35e-3), 0.22, 7.8e-5, 5.3e-4, 8, 1.03e-4, 1.9e-3
     ),
-    "complex128": _Times(*_128, 0.23, 1.1e-4, 6.0e-4, 8, 1.3e-4, 2.7e-3),
+    "complex128": _Times(
+        (0.019, 2.8e-4), (0.019, 2.8e-4, 2e-4), 0.23, 1.1e-4, 6.0e-4, 8, 1.3e-4, 2.7e-3
+    ),
 }  # fmt: skip
-"""Times by type of the result; those by OpenBLAS's kernels for AVX-512, measured by SkylakeX."""
+"""Times by type of the result. Those by OpenBLAS's kernels for AVX-512 fit times by SkylakeX of 500
+forms of up to 20 rows on a Sapphire Rapids, the others are those of which the choice takes the
+least time of 670 forms by Haswell on an AMD EPYC."""
 
 
 @lru_cache(maxsize=1024)  # several steps of preparing a form ask
