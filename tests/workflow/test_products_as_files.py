@@ -22,7 +22,7 @@ READERS: dict[str, tuple[dict[str, Any], str, str, list[str], dict[str, Any]]] =
         "covariances", "visibilities", PAIRS, ONE_FEED,
     ),
     "nulls": (
-        {"kind": "adaptive", "beams": 4, "loading": 0.5}, "covariances", "visibilities", PAIRS,
+        {"kind": "adaptive", "beams": 4, "loading": 0.5}, "covariances", "visibilities", [],
         ONE_FEED,
     ),
     "back": (

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS, WORDS, check_names, in_own_words, operand_axis
+from workflow.config.axis_names import (
+    PAIR,
+    SYNONYMS,
+    WORDS,
+    check_names,
+    in_own_words,
+    operand_axis,
+)
 from workflow.files.text_attributes import LONGEST_NAME, guarded_once
 from workflow.inputs.axes import AxisError, AxisMap, Operand
 
@@ -35,14 +42,6 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     """
     found = _names(dataset)
     return found and [in_own_words(name) for name in found]
-
-
-def free_names(datasets: Sequence[h5py.Dataset]) -> list[str] | None:
-    """Return `names_of_parts` for an operand that may have any axes: inputs are no antennas."""
-    found = next(filter(None, map(_names, datasets)), None)
-    return found and [
-        name.lower() if name.lower() in _OF_VISIBILITIES else in_own_words(name) for name in found
-    ]
 
 
 def _names(dataset: h5py.Dataset) -> list[str] | None:
@@ -89,6 +88,24 @@ def of_each_axis(names: list[str] | None) -> list[str] | None:
     except ValueError:
         return None
     return names
+
+
+def names_by_file(
+    operand: Operand, datasets: Sequence[h5py.Dataset], own: list[str] | None
+) -> list[str] | None:
+    """Return the names that a file gives the axes of an operand's datasets, where they tell all.
+
+    Those of an operand that may have any axes are its own, as inputs are no antennas. Of others
+    ``own``, the names in the words of operands, must each be another one of the operand's.
+    """
+    if operand.free:
+        found = next(filter(None, map(_names, datasets)), [])
+        names = [one.lower() for one in found]
+        return of_each_axis(
+            [one if one in _OF_VISIBILITIES else in_own_words(one) for one in names]
+        )
+    known = own is not None and {*own} <= {*operand.axes, PAIR} and len({*own}) == len(own)
+    return own if known else None
 
 
 def _listed(dataset: h5py.Dataset, name: str) -> list[str] | None:

@@ -34,9 +34,9 @@ from workflow.inputs.dimension_names import (
     axes_by_matlab,
     by_name_or_place,
     check_exchanged,
-    free_names,
     guessed_polarizations,
     moved_by_number,
+    names_by_file,
     names_of_parts,
     of_each_axis,
     order_by_file,
@@ -100,8 +100,8 @@ class InputOperand:
         self.units, self.zero_level = source.units_of(name), source.zero_level_of(name)
         try:
             own = names_of_parts(self.datasets, self.key)
-            if self.names is None and operand.free:
-                self.names = of_each_axis(free_names(self.datasets))
+            if self.names is None:
+                self.names = names_by_file(operand, self.datasets, own)
             self.own_names = own if self.names is None and not operand.free else None
             check_exchanged(self.name, name, own or (), self.names or ())
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
