@@ -27,8 +27,9 @@ Array = npt.NDArray[Any]
 Run = Callable[[Array, Array | None, Array | None], Array]
 _MOST_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to mirror them."""
-_FEWEST_TAKEN = 1 << 10
-"""Numbers of results from which `take` takes less time than an index."""
+_FEWEST_TAKEN = 1 << 9
+"""Numbers of results from which `take` takes less time than an index: least where indices, all of
+which are within, wrap around."""
 
 
 _Memory = tuple[Array, Array, Callable[[int], None], Array, Array, Array, Array]
@@ -72,7 +73,7 @@ def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
             found = products.copy()
         else:
             conjugate(flat, conjugates)
-            found = both[sources] if few else both.take(sources)
+            found = both[sources] if few else both.take(sources, None, None, "wrap")
         kept.append(memory)
         if out is None:
             return found
@@ -98,7 +99,7 @@ def gathered_alone(problem: HerkProblem) -> Run:
         _, column_major, _, flat, conjugates, both, sources = memory
         routine(1.0, a.T if is_flat else a.reshape(a.shape[-2:]).T, 0.0, column_major, trans, 0, 1)
         conjugate(flat, conjugates)
-        found = both[sources] if few else both.take(sources)
+        found = both[sources] if few else both.take(sources, None, None, "wrap")
         kept.append(memory)
         if out is None:
             return found
