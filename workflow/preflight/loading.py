@@ -74,7 +74,8 @@ def _complete(case: Case, settings: Settings) -> Case:
     precisions = tuple(name for name in settings.precisions if name in own)
     inherited = {"precisions": precisions, "baselines": settings.baselines}
     missing = {key: value for key, value in inherited.items() if getattr(case, key) is None}
-    return case.model_copy(update=missing)
+    found = case.model_copy(update=missing)
+    return found if found.baselines else found.model_copy(update={"baselines": "none"})  # []
 
 
 def _measurable(cases: Mapping[str, Case], mistakes: list[str]) -> dict[str, Case]:

@@ -29,6 +29,12 @@ class TestDefaults:
         assert loaded.workloads["two"].baselines == "none"
         assert loaded.workload("two").seed == 7
 
+    def test_an_empty_list_of_baselines_is_none_of_them(self):
+        loaded = study(settings={"baselines": []}, one={}, two={"baselines": ["numpy"]})
+        assert loaded.workloads["one"].baselines == "none"
+        assert loaded.workloads["two"].baselines == ("numpy",)
+        assert study(one={"baselines": []}).workloads["one"].baselines == "none"
+
     def test_exact_integers_of_the_study_reach_products_alone(self):
         pulses = {"antennas": 2, "beams": 2, "samples": 4}
         workloads = {
