@@ -30,7 +30,7 @@ from argand.herk.cpu_lower import (
 from argand.herk.cpu_matmul import weight
 from argand.herk.cpu_mirror import is_few, mirror, mirrored, upper_mask
 from argand.herk.cpu_padded import is_padded, padded
-from argand.herk.cpu_parts import in_parts, is_one_part
+from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.cpu_real import real_products, takes_real_products
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
@@ -138,7 +138,7 @@ def _several(problem: HerkProblem, lower: Steps, start: int) -> Run:
     """
     finish = mirrored(problem, start)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
-    at_once = is_one_part(problem, start)
+    at_once = problem.batch <= at_a_time(problem)
 
     def part(a: Array, found: Array | None = None) -> Array:
         if start and not a.flags.c_contiguous:

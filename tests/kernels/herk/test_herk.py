@@ -41,7 +41,7 @@ from tests.normal import normal
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
-        cpu_parts: {"_PART_BYTES": 1200, "_MATCHED_BYTES": 2400},
+        cpu_parts: {"_PART_BYTES": 1200},
         cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MOST_ROWS": 8, "_FEW_ROWS": 12},
         cpu: {"_PANEL": 9}, cpu_real: {"_FEWEST_ROWS": 8, "_NUMBERS": [40, 40], "_PART_BYTES": 600},
         scratch: {"LEAST_KEPT_BYTES": 0}, cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20},
