@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from argand.image.geometry import require_places
 from argand.image.problem import SPEED_OF_LIGHT
 
-from workflow.data import PLACES, SELECTED, Array, Coordinate
+from workflow.data import PLACES, SELECTED, Array, Coordinate, is_blank
 from workflow.files.input_error import InputError
 from workflow.files.units import check_arrived, convertible, in_base
 
@@ -57,6 +58,22 @@ def in_hz_or_m(there: Mapping[str, Coordinate], name: str) -> Array:
     if name == "frequency":
         check_arrived("input.coordinates.frequency", values, found.long_name)
     return values
+
+
+def check_near(there: Mapping[str, Coordinate], key: str, how: str) -> None:
+    """Raise InputError for antennas and frequencies that `argand.image` does not take.
+
+    These are a channel at 0 Hz, and antennas too many wavelengths apart; ``key`` is what says them,
+    ``how`` what to do. Values that are not read yet are let through.
+    """
+    known = [there[name] for name in ("frequency", *PLACES) if name in there]
+    if any(is_blank(one.values) for one in known):
+        return
+    hertz, *where = (in_hz_or_m(there, n) for n in ("frequency", *PLACES) if n in there)
+    try:
+        require_places(np.stack(where, axis=-1), hertz)
+    except ValueError as error:
+        raise InputError(f"{key}: {error}; {how}") from None
 
 
 def check_up(there: Mapping[str, Coordinate]) -> None:

@@ -15,7 +15,13 @@ from benchmarks.peers import bytes_of_image
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
-from workflow.arrays.antenna_places import channel_centres, in_hz_or_m, mirrored, unresolved
+from workflow.arrays.antenna_places import (
+    channel_centres,
+    check_near,
+    in_hz_or_m,
+    mirrored,
+    unresolved,
+)
 from workflow.arrays.covariances import COVARIANCES, check_covariances, checked_values, placed
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
@@ -78,9 +84,11 @@ class Image(Workload):
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the covariances are none, or nothing says where antennas are."""
-        if self.case.input is not None:
-            found = placed(operands.outline(self.case.input, (COVARIANCES,), upstream))
-            check_covariances(found, FORMATS[self.case.input.format].covariance)
+        found, given = self.outline(upstream), self.case.input
+        if given is not None:
+            check_covariances(found, FORMATS[given.format].covariance)
+        how = "take others by input.select" if given else "make it smaller, or frequencies.start_hz"
+        check_near(found.coordinates, "input.covariances" if given else "radius_m", how)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operand covariances; complex64 where it is simulated."""

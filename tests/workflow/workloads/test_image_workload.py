@@ -202,9 +202,15 @@ def test_covariances_that_are_none_are_refused(own):
           "step_hz": 1e6}}}, "as they arrive, from 0 Hz on, got -1000000 to .* `centre_hz` of"),
         ({"coordinates": {**source(own)["coordinates"], "up": {"values": [0.0, 1.0], "units": "m",
           "axis": "time"}}}, "coordinates.up: must be of the axis antenna, .* got time; give it"),
+        ({"coordinates": {**source(own)["coordinates"], "frequency": {"step_hz": 1e6}}},
+         "input.covariances: frequencies must be finite and positive, .*; take others by input.se"),
+        ({"coordinates": {**source(own)["coordinates"], "frequency": {"start": 9, "step": 1,
+          "units": "THz"}}}, "input.covariances: positions must be within .* wavelengths"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             imaged(directions=GRID, input=source(own, **changes)).check()
+    with pytest.raises(InputError, match=r"radius_m: positions must be within .*; make it"):
+        imaged(**{**DRAWN, "radius_m": 1e6}, frequencies={"start_hz": 1e12}).check()
     with pytest.raises(InputError, match=r"^input\.covariances: covariances must be Hermitian"):
         imaged(directions=GRID, input=source(own, covariances="upper")).stage()
 
