@@ -204,7 +204,7 @@ def test_covariances_that_are_none_are_refused(own):
           "axis": "time"}}}, "coordinates.up: must be of the axis antenna, .* got time; give it"),
         ({"coordinates": {**source(own)["coordinates"], "frequency": {"step_hz": 1e6}}},
          "input.covariances: frequencies must be finite and positive, .*; take others by input.se"),
-        ({"coordinates": {**source(own)["coordinates"], "frequency": {"start": 9, "step": 1,
+        ({"coordinates": {**source(own)["coordinates"], "frequency": {"start": 900, "step": 1,
           "units": "THz"}}}, "input.covariances: positions must be within .* wavelengths"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
