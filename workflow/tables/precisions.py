@@ -76,7 +76,7 @@ def _lines(own: Sequence[Record], tolerance: float | None) -> Iterator[tuple[str
     for measure in of_one_result(held):
         yield measure.heading(held), [_measured(measure, one) for one in own]
     exact = next((one for one in own if one.precision == "fp64" and one.verified), None)
-    if exact and exact.time_us_p50 and len(own) > 1:
+    if exact and any(_gain(one, exact) for one in own if one is not exact):
         gain = _number_text(lambda one: _gain(one, exact))
         yield "times as fast as fp64", [gain(one) for one in own]
     joules = _number_text(lambda one: one.energy_j if one.verified else None)

@@ -62,17 +62,19 @@ def test_times_that_are_too_uneven_say_nothing() -> None:
     fp32 = record(precision="fp32", time=105.0)
     uneven = replace(fp32, time_us_low=60.0, time_us_high=120.0)
     slower = replace(fp32, time_us_low=160.0, time_us_high=170.0)
-    found = [rows(exact, one)["times as fast as fp64"] for one in (uneven, slower)]
-    assert [gains["fp32"] for gains in found] == ["", "0.952"]
-    assert {gains["fp64"] for gains in found} == {"1.00"}
+    tf32 = replace(uneven, precision="tf32")
+    assert "times as fast as fp64" not in rows(exact, uneven, tf32)
+    gains = rows(exact, slower, tf32)["times as fast as fp64"]
+    assert gains == gains | {"fp64": "1.00", "fp32": "0.952", "tf32": ""}
 
 
 def test_what_did_not_verify_has_its_verdict_and_no_gain() -> None:
     exact = record(precision="fp64", time=300.0, verdict="verified")
     wide = record(precision="bf16", time=10.0, verified=False, verdict="unproven", reason="bound 3")
-    found = rows(exact, wide, w="fp64")
+    found = rows(exact, wide, record(precision="fp32", time=100.0, verdict="verified"), w="fp64")
     assert (found["verdict"]["fp64"], found["verdict"]["bf16"]) == ("verified", "unproven")
-    assert found["times as fast as fp64"]["bf16"] == ""
+    gains = found["times as fast as fp64"]
+    assert (gains["fp32"], gains["bf16"]) == ("3.00", "")
 
 
 def test_without_fp64_nothing_is_compared_with_it() -> None:
