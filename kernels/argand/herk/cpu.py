@@ -80,7 +80,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if alone and is_few(problem.n):
         return _alone(problem)
     lower, start = lower_of(problem, matched), 0 if by_herk else matched
-    if is_gathered(problem):
+    if is_gathered(problem, start):
         return gathered(problem, lower, is_hermitian=start == problem.n)
     run = _several(problem, lower, start)
     if start and weight(problem) > ONE_CORE_COMPLEX and openblas_threads() == 1:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_lower import Steps, herk_alone, trans_of
+from argand.herk.cpu_lower import Steps, herk_alone, is_shared, trans_of
 from argand.herk.problem import HerkProblem
 from argand.runtime.kept_memory import KeptMemory
 from argand.runtime.quiet import quiet_context
@@ -26,7 +26,9 @@ from argand.runtime.quiet import quiet_context
 Array = npt.NDArray[Any]
 Run = Callable[[Array, Array | None, Array | None], Array]
 _MOST_NUMBERS = 1 << 12
-"""Numbers of results up to which a gather takes less time than to mirror them."""
+"""Numbers of results up to which a gather takes less time than to finish them, whatever is left."""
+_MOST_MIRRORED = 1 << 15
+"""The same where all are mirrored; of complex128 a quarter."""
 _FEWEST_TAKEN = 1 << 9
 """Numbers of results from which `take` takes less time than an index: least where indices, all of
 which are within, wrap around."""
@@ -45,9 +47,11 @@ def _kept_memory(problem: HerkProblem) -> KeptMemory[_Memory]:
     return KeptMemory(partial(_memory, problem.shape, problem.dtype), nbytes)
 
 
-def is_gathered(problem: HerkProblem) -> bool:
-    """Return whether a gather finishes the results of a problem."""
-    return problem.batch * problem.n * problem.n <= _MOST_NUMBERS
+def is_gathered(problem: HerkProblem, start: int = 0) -> bool:
+    """Return whether a gather finishes results whose first rows need no mirror."""
+    mirrored = _MOST_MIRRORED // (4 if problem.dtype == "complex128" else 1)
+    most = _MOST_NUMBERS if start else max(_MOST_NUMBERS, mirrored)
+    return problem.batch * problem.n * problem.n <= most and not is_shared(problem)
 
 
 def _has_few_numbers(problem: HerkProblem) -> bool:

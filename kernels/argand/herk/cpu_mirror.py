@@ -22,13 +22,13 @@ _HALVED, _HALVED_VALUES = 64, 1 << 16
 _BYTES_FOR_K = 1 << 16
 """Bytes of results for each k from which to add the operands' squares takes less time than to clear
 the diagonals, which lie apart."""
-_MIRRORED = 64
-"""Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
+_FEW, _MIRRORED = 256, 96
+"""Rows of a triangle up to which it is mirrored at once, and those of more that are at a time."""
 
 
 def is_few(n: int) -> bool:
     """Return whether matrices of n rows are mirrored at once."""
-    return n <= 2 * _MIRRORED
+    return n <= _FEW
 
 
 def mirror(square: Array) -> None:

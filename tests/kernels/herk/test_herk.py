@@ -41,11 +41,11 @@ from tests.normal import normal
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
-        cpu_parts: {"_PART_BYTES": 1200},
+        cpu_parts: {"_PART_BYTES": 1200}, scratch: {"LEAST_KEPT_BYTES": 0},
         cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MOST_ROWS": 8, "_FEW_ROWS": 12},
         cpu: {"_PANEL": 9}, cpu_real: {"_FEWEST_ROWS": 8, "_NUMBERS": [40, 40], "_PART_BYTES": 600},
-        scratch: {"LEAST_KEPT_BYTES": 0}, cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20},
-        cpu_mirror: {"_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
+        cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_MIRRORED": 80},
+        cpu_mirror: {"_FEW": 6, "_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {"_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "_EDGE": 100},
         cpu_lower: {
             "ONE_CORE_COMPLEX": 1200, "_SHARED_PRODUCTS": 10_000, "_HERK_PRODUCTS": 900,
